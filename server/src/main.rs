@@ -1,0 +1,3 @@
+//! The `lexiform` program.
+
+fn main() {}

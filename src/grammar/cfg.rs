@@ -1,0 +1,364 @@
+//! The grammar arena and its builder.
+
+use std::collections::HashMap;
+
+use regex_syntax::hir::Hir;
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the arena.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index!(
+    /// An expression of a [`Cfg`].
+    ExprId
+);
+index!(
+    /// A rule of a [`Cfg`].
+    RuleId
+);
+index!(
+    /// A regular language of a [`Cfg`].
+    RegularId
+);
+index!(
+    /// A series of a [`Cfg`].
+    SeriesId
+);
+
+/// One node of a grammar. Children are always created before their parents, except through [`Expr::Rule`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Expr {
+    /// The empty language.
+    Never,
+    /// The language of the empty string alone.
+    Empty,
+    /// Exactly these bytes.
+    Bytes(Box<[u8]>),
+    /// All parts, one after the other.
+    Seq(Box<[ExprId]>),
+    /// Any one of the alternatives.
+    Choice(Box<[ExprId]>),
+    /// The body at least `min` and at most `max` times.
+    Repeat {
+        /// What is repeated.
+        body: ExprId,
+        /// The least number of times.
+        min: u32,
+        /// The greatest number of times; `None` is no bound.
+        max: Option<u32>,
+    },
+    /// Whatever the rule derives.
+    Rule(RuleId),
+    /// A word of a regular language.
+    Regular(RegularId),
+    /// A list of items; see [`Series`].
+    Series(SeriesId),
+    /// The special token of this name (`<|eot|>`), which is never matched by text.
+    Special(Box<str>),
+}
+
+/// A regular language: the intersection of all its parts.
+///
+/// Every [`Hir`] here is over bytes of UTF-8 or any bytes, anchored at both ends (the whole word must match), and
+/// without look-around. No part at all is the language of every byte string.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Regular {
+    /// The languages that are intersected.
+    pub parts: Vec<Part>,
+}
+
+/// One operand of the intersection that makes a [`Regular`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Words that this expression matches as a whole.
+    Match(Hir),
+    /// Words that this expression does not match as a whole.
+    Not(Hir),
+    /// Words that are a run of units, at least `min` and at most `max` of them.
+    ///
+    /// The unit must be a prefix code (no unit is a proper prefix of another and none is empty), such as "one JSON
+    /// string character in its encoded form"; it is then counted by a register, so a bound of 10⁹ costs no states.
+    Units {
+        /// One unit.
+        unit: Hir,
+        /// The least number of units.
+        min: u64,
+        /// The greatest number of units; `None` is no bound.
+        max: Option<u64>,
+    },
+}
+
+/// A list of items separated by a separator, with counts and order kept in a register instead of in states.
+///
+/// The words are `item (separator item)*` — or nothing, where no item is required — such that every member is
+/// used at most once (exactly once where required), the `rest` any number of times, and the number of all items
+/// lies in `min..=max`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Series {
+    /// Items that may be used once each.
+    pub members: Vec<Member>,
+    /// Items that may be used any number of times.
+    pub rest: Vec<Rest>,
+    /// What stands between two items (for instance `,` and white space).
+    pub separator: ExprId,
+    /// Whether members must come as listed, with the rest behind them, or in any order, with the rest anywhere.
+    pub order: SeriesOrder,
+    /// The least number of items, members and rest together.
+    pub min: u64,
+    /// The greatest number of items; `None` is no bound.
+    pub max: Option<u64>,
+}
+
+/// An item of a [`Series`] that may be used once.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Member {
+    /// What is written for it (for an object: key, colon, value).
+    pub item: ExprId,
+    /// Whether it must be used.
+    pub required: bool,
+}
+
+/// An item of a [`Series`] that may be used any number of times.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Rest {
+    /// What names this use of the item: the whole encoded key of an object, quotes included. Where it is given, no
+    /// two uses in one series may have the same bytes here.
+    pub key: Option<RegularId>,
+    /// What is written (behind the key, if there is one).
+    pub item: ExprId,
+}
+
+/// The order of the items of a [`Series`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SeriesOrder {
+    /// Members as listed, then the rest. An optional member may be left out.
+    Listed,
+    /// Any order.
+    Any,
+}
+
+/// A named rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// The name, as it is shown in messages; for JSON Schema a JSON pointer.
+    pub name: String,
+    /// What the rule derives; [`Expr::Never`] until it is defined.
+    pub body: ExprId,
+}
+
+/// A context-free grammar over bytes.
+#[derive(Clone, Debug)]
+pub struct Cfg {
+    /// All expressions.
+    pub exprs: Vec<Expr>,
+    /// All rules.
+    pub rules: Vec<Rule>,
+    /// All regular languages.
+    pub regulars: Vec<Regular>,
+    /// All series.
+    pub series: Vec<Series>,
+    /// The rule that the whole text must match.
+    pub start: RuleId,
+}
+
+impl Cfg {
+    /// The expression with this number.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+}
+
+/// Builds a [`Cfg`]; equal expressions are stored once, and the obvious simplifications are made on the way.
+#[derive(Debug, Default)]
+pub struct CfgBuilder {
+    exprs: Vec<Expr>,
+    known: HashMap<Expr, ExprId>,
+    rules: Vec<Rule>,
+    regulars: Vec<Regular>,
+    series: Vec<Series>,
+}
+
+impl CfgBuilder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn intern(&mut self, expr: Expr) -> ExprId {
+        if let Some(&id) = self.known.get(&expr) {
+            return id;
+        }
+        let id = ExprId(self.exprs.len() as u32);
+        self.exprs.push(expr.clone());
+        self.known.insert(expr, id);
+        id
+    }
+
+    /// The expression with this number.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+
+    /// The number of expressions so far; front ends bound it.
+    pub fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// Whether nothing was built yet.
+    pub fn is_empty(&self) -> bool {
+        self.exprs.is_empty()
+    }
+
+    /// The empty language.
+    pub fn never(&mut self) -> ExprId {
+        self.intern(Expr::Never)
+    }
+
+    /// The empty string.
+    pub fn empty(&mut self) -> ExprId {
+        self.intern(Expr::Empty)
+    }
+
+    /// Exactly these bytes.
+    pub fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> ExprId {
+        let bytes = bytes.as_ref();
+        if bytes.is_empty() { self.empty() } else { self.intern(Expr::Bytes(bytes.into())) }
+    }
+
+    /// The parts one after the other; neighbouring literals are joined.
+    pub fn seq(&mut self, parts: impl IntoIterator<Item = ExprId>) -> ExprId {
+        let mut flat: Vec<ExprId> = Vec::new();
+        for part in parts {
+            match self.expr(part).clone() {
+                Expr::Never => return part,
+                Expr::Empty => {}
+                Expr::Seq(inner) => {
+                    for &id in &inner {
+                        self.push_joined(&mut flat, id);
+                    }
+                }
+                _ => self.push_joined(&mut flat, part),
+            }
+        }
+        match flat.len() {
+            0 => self.empty(),
+            1 => flat[0],
+            _ => self.intern(Expr::Seq(flat.into())),
+        }
+    }
+
+    fn push_joined(&mut self, flat: &mut Vec<ExprId>, part: ExprId) {
+        if let (Some(&last), Expr::Bytes(next)) = (flat.last(), self.expr(part))
+            && let Expr::Bytes(before) = self.expr(last)
+        {
+            let joined = [&before[..], &next[..]].concat();
+            let id = self.intern(Expr::Bytes(joined.into()));
+            *flat.last_mut().expect("there is a last part") = id;
+            return;
+        }
+        flat.push(part);
+    }
+
+    /// Any one of the alternatives; duplicates and empty languages are dropped.
+    pub fn choice(&mut self, alternatives: impl IntoIterator<Item = ExprId>) -> ExprId {
+        let mut flat: Vec<ExprId> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for alternative in alternatives {
+            match self.expr(alternative).clone() {
+                Expr::Never => {}
+                Expr::Choice(inner) => flat.extend(inner.iter().copied().filter(|&id| seen.insert(id))),
+                _ if seen.insert(alternative) => flat.push(alternative),
+                _ => {}
+            }
+        }
+        match flat.len() {
+            0 => self.never(),
+            1 => flat[0],
+            _ => self.intern(Expr::Choice(flat.into())),
+        }
+    }
+
+    /// The body or nothing.
+    pub fn optional(&mut self, body: ExprId) -> ExprId {
+        let empty = self.empty();
+        self.choice([body, empty])
+    }
+
+    /// The body between `min` and `max` times.
+    pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        match (self.expr(body), min, max) {
+            (_, _, Some(0)) | (Expr::Empty, _, _) => self.empty(),
+            (_, min, Some(max)) if min > max => self.never(),
+            (Expr::Never, 0, _) => self.empty(),
+            (Expr::Never, _, _) | (_, 1, Some(1)) => body,
+            (_, 0, Some(1)) => self.optional(body),
+            _ => self.intern(Expr::Repeat { body, min, max }),
+        }
+    }
+
+    /// A reference to a rule.
+    pub fn rule(&mut self, rule: RuleId) -> ExprId {
+        self.intern(Expr::Rule(rule))
+    }
+
+    /// A word of a regular language.
+    pub fn regular(&mut self, regular: RegularId) -> ExprId {
+        self.intern(Expr::Regular(regular))
+    }
+
+    /// A regular language made of one expression, anchored at both ends.
+    pub fn hir(&mut self, hir: Hir) -> ExprId {
+        let id = self.add_regular(Regular { parts: vec![Part::Match(hir)] });
+        self.regular(id)
+    }
+
+    /// Adds a regular language; an equal one is found again.
+    pub fn add_regular(&mut self, regular: Regular) -> RegularId {
+        let known = self.regulars.iter().position(|r| *r == regular);
+        let index = known.unwrap_or_else(|| {
+            self.regulars.push(regular);
+            self.regulars.len() - 1
+        });
+        RegularId(index as u32)
+    }
+
+    /// A list of items.
+    pub fn series(&mut self, series: Series) -> ExprId {
+        let id = SeriesId(self.series.len() as u32);
+        self.series.push(series);
+        self.intern(Expr::Series(id))
+    }
+
+    /// A special token by its name.
+    pub fn special(&mut self, name: &str) -> ExprId {
+        self.intern(Expr::Special(name.into()))
+    }
+
+    /// Declares a rule, to be defined by [`define`](Self::define).
+    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        let body = self.never();
+        self.rules.push(Rule { name: name.into(), body });
+        RuleId(self.rules.len() as u32 - 1)
+    }
+
+    /// Gives a declared rule its body.
+    pub fn define(&mut self, rule: RuleId, body: ExprId) {
+        self.rules[rule.index()].body = body;
+    }
+
+    /// The finished grammar.
+    pub fn finish(self, start: RuleId) -> Cfg {
+        Cfg { exprs: self.exprs, rules: self.rules, regulars: self.regulars, series: self.series, start }
+    }
+}

@@ -1,0 +1,14 @@
+//! Structured generation: grammars become exact token masks.
+//!
+//! ```text
+//!  JSON Schema ─ schema ─┐
+//!  regex ─────── regex ──┼─► grammar (one IR) ─► machine (lazy, byte-level) ─┐
+//!  EBNF ──────── syntax ─┘                                                    ├─► mask ─► law ─► draft, verify
+//!  tokenizer ─── vocab (tokens as bytes, a trie) ────────────────────────────┘
+//! ```
+//!
+//! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between threads; the
+//! [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
+
+pub mod grammar;
+pub mod vocab;

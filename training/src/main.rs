@@ -1,0 +1,3 @@
+//! Trains the demo model.
+
+fn main() {}
