@@ -17,6 +17,6 @@
 mod cfg;
 
 pub use cfg::{
-    Cfg, CfgBuilder, Expr, ExprId, Member, Part, Regular, RegularId, Rest, RuleId, Rule, Series, SeriesId,
+    Cfg, CfgBuilder, Expr, ExprId, Member, Part, Regular, RegularId, Rest, Rule, RuleId, Series, SeriesId,
     SeriesOrder,
 };

@@ -233,7 +233,11 @@ impl CfgBuilder {
     /// Exactly these bytes.
     pub fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> ExprId {
         let bytes = bytes.as_ref();
-        if bytes.is_empty() { self.empty() } else { self.intern(Expr::Bytes(bytes.into())) }
+        if bytes.is_empty() {
+            self.empty()
+        } else {
+            self.intern(Expr::Bytes(bytes.into()))
+        }
     }
 
     /// The parts one after the other; neighbouring literals are joined.
@@ -319,7 +323,9 @@ impl CfgBuilder {
 
     /// A regular language made of one expression, anchored at both ends.
     pub fn hir(&mut self, hir: Hir) -> ExprId {
-        let id = self.add_regular(Regular { parts: vec![Part::Match(hir)] });
+        let id = self.add_regular(Regular {
+            parts: vec![Part::Match(hir)],
+        });
         self.regular(id)
     }
 
@@ -348,7 +354,10 @@ impl CfgBuilder {
     /// Declares a rule, to be defined by [`define`](Self::define).
     pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
         let body = self.never();
-        self.rules.push(Rule { name: name.into(), body });
+        self.rules.push(Rule {
+            name: name.into(),
+            body,
+        });
         RuleId(self.rules.len() as u32 - 1)
     }
 
@@ -359,6 +368,12 @@ impl CfgBuilder {
 
     /// The finished grammar.
     pub fn finish(self, start: RuleId) -> Cfg {
-        Cfg { exprs: self.exprs, rules: self.rules, regulars: self.regulars, series: self.series, start }
+        Cfg {
+            exprs: self.exprs,
+            rules: self.rules,
+            regulars: self.regulars,
+            series: self.series,
+            start,
+        }
     }
 }

@@ -35,7 +35,10 @@ pub struct Trie {
 impl Trie {
     /// Builds the trie of these pairs; empty byte strings are left out. O(total bytes · log n).
     pub fn new<B: AsRef<[u8]>>(pairs: impl IntoIterator<Item = (u32, B)>) -> Self {
-        let mut pairs: Vec<(u32, B)> = pairs.into_iter().filter(|(_, bytes)| !bytes.as_ref().is_empty()).collect();
+        let mut pairs: Vec<(u32, B)> = pairs
+            .into_iter()
+            .filter(|(_, bytes)| !bytes.as_ref().is_empty())
+            .collect();
         pairs.sort_by(|(a, x), (b, y)| x.as_ref().cmp(y.as_ref()).then(a.cmp(b)));
         let mut trie = Trie::default();
         let mut open: Vec<u32> = Vec::new();
@@ -65,7 +68,13 @@ impl Trie {
         for (at, &byte) in bytes.iter().enumerate().skip(shared) {
             open.push(self.nodes.len() as u32);
             let depth = u16::try_from(at + 1).unwrap_or(u16::MAX);
-            self.nodes.push(Node { byte, depth, end: 0, first: self.tokens.len() as u32, count: 0 });
+            self.nodes.push(Node {
+                byte,
+                depth,
+                end: 0,
+                first: self.tokens.len() as u32,
+                count: 0,
+            });
         }
     }
 

@@ -55,7 +55,10 @@ impl Vocabulary {
             return Err(VocabularyError::Empty);
         }
         if let Some(&token) = eos.iter().find(|&&token| token as usize >= tokens.len()) {
-            return Err(VocabularyError::NoSuchEos { token, len: tokens.len() });
+            return Err(VocabularyError::NoSuchEos {
+                token,
+                len: tokens.len(),
+            });
         }
         let mut kinds: Vec<TokenKind> = tokens.iter().map(|(kind, _)| *kind).collect();
         for &token in eos {
@@ -67,9 +70,18 @@ impl Vocabulary {
             bytes.extend_from_slice(token.as_ref());
             starts.push(bytes.len() as u32);
         }
-        let text = tokens.iter().enumerate().filter(|&(id, _)| kinds[id] == TokenKind::Text);
+        let text = tokens
+            .iter()
+            .enumerate()
+            .filter(|&(id, _)| kinds[id] == TokenKind::Text);
         let trie = Trie::new(text.map(|(id, (_, token))| (id as u32, token)));
-        Ok(Vocabulary { bytes, starts, kinds, eos: eos.to_vec(), trie })
+        Ok(Vocabulary {
+            bytes,
+            starts,
+            kinds,
+            eos: eos.to_vec(),
+            trie,
+        })
     }
 
     /// The number of tokens, holes included.
@@ -93,7 +105,10 @@ impl Vocabulary {
 
     /// What kind of token this is; [`TokenKind::Unused`] outside the vocabulary.
     pub fn kind(&self, token: u32) -> TokenKind {
-        self.kinds.get(token as usize).copied().unwrap_or(TokenKind::Unused)
+        self.kinds
+            .get(token as usize)
+            .copied()
+            .unwrap_or(TokenKind::Unused)
     }
 
     /// The tokens that end a sequence.
@@ -108,7 +123,8 @@ impl Vocabulary {
 
     /// The special token of this name.
     pub fn special(&self, name: &str) -> Option<u32> {
-        (0..self.len() as u32).find(|&id| self.kind(id) == TokenKind::Special && self.bytes(id) == name.as_bytes())
+        (0..self.len() as u32)
+            .find(|&id| self.kind(id) == TokenKind::Special && self.bytes(id) == name.as_bytes())
     }
 
     /// All text tokens by their bytes.

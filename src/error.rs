@@ -1,0 +1,168 @@
+//! What can be wrong with a source, and where.
+//!
+//! A compile error holds *all* problems of a source, each with its place, so that a caller can mend them at once.
+//! Diagnostics are the findings that do not stop a compile: an unknown format, a keyword without effect.
+
+use std::fmt;
+
+/// Where in a source something is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// The source as a whole.
+    Whole,
+    /// A JSON pointer (RFC 6901) into a schema; the empty string is its root.
+    Pointer(String),
+    /// A position in a text, both counted from 1; columns count characters.
+    LineColumn {
+        /// The line.
+        line: usize,
+        /// The column.
+        column: usize,
+    },
+    /// A named rule of a grammar, for problems found behind the front end.
+    Rule(String),
+}
+
+impl Place {
+    /// The line and column of a byte offset in `text`; an offset beyond the end is the end.
+    pub fn in_text(text: &str, offset: usize) -> Place {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &text[..offset];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        Place::LineColumn { line, column }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Whole => write!(f, "source"),
+            Place::Pointer(pointer) => write!(f, "#{pointer}"),
+            Place::LineColumn { line, column } => write!(f, "line {line}, column {column}"),
+            Place::Rule(name) => write!(f, "rule {name}"),
+        }
+    }
+}
+
+/// What kind of problem it is; callers branch on this, people read the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// The text is not of its language (not JSON, not a regular expression, not a grammar).
+    Syntax,
+    /// A value has a form that its keyword does not allow.
+    Invalid,
+    /// Understood, but not supported by this compiler.
+    Unsupported,
+    /// A reference leads nowhere, or in a circle without progress.
+    Reference,
+    /// No text at all satisfies the source.
+    Unsatisfiable,
+    /// A limit was reached; the message names it.
+    Limit,
+}
+
+/// One problem of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What kind of problem.
+    pub kind: ProblemKind,
+    /// Where it is.
+    pub place: Place,
+    /// What is wrong and what was expected, as a clause without a full stop.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem at a place.
+    pub fn new(kind: ProblemKind, place: Place, message: impl Into<String>) -> Self {
+        Problem {
+            kind,
+            place,
+            message: message.into(),
+        }
+    }
+
+    /// A problem at a JSON pointer.
+    pub fn at_pointer(kind: ProblemKind, pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Problem::new(kind, Place::Pointer(pointer.into()), message)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// Why a source does not compile: at least one problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    /// All problems that were found, in the order of the source.
+    pub problems: Vec<Problem>,
+}
+
+impl CompileError {
+    /// An error of a single problem.
+    pub fn one(problem: Problem) -> Self {
+        CompileError {
+            problems: vec![problem],
+        }
+    }
+}
+
+impl From<Problem> for CompileError {
+    fn from(problem: Problem) -> Self {
+        CompileError::one(problem)
+    }
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// Findings that do not stop a compile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// The findings, in the order of the source.
+    pub findings: Vec<Problem>,
+}
+
+impl Diagnostics {
+    /// Notes a finding.
+    pub fn push(&mut self, finding: Problem) {
+        self.findings.push(finding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_text_count_lines_and_characters_from_one() {
+        assert_eq!(
+            Place::in_text("aß\nxyz", 0),
+            Place::LineColumn { line: 1, column: 1 }
+        );
+        assert_eq!(
+            Place::in_text("aß\nxyz", 5),
+            Place::LineColumn { line: 2, column: 2 }
+        );
+        assert_eq!(Place::in_text("aß", 2), Place::LineColumn { line: 1, column: 2 });
+        assert_eq!(Place::in_text("ab", 99), Place::LineColumn { line: 1, column: 3 });
+    }
+}
