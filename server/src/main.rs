@@ -1,3 +1,7 @@
-//! The `lexiform` program.
+//! The `lexiform` program: see [`lexiform_server::cli`] for what it can do.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lexiform_server::cli::main()
+}
