@@ -2,9 +2,26 @@
 //!
 //! A [`Vocabulary`] knows the exact bytes of every text token, keeps special tokens apart, and holds all text tokens
 //! in a [`Trie`] laid out in depth-first order, so that a walk is a scan with skips.
+//!
+//! ```text
+//!   tokenizer.json ── from_tokenizer_json ──┐
+//!                                           ├──► TokenizerFile ── vocabulary(eos) ──► Vocabulary, Trie
+//!   tiktoken ranks ── from_tiktoken ────────┘
+//! ```
+//!
+//! The readers take text, not paths: the library does no I/O. They trust nothing, so a file from a stranger costs at
+//! most an error with its place.
 
+mod spelling;
+mod tiktoken;
+mod tokenizer_file;
+mod tokenizer_json;
 mod trie;
 mod vocabulary;
 
+pub use spelling::Scheme;
+pub use tiktoken::from_tiktoken;
+pub use tokenizer_file::{ReadLimits, TokenizerFile};
+pub use tokenizer_json::from_tokenizer_json;
 pub use trie::{Node, Trie};
 pub use vocabulary::{TokenKind, Vocabulary, VocabularyError};

@@ -1,5 +1,7 @@
 //! The bytes of every token.
 
+use rustc_hash::FxHashMap;
+
 use super::Trie;
 
 /// What a token is.
@@ -27,13 +29,47 @@ pub enum VocabularyError {
     /// There is no token at all.
     #[error("the vocabulary is empty")]
     Empty,
-    /// A tokenizer file could not be understood.
+    /// A tokenizer file does not have the form that it should have.
     #[error("{place}: {message}")]
     Malformed {
-        /// A JSON pointer or a line number.
+        /// A JSON pointer, or line and column where the text is not of the form at all.
         place: String,
         /// What was expected.
         message: String,
+    },
+    /// A tokenizer file is understood, but its tokens have no bytes of their own.
+    #[error("{place}: {message}")]
+    Unsupported {
+        /// A JSON pointer.
+        place: String,
+        /// What is not supported.
+        message: String,
+    },
+    /// A token id is beyond the limit.
+    #[error("{place}: the token id {id} is not below the limit of {limit} tokens")]
+    IdTooLarge {
+        /// A JSON pointer or a line number.
+        place: String,
+        /// The id.
+        id: u64,
+        /// The limit, [`ReadLimits::tokens`](super::ReadLimits::tokens).
+        limit: usize,
+    },
+    /// The model has fewer rows than the tokenizer has tokens.
+    #[error("a model with {rows} rows cannot write the {len} tokens of its tokenizer")]
+    TooNarrow {
+        /// The rows of the model.
+        rows: usize,
+        /// The number of tokens.
+        len: usize,
+    },
+    /// The tokens are too long to be numbered by 32-bit offsets.
+    #[error("the tokens have {bytes} bytes together, more than {limit}")]
+    TooManyBytes {
+        /// The bytes of all tokens.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
     },
 }
 
@@ -41,10 +77,13 @@ pub enum VocabularyError {
 #[derive(Debug)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
+    /// Token `t` is `bytes[starts[t]..starts[t + 1]]`.
     starts: Vec<u32>,
     kinds: Vec<TokenKind>,
     eos: Vec<u32>,
     trie: Trie,
+    special: FxHashMap<Box<[u8]>, u32>,
+    longest: usize,
 }
 
 impl Vocabulary {
@@ -60,27 +99,36 @@ impl Vocabulary {
                 len: tokens.len(),
             });
         }
+        let (bytes, starts) = concatenate(tokens)?;
         let mut kinds: Vec<TokenKind> = tokens.iter().map(|(kind, _)| *kind).collect();
         for &token in eos {
             kinds[token as usize] = TokenKind::Special;
         }
-        let mut bytes = Vec::new();
-        let mut starts = vec![0];
-        for (_, token) in tokens {
-            bytes.extend_from_slice(token.as_ref());
-            starts.push(bytes.len() as u32);
+        let of_kind = |kind| {
+            let all = tokens
+                .iter()
+                .zip(&kinds)
+                .enumerate()
+                .filter(move |(_, (_, its))| **its == kind);
+            all.map(|(id, ((_, token), _))| (id as u32, token.as_ref()))
+        };
+        let longest = of_kind(TokenKind::Text)
+            .map(|(_, token)| token.len())
+            .max()
+            .unwrap_or(0);
+        let trie = Trie::new(of_kind(TokenKind::Text));
+        let mut special = FxHashMap::default();
+        for (id, name) in of_kind(TokenKind::Special) {
+            special.entry(name.into()).or_insert(id);
         }
-        let text = tokens
-            .iter()
-            .enumerate()
-            .filter(|&(id, _)| kinds[id] == TokenKind::Text);
-        let trie = Trie::new(text.map(|(id, (_, token))| (id as u32, token)));
         Ok(Vocabulary {
             bytes,
             starts,
             kinds,
             eos: eos.to_vec(),
             trie,
+            special,
+            longest,
         })
     }
 
@@ -121,14 +169,125 @@ impl Vocabulary {
         self.eos.contains(&token)
     }
 
-    /// The special token of this name.
+    /// The special token of this name, the lowest id where several share it.
     pub fn special(&self, name: &str) -> Option<u32> {
-        (0..self.len() as u32)
-            .find(|&id| self.kind(id) == TokenKind::Special && self.bytes(id) == name.as_bytes())
+        self.special.get(name.as_bytes()).copied()
+    }
+
+    /// All text tokens that write exactly these bytes, in order of id. SentencePiece vocabularies have several:
+    /// the letter `A` and the byte `<0x41>` write the same.
+    pub fn tokens_of(&self, bytes: &[u8]) -> &[u32] {
+        // The trie lists its tokens in depth-first order, which is the order of their bytes.
+        let tokens = self.trie.tokens();
+        let first = tokens.partition_point(|&token| self.bytes(token) < bytes);
+        let count = tokens[first..]
+            .iter()
+            .take_while(|&&token| self.bytes(token) == bytes)
+            .count();
+        &tokens[first..first + count]
+    }
+
+    /// The text token that writes exactly these bytes, the lowest id where several do.
+    pub fn token_of(&self, bytes: &[u8]) -> Option<u32> {
+        self.tokens_of(bytes).first().copied()
+    }
+
+    /// The token that writes this byte alone. Not every vocabulary has one for every byte: bytes that no UTF-8 text
+    /// contains are often missing, and some SentencePiece models have none.
+    pub fn token_of_byte(&self, byte: u8) -> Option<u32> {
+        self.token_of(&[byte])
+    }
+
+    /// The bytes of the longest text token; 0 where there is no text token.
+    pub fn longest(&self) -> usize {
+        self.longest
     }
 
     /// All text tokens by their bytes.
     pub fn trie(&self) -> &Trie {
         &self.trie
+    }
+
+    /// About how many bytes of memory the vocabulary takes.
+    pub fn memory(&self) -> usize {
+        let names: usize = self
+            .special
+            .keys()
+            .map(|name| name.len() + size_of::<(Box<[u8]>, u32)>())
+            .sum();
+        let tables = self.bytes.len() + size_of_val(&*self.starts) + size_of_val(&*self.kinds);
+        let trie = size_of_val(self.trie.nodes()) + size_of_val(self.trie.tokens());
+        tables + size_of_val(&*self.eos) + names + trie
+    }
+}
+
+/// All bytes one after another, and where each token starts.
+fn concatenate<B: AsRef<[u8]>>(tokens: &[(TokenKind, B)]) -> Result<(Vec<u8>, Vec<u32>), VocabularyError> {
+    let total = tokens.iter().map(|(_, token)| token.as_ref().len()).sum();
+    if u32::try_from(total).is_err() {
+        return Err(VocabularyError::TooManyBytes {
+            bytes: total,
+            limit: u32::MAX as usize,
+        });
+    }
+    let mut bytes = Vec::with_capacity(total);
+    let mut starts = Vec::with_capacity(tokens.len() + 1);
+    starts.push(0);
+    for (_, token) in tokens {
+        bytes.extend_from_slice(token.as_ref());
+        starts.push(bytes.len() as u32);
+    }
+    Ok((bytes, starts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_by_their_bytes() {
+        use TokenKind::{Special, Text, Unused};
+        let tokens = [
+            (Text, "b"),
+            (Text, "a"),
+            (Special, "a"),
+            (Text, "ab"),
+            (Text, "a"),
+            (Unused, ""),
+            (Text, "e"),
+        ];
+        let vocabulary = Vocabulary::new(&tokens, &[6]).expect("a vocabulary");
+        assert_eq!(vocabulary.tokens_of(b"a"), [1, 4]);
+        assert_eq!(vocabulary.token_of(b"ab"), Some(3));
+        assert_eq!(
+            (
+                vocabulary.token_of(b"e"),
+                vocabulary.token_of(b""),
+                vocabulary.token_of(b"abc")
+            ),
+            (None, None, None)
+        );
+        assert_eq!(
+            (
+                vocabulary.special("a"),
+                vocabulary.special("e"),
+                vocabulary.special("b")
+            ),
+            (Some(2), Some(6), None)
+        );
+        assert_eq!(
+            (vocabulary.token_of_byte(b'b'), vocabulary.token_of_byte(b'c')),
+            (Some(0), None)
+        );
+        assert_eq!(vocabulary.longest(), 2);
+        // Six bytes of text, seven kinds, eight starts, one EOS, three nodes of the trie and four tokens in it.
+        assert!(vocabulary.memory() >= 6 + 7 + 8 * 4 + 4 + 3 * size_of::<crate::vocab::Node>() + 4 * 4);
+    }
+
+    #[test]
+    fn an_eos_outside_the_vocabulary_is_refused() {
+        let tokens = [(TokenKind::Text, "a")];
+        let error = Vocabulary::new(&tokens, &[1]).expect_err("outside");
+        assert_eq!(error, VocabularyError::NoSuchEos { token: 1, len: 1 });
     }
 }

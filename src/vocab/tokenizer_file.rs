@@ -1,0 +1,131 @@
+//! What a tokenizer file says about its tokens, before a model says which of them end a sequence.
+
+use super::{Scheme, TokenKind, Vocabulary, VocabularyError};
+
+/// Bounds on tokenizer files, so that a hostile one cannot ask for more memory than it has bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// The largest number of token ids, holes included. One line `"x": 4000000000` would otherwise ask for
+    /// four billion holes; the widest published vocabularies have about 260,000 tokens.
+    pub tokens: usize,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        ReadLimits { tokens: 1 << 22 }
+    }
+}
+
+/// The tokens of a tokenizer file: kind and bytes by id, without the model's choice of end-of-sequence tokens.
+#[derive(Clone, Debug)]
+pub struct TokenizerFile {
+    tokens: Vec<(TokenKind, Vec<u8>)>,
+    scheme: Scheme,
+    dummy_space: bool,
+}
+
+impl TokenizerFile {
+    pub(super) fn new(table: TokenTable, scheme: Scheme, dummy_space: bool) -> Self {
+        let tokens = table
+            .slots
+            .into_iter()
+            .map(|slot| slot.unwrap_or((TokenKind::Unused, Vec::new())));
+        TokenizerFile {
+            tokens: tokens.collect(),
+            scheme,
+            dummy_space,
+        }
+    }
+
+    /// Kind and bytes of every id. Special tokens have their name as bytes, holes have none.
+    pub fn tokens(&self) -> &[(TokenKind, Vec<u8>)] {
+        &self.tokens
+    }
+
+    /// How the file spells bytes.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Whether the tokenizer puts a space before a text that it encodes, as SentencePiece models do. The space is
+    /// then in the bytes of the first token; text that a model *goes on* with has no such space.
+    pub fn puts_dummy_space(&self) -> bool {
+        self.dummy_space
+    }
+
+    /// Widens the numbering to the rows of a model's output: the new ids are [`TokenKind::Unused`].
+    pub fn with_vocab_size(mut self, rows: usize) -> Result<Self, VocabularyError> {
+        if rows < self.tokens.len() {
+            return Err(VocabularyError::TooNarrow {
+                rows,
+                len: self.tokens.len(),
+            });
+        }
+        self.tokens.resize(rows, (TokenKind::Unused, Vec::new()));
+        Ok(self)
+    }
+
+    /// The vocabulary for a model that ends a sequence by one of these tokens.
+    pub fn vocabulary(&self, eos: &[u32]) -> Result<Vocabulary, VocabularyError> {
+        Vocabulary::new(&self.tokens, eos)
+    }
+}
+
+/// Tokens by id while a file is read: grows up to the limit and refuses an id that is given twice.
+pub(super) struct TokenTable {
+    slots: Vec<Option<(TokenKind, Vec<u8>)>>,
+    limit: usize,
+}
+
+impl TokenTable {
+    pub(super) fn new(limits: &ReadLimits) -> Self {
+        TokenTable {
+            slots: Vec::new(),
+            limit: limits.tokens,
+        }
+    }
+
+    /// Sets a token that must not be there yet.
+    pub(super) fn insert(
+        &mut self,
+        id: u64,
+        token: (TokenKind, Vec<u8>),
+        place: &str,
+    ) -> Result<(), VocabularyError> {
+        let slot = self.slot(id, place)?;
+        if slot.is_some() {
+            let message = format!("the id {id} is already taken");
+            return Err(VocabularyError::Malformed {
+                place: place.to_owned(),
+                message,
+            });
+        }
+        *slot = Some(token);
+        Ok(())
+    }
+
+    /// Sets a token, whatever was there.
+    pub(super) fn replace(
+        &mut self,
+        id: u64,
+        token: (TokenKind, Vec<u8>),
+        place: &str,
+    ) -> Result<(), VocabularyError> {
+        *self.slot(id, place)? = Some(token);
+        Ok(())
+    }
+
+    fn slot(&mut self, id: u64, place: &str) -> Result<&mut Option<(TokenKind, Vec<u8>)>, VocabularyError> {
+        let Some(at) = usize::try_from(id).ok().filter(|&at| at < self.limit) else {
+            return Err(VocabularyError::IdTooLarge {
+                place: place.to_owned(),
+                id,
+                limit: self.limit,
+            });
+        };
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, None);
+        }
+        Ok(&mut self.slots[at])
+    }
+}
