@@ -1,3 +1,70 @@
-//! The project's own commands.
+//! The project's own commands, in one place and without a shell dialect to learn.
+//!
+//! ```text
+//!  cargo xtask serve ──┐
+//!  cargo xtask test ───┼─► setup (libtorch in .libtorch/) ─► cargo build | test | clippy | bench
+//!  cargo xtask check ──┤
+//!  cargo xtask bench ──┘
+//! ```
+//!
+//! Everything here runs on the standard library and calls the tools a developer would call by hand, so that a
+//! failing step can be repeated by copying the line that was printed.
 
-fn main() {}
+mod bench;
+mod check;
+mod clients;
+mod licences;
+mod process;
+mod serve;
+mod setup;
+mod tally;
+mod test;
+
+use process::Failure;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  serve [ARGS]    set up, build in release, and run `lexiform serve ARGS` (the demo model on 127.0.0.1:8000)
+  test            set up and run every test of the workspace, the clients' tests too
+  check           formatting, clippy, docs, layering, dependencies and licences
+  bench [ARGS]    run the benchmarks of the library
+  setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<ExitCode, Failure> {
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", args),
+    };
+    match command {
+        "serve" => serve::run(rest),
+        "test" => no_arguments(rest).and_then(|()| test::run()),
+        "check" => no_arguments(rest).and_then(|()| check::run()),
+        "bench" => bench::run(rest),
+        "setup" => setup::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        other => Err(Failure::new(format!("there is no command {other:?}\n\n{USAGE}"))),
+    }
+}
+
+fn no_arguments(rest: &[String]) -> Result<(), Failure> {
+    match rest.first() {
+        None => Ok(()),
+        Some(extra) => Err(Failure::new(format!("unexpected argument {extra:?}\n\n{USAGE}"))),
+    }
+}

@@ -1,0 +1,192 @@
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can hold.
+//!
+//! Each rule is one test, reads the sources as text, and lists every place that breaks it. What a rule must not see
+//! (comments, string contents, test modules) is blanked out first, by `architecture/source.rs`.
+
+#[path = "architecture/source.rs"]
+mod source;
+
+use source::{SourceFile, all_sources};
+
+/// Who may name whom inside the library: a module, and the modules it may name besides itself.
+///
+/// `error` and `limits` may be named by all. The order is that of the pipeline.
+const LAYERS: [(&str, &[&str]); 14] = [
+    ("error", &[]),
+    ("limits", &[]),
+    ("grammar", &[]),
+    ("vocab", &[]),
+    ("regex", &["grammar"]),
+    ("schema", &["grammar", "regex"]),
+    ("syntax", &["grammar", "regex"]),
+    ("machine", &["grammar"]),
+    ("mask", &["machine", "vocab"]),
+    ("law", &["vocab"]),
+    ("draft", &["machine", "mask", "vocab", "law"]),
+    ("verify", &["machine", "mask", "vocab", "law"]),
+    // The two modules above the pipeline: the main flow of a compile, and one sequence.
+    (
+        "compile",
+        &["grammar", "vocab", "regex", "schema", "syntax", "machine", "mask"],
+    ),
+    ("matcher", &["compile", "machine", "mask", "vocab"]),
+];
+
+/// Files that may hold `unsafe`, each with the reason.
+const UNSAFE_ALLOWED: [&str; 1] = [
+    // The trie walk touches every node of a vocabulary for a mask.
+    "src/mask/walk.rs",
+];
+
+const FILE_LINES: usize = 600;
+const FUNCTION_LINES: usize = 80;
+
+#[test]
+fn library_modules_name_only_the_layers_below() {
+    let mut problems = Vec::new();
+    for file in sources_under("src/") {
+        let Some(module) = file.library_module() else {
+            continue;
+        };
+        let Some((_, may_name)) = LAYERS.iter().find(|(name, _)| *name == module) else {
+            problems.push(format!(
+                "{}: the module `{module}` has no layer; add it to LAYERS",
+                file.path
+            ));
+            continue;
+        };
+        for (line, named) in file.crate_paths() {
+            let named_by_all = ["error", "limits"].contains(&named.as_str()) && module != "error";
+            if named != module && !named_by_all && !may_name.contains(&named.as_str()) {
+                problems.push(format!("{}:{line}: `{module}` names `crate::{named}`", file.path));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn the_library_does_no_io_and_reads_no_clock() {
+    let forbidden = [
+        "std::fs",
+        "std::env",
+        "std::net",
+        "std::process",
+        "std::io",
+        "std::time",
+        "std::thread",
+        "SystemTime",
+        "println!",
+        "print!",
+        "eprintln!",
+        "eprint!",
+        "async fn",
+    ];
+    let problems = sources_under("src/")
+        .flat_map(|file| file.lines_with(&forbidden))
+        .collect::<Vec<_>>();
+    assert_none(&problems);
+}
+
+#[test]
+fn only_the_torch_backend_and_the_training_name_tch() {
+    // The training program makes the demo model and serves nobody; it is the one deliberate exception.
+    let mut problems = Vec::new();
+    for file in all_sources() {
+        let backend = file.path.starts_with("engine/src/torch") || file.path.starts_with("engine/tests/");
+        if !backend && !file.path.starts_with("training/") {
+            problems.extend(file.lines_with(&["tch::", "torch_sys::", "use tch", "extern crate tch"]));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn only_the_server_knows_http_and_only_its_wire_module_serializes() {
+    let mut problems = Vec::new();
+    for file in all_sources() {
+        if !file.path.starts_with("server/") {
+            problems.extend(file.lines_with(&["actix_web"]));
+        }
+        if file.is_product() && !file.path.starts_with("server/src/wire") {
+            problems.extend(file.lines_with(&["Serialize"]));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn unsafe_stands_in_the_listed_files_only() {
+    let mut problems = Vec::new();
+    for file in all_sources() {
+        if !UNSAFE_ALLOWED.contains(&file.path.as_str()) && !file.path.starts_with("engine/src/torch") {
+            problems.extend(file.lines_with(&["unsafe"]));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn files_and_functions_can_be_read_in_one_sitting() {
+    let mut problems = Vec::new();
+    for file in all_sources() {
+        let lines = file.text.lines().count();
+        if lines > FILE_LINES {
+            problems.push(format!("{}: {lines} lines, more than {FILE_LINES}", file.path));
+        }
+        for function in file.functions() {
+            if function.code_lines > FUNCTION_LINES && !function.is_excused {
+                let (line, name, length) = (function.line, &function.name, function.code_lines);
+                problems.push(format!(
+                    "{}:{line}: `{name}` has {length} lines, more than {FUNCTION_LINES}",
+                    file.path
+                ));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let undocumented = all_sources().filter(|file| !file.text.starts_with("//!"));
+    let problems: Vec<_> = undocumented
+        .map(|file| format!("{}: does not begin with `//!`", file.path))
+        .collect();
+    assert_none(&problems);
+}
+
+#[test]
+fn no_file_is_named_after_what_it_is_not() {
+    let vague = ["util", "utils", "common", "helper", "helpers", "misc", "mod"];
+    let named_vaguely = all_sources().filter(|file| {
+        let mut parts = file.path.trim_end_matches(".rs").split('/');
+        parts.any(|part| vague.contains(&part))
+    });
+    let problems: Vec<_> = named_vaguely
+        .map(|file| format!("{}: name it after what it holds", file.path))
+        .collect();
+    assert_none(&problems);
+}
+
+#[test]
+fn no_test_is_switched_off_and_nothing_is_left_undone() {
+    let marks = ["#[ignore", "todo!(", "unimplemented!(", "dbg!("];
+    let problems = all_sources()
+        .flat_map(|file| file.lines_with_anywhere(&marks))
+        .collect::<Vec<_>>();
+    assert_none(&problems);
+}
+
+fn sources_under(folder: &'static str) -> impl Iterator<Item = SourceFile> {
+    all_sources().filter(move |file| file.path.starts_with(folder))
+}
+
+fn assert_none(problems: &[String]) {
+    assert!(
+        problems.is_empty(),
+        "{} found:\n{}",
+        problems.len(),
+        problems.join("\n")
+    );
+}

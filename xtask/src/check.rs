@@ -1,0 +1,84 @@
+//! `cargo xtask check`: everything a reviewer should not have to look for.
+
+use crate::process::{Failure, cargo, line, quiet_output, succeeds};
+use crate::tally::Tally;
+use crate::{licences, setup};
+use std::process::ExitCode;
+
+/// One check: what it is called in the report, and how it went.
+type Check = (&'static str, fn() -> Result<bool, Failure>);
+
+const CHECKS: [Check; 6] = [
+    ("formatting", formatting),
+    ("clippy", clippy),
+    ("documentation", documentation),
+    ("layering and house rules", layering),
+    ("the library does not depend on libtorch", library_without_torch),
+    ("licences and sources of dependencies", licences::check),
+];
+
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    setup::ensure()?;
+    let mut tally = Tally::default();
+    for (name, check) in CHECKS {
+        let passed = check()?;
+        eprintln!("{}: {name}", if passed { "ok" } else { "FAILED" });
+        tally += if passed { Tally::PASSED } else { Tally::FAILED };
+    }
+    println!("{tally}");
+    Ok(if tally.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn formatting() -> Result<bool, Failure> {
+    succeeds(&mut cargo(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<bool, Failure> {
+    succeeds(&mut cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+fn documentation() -> Result<bool, Failure> {
+    let mut command = cargo(["doc", "--no-deps", "--workspace"]);
+    succeeds(command.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+fn layering() -> Result<bool, Failure> {
+    succeeds(&mut cargo([
+        "test",
+        "--package",
+        "lexiform",
+        "--test",
+        "architecture",
+    ]))
+}
+
+/// Those who embed the library must never compile libtorch. `cargo tree` fails when the package is not in the graph,
+/// so success would be the failure here; a graph that cannot be read at all is told apart by asking for a known one.
+fn library_without_torch() -> Result<bool, Failure> {
+    let has = |package: &str| {
+        let mut command = cargo([
+            "tree",
+            "--package",
+            "lexiform",
+            "--all-features",
+            "--edges",
+            "all",
+            "--invert",
+            package,
+        ]);
+        eprintln!("$ {}", line(&command));
+        quiet_output(&mut command).is_some_and(|tree| tree.starts_with(package))
+    };
+    Ok(has("regex-syntax") && !has("tch") && !has("actix-web"))
+}

@@ -1,0 +1,180 @@
+//! Tests with the clients that people really use, against a service that really runs.
+//!
+//! They are Python programs in `server/tests/clients/`, run by `unittest` in a virtual environment of their own,
+//! which holds the versions that `requirements.txt` there pins. `LEXIFORM_URL` tells them where the service listens.
+
+use crate::process::{Failure, cargo, each_line, line, must_succeed, quiet_output, root};
+use crate::tally::{Tally, of_unittest};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a service may take until it is ready; loading the demo model takes a second or two.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+
+pub(crate) fn run() -> Result<Tally, Failure> {
+    let tests = root().join("server/tests/clients");
+    if !tests.is_dir() {
+        return Ok(skipped("server/tests/clients is not there"));
+    }
+    let environment = root().join(".venv");
+    if let Err(why) = prepare(&environment, &tests.join("requirements.txt")) {
+        return Ok(skipped(&why));
+    }
+    must_succeed(&mut cargo([
+        "build",
+        "--package",
+        "lexiform-server",
+        "--bin",
+        "lexiform",
+    ]))?;
+    let mut service = Service::start()?;
+    let tally = match service.wait_until_ready() {
+        Ok(()) => unittest(&environment, &tests, service.port)?,
+        Err(why) => {
+            println!("failed: client tests: {why}");
+            Tally::FAILED
+        }
+    };
+    Ok(tally)
+}
+
+fn skipped(why: &str) -> Tally {
+    println!("skipped: client tests: {why}");
+    Tally::SKIPPED
+}
+
+fn unittest(environment: &Path, tests: &Path, port: u16) -> Result<Tally, Failure> {
+    let mut command = Command::new("sh");
+    // unittest reports on standard error; joining the two here keeps their order.
+    command.args([
+        "-c",
+        "exec \"$0\" -m unittest discover --verbose --start-directory \"$1\" 2>&1",
+    ]);
+    command
+        .arg(environment.join("bin/python"))
+        .arg(tests)
+        .current_dir(root());
+    command.env("LEXIFORM_URL", format!("http://127.0.0.1:{port}"));
+    let mut output = String::new();
+    let finished_well = each_line(&mut command, |line| {
+        output.push_str(line);
+        output.push('\n');
+    })?;
+    Ok(of_unittest(&output, finished_well))
+}
+
+/// Makes the virtual environment, or finds it made for the same requirements. The error says why it cannot be had.
+fn prepare(environment: &Path, requirements: &Path) -> Result<(), String> {
+    let wanted =
+        fs::read_to_string(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
+    let stamp = environment.join("requirements.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted) {
+        return Ok(());
+    }
+    quiet_step(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(environment),
+    )?;
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--requirement",
+    ])
+    .arg(requirements);
+    quiet_step(&mut pip)?;
+    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
+}
+
+fn quiet_step(command: &mut Command) -> Result<(), String> {
+    eprintln!("$ {}", line(command));
+    quiet_output(command)
+        .map(|_| ())
+        .ok_or_else(|| format!("this did not work (offline?): {}", line(command)))
+}
+
+/// A service with the demo model on a free port; it ends with this value.
+struct Service {
+    child: Child,
+    port: u16,
+}
+
+impl Service {
+    fn start() -> Result<Self, Failure> {
+        let port = free_port()?;
+        let mut command = cargo([
+            "run",
+            "--quiet",
+            "--package",
+            "lexiform-server",
+            "--bin",
+            "lexiform",
+            "--",
+            "serve",
+        ]);
+        command.args(["--port", &port.to_string()]).stdin(Stdio::null());
+        eprintln!("$ {}", line(&command));
+        let child = command
+            .spawn()
+            .map_err(|error| Failure::new(format!("could not start the service: {error}")))?;
+        Ok(Self { child, port })
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        while start.elapsed() < READY_WITHIN {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("the service ended early, {status}"));
+            }
+            if answers_ok(self.port, "/ready") {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Err(format!(
+            "the service was not ready within {} s",
+            READY_WITHIN.as_secs()
+        ))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // `cargo run` has become the service itself, so this ends the service and leaves nothing behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that was free a moment ago. The service could choose one itself, but then it would have to tell us which.
+fn free_port() -> Result<u16, Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|it| it.local_addr());
+    Ok(address
+        .map_err(|error| Failure::new(format!("no free port on 127.0.0.1: {error}")))?
+        .port())
+}
+
+fn answers_ok(port: u16, path: &str) -> bool {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let exchange = || -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut answer = Vec::new();
+        stream.take(1 << 16).read_to_end(&mut answer)?;
+        Ok(answer)
+    };
+    exchange().is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
+}

@@ -1,0 +1,136 @@
+//! Brings libtorch to `.libtorch/`, where `.cargo/config.toml` tells the build to look for it.
+//!
+//! There is no download site in this: the PyPI wheel of torch holds the C++ libraries and headers, and a wheel is a
+//! zip file. Three small packages beside it let it load on a machine without a GPU.
+//!
+//! ```text
+//!  LIBTORCH is set ───────────────► checked, used as it is
+//!  this torch is installed ───────► linked        .libtorch/{torch,nvidia} ─► site-packages
+//!  this user fetched it before ───► linked        .libtorch/{torch,nvidia} ─► ~/.cache/lexiform/libtorch-…
+//!  otherwise ─────────────────────► fetched into that cache (0.55 GB, 0.5 GB on disk), then linked
+//! ```
+//!
+//! The version is exact: tch checks no wheel, and another libtorch compiles and then dies at run time.
+
+mod folder;
+mod wheels;
+
+use crate::process::{Failure, quiet_output, root};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// The one version that tch 0.24 pairs with.
+pub(crate) const TORCH_VERSION: &str = "2.11.0";
+
+/// Which files of libtorch are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// What runs on any machine: 0.5 GB.
+    Cpu,
+    /// With the CUDA libraries: 3.9 GB.
+    Cuda,
+}
+
+impl Files {
+    fn name(self) -> &'static str {
+        match self {
+            Files::Cpu => "cpu",
+            Files::Cuda => "cuda",
+        }
+    }
+}
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
+    let files = match args {
+        [] => Files::Cpu,
+        [flag] if flag == "--cuda" => Files::Cuda,
+        _ => return Err(Failure::new("usage: cargo xtask setup [--cuda]")),
+    };
+    let place = bring(files)?;
+    println!("libtorch {TORCH_VERSION}: {place}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes sure that some libtorch of the right version is there, CPU files or more.
+pub(crate) fn ensure() -> Result<(), Failure> {
+    bring(Files::Cpu).map(|_| ())
+}
+
+/// The main flow: the first source that has libtorch wins. Returns a description of where it came from.
+fn bring(files: Files) -> Result<String, Failure> {
+    let checkout = root().join(".libtorch");
+    require(
+        "c++",
+        "a C++17 compiler is needed to build the bindings of libtorch (package g++)",
+    )?;
+    if let Some(chosen) = chosen_by_environment(&checkout) {
+        folder::check_version(&chosen)?;
+        return Ok(format!("the one LIBTORCH names, {}", chosen.display()));
+    }
+    if let Some(there) = folder::already_set_up(&checkout, files) {
+        return Ok(there);
+    }
+    require(
+        "python3",
+        "python3 is needed, to fetch and unpack files (package python3)",
+    )?;
+    if let Some(site) = installed_torch() {
+        folder::link(&checkout, &site, "installed")?;
+        return Ok(format!("linked to the installed torch in {}", site.display()));
+    }
+    let cached = cache_folder(files).unwrap_or_else(|| root().join("target").join(cache_name(files)));
+    if folder::check_version(&cached.join("torch")).is_err() {
+        let start = Instant::now();
+        wheels::fetch(&cached, files)?;
+        eprintln!(
+            "xtask: fetched libtorch in {:.0} s",
+            start.elapsed().as_secs_f64()
+        );
+    }
+    folder::link(&checkout, &cached, files.name())?;
+    Ok(format!("linked to {}", cached.display()))
+}
+
+/// A `LIBTORCH` that a person set. Cargo sets the variable too, from `.cargo/config.toml`, and that one is ours.
+fn chosen_by_environment(checkout: &Path) -> Option<PathBuf> {
+    let value = std::env::var_os("LIBTORCH")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)?;
+    (value != checkout.join("torch")).then_some(value)
+}
+
+/// The site-packages folder of an installed torch of exactly our version, found without importing it.
+fn installed_torch() -> Option<PathBuf> {
+    let script = "import importlib.metadata as m, os; d = m.distribution('torch'); \
+                  print(d.version.split('+')[0]); print(os.path.realpath(str(d.locate_file(''))))";
+    let output = quiet_output(Command::new("python3").args(["-c", script]))?;
+    let mut lines = output.lines();
+    let (version, site) = (lines.next()?, PathBuf::from(lines.next()?));
+    (version == TORCH_VERSION && site.join("torch/lib/libtorch_cpu.so").exists()).then_some(site)
+}
+
+/// Where fetched files are kept for all checkouts of this user, by the XDG rules.
+fn cache_folder(files: Files) -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute());
+    let home = || {
+        std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .filter(|it| it.is_dir())
+            .map(|it| it.join(".cache"))
+    };
+    Some(named.or_else(home)?.join("lexiform").join(cache_name(files)))
+}
+
+fn cache_name(files: Files) -> String {
+    format!("libtorch-{TORCH_VERSION}-{}", files.name())
+}
+
+fn require(program: &str, otherwise: &str) -> Result<(), Failure> {
+    match quiet_output(Command::new(program).arg("--version")) {
+        Some(_) => Ok(()),
+        None => Err(Failure::new(format!("{program} did not run: {otherwise}"))),
+    }
+}

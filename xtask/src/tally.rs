@@ -1,0 +1,205 @@
+//! Counting tests over many programs, so that one line can say how the whole run went.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+/// How many tests passed, failed and were skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Tally {
+    pub(crate) const PASSED: Self = Self {
+        passed: 1,
+        failed: 0,
+        skipped: 0,
+    };
+    pub(crate) const FAILED: Self = Self {
+        passed: 0,
+        failed: 1,
+        skipped: 0,
+    };
+    pub(crate) const SKIPPED: Self = Self {
+        passed: 0,
+        failed: 0,
+        skipped: 1,
+    };
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+/// Reads what `cargo test -- --show-output` prints.
+///
+/// A test that lacks its data prints `skipped: NAME: why` and returns, which libtest counts as passed. Here it is
+/// counted as skipped instead, also if only a part of it was: a closing line must not claim more than was checked.
+#[derive(Debug, Default)]
+pub(crate) struct LibtestReader {
+    tally: Tally,
+    among_failures: bool,
+    test_is_skipped: bool,
+    skipped_here: u64,
+}
+
+impl LibtestReader {
+    pub(crate) fn read(&mut self, line: &str) {
+        if line == "failures:" {
+            self.among_failures = true;
+        } else if line.starts_with("---- ") && line.ends_with(" stdout ----") {
+            self.test_is_skipped = false;
+        } else if line.starts_with("skipped: ") && !self.among_failures && !self.test_is_skipped {
+            self.test_is_skipped = true;
+            self.skipped_here += 1;
+        } else if let Some(counts) = line.strip_prefix("test result: ") {
+            self.end_of_program(counts);
+        }
+    }
+
+    fn end_of_program(&mut self, counts: &str) {
+        let skipped = std::mem::take(&mut self.skipped_here);
+        self.tally += Tally {
+            passed: count_before(counts, " passed").saturating_sub(skipped),
+            failed: count_before(counts, " failed"),
+            skipped: count_before(counts, " ignored") + skipped,
+        };
+        self.among_failures = false;
+        self.test_is_skipped = false;
+    }
+
+    /// The counts; `finished_well` is the exit status, so that a build that failed is never zero failures.
+    pub(crate) fn finish(self, finished_well: bool) -> Tally {
+        let mut tally = self.tally;
+        if !finished_well && tally.failed == 0 {
+            tally += Tally::FAILED;
+        }
+        tally
+    }
+}
+
+/// The number written before `label`, as in `12 passed`.
+fn count_before(text: &str, label: &str) -> u64 {
+    let before = text.find(label).map_or("", |at| &text[..at]);
+    let digits = before
+        .rsplit(|it: char| !it.is_ascii_digit())
+        .next()
+        .unwrap_or("");
+    digits.parse().unwrap_or(0)
+}
+
+/// Reads the closing lines of Python's `unittest`: `Ran 5 tests in 1s`, then `OK (skipped=1)` or `FAILED (failures=1)`.
+pub(crate) fn of_unittest(output: &str, finished_well: bool) -> Tally {
+    let ran = output
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("Ran "))
+        .map_or(0, |line| count_before(line, " test"));
+    let last = output
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("OK") || line.starts_with("FAILED"))
+        .unwrap_or("");
+    let named = |name: &str| {
+        let after = last.split_once(name).map_or("", |(_, after)| after);
+        after
+            .split(|it: char| !it.is_ascii_digit())
+            .next()
+            .unwrap_or("")
+            .parse::<u64>()
+            .unwrap_or(0)
+    };
+    let failed = named("failures=") + named("errors=");
+    let failed = if finished_well { failed } else { failed.max(1) };
+    let skipped = named("skipped=");
+    Tally {
+        passed: ran.saturating_sub(failed + skipped),
+        failed,
+        skipped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, finished_well: bool) -> Tally {
+        let mut reader = LibtestReader::default();
+        text.lines().for_each(|line| reader.read(line));
+        reader.finish(finished_well)
+    }
+
+    #[test]
+    fn programs_are_summed() {
+        let one = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        let two = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        assert_eq!(
+            read(&[one, two].concat(), false).to_string(),
+            "15 passed, 2 failed, 1 skipped"
+        );
+    }
+
+    #[test]
+    fn a_test_without_its_data_is_skipped_once() {
+        let text = "successes:\n\n---- a stdout ----\nskipped: a: x is not there\nskipped: a: y is not there\n\n\
+                    ---- b stdout ----\nall well\n\nsuccesses:\n    a\n    b\n\n\
+                    test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        assert_eq!(
+            read(text, true),
+            Tally {
+                passed: 1,
+                failed: 0,
+                skipped: 1
+            }
+        );
+    }
+
+    #[test]
+    fn a_failing_test_stays_failed_whatever_it_printed() {
+        let text = "failures:\n\n---- a stdout ----\nskipped: a: x is not there\nassertion failed\n\n\
+                    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.0s\n";
+        assert_eq!(
+            read(text, false),
+            Tally {
+                passed: 0,
+                failed: 1,
+                skipped: 0
+            }
+        );
+    }
+
+    #[test]
+    fn a_build_that_fails_is_a_failure() {
+        assert_eq!(read("", false), Tally::FAILED);
+    }
+
+    #[test]
+    fn unittest_summaries() {
+        assert_eq!(
+            of_unittest("Ran 5 tests in 1.2s\n\nOK (skipped=2)\n", true).to_string(),
+            "3 passed, 0 failed, 2 skipped"
+        );
+        let failed = of_unittest("Ran 5 tests in 1.2s\n\nFAILED (failures=1, errors=1)\n", false);
+        assert_eq!(failed.to_string(), "3 passed, 2 failed, 0 skipped");
+        assert_eq!(
+            of_unittest("Traceback", false).to_string(),
+            "0 passed, 1 failed, 0 skipped"
+        );
+    }
+}

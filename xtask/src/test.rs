@@ -1,0 +1,52 @@
+//! `cargo xtask test`: every test there is, and one closing line that counts them.
+
+use crate::process::{Failure, cargo, each_line, root, succeeds};
+use crate::tally::{LibtestReader, Tally};
+use crate::{clients, setup};
+use std::process::{Command, ExitCode};
+
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    setup::ensure()?;
+    unpack_data()?;
+    let mut tally = Tally::default();
+    // First the library alone, by the very command that its users run: it must need neither torch nor a server.
+    tally += cargo_test(&["test"])?;
+    tally += cargo_test(&["test", "--workspace", "--exclude", "lexiform"])?;
+    tally += clients::run()?;
+    println!("{tally}");
+    Ok(if tally.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn cargo_test(args: &[&str]) -> Result<Tally, Failure> {
+    let mut command = cargo(args.iter().copied());
+    command.args(["--no-fail-fast", "--", "--show-output"]);
+    let mut reader = LibtestReader::default();
+    let finished_well = each_line(&mut command, |line| reader.read(line))?;
+    Ok(reader.finish(finished_well))
+}
+
+/// Large test data is not part of the repository. Where a folder with it lies beside the checkout, it is unpacked;
+/// where not, the tests that want it say so and are counted as skipped.
+fn unpack_data() -> Result<(), Failure> {
+    let unpack = root().join("../shared/unpack");
+    if !unpack.exists() {
+        eprintln!("xtask: no data is unpacked: {} is not there", unpack.display());
+        return Ok(());
+    }
+    let has_zstd = Command::new("zstd")
+        .arg("--version")
+        .output()
+        .is_ok_and(|it| it.status.success());
+    if !has_zstd {
+        eprintln!("xtask: no data is unpacked: zstd is not installed (package zstd)");
+        return Ok(());
+    }
+    if !succeeds(Command::new(&unpack).arg(".data").current_dir(root()))? {
+        eprintln!("xtask: the data was not unpacked whole; tests that miss some will say so");
+    }
+    Ok(())
+}
