@@ -1,1 +1,38 @@
-//! The decode loop.
+//! The decode loop: many requests at once, one model, every answer inside its grammar.
+//!
+//! ```text
+//!   submit ─► waiting ─┐                      ┌────────── mask threads ──────────┐
+//!                      ├─► schedule ─► feed ──┤                                  ├─► draw, verify ─► events
+//!   decode ◄─ running ─┘      ▲               └─ model: forward over the blocks ─┘         │
+//!      └──────────────────────┴────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! * [`Engine`] is the handle; [`Request`] goes in, [`Event`]s come out.
+//! * `step` is the main flow, a page long: propose drafts, schedule, forward, sample, collect. `scheduler` owns the
+//!   queues, `blocks` the cache's bookkeeping, `sequence` is plain data.
+//! * [`Model`] is all that the loop knows of a model. [`ScriptedModel`] follows a script and needs no weights; the
+//!   libtorch models are in `torch`, the only module that names `tch`.
+//! * What is drawn, and under which law, is the business of the library `lexiform`; this crate is its first user.
+//!
+//! The loop never draws from anything but a mask of the request's grammar: a request whose mask cannot be had fails.
+
+mod blocks;
+mod engine;
+mod error;
+mod masks;
+mod model;
+mod request;
+mod sample;
+mod scheduler;
+mod scripted;
+mod sequence;
+mod shim;
+mod speculate;
+mod step;
+
+pub use engine::{Engine, EngineConfig, Sink, Stats, Ticket};
+pub use error::{EngineError, LoadError, Refusal};
+pub use model::{Feed, Logits, Model};
+pub use request::{Event, Finish, LawChoice, LawTag, Origin, Outcome, Request, Sampling, Speculation};
+pub use scripted::{Script, ScriptedModel};
+pub use shim::{Grammar, Mask, State};

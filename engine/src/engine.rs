@@ -1,0 +1,388 @@
+//! The handle that others hold: requests go in through a channel, events come out through each request's sink.
+//!
+//! One thread owns the model and runs the loop. It takes what has been submitted, makes one step, and repeats; with
+//! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
+//! row the engine gives up and refuses everything.
+
+use crate::blocks::{Blocks, Table};
+use crate::error::{EngineError, Refusal};
+use crate::model::Model;
+use crate::request::{Event, Finish, Request};
+use crate::sequence::Sequence;
+use crate::step::Core;
+use lexiform::vocab::Vocabulary;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Receives the events of one request, on the decode thread: it must not block. `false` means that the client is gone;
+/// its sequence is freed at once.
+pub type Sink = Box<dyn FnMut(Event) -> bool + Send>;
+
+/// Panics in a row after which the engine gives up.
+const MAX_PANICS: usize = 3;
+
+/// The sizes that the loop works with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Positions in a block of the cache.
+    pub block_size: usize,
+    /// Blocks in the cache.
+    pub blocks: usize,
+    /// Sequences that decode at the same time.
+    pub max_running: usize,
+    /// Requests that may wait; more are refused with [`Refusal::Busy`].
+    pub max_waiting: usize,
+    /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
+    pub max_step_tokens: usize,
+    /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
+    pub mask_threads: usize,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        EngineConfig {
+            block_size: 16,
+            blocks: 1024,
+            max_running: 32,
+            max_waiting: 256,
+            max_step_tokens: 512,
+            mask_threads: 1,
+        }
+    }
+}
+
+/// What the engine is doing and has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Whether requests are still served.
+    pub alive: bool,
+    /// Sequences that decode.
+    pub running: usize,
+    /// Requests that wait, preempted ones included.
+    pub waiting: usize,
+    /// Blocks of the cache.
+    pub blocks_total: usize,
+    /// Blocks that running sequences refer to.
+    pub blocks_used: usize,
+    /// Free blocks whose content can still be taken over.
+    pub blocks_kept: usize,
+    /// Requests taken.
+    pub requests: u64,
+    /// Requests that ended with [`Event::Failed`] or whose client left.
+    pub failed: u64,
+    /// Prompt tokens of all requests taken.
+    pub prompt_tokens: u64,
+    /// Prompt tokens that were found in the cache.
+    pub cached_tokens: u64,
+    /// Tokens generated.
+    pub generated: u64,
+    /// Tokens drafted.
+    pub drafted: u64,
+    /// Drafted tokens confirmed.
+    pub accepted: u64,
+    /// Passes of the model.
+    pub steps: u64,
+    /// Sequences that lost their blocks to others and were computed again.
+    pub preemptions: u64,
+    /// Panics caught.
+    pub panics: u64,
+}
+
+enum Command {
+    Submit(Box<Sequence>),
+    Cancel(u64),
+}
+
+pub(crate) struct Shared {
+    stats: Mutex<Stats>,
+    /// Requests submitted that have not run yet.
+    queued: AtomicUsize,
+    alive: AtomicBool,
+    next_id: AtomicU64,
+    limits: Limits,
+}
+
+struct Limits {
+    max_waiting: usize,
+    max_context: usize,
+    vocab_size: usize,
+}
+
+/// A place in the bounded queue, held until the request runs or is dropped.
+pub(crate) struct QueuePlace(Arc<Shared>);
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        self.0.queued.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A handle on a running engine; cheap to clone. The thread ends when all handles and tickets are gone and nothing runs.
+#[derive(Clone)]
+pub struct Engine {
+    commands: Sender<Command>,
+    shared: Arc<Shared>,
+}
+
+impl Engine {
+    /// Starts the decode thread. `draft` is a small model with the same vocabulary whose guesses the big one verifies.
+    pub fn start(
+        model: Box<dyn Model>,
+        draft: Option<Box<dyn Model>>,
+        vocabulary: Arc<Vocabulary>,
+        config: EngineConfig,
+    ) -> Result<Engine, EngineError> {
+        check_config(&config)?;
+        let limits = Limits {
+            max_waiting: config.max_waiting,
+            max_context: model.max_positions().min(config.blocks * config.block_size),
+            vocab_size: model.vocab_size(),
+        };
+        let core = Core::new(model, draft, vocabulary, config)?;
+        let shared = Arc::new(Shared {
+            stats: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            alive: AtomicBool::new(true),
+            next_id: AtomicU64::new(0),
+            limits,
+        });
+        let (commands, queue) = channel();
+        let mut decoder = Decoder {
+            core,
+            queue,
+            shared: shared.clone(),
+            panics: 0,
+        };
+        decoder.publish();
+        let thread = std::thread::Builder::new().name("lexiform-decode".to_string());
+        let spawned = thread.spawn(move || decoder.run());
+        spawned.map_err(|error| EngineError::Config(format!("no thread for the decode loop: {error}")))?;
+        Ok(Engine { commands, shared })
+    }
+
+    /// The most tokens that a prompt and its answer may have together.
+    pub fn max_context(&self) -> usize {
+        self.shared.limits.max_context
+    }
+
+    /// Takes a request, or says why not. Events go to `sink`; dropping the ticket cancels the request.
+    pub fn submit(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
+        self.check(&request)?;
+        let queued = &self.shared.queued;
+        let limit = self.shared.limits.max_waiting;
+        let room = |waiting| (waiting < limit).then_some(waiting + 1);
+        queued
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
+            .map_err(|waiting| Refusal::Busy { waiting, limit })?;
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let place = QueuePlace(self.shared.clone());
+        let sequence = Box::new(Sequence::new(id, request, sink, place));
+        self.commands
+            .send(Command::Submit(sequence))
+            .map_err(|_| Refusal::Stopped)?;
+        Ok(Ticket {
+            id,
+            commands: self.commands.clone(),
+            cancels: true,
+        })
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refusal> {
+        let limits = &self.shared.limits;
+        if !self.shared.alive.load(Ordering::Acquire) {
+            return Err(Refusal::Stopped);
+        }
+        if request.prompt.is_empty() {
+            return Err(Refusal::EmptyPrompt);
+        }
+        if request.max_tokens == 0 {
+            return Err(Refusal::Invalid {
+                name: "max_tokens",
+                value: "0".to_string(),
+                expected: "at least 1",
+            });
+        }
+        let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
+        if prompt.saturating_add(max_tokens) > limit {
+            return Err(Refusal::TooLong {
+                prompt,
+                max_tokens,
+                limit,
+            });
+        }
+        let len = limits.vocab_size;
+        if let Some(place) = request.prompt.iter().position(|&token| token as usize >= len) {
+            return Err(Refusal::UnknownToken {
+                place,
+                token: request.prompt[place],
+                len,
+            });
+        }
+        request.sampling.check()
+    }
+
+    /// What the engine is doing; as of the end of the last step.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self
+            .shared
+            .stats
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        stats.alive = self.shared.alive.load(Ordering::Acquire);
+        stats
+    }
+}
+
+fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
+    let sizes = [
+        ("block_size", config.block_size),
+        ("blocks", config.blocks),
+        ("max_running", config.max_running),
+        ("max_waiting", config.max_waiting),
+        ("max_step_tokens", config.max_step_tokens),
+    ];
+    match sizes.iter().find(|(_, size)| *size == 0) {
+        Some((name, _)) => Err(EngineError::Config(format!(
+            "{name} is 0, but must be at least 1"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A request's handle. Dropping it cancels the request; a request that has ended does not mind.
+pub struct Ticket {
+    id: u64,
+    commands: Sender<Command>,
+    cancels: bool,
+}
+
+impl Ticket {
+    /// The request's number in this engine.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Ends the request now; its sink hears [`Finish::Cancelled`].
+    pub fn cancel(self) {}
+
+    /// Lets the request run to its end without this ticket.
+    pub fn detach(mut self) {
+        self.cancels = false;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.cancels {
+            // An engine that has stopped has nothing left to cancel.
+            let _ = self.commands.send(Command::Cancel(self.id));
+        }
+    }
+}
+
+/// The decode thread.
+struct Decoder {
+    core: Core,
+    queue: Receiver<Command>,
+    shared: Arc<Shared>,
+    panics: usize,
+}
+
+impl Decoder {
+    fn run(mut self) {
+        while self.take_commands() {
+            match catch_unwind(AssertUnwindSafe(|| self.core.step())) {
+                Ok(()) => self.panics = 0,
+                Err(panic) => self.recover(&panic_message(&*panic)),
+            }
+            self.publish();
+            if self.panics >= MAX_PANICS {
+                break;
+            }
+        }
+        self.shared.alive.store(false, Ordering::Release);
+        self.refuse_rest();
+        self.publish();
+    }
+
+    /// Takes what has been submitted; sleeps if there is nothing else to do. `false` when nobody can submit any more.
+    fn take_commands(&mut self) -> bool {
+        loop {
+            if self.core.is_idle() {
+                match self.queue.recv() {
+                    Ok(command) => self.take(command),
+                    Err(_) => return false,
+                }
+            }
+            while let Ok(command) = self.queue.try_recv() {
+                self.take(command);
+            }
+            if !self.core.is_idle() {
+                return true;
+            }
+            self.publish();
+        }
+    }
+
+    fn take(&mut self, command: Command) {
+        match command {
+            Command::Submit(sequence) => {
+                self.core.stats.requests += 1;
+                self.core.stats.prompt_tokens += sequence.request.prompt.len() as u64;
+                self.core.scheduler.waiting.push_back(*sequence);
+            }
+            Command::Cancel(id) => {
+                let found = self.core.scheduler.all().find(|sequence| sequence.id == id);
+                if let Some(sequence) = found {
+                    sequence.finish(Finish::Cancelled);
+                }
+                self.core.collect();
+            }
+        }
+    }
+
+    /// Fails what ran. The cache may hold anything now, so it starts empty.
+    fn recover(&mut self, message: &str) {
+        self.panics += 1;
+        self.core.stats.panics += 1;
+        let core = &mut self.core;
+        for mut sequence in core.scheduler.running.drain(..) {
+            core.stats.failed += 1;
+            sequence.fail(EngineError::Panicked(message.to_string()));
+            // Its table speaks of blocks that are about to be forgotten.
+            sequence.table = Table::default();
+        }
+        core.blocks = Blocks::new(core.config.blocks, core.config.block_size);
+    }
+
+    fn refuse_rest(&mut self) {
+        while let Ok(command) = self.queue.try_recv() {
+            self.take(command);
+        }
+        for sequence in self.core.scheduler.all() {
+            sequence.fail(EngineError::Stopped);
+        }
+        self.core.collect();
+    }
+
+    fn publish(&mut self) {
+        let core = &mut self.core;
+        let scheduler = &core.scheduler;
+        core.stats.running = scheduler.running.len();
+        core.stats.waiting = scheduler.waiting.len();
+        core.stats.preemptions = scheduler.preemptions;
+        core.stats.blocks_total = core.blocks.total();
+        core.stats.blocks_used = core.blocks.used();
+        core.stats.blocks_kept = core.blocks.kept();
+        *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner) = core.stats.clone();
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_string())
+}

@@ -1,0 +1,149 @@
+//! What can go wrong, by the moment at which it is noticed: before a request is taken ([`Refusal`]), while it runs
+//! ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
+
+use std::path::PathBuf;
+
+/// Why a running request, or the engine itself, could not go on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EngineError {
+    /// The model returned an error or something that cannot be logits.
+    #[error("the model failed: {0}")]
+    Model(String),
+    /// No allowed token has any probability. With an exact mask and finite logits this does not happen.
+    #[error("no allowed token has any probability after {generated} generated tokens")]
+    DeadEnd {
+        /// Tokens generated before the dead end.
+        generated: usize,
+    },
+    /// The global law rejects and tries again; this is the bound on tries.
+    #[error(
+        "no sample was accepted in {attempts} attempts; at most {bound:.3e} of the model's mass satisfies the grammar"
+    )]
+    AttemptsExhausted {
+        /// Attempts made.
+        attempts: usize,
+        /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the limits.
+        bound: f64,
+    },
+    /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
+    #[error("the decode loop panicked: {0}")]
+    Panicked(String),
+    /// The configuration cannot work with this model.
+    #[error("the engine cannot start: {0}")]
+    Config(String),
+    /// The engine was stopped, or died of repeated panics.
+    #[error("the engine has stopped")]
+    Stopped,
+}
+
+/// Why a request is not taken. Nothing was queued.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The waiting queue is full; try again later.
+    #[error("{waiting} requests are waiting already; the limit is {limit}")]
+    Busy {
+        /// Requests that wait.
+        waiting: usize,
+        /// [`EngineConfig::max_waiting`](crate::EngineConfig::max_waiting).
+        limit: usize,
+    },
+    /// A model needs at least one token to predict from.
+    #[error("the prompt has no tokens")]
+    EmptyPrompt,
+    /// Prompt and answer together do not fit.
+    #[error("{prompt} prompt tokens and {max_tokens} to generate exceed the context of {limit} tokens")]
+    TooLong {
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// Tokens asked for.
+        max_tokens: usize,
+        /// [`Engine::max_context`](crate::Engine::max_context).
+        limit: usize,
+    },
+    /// A token of the prompt that the model does not have.
+    #[error("prompt token {place} is {token}, but the model knows only {len} tokens")]
+    UnknownToken {
+        /// Index into the prompt.
+        place: usize,
+        /// The token.
+        token: u32,
+        /// Tokens the model has.
+        len: usize,
+    },
+    /// A value that makes no sense, named.
+    #[error("{name} is {value}, but must be {expected}")]
+    Invalid {
+        /// The field.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is accepted.
+        expected: &'static str,
+    },
+    /// The engine was stopped, or died.
+    #[error("the engine has stopped")]
+    Stopped,
+}
+
+/// Why a model folder could not be loaded. Every variant names the file and what was expected of it.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A file is missing or cannot be read.
+    #[error("{}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A file is there but is not what it should be.
+    #[error("{}: {message}", file.display())]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// What was expected and what was found, with the place.
+        message: String,
+    },
+    /// The model is of a kind that the engine does not run.
+    #[error("{}: {what} is {found:?}; supported: {supported}", file.display())]
+    Unsupported {
+        /// The file that says so.
+        file: PathBuf,
+        /// The property, for example `model_type`.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// The values that work.
+        supported: &'static str,
+    },
+    /// A weight is not in any of the checkpoint's files.
+    #[error("{}: there is no tensor {tensor:?} (expected with shape {expected:?})", file.display())]
+    MissingTensor {
+        /// The checkpoint file, or its index.
+        file: PathBuf,
+        /// The name looked for.
+        tensor: String,
+        /// Its shape.
+        expected: Vec<i64>,
+    },
+    /// A weight has another shape than the configuration implies.
+    #[error("{}: tensor {tensor:?} has shape {found:?}, but config.json implies {expected:?}", file.display())]
+    WrongShape {
+        /// The checkpoint file.
+        file: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// The shape in the file.
+        found: Vec<i64>,
+        /// The shape expected.
+        expected: Vec<i64>,
+    },
+    /// The device asked for is not there.
+    #[error("device {device}: {message}")]
+    Device {
+        /// The device asked for.
+        device: String,
+        /// Why it cannot be used.
+        message: String,
+    },
+}

@@ -1,0 +1,112 @@
+//! Masks on other threads, while the model computes.
+//!
+//! ```text
+//!   decode thread   schedule ──┬── forward pass ──────────────┬── sample
+//!   mask threads               └─ mask(s0) mask(s1) mask(s2) ─┘
+//! ```
+//!
+//! The states are known before the pass starts: a mask depends on the state alone, and the states along a draft follow
+//! from the draft. So a mask costs no time unless it takes longer than the model.
+
+use crate::{Grammar, Mask, State};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// The masks of consecutive positions, or `None` if computing them panicked.
+pub(crate) type Masks = Option<Vec<Arc<Mask>>>;
+
+struct Job {
+    number: usize,
+    grammar: Grammar,
+    states: Vec<State>,
+    reply: Sender<(usize, Masks)>,
+}
+
+impl Job {
+    fn run(self) {
+        let compute = || {
+            self.states
+                .iter()
+                .map(|&state| self.grammar.mask(state))
+                .collect()
+        };
+        let masks = catch_unwind(AssertUnwindSafe(compute)).ok();
+        // Nobody listens when the pass failed; the masks are cached by the grammar all the same.
+        let _ = self.reply.send((self.number, masks));
+    }
+}
+
+/// The threads. They end when the pool is dropped.
+pub(crate) struct MaskPool {
+    jobs: Option<Sender<Job>>,
+}
+
+impl MaskPool {
+    /// With no threads at all, masks are computed when they are asked for.
+    pub(crate) fn new(threads: usize) -> Self {
+        let (jobs, queue) = channel::<Job>();
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..threads {
+            let queue = queue.clone();
+            std::thread::spawn(move || work(&queue));
+        }
+        MaskPool {
+            jobs: (threads > 0).then_some(jobs),
+        }
+    }
+
+    /// Starts computing; every entry is one sequence's grammar, if it has one, and the states whose masks it needs.
+    pub(crate) fn start(&self, wanted: Vec<Option<(Grammar, Vec<State>)>>) -> Pending {
+        let (reply, replies) = channel();
+        let count = wanted.len();
+        for (number, wanted) in wanted.into_iter().enumerate() {
+            let Some((grammar, states)) = wanted else { continue };
+            let job = Job {
+                number,
+                grammar,
+                states,
+                reply: reply.clone(),
+            };
+            match &self.jobs {
+                Some(jobs) => {
+                    if let Err(refused) = jobs.send(job) {
+                        refused.0.run();
+                    }
+                }
+                None => job.run(),
+            }
+        }
+        Pending { replies, count }
+    }
+}
+
+fn work(queue: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = match queue.lock() {
+            Ok(queue) => queue.recv(),
+            Err(_) => return,
+        };
+        match job {
+            Ok(job) => job.run(),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Masks that are being computed.
+pub(crate) struct Pending {
+    replies: Receiver<(usize, Masks)>,
+    count: usize,
+}
+
+impl Pending {
+    /// Waits for all, in the order in which they were asked for. The senders are gone once every job has replied.
+    pub(crate) fn wait(self) -> Vec<Masks> {
+        let mut masks = vec![None; self.count];
+        for (number, reply) in self.replies {
+            masks[number] = reply;
+        }
+        masks
+    }
+}

@@ -1,0 +1,73 @@
+//! What the loop asks of a model: logits for the next tokens of many sequences at once, over a paged cache.
+//!
+//! ```text
+//!   sequence A   cached ████████ feed ░░░        rows wanted: the last 1   (prefill, then sample)
+//!   sequence B   cached ███████████ feed ░       rows wanted: 1            (plain decoding)
+//!   sequence C   cached █████ feed ░▒▒▒          rows wanted: 4            (one token and three drafts to verify)
+//! ```
+//!
+//! The cache is an array of blocks of `block_size` positions; position `i` of a sequence lies in block
+//! `table[i / block_size]`. The loop owns the tables, the model owns the memory. A model must write the keys and values
+//! of all fed tokens into their blocks before it attends, and must not look past a token's own position.
+
+use crate::error::EngineError;
+
+/// The tokens that one sequence feeds in one pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Feed<'a> {
+    /// The tokens, at positions `start..start + tokens.len()`.
+    pub tokens: &'a [u32],
+    /// How many positions are cached before them.
+    pub start: usize,
+    /// The blocks of all positions up to the last fed one.
+    pub table: &'a [u32],
+    /// How many of the last fed positions the caller wants logits for.
+    pub rows: usize,
+}
+
+/// Rows of logits, in the order of the feeds and of the positions within a feed.
+#[derive(Clone, Debug, Default)]
+pub struct Logits {
+    values: Vec<f32>,
+    width: usize,
+}
+
+impl Logits {
+    /// Rows of `width` logits one after another.
+    pub fn new(values: Vec<f32>, width: usize) -> Self {
+        Logits { values, width }
+    }
+
+    /// The row of this number.
+    pub fn row(&self, index: usize) -> &[f32] {
+        &self.values[index * self.width..(index + 1) * self.width]
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.values.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// A model that continues token sequences.
+pub trait Model: Send {
+    /// Logits per row; may exceed the vocabulary.
+    fn vocab_size(&self) -> usize;
+
+    /// The most positions that a sequence may have.
+    fn max_positions(&self) -> usize;
+
+    /// Bytes of cache that one position takes, so that a cache can be sized by memory. 0 if it takes none.
+    fn cache_bytes_per_token(&self) -> usize;
+
+    /// Makes the cache; a second call replaces it. Called once before the first pass.
+    fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError>;
+
+    /// One pass.
+    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError>;
+}

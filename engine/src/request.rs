@@ -1,0 +1,273 @@
+//! What goes into the engine and what comes out of it: plain data.
+
+use crate::Grammar;
+use crate::error::{EngineError, Refusal};
+
+/// One text to continue.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The tokens to continue; at least one.
+    pub prompt: Vec<u32>,
+    /// What the continuation must match; `None` lets the model write freely.
+    pub grammar: Option<Grammar>,
+    /// How the model's law is warped and drawn from.
+    pub sampling: Sampling,
+    /// The most tokens to generate, the end token included.
+    pub max_tokens: usize,
+    /// Which law the answer is drawn from. Without a grammar both are the model's own.
+    pub law: LawChoice,
+    /// What is drafted ahead. Never changes the answer, only the time it takes.
+    pub speculation: Speculation,
+    /// Asks for the model's `n` most likely tokens at every position (`Some(0)`: only the chosen token's own).
+    pub logprobs: Option<u8>,
+    /// Tokens that end the answer beside the vocabulary's end tokens. They only apply without a grammar: with one,
+    /// the grammar says where the text ends.
+    pub stop_tokens: Vec<u32>,
+    /// Goes on past end tokens, for measurements. Only without a grammar.
+    pub ignore_eos: bool,
+    /// When the grammar leaves only the end token, the engine finishes without asking the model for its probability,
+    /// so that factor is missing from [`Outcome::log_weight`]. `true` spends the extra pass and includes it. The
+    /// global law always does.
+    pub weigh_end: bool,
+}
+
+impl Request {
+    /// A greedy request without grammar.
+    pub fn new(prompt: Vec<u32>, max_tokens: usize) -> Self {
+        Request {
+            prompt,
+            grammar: None,
+            sampling: Sampling::default(),
+            max_tokens,
+            law: LawChoice::Local,
+            speculation: Speculation::none(),
+            logprobs: None,
+            stop_tokens: Vec::new(),
+            ignore_eos: false,
+            weigh_end: false,
+        }
+    }
+}
+
+/// How the model's probabilities are warped before the law sees them. Defaults to greedy decoding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
+    /// 0 takes the most likely allowed token; 1 is the model's own law.
+    pub temperature: f32,
+    /// Keeps the smallest set of tokens with at least this probability; 1 keeps all.
+    pub top_p: f32,
+    /// Keeps this many most likely tokens.
+    pub top_k: Option<u32>,
+    /// Keeps tokens with at least this fraction of the most likely token's probability; 0 keeps all.
+    pub min_p: f32,
+    /// The source of all chance: the same request with the same seed gives the same tokens.
+    pub seed: u64,
+    /// Subtracted from the logit of every token that the answer already contains.
+    pub presence_penalty: f32,
+    /// Subtracted from a token's logit once for every time the answer contains it.
+    pub frequency_penalty: f32,
+    /// Added to the logits of single tokens.
+    pub logit_bias: Vec<(u32, f32)>,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling {
+            temperature: 0.0,
+            top_p: 1.0,
+            top_k: None,
+            min_p: 0.0,
+            seed: 0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            logit_bias: Vec::new(),
+        }
+    }
+}
+
+impl Sampling {
+    /// Draws from the model's own law with this seed.
+    pub fn seeded(seed: u64) -> Self {
+        Sampling {
+            temperature: 1.0,
+            seed,
+            ..Sampling::default()
+        }
+    }
+
+    /// Names the first field whose value makes no sense.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let within = |name, value: f32, ok: bool, expected| match ok {
+            true => Ok(()),
+            false => Err(Refusal::Invalid {
+                name,
+                value: value.to_string(),
+                expected,
+            }),
+        };
+        let temperature = self.temperature;
+        within(
+            "temperature",
+            temperature,
+            (0.0..=100.0).contains(&temperature),
+            "a number from 0 to 100",
+        )?;
+        within(
+            "top_p",
+            self.top_p,
+            self.top_p > 0.0 && self.top_p <= 1.0,
+            "a number above 0 and at most 1",
+        )?;
+        within(
+            "min_p",
+            self.min_p,
+            (0.0..=1.0).contains(&self.min_p),
+            "a number from 0 to 1",
+        )?;
+        within("top_k", 0.0, self.top_k != Some(0), "at least 1")?;
+        for (name, value) in [
+            ("presence_penalty", self.presence_penalty),
+            ("frequency_penalty", self.frequency_penalty),
+        ] {
+            within(name, value, value.is_finite(), "a finite number")?;
+        }
+        let bias = self.logit_bias.iter().find(|(_, bias)| !bias.is_finite());
+        bias.map_or(Ok(()), |&(_, bias)| {
+            within("logit_bias", bias, false, "finite numbers")
+        })
+    }
+}
+
+/// The law that an answer is drawn from, where `p` is the warped model and `L` the grammar's texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LawChoice {
+    /// Every token from `p` restricted to what the grammar allows there. One pass, and tokens stream as they are drawn.
+    #[default]
+    Local,
+    /// The whole text from `p` restricted to `L`, exactly: attempts are drawn until one is accepted. What is learned
+    /// from failures is kept and makes the next attempt likelier. Nothing streams before acceptance.
+    Global {
+        /// Attempts before [`EngineError::AttemptsExhausted`].
+        max_attempts: usize,
+    },
+}
+
+/// Where drafts come from. Each draft is verified by drawing what the law would have drawn anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speculation {
+    /// Text that the grammar leaves no choice about.
+    pub forced: bool,
+    /// What followed the last few tokens when they occurred before.
+    pub lookup: bool,
+    /// The draft model that the engine was started with, if there is one.
+    pub model: bool,
+    /// The most tokens drafted for one pass.
+    pub max_draft: usize,
+}
+
+impl Speculation {
+    /// One token a pass.
+    pub fn none() -> Self {
+        Speculation {
+            forced: false,
+            lookup: false,
+            model: false,
+            max_draft: 0,
+        }
+    }
+
+    /// All sources, up to eight tokens.
+    pub fn all() -> Self {
+        Speculation {
+            forced: true,
+            lookup: true,
+            model: true,
+            max_draft: 8,
+        }
+    }
+}
+
+/// What happened to a request. Events arrive on the decode thread: a sink must not block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// One more token. End tokens are not reported.
+    Token {
+        /// The token.
+        token: u32,
+        /// What it writes; empty for special tokens.
+        bytes: Vec<u8>,
+        /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask.
+        logprob: f32,
+        /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: the model's own law).
+        log_mass: f32,
+        /// The most likely tokens of the model itself, if asked for.
+        top: Vec<(u32, f32)>,
+        /// How the token came about.
+        origin: Origin,
+    },
+    /// The request ended as it should. The last event.
+    Done(Outcome),
+    /// The request could not be finished. The last event.
+    Failed(EngineError),
+}
+
+/// How a token came about. All are drawn by the same law; this tells which passes were saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Drawn in a pass of its own, or in place of a draft.
+    Sampled,
+    /// A draft by lookup or by the draft model that the draw confirmed.
+    Drafted,
+    /// A draft of forced text that the draw confirmed.
+    Forced,
+}
+
+/// How an answer came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Why it ended.
+    pub finish: Finish,
+    /// The law it was drawn from.
+    pub law: LawTag,
+    /// `ln p` of the whole answer under the warped model law (at temperature 0: the model's own law).
+    pub log_probability: f64,
+    /// `ln W`, the sum over positions of `ln` of the mass on allowed tokens: importance weight of a local sample with
+    /// respect to the global law. 0 for a sample of the global law, whose weight is 1.
+    pub log_weight: f64,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Those of them whose keys and values were already cached.
+    pub cached_tokens: usize,
+    /// Tokens generated, the end token included when one was drawn.
+    pub completion_tokens: usize,
+    /// Tokens drafted.
+    pub drafted: usize,
+    /// Drafted tokens confirmed.
+    pub accepted: usize,
+    /// Attempts of the global law; 1 otherwise.
+    pub attempts: usize,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// An end token, or the end of the grammar.
+    Stop,
+    /// `max_tokens` were generated.
+    Length,
+    /// The caller gave up.
+    Cancelled,
+}
+
+/// The law that an answer was drawn from; travels with every answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LawTag {
+    /// The warped model itself.
+    Raw,
+    /// The most likely allowed token at every position: not a sample.
+    Greedy,
+    /// Each token restricted to what the grammar allows there.
+    Local,
+    /// The warped model restricted to the grammar's texts of at most `max_tokens` tokens, exactly.
+    Global,
+}

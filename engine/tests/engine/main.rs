@@ -1,0 +1,4 @@
+//! Tests of the decode loop through its public surface.
+
+mod decoding;
+mod rig;
