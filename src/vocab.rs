@@ -13,14 +13,20 @@
 //! most an error with its place.
 
 mod spelling;
+mod stream;
 mod tiktoken;
+#[cfg(feature = "tokenizers")]
+mod tokenizer;
 mod tokenizer_file;
 mod tokenizer_json;
 mod trie;
 mod vocabulary;
 
 pub use spelling::Scheme;
+pub use stream::TextStream;
 pub use tiktoken::from_tiktoken;
+#[cfg(feature = "tokenizers")]
+pub use tokenizer::{Tokenizer, TokenizerError};
 pub use tokenizer_file::{ReadLimits, TokenizerFile};
 pub use tokenizer_json::from_tokenizer_json;
 pub use trie::{Node, Trie};

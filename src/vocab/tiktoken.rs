@@ -26,7 +26,7 @@ pub fn from_tiktoken(
             &place,
         )?;
     }
-    Ok(TokenizerFile::new(table, Scheme::ByteLevel, false))
+    Ok(TokenizerFile::new(table, Scheme::ByteLevel))
 }
 
 fn malformed(place: &str, message: &str) -> VocabularyError {

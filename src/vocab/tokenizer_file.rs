@@ -22,10 +22,11 @@ pub struct TokenizerFile {
     tokens: Vec<(TokenKind, Vec<u8>)>,
     scheme: Scheme,
     dummy_space: bool,
+    unknown: Option<u32>,
 }
 
 impl TokenizerFile {
-    pub(super) fn new(table: TokenTable, scheme: Scheme, dummy_space: bool) -> Self {
+    pub(super) fn new(table: TokenTable, scheme: Scheme) -> Self {
         let tokens = table
             .slots
             .into_iter()
@@ -33,8 +34,17 @@ impl TokenizerFile {
         TokenizerFile {
             tokens: tokens.collect(),
             scheme,
-            dummy_space,
+            dummy_space: false,
+            unknown: None,
         }
+    }
+
+    pub(super) fn with_dummy_space(self, dummy_space: bool) -> Self {
+        TokenizerFile { dummy_space, ..self }
+    }
+
+    pub(super) fn with_unknown(self, unknown: Option<u32>) -> Self {
+        TokenizerFile { unknown, ..self }
     }
 
     /// Kind and bytes of every id. Special tokens have their name as bytes, holes have none.
@@ -51,6 +61,11 @@ impl TokenizerFile {
     /// then in the bytes of the first token; text that a model *goes on* with has no such space.
     pub fn puts_dummy_space(&self) -> bool {
         self.dummy_space
+    }
+
+    /// The token that stands for text without tokens of its own, if the model has one.
+    pub fn unknown(&self) -> Option<u32> {
+        self.unknown
     }
 
     /// Widens the numbering to the rows of a model's output: the new ids are [`TokenKind::Unused`].

@@ -42,7 +42,10 @@ pub fn from_tokenizer_json(text: &str, limits: &ReadLimits) -> Result<TokenizerF
     let mut table = TokenTable::new(limits);
     insert_pieces(&file.model, &spelling, &mut table)?;
     insert_added(&file, &spelling, &mut table)?;
-    Ok(TokenizerFile::new(table, spelling.scheme(), dummy_space))
+    let unknown = unknown(&file);
+    Ok(TokenizerFile::new(table, spelling.scheme())
+        .with_dummy_space(dummy_space)
+        .with_unknown(unknown))
 }
 
 #[derive(Deserialize)]
@@ -217,6 +220,15 @@ fn insert_added(file: &File, spelling: &Spelling, table: &mut TokenTable) -> Res
         table.replace(added.id, token, &place)?;
     }
     Ok(())
+}
+
+fn unknown(file: &File) -> Option<u32> {
+    let pieces = file.model.vocab.pieces.iter().map(|(piece, id)| (*id, piece));
+    let added = file.added_tokens.iter().map(|added| (added.id, &added.content));
+    let found = pieces
+        .chain(added)
+        .find(|(id, piece)| file.model.is_unknown(*id, piece));
+    found.and_then(|(id, _)| u32::try_from(id).ok())
 }
 
 fn text(bytes: Vec<u8>) -> (TokenKind, Vec<u8>) {

@@ -92,10 +92,29 @@ impl Trie {
     pub fn tokens_at(&self, node: &Node) -> &[u32] {
         &self.tokens[node.first as usize..(node.first + node.count) as usize]
     }
+
+    /// The prefixes of these bytes at which tokens end, shortest first: their lengths and the tokens.
+    pub fn prefixes<'t>(&'t self, bytes: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u32])> {
+        let (mut at, mut end) = (0, self.nodes.len());
+        let path = bytes.iter().enumerate().map_while(move |(depth, &byte)| {
+            // The siblings of a level: each begins where the subtree of the one before ends.
+            while at < end && self.nodes[at].byte != byte {
+                at = self.nodes[at].end as usize;
+            }
+            let node = self.nodes[..end].get(at)?;
+            (at, end) = (at + 1, node.end as usize);
+            Some((depth + 1, self.tokens_at(node)))
+        });
+        path.filter(|(_, tokens)| !tokens.is_empty())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -105,5 +124,46 @@ mod tests {
         assert_eq!(ends, [3, 2, 3, 4]);
         assert_eq!(trie.tokens_at(&trie.nodes()[1]), [1, 4]);
         assert_eq!(trie.nodes()[2].byte, b'c');
+    }
+
+    type Naive = BTreeMap<Vec<u8>, Vec<u32>>;
+
+    /// The paths of all nodes with their tokens, found by descending from the root through `end` alone.
+    fn paths(trie: &Trie, at: usize, end: usize, path: &mut Vec<u8>, all: &mut Vec<(Vec<u8>, Vec<u32>)>) {
+        let mut child = at;
+        while child < end {
+            let node = &trie.nodes()[child];
+            path.push(node.byte);
+            assert_eq!(usize::from(node.depth), path.len());
+            all.push((path.clone(), trie.tokens_at(node).to_vec()));
+            paths(trie, child + 1, node.end as usize, path, all);
+            path.pop();
+            child = node.end as usize;
+        }
+        assert_eq!(child, end, "children fill their parent's range");
+    }
+
+    proptest! {
+        #[test]
+        fn a_trie_is_the_map_of_its_pairs(words in prop::collection::vec("[abc]{0,5}", 0..40), text in "[abc]{0,8}") {
+            let mut naive = Naive::new();
+            for (id, word) in words.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
+                naive.entry(word.clone().into_bytes()).or_default().push(id as u32);
+            }
+            let trie = Trie::new(words.iter().enumerate().map(|(id, word)| (id as u32, word)));
+            let mut all = Vec::new();
+            paths(&trie, 0, trie.nodes().len(), &mut Vec::new(), &mut all);
+            prop_assert!(all.is_sorted_by(|(a, _), (b, _)| a < b), "depth first is the order of the paths");
+            let on_the_way = |path: &[u8]| naive.keys().any(|word| word.starts_with(path));
+            prop_assert!(all.iter().all(|(path, _)| on_the_way(path)), "no node without a token below");
+            let found: Naive = all.into_iter().filter(|(_, tokens)| !tokens.is_empty()).collect();
+            prop_assert_eq!(&found, &naive);
+            let prefixes: Vec<(usize, Vec<u32>)> =
+                trie.prefixes(text.as_bytes()).map(|(len, tokens)| (len, tokens.to_vec())).collect();
+            let expected: Vec<(usize, Vec<u32>)> = (1..=text.len())
+                .filter_map(|len| Some((len, naive.get(&text.as_bytes()[..len])?.clone())))
+                .collect();
+            prop_assert_eq!(prefixes, expected);
+        }
     }
 }
