@@ -13,4 +13,5 @@
 pub mod error;
 pub mod grammar;
 pub mod limits;
+pub mod regex;
 pub mod vocab;

@@ -1,0 +1,81 @@
+//! Regular expressions, in two dialects, as languages of whole texts.
+//!
+//! ```text
+//!   ECMA-262 pattern ─ ecma ─┐                          ┌─ Match, Not, Units (grammar::Regular)
+//!                            ├─► Node ─► whole, context ┤
+//!   Rust / RE2 syntax ─ rust ┘    (with look-around)    └─ (without)
+//!                                                            │ json
+//!                                                            └─► the same, spelled inside a JSON string
+//! ```
+//!
+//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`] and [`rust`] are about the *whole*
+//! text. Matching priorities do not matter to a language, so lazy quantifiers mean what greedy ones mean.
+
+mod context;
+mod ecma;
+mod edge;
+mod error;
+mod json;
+mod look;
+mod node;
+mod rust;
+mod whole;
+
+pub use error::RegexError;
+pub use json::{Escapes, encode_json, json_char, json_string_body};
+
+use crate::error::{CompileError, ProblemKind};
+use crate::grammar::{Cfg, CfgBuilder, Regular};
+use crate::limits::Limits;
+
+/// Groups of a regular expression nest at most this deep, whatever `nesting` allows: automata are built from the
+/// expression by recursion.
+const DEEPEST: usize = 250;
+
+/// The texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means it.
+///
+/// ```
+/// use lexiform::{limits::Limits, regex};
+/// let regular = regex::ecma(r"^(?!tmp)[a-z]+$", &Limits::default()).unwrap();
+/// assert_eq!(regular.parts.len(), 2);
+/// let error = regex::ecma(r"(a)\1", &Limits::default()).unwrap_err();
+/// assert_eq!(error.column, Some(4));
+/// ```
+pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
+    check_length(pattern, limits)?;
+    let node = ecma::parse(pattern, limits.nesting.min(DEEPEST))?;
+    whole::search(node, limits.regular_states as u64)
+}
+
+/// The texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
+pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
+    check_length(pattern, limits)?;
+    let node = rust::parse(pattern, limits.nesting.min(DEEPEST))?;
+    whole::whole(node, limits.regular_states as u64)
+}
+
+/// The grammar of the texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
+pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let regular = rust(pattern, limits).map_err(RegexError::into_problem)?;
+    let mut builder = CfgBuilder::new();
+    let start = builder.declare("regex");
+    let regular = builder.add_regular(regular);
+    let body = builder.regular(regular);
+    builder.define(start, body);
+    Ok(builder.finish(start))
+}
+
+fn check_length(pattern: &str, limits: &Limits) -> Result<(), RegexError> {
+    if pattern.len() <= limits.source_bytes {
+        return Ok(());
+    }
+    Err(RegexError {
+        kind: ProblemKind::Limit,
+        column: None,
+        message: format!(
+            "the pattern has {} bytes, more than `source_bytes` = {}",
+            pattern.len(),
+            limits.source_bytes
+        ),
+    })
+}

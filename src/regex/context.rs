@@ -1,0 +1,411 @@
+//! Removes anchors, word boundaries and one-character look-around, exactly.
+//!
+//! Such a condition depends on the character before a position and the one behind it, and of those only on their
+//! *kind*: the characters fall into a few kinds that no condition tells apart, and the edge of the text is one more.
+//! A *junction* is a position with the kinds on both sides. A part of the expression leads from junctions to
+//! junctions:
+//!
+//! ```text
+//!        (p, f) ── a word whose first kind is f and whose last kind is l ──► (l, q)     for every q
+//!        (p, q) ── a condition that holds between p and q ──────────────► (p, q)
+//! ```
+//!
+//! We carry, for each junction, the language of the texts that lead there from the beginning. Parts without
+//! conditions are kept whole and only narrowed at their ends, so `^\w{1,200}\b` stays one counted repetition.
+
+use std::rc::Rc;
+
+use regex_syntax::hir::{ClassUnicode, Hir, Repetition};
+
+use super::edge::{Budget, Side, words_with};
+use super::error::RegexError;
+use super::look;
+use super::node::{Node, any_set, difference, intersection, is_empty};
+
+/// The most kinds of characters that conditions may distinguish.
+const KINDS: usize = 12;
+/// The most parts that are walked; it bounds the depth of what is built.
+const STEPS: u64 = 1_000;
+/// The greatest count of a repetition around a condition.
+const COPIES: u32 = 64;
+
+/// The language of the texts that match `node` from edge to edge. It must not contain longer look-around.
+pub(crate) fn resolve(node: &Node, size: u64) -> Result<Hir, RegexError> {
+    let mut contexts = Contexts::new(node, size)?;
+    let start = contexts.at_start();
+    let end = contexts.through(node, &start)?;
+    let edge = contexts.kinds.len();
+    let finals = (0..=edge).filter_map(|before| end[contexts.index(before, edge)].clone());
+    let language = Language::union(finals);
+    if language.size() > size {
+        return Err(too_large());
+    }
+    Ok(language.to_hir())
+}
+
+fn too_large() -> RegexError {
+    RegexError::limit("the anchors and look-around make the expression larger than `regular_states`")
+}
+
+/// The texts that lead to each junction; `None` is no text.
+type Arrivals = Vec<Option<Language>>;
+
+struct Contexts {
+    kinds: Vec<ClassUnicode>,
+    size: u64,
+    budget: Budget,
+    steps: u64,
+}
+
+impl Contexts {
+    fn new(node: &Node, size: u64) -> Result<Self, RegexError> {
+        let mut kinds = vec![any_set()];
+        let mut told_apart = Vec::new();
+        look::distinctions(node, &mut told_apart);
+        for set in &told_apart {
+            let split = kinds
+                .iter()
+                .flat_map(|kind| [intersection(kind, set), difference(kind, set)]);
+            kinds = split.filter(|kind| !is_empty(kind)).collect();
+            if kinds.len() > KINDS {
+                let message = "the look-around tells too many kinds of characters apart";
+                return Err(RegexError::limit(message));
+            }
+        }
+        Ok(Contexts {
+            kinds,
+            size,
+            budget: Budget::new(size),
+            steps: 0,
+        })
+    }
+
+    fn index(&self, before: usize, behind: usize) -> usize {
+        before * (self.kinds.len() + 1) + behind
+    }
+
+    fn junctions(&self) -> usize {
+        (self.kinds.len() + 1).pow(2)
+    }
+
+    fn nothing(&self) -> Arrivals {
+        vec![None; self.junctions()]
+    }
+
+    fn at_start(&self) -> Arrivals {
+        let mut arrivals = self.nothing();
+        let edge = self.kinds.len();
+        let empty = Language::empty();
+        for behind in 0..=edge {
+            arrivals[self.index(edge, behind)] = Some(empty.clone());
+        }
+        arrivals
+    }
+
+    /// Some character of a kind; the edge has none.
+    fn sample(&self, kind: usize) -> Option<char> {
+        self.kinds
+            .get(kind)
+            .and_then(|set| set.ranges().first())
+            .map(|range| range.start())
+    }
+
+    fn step(&mut self, arrivals: &Arrivals) -> Result<(), RegexError> {
+        self.steps += 1;
+        if self.steps > STEPS
+            || arrivals
+                .iter()
+                .flatten()
+                .any(|language| language.size() > self.size)
+        {
+            return Err(too_large());
+        }
+        Ok(())
+    }
+
+    /// Where one gets from `from` by matching the node.
+    fn through(&mut self, node: &Node, from: &Arrivals) -> Result<Arrivals, RegexError> {
+        self.step(from)?;
+        if node.is_plain() {
+            return self.through_plain(node, from);
+        }
+        match node {
+            Node::Look(look) => Ok(self.filter(from, |before, behind| look::holds(*look, before, behind))),
+            Node::Test(test) => Ok(self.filter(from, |before, behind| look::passes(test, before, behind))),
+            Node::Concat(parts) => {
+                let mut at = from.clone();
+                for part in plain_runs(parts, Node::concat) {
+                    at = self.through(&part, &at)?;
+                }
+                Ok(at)
+            }
+            Node::Alt(parts) => {
+                let mut all = self.nothing();
+                for part in alternatives(parts) {
+                    let one = self.through(&part, from)?;
+                    merge(&mut all, one);
+                }
+                Ok(all)
+            }
+            Node::Repeat { body, min, max } => self.through_repeat(body, *min, *max, from),
+            Node::Around(around) => Err(RegexError::unsupported(
+                around.column,
+                "this look-around is not supported yet",
+            )),
+            Node::Empty | Node::Set(_) => Ok(from.clone()),
+        }
+    }
+
+    fn filter(&self, from: &Arrivals, holds: impl Fn(Option<char>, Option<char>) -> bool) -> Arrivals {
+        let mut kept = self.nothing();
+        let edge = self.kinds.len();
+        for before in 0..=edge {
+            for behind in 0..=edge {
+                if holds(self.sample(before), self.sample(behind)) {
+                    let index = self.index(before, behind);
+                    kept[index] = from[index].clone();
+                }
+            }
+        }
+        kept
+    }
+
+    fn through_plain(&mut self, node: &Node, from: &Arrivals) -> Result<Arrivals, RegexError> {
+        let mut to = if node.is_nullable() {
+            from.clone()
+        } else {
+            self.nothing()
+        };
+        for (texts, first) in self.departures(from) {
+            let words = words_with(node, Side::First, &first, &mut self.budget)?;
+            if words.is_never() {
+                continue;
+            }
+            for last in 0..self.kinds.len() {
+                let words = words_with(&words, Side::Last, &self.kinds[last].clone(), &mut self.budget)?;
+                if words.is_never() {
+                    continue;
+                }
+                let arrived = Language::concat(&texts, &Language::of(&words));
+                for behind in 0..=self.kinds.len() {
+                    let slot = &mut to[last * (self.kinds.len() + 1) + behind];
+                    *slot = Some(Language::union(slot.take().into_iter().chain([arrived.clone()])));
+                }
+            }
+        }
+        Ok(to)
+    }
+
+    /// The texts from which a word may set out, with the characters it may begin with; kinds that the same texts
+    /// allow are kept together, so that nothing is split that need not be.
+    fn departures(&self, from: &Arrivals) -> Vec<(Language, ClassUnicode)> {
+        let mut groups: Vec<(Vec<Language>, ClassUnicode)> = Vec::new();
+        for (kind, set) in self.kinds.iter().enumerate() {
+            let texts: Vec<_> = (0..=self.kinds.len())
+                .filter_map(|before| from[self.index(before, kind)].clone())
+                .collect();
+            if texts.is_empty() {
+                continue;
+            }
+            let same = |known: &[Language]| {
+                known.len() == texts.len() && known.iter().zip(&texts).all(|(a, b)| a.is_same(b))
+            };
+            match groups.iter_mut().find(|(known, _)| same(known)) {
+                Some((_, characters)) => characters.union(set),
+                None => groups.push((texts, set.clone())),
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(texts, set)| (Language::union(texts), set))
+            .collect()
+    }
+
+    fn through_repeat(
+        &mut self,
+        body: &Node,
+        min: u32,
+        max: Option<u32>,
+        from: &Arrivals,
+    ) -> Result<Arrivals, RegexError> {
+        if min.max(max.unwrap_or(0)) > COPIES {
+            let message =
+                format!("a repetition with anchors or look-around inside is counted beyond {COPIES}");
+            return Err(RegexError::limit(message));
+        }
+        let mut at = from.clone();
+        for _ in 0..min {
+            at = self.through(body, &at)?;
+        }
+        let Some(max) = max else {
+            return self.through_star(body, &at);
+        };
+        let mut all = at.clone();
+        for _ in min..max {
+            at = self.through(body, &at)?;
+            merge(&mut all, at.clone());
+        }
+        Ok(all)
+    }
+
+    /// Any number of bodies: the closure of the body's relation between junctions, one junction after the other.
+    fn through_star(&mut self, body: &Node, from: &Arrivals) -> Result<Arrivals, RegexError> {
+        let count = self.junctions();
+        let mut paths = Vec::with_capacity(count);
+        for junction in 0..count {
+            let mut unit = self.nothing();
+            unit[junction] = Some(Language::empty());
+            paths.push(self.through(body, &unit)?);
+        }
+        for via in 0..count {
+            let around = paths[via][via].as_ref().map(Language::star);
+            let onward: Vec<_> = (0..count).map(|to| paths[via][to].clone()).collect();
+            for path in &mut paths {
+                let Some(mut there) = path[via].clone() else {
+                    continue;
+                };
+                if let Some(around) = &around {
+                    there = Language::concat(&there, around);
+                }
+                let onward = onward
+                    .iter()
+                    .map(|on| on.as_ref().map(|on| Language::concat(&there, on)));
+                let onward: Arrivals = onward.collect();
+                self.step(&onward)?;
+                merge(path, onward);
+            }
+        }
+        let mut all = from.clone();
+        for (texts, path) in from.iter().zip(&paths) {
+            if let Some(texts) = texts {
+                let on = path
+                    .iter()
+                    .map(|on| on.as_ref().map(|on| Language::concat(texts, on)));
+                merge(&mut all, on.collect());
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn merge(all: &mut Arrivals, more: Arrivals) {
+    for (slot, language) in all.iter_mut().zip(more) {
+        if let Some(language) = language {
+            *slot = Some(Language::union(slot.take().into_iter().chain([language])));
+        }
+    }
+}
+
+/// The parts of a sequence with neighbouring plain ones joined, so that they are split only at the ends of the run.
+fn plain_runs(parts: &[Node], join: impl Fn(Vec<Node>) -> Node) -> Vec<Node> {
+    let mut runs = Vec::new();
+    let mut run = Vec::new();
+    for part in parts {
+        if part.is_plain() {
+            run.push(part.clone());
+            continue;
+        }
+        if !run.is_empty() {
+            runs.push(join(std::mem::take(&mut run)));
+        }
+        runs.push(part.clone());
+    }
+    if !run.is_empty() {
+        runs.push(join(run));
+    }
+    runs
+}
+
+/// The alternatives, the plain ones as one.
+fn alternatives(parts: &[Node]) -> Vec<Node> {
+    let (plain, mut others): (Vec<_>, Vec<_>) = parts.iter().cloned().partition(Node::is_plain);
+    if !plain.is_empty() {
+        others.push(Node::alt(plain));
+    }
+    others
+}
+
+/// A language under construction; shared, because the same texts lead to several junctions.
+#[derive(Clone)]
+struct Language(Rc<(Shape, u64)>);
+
+enum Shape {
+    Empty,
+    Plain(Node),
+    Concat(Language, Language),
+    Union(Vec<Language>),
+    Star(Language),
+}
+
+impl Language {
+    fn new(shape: Shape, size: u64) -> Self {
+        Language(Rc::new((shape, size)))
+    }
+
+    fn empty() -> Self {
+        Language::new(Shape::Empty, 1)
+    }
+
+    fn of(node: &Node) -> Self {
+        Language::new(Shape::Plain(node.clone()), node.unrolled_size())
+    }
+
+    fn concat(first: &Language, second: &Language) -> Self {
+        match (&first.0.0, &second.0.0) {
+            (Shape::Empty, _) => second.clone(),
+            (_, Shape::Empty) => first.clone(),
+            _ => {
+                let size = first.size().saturating_add(second.size());
+                Language::new(Shape::Concat(first.clone(), second.clone()), size)
+            }
+        }
+    }
+
+    fn union(languages: impl IntoIterator<Item = Language>) -> Self {
+        let mut distinct: Vec<Language> = Vec::new();
+        for language in languages {
+            if !distinct.iter().any(|known| known.is_same(&language)) {
+                distinct.push(language);
+            }
+        }
+        if distinct.len() == 1 {
+            return distinct.remove(0);
+        }
+        let size = distinct.iter().map(Language::size).fold(1, u64::saturating_add);
+        Language::new(Shape::Union(distinct), size)
+    }
+
+    fn star(&self) -> Self {
+        match self.0.0 {
+            Shape::Empty => self.clone(),
+            _ => Language::new(Shape::Star(self.clone()), self.size().saturating_add(1)),
+        }
+    }
+
+    fn is_same(&self, other: &Language) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The size of the expression once nothing is shared any more.
+    fn size(&self) -> u64 {
+        self.0.1
+    }
+
+    fn to_hir(&self) -> Hir {
+        match &self.0.0 {
+            Shape::Empty => Hir::empty(),
+            Shape::Plain(node) => node.to_hir(),
+            Shape::Concat(first, second) => Hir::concat(vec![first.to_hir(), second.to_hir()]),
+            Shape::Union(languages) => Hir::alternation(languages.iter().map(Language::to_hir).collect()),
+            Shape::Star(body) => {
+                let sub = Box::new(body.to_hir());
+                Hir::repetition(Repetition {
+                    min: 0,
+                    max: None,
+                    greedy: true,
+                    sub,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Character classes and escapes of ECMA-262.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+use super::Parser;
+use crate::regex::error::RegexError;
+use crate::regex::node::{any_set, difference};
+
+/// What an escape or one character of a class stands for.
+pub(super) enum Atom {
+    /// One code point, perhaps half of a surrogate pair.
+    Point(u32),
+    /// A class such as `\d`.
+    Set(ClassUnicode),
+}
+
+impl Atom {
+    /// The characters; half of a pair is no character, so it stands for none.
+    pub(super) fn into_set(self) -> ClassUnicode {
+        match self {
+            Atom::Point(point) => points(point, point),
+            Atom::Set(set) => set,
+        }
+    }
+}
+
+/// The characters between two code points.
+fn points(start: u32, end: u32) -> ClassUnicode {
+    let scalar = |c| char::from_u32(c);
+    let start = scalar(start).or_else(|| scalar(0xe000));
+    let end = scalar(end).or_else(|| scalar(0xd7ff));
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end => ClassUnicode::new([ClassUnicodeRange::new(start, end)]),
+        _ => ClassUnicode::empty(),
+    }
+}
+
+fn set_of(ranges: &[(char, char)]) -> ClassUnicode {
+    ClassUnicode::new(
+        ranges
+            .iter()
+            .map(|&(start, end)| ClassUnicodeRange::new(start, end)),
+    )
+}
+
+/// The characters that `.` does not match.
+pub(super) fn line_terminators() -> ClassUnicode {
+    set_of(&[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
+}
+
+fn digits() -> ClassUnicode {
+    set_of(&[('0', '9')])
+}
+
+fn word() -> ClassUnicode {
+    set_of(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')])
+}
+
+/// ECMAScript's WhiteSpace and LineTerminator.
+fn space() -> ClassUnicode {
+    set_of(&[
+        ('\t', '\r'),
+        (' ', ' '),
+        ('\u{a0}', '\u{a0}'),
+        ('\u{1680}', '\u{1680}'),
+        ('\u{2000}', '\u{200a}'),
+        ('\u{2028}', '\u{2029}'),
+        ('\u{202f}', '\u{202f}'),
+        ('\u{205f}', '\u{205f}'),
+        ('\u{3000}', '\u{3000}'),
+        ('\u{feff}', '\u{feff}'),
+    ])
+}
+
+/// Whether a group may have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    let starts = |c: char| matches!(c, '$' | '_') || property_contains("ID_Start", c);
+    let goes_on = |c: char| matches!(c, '$' | '\u{200c}' | '\u{200d}') || property_contains("ID_Continue", c);
+    chars.next().is_some_and(starts) && chars.all(goes_on)
+}
+
+fn property_contains(property: &str, c: char) -> bool {
+    property_set(property).is_some_and(|set| set.ranges().iter().any(|r| r.start() <= c && c <= r.end()))
+}
+
+/// The characters with a Unicode property (`L`, `Letter`, `Script=Greek`), by the tables of regex-syntax.
+fn property_set(property: &str) -> Option<ClassUnicode> {
+    let well_formed = property
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '=');
+    if !well_formed || property.is_empty() {
+        return None;
+    }
+    let surrogates = property
+        .trim_start_matches("General_Category=")
+        .trim_start_matches("gc=");
+    if matches!(surrogates, "Cs" | "Surrogate") {
+        return Some(ClassUnicode::empty());
+    }
+    let hir = regex_syntax::Parser::new()
+        .parse(&format!("\\p{{{property}}}"))
+        .ok()?;
+    match hir.kind() {
+        HirKind::Class(Class::Unicode(set)) => Some(set.clone()),
+        // A property of a single character comes as a literal.
+        HirKind::Literal(literal) => {
+            let c = std::str::from_utf8(&literal.0).ok()?.chars().next()?;
+            Some(set_of(&[(c, c)]))
+        }
+        _ => None,
+    }
+}
+
+impl Parser {
+    /// A class in brackets.
+    pub(super) fn class(&mut self) -> Result<ClassUnicode, RegexError> {
+        let start = self.at;
+        self.at += 1;
+        let negated = self.eat('^');
+        let mut set = ClassUnicode::empty();
+        loop {
+            match self.peek() {
+                None => return Err(RegexError::syntax(start + 1, "`[` without its `]`")),
+                Some(']') => break,
+                Some(_) => self.class_item(&mut set)?,
+            }
+        }
+        self.at += 1;
+        Ok(if negated {
+            difference(&any_set(), &set)
+        } else {
+            set
+        })
+    }
+
+    fn class_item(&mut self, set: &mut ClassUnicode) -> Result<(), RegexError> {
+        let start = self.at;
+        let first = self.class_atom()?;
+        let is_range = self.peek() == Some('-') && !matches!(self.peek_at(1), Some(']') | None);
+        if !is_range {
+            set.union(&first.into_set());
+            return Ok(());
+        }
+        self.at += 1;
+        match (first, self.class_atom()?) {
+            (Atom::Point(from), Atom::Point(to)) if from <= to => set.union(&points(from, to)),
+            (Atom::Point(_), Atom::Point(_)) => {
+                return Err(RegexError::syntax(
+                    start + 1,
+                    "the ends of a range are out of order",
+                ));
+            }
+            // With a class at one end, the hyphen stands for itself.
+            (first, last) => {
+                set.union(&first.into_set());
+                set.union(&last.into_set());
+                set.union(&set_of(&[('-', '-')]));
+            }
+        }
+        Ok(())
+    }
+
+    fn class_atom(&mut self) -> Result<Atom, RegexError> {
+        match self.peek() {
+            Some('\\') => self.class_escape(true),
+            Some(c) => {
+                self.at += 1;
+                Ok(Atom::Point(u32::from(c)))
+            }
+            None => Err(self.error("`[` without its `]`")),
+        }
+    }
+
+    /// An escape that stands for characters, at its backslash.
+    pub(super) fn class_escape(&mut self, in_class: bool) -> Result<Atom, RegexError> {
+        let start = self.at;
+        self.at += 1;
+        let Some(c) = self.peek() else {
+            return Err(RegexError::syntax(
+                start + 1,
+                "a backslash with nothing behind it",
+            ));
+        };
+        self.at += 1;
+        let not = |set: ClassUnicode| Atom::Set(difference(&any_set(), &set));
+        let point = |c: char| Ok(Atom::Point(u32::from(c)));
+        match c {
+            'd' => Ok(Atom::Set(digits())),
+            'D' => Ok(not(digits())),
+            'w' => Ok(Atom::Set(word())),
+            'W' => Ok(not(word())),
+            's' => Ok(Atom::Set(space())),
+            'S' => Ok(not(space())),
+            'b' if in_class => point('\u{8}'),
+            'f' => point('\u{c}'),
+            'n' => point('\n'),
+            'r' => point('\r'),
+            't' => point('\t'),
+            'v' => point('\u{b}'),
+            '0' if !self.peek().is_some_and(|c| c.is_ascii_digit()) => point('\0'),
+            'c' => self.control_letter(start),
+            'x' => self.hex_escape(2, start).map(Atom::Point),
+            'u' => self.unicode_escape(start).map(Atom::Point),
+            'p' | 'P' => self.property(c == 'P', start),
+            c if c.is_ascii_alphanumeric() => Err(RegexError::syntax(
+                start + 1,
+                format!("the escape `\\{c}` has no meaning"),
+            )),
+            c => point(c),
+        }
+    }
+
+    fn control_letter(&mut self, start: usize) -> Result<Atom, RegexError> {
+        match self.peek() {
+            Some(c) if c.is_ascii_alphabetic() => {
+                self.at += 1;
+                Ok(Atom::Point(u32::from(c) % 32))
+            }
+            _ => Err(RegexError::syntax(start + 1, "`\\c` needs a letter behind it")),
+        }
+    }
+
+    fn hex_escape(&mut self, count: usize, start: usize) -> Result<u32, RegexError> {
+        let digits = (0..count).map(|i| self.peek_at(i).and_then(|c| c.to_digit(16)));
+        let value = digits
+            .into_iter()
+            .try_fold(0, |value, digit| digit.map(|digit| value * 16 + digit));
+        self.at += count;
+        value.ok_or_else(|| {
+            RegexError::syntax(start + 1, format!("the escape needs {count} hexadecimal digits"))
+        })
+    }
+
+    /// `\uXXXX`, a surrogate pair of two of them, or `\u{X…}`; the letter is behind us.
+    fn unicode_escape(&mut self, start: usize) -> Result<u32, RegexError> {
+        if self.eat('{') {
+            return self.braced_escape(start);
+        }
+        let first = self.hex_escape(4, start)?;
+        let is_pair =
+            (0xd800..0xdc00).contains(&first) && self.peek() == Some('\\') && self.peek_at(1) == Some('u');
+        if is_pair {
+            let before = self.at;
+            self.at += 2;
+            match self.hex_escape(4, start) {
+                Ok(second) if (0xdc00..0xe000).contains(&second) => {
+                    return Ok(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+                }
+                _ => self.at = before,
+            }
+        }
+        Ok(first)
+    }
+
+    fn braced_escape(&mut self, start: usize) -> Result<u32, RegexError> {
+        let bad = || RegexError::syntax(start + 1, "`\\u{…}` needs a hexadecimal number up to 10FFFF");
+        let mut value = 0_u32;
+        let mut count = 0;
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(16)) {
+            value = value.saturating_mul(16).saturating_add(digit);
+            count += 1;
+            self.at += 1;
+        }
+        if count == 0 || value > 0x10_ffff || !self.eat('}') {
+            return Err(bad());
+        }
+        Ok(value)
+    }
+
+    fn property(&mut self, negated: bool, start: usize) -> Result<Atom, RegexError> {
+        let open = self.eat('{');
+        let length = self.chars[self.at.min(self.chars.len())..]
+            .iter()
+            .position(|&c| c == '}');
+        let (true, Some(length)) = (open, length) else {
+            return Err(RegexError::syntax(
+                start + 1,
+                "a property is written `\\p{Name}` or `\\p{Name=Value}`",
+            ));
+        };
+        let name: String = self.chars[self.at..self.at + length].iter().collect();
+        self.at += length + 1;
+        let set = property_set(&name)
+            .ok_or_else(|| RegexError::syntax(start + 1, format!("there is no Unicode property `{name}`")))?;
+        Ok(Atom::Set(if negated {
+            difference(&any_set(), &set)
+        } else {
+            set
+        }))
+    }
+
+    /// A `\uXXXX` escape inside a group name.
+    pub(super) fn name_escape(&mut self) -> Result<char, RegexError> {
+        let start = self.at;
+        self.at += 1;
+        if !self.eat('u') {
+            return Err(RegexError::syntax(start + 1, "not a group name"));
+        }
+        let point = self.unicode_escape(start)?;
+        char::from_u32(point).ok_or_else(|| RegexError::syntax(start + 1, "not a group name"))
+    }
+}

@@ -1,0 +1,99 @@
+//! What anchors, word boundaries and one-character tests ask of the two characters around a position.
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
+
+use super::node::{Node, Test, char_set, is_empty};
+
+/// Whether the condition holds between these two characters; `None` is the edge of the text.
+pub(crate) fn holds(look: Look, before: Option<char>, behind: Option<char>) -> bool {
+    let ascii = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    let unicode = |c: Option<char>| c.is_some_and(is_word);
+    match look {
+        Look::Start => before.is_none(),
+        Look::End => behind.is_none(),
+        Look::StartLF => before.is_none_or(|c| c == '\n'),
+        Look::EndLF => behind.is_none_or(|c| c == '\n'),
+        Look::StartCRLF => before.is_none_or(|c| c == '\n' || (c == '\r' && behind != Some('\n'))),
+        Look::EndCRLF => behind.is_none_or(|c| c == '\r' || (c == '\n' && before != Some('\r'))),
+        Look::WordAscii => ascii(before) != ascii(behind),
+        Look::WordAsciiNegate => ascii(before) == ascii(behind),
+        Look::WordUnicode => unicode(before) != unicode(behind),
+        Look::WordUnicodeNegate => unicode(before) == unicode(behind),
+        Look::WordStartAscii => !ascii(before) && ascii(behind),
+        Look::WordEndAscii => ascii(before) && !ascii(behind),
+        Look::WordStartUnicode => !unicode(before) && unicode(behind),
+        Look::WordEndUnicode => unicode(before) && !unicode(behind),
+        Look::WordStartHalfAscii => !ascii(before),
+        Look::WordEndHalfAscii => !ascii(behind),
+        Look::WordStartHalfUnicode => !unicode(before),
+        Look::WordEndHalfUnicode => !unicode(behind),
+    }
+}
+
+fn is_word(c: char) -> bool {
+    regex_syntax::is_word_character(c)
+}
+
+/// Whether the test passes between these two characters.
+pub(crate) fn passes(test: &Test, before: Option<char>, behind: Option<char>) -> bool {
+    let character = if test.ahead { behind } else { before };
+    match character {
+        None => test.edge,
+        Some(c) => test
+            .set
+            .ranges()
+            .iter()
+            .any(|range| range.start() <= c && c <= range.end()),
+    }
+}
+
+/// The sets of characters that the conditions in a node tell apart.
+pub(crate) fn distinctions(node: &Node, sets: &mut Vec<ClassUnicode>) {
+    match node {
+        Node::Empty | Node::Set(_) => {}
+        Node::Concat(parts) | Node::Alt(parts) => parts.iter().for_each(|part| distinctions(part, sets)),
+        Node::Repeat { body, .. } => distinctions(body, sets),
+        Node::Around(around) => distinctions(&around.body, sets),
+        Node::Test(test) => push(sets, test.set.clone()),
+        Node::Look(look) => of_look(*look).into_iter().for_each(|set| push(sets, set)),
+    }
+}
+
+fn push(sets: &mut Vec<ClassUnicode>, set: ClassUnicode) {
+    if !is_empty(&set) && !sets.contains(&set) {
+        sets.push(set);
+    }
+}
+
+fn of_look(look: Look) -> Vec<ClassUnicode> {
+    match look {
+        Look::Start | Look::End => Vec::new(),
+        Look::StartLF | Look::EndLF => vec![char_set('\n')],
+        Look::StartCRLF | Look::EndCRLF => vec![char_set('\n'), char_set('\r')],
+        Look::WordAscii
+        | Look::WordAsciiNegate
+        | Look::WordStartAscii
+        | Look::WordEndAscii
+        | Look::WordStartHalfAscii
+        | Look::WordEndHalfAscii => vec![ascii_word()],
+        Look::WordUnicode
+        | Look::WordUnicodeNegate
+        | Look::WordStartUnicode
+        | Look::WordEndUnicode
+        | Look::WordStartHalfUnicode
+        | Look::WordEndHalfUnicode => vec![unicode_word()],
+    }
+}
+
+fn ascii_word() -> ClassUnicode {
+    let ranges = [('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
+    ClassUnicode::new(ranges.map(|(start, end)| ClassUnicodeRange::new(start, end)))
+}
+
+fn unicode_word() -> ClassUnicode {
+    let hir = regex_syntax::Parser::new().parse(r"\w");
+    match hir.as_ref().map(|hir| hir.kind()) {
+        Ok(regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(set))) => set.clone(),
+        _ => ascii_word(),
+    }
+}

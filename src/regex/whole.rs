@@ -1,0 +1,306 @@
+//! From a search with look-around to the language of whole texts.
+//!
+//! ```text
+//!   foo|bar$            .*foo.* | .*bar
+//!   ^(?!tmp)[a-z]+$     [a-z]+ ∩ not tmp.*
+//!   ^[a-z]{1,5000}$     1 to 5000 units of [a-z]
+//! ```
+//!
+//! A lookahead behind a beginning of fixed length cuts the text at one place only, so it is an intersection with, or
+//! an exclusion of, another language: `^A(?!B)C` is `AC` without `AB.*`. The same holds for a lookbehind before an
+//! end of fixed length. Anchors, word boundaries and look-around over one character may be anywhere
+//! ([`context`](super::context)).
+
+use regex_syntax::hir::{Hir, Look, Repetition};
+
+use super::context;
+use super::error::RegexError;
+use super::node::{Around, Node};
+use crate::grammar::{Part, Regular};
+
+/// Counts up to this are written out as states, where they can be shared with the rest of the expression.
+const SMALL_COUNT: u32 = 64;
+
+/// The texts in which the node is found somewhere. `size` bounds the expression once its counts are written out.
+pub(crate) fn search(node: Node, size: u64) -> Result<Regular, RegexError> {
+    match node {
+        Node::Alt(alternatives) if !alternatives.is_empty() => {
+            let hirs: Result<Vec<_>, _> = alternatives.into_iter().map(|one| single(one, size)).collect();
+            Ok(matching(Hir::alternation(hirs?)))
+        }
+        node => Search::new(node).parts(size),
+    }
+}
+
+/// The texts that the node matches from edge to edge.
+pub(crate) fn whole(node: Node, size: u64) -> Result<Regular, RegexError> {
+    search(
+        Node::concat([Node::Look(Look::Start), node, Node::Look(Look::End)]),
+        size,
+    )
+}
+
+fn matching(hir: Hir) -> Regular {
+    Regular {
+        parts: vec![Part::Match(hir)],
+    }
+}
+
+/// The texts in which the node is found, as one expression.
+fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
+    let column = node.around().map(|around| around.column);
+    let mut regular = search(node, size)?;
+    match (regular.parts.pop(), regular.parts.is_empty()) {
+        (Some(Part::Match(hir)), true) => Ok(hir),
+        (Some(Part::Units { unit, min, max }), true) => units_hir(unit, min, max),
+        _ => Err(RegexError::unsupported(
+            column.unwrap_or(1),
+            "look-around in one of several alternatives is not supported yet",
+        )),
+    }
+}
+
+fn units_hir(unit: Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> {
+    let narrow =
+        |count: u64| u32::try_from(count).map_err(|_| RegexError::limit("a count is beyond the limit"));
+    let (min, max) = (narrow(min)?, max.map(narrow).transpose()?);
+    Ok(Hir::repetition(Repetition {
+        min,
+        max,
+        greedy: true,
+        sub: Box::new(unit),
+    }))
+}
+
+/// A search for a sequence, with the anchors at its ends taken off.
+struct Search {
+    start: bool,
+    items: Vec<Node>,
+    end: bool,
+}
+
+impl Search {
+    fn new(node: Node) -> Self {
+        let mut items = match node {
+            Node::Concat(parts) => parts,
+            Node::Empty => Vec::new(),
+            node => vec![node],
+        };
+        let is = |item: Option<&Node>, look: Look| item == Some(&Node::Look(look));
+        let (mut start, mut end) = (false, false);
+        let leading = items
+            .iter()
+            .take_while(|item| is(Some(item), Look::Start))
+            .count();
+        if leading > 0 {
+            start = true;
+            items.drain(..leading);
+        }
+        while is(items.last(), Look::End) {
+            end = true;
+            items.pop();
+        }
+        Search { start, items, end }
+    }
+
+    fn parts(mut self, size: u64) -> Result<Regular, RegexError> {
+        let mut parts = Vec::new();
+        if let Some(part) = self.tempered(size)? {
+            parts.push(part);
+        }
+        self.unfold_open_ends();
+        self.take_lookaheads(size, &mut parts)?;
+        self.take_lookbehinds(size, &mut parts)?;
+        let body = match self.units() {
+            Some(units) => units,
+            None => Part::Match(self.hir(size)?),
+        };
+        parts.insert(0, body);
+        Ok(Regular { parts })
+    }
+
+    /// Where the text goes on freely behind the match, a lookahead at its end is just more of the match.
+    fn unfold_open_ends(&mut self) {
+        if !self.end
+            && let Some(Node::Around(Around {
+                ahead: true,
+                negative: false,
+                body,
+                ..
+            })) = self.items.last()
+        {
+            let body = (**body).clone();
+            self.items.pop();
+            self.items.push(body);
+        }
+        if !self.start
+            && let Some(Node::Around(Around {
+                ahead: false,
+                negative: false,
+                body,
+                ..
+            })) = self.items.first()
+        {
+            let body = (**body).clone();
+            self.items[0] = body;
+        }
+    }
+
+    fn take_lookaheads(&mut self, size: u64, parts: &mut Vec<Part>) -> Result<(), RegexError> {
+        let mut before = vec![Node::Look(Look::Start)];
+        let mut index = 0;
+        while self.start && index < self.items.len() {
+            match self.items[index].clone() {
+                Node::Around(around) if around.ahead => {
+                    self.items.remove(index);
+                    let body = (*around.body).clone();
+                    let condition = Node::concat(before.iter().cloned().chain([body]));
+                    add_condition(condition, &around, size, parts)?;
+                }
+                item if has_fixed_length(&item) && item.around().is_none() => {
+                    before.push(item);
+                    index += 1;
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_lookbehinds(&mut self, size: u64, parts: &mut Vec<Part>) -> Result<(), RegexError> {
+        let mut behind = vec![Node::Look(Look::End)];
+        let mut index = self.items.len();
+        while self.end && index > 0 {
+            index -= 1;
+            match self.items[index].clone() {
+                Node::Around(around) if !around.ahead => {
+                    self.items.remove(index);
+                    let body = (*around.body).clone();
+                    let condition = Node::concat([body].into_iter().chain(behind.iter().rev().cloned()));
+                    add_condition(condition, &around, size, parts)?;
+                }
+                item if has_fixed_length(&item) && item.around().is_none() => behind.push(item),
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// `^(?:(?!B)X)*$`, a run of X in which B begins nowhere: X* without `.*B.*`.
+    fn tempered(&mut self, size: u64) -> Result<Option<Part>, RegexError> {
+        let [
+            Node::Repeat {
+                body,
+                min: 0 | 1,
+                max: None,
+            },
+        ] = self.items.as_slice()
+        else {
+            return Ok(None);
+        };
+        let Node::Concat(inner) = &**body else {
+            return Ok(None);
+        };
+        let (Some(Node::Set(set)), true, true) = (inner.last(), self.start, self.end) else {
+            return Ok(None);
+        };
+        let mut forbidden = Vec::new();
+        for item in &inner[..inner.len() - 1] {
+            match item {
+                // A body that can match nothing could also be found behind the last X, where nobody looks.
+                Node::Around(around) if around.ahead && around.negative && !around.body.is_nullable() => {
+                    forbidden.push((*around.body).clone());
+                }
+                _ => return Ok(None),
+            }
+        }
+        let (set, min) = (
+            set.clone(),
+            if let Node::Repeat { min, .. } = &self.items[0] {
+                *min
+            } else {
+                0
+            },
+        );
+        if forbidden.iter().any(|node| node.around().is_some()) {
+            return Ok(None);
+        }
+        let found = single(Node::Concat(vec![Node::alt(forbidden)]), size)?;
+        self.items = vec![Node::repeat(Node::Set(set), min, None)];
+        Ok(Some(Part::Not(found)))
+    }
+
+    /// A counted run of one class, which is left to a register.
+    fn units(&self) -> Option<Part> {
+        let ([Node::Repeat { body, min, max }], true, true) = (self.items.as_slice(), self.start, self.end)
+        else {
+            return None;
+        };
+        let (Node::Set(_), true) = (&**body, max.unwrap_or(*min) > SMALL_COUNT) else {
+            return None;
+        };
+        Some(Part::Units {
+            unit: body.to_hir(),
+            min: u64::from(*min),
+            max: max.map(u64::from),
+        })
+    }
+
+    fn hir(self, size: u64) -> Result<Hir, RegexError> {
+        let mut items = self.items;
+        if !self.start {
+            items.insert(0, Node::anything());
+        }
+        if !self.end {
+            items.push(Node::anything());
+        }
+        let node = Node::concat(items);
+        if node.unrolled_size() > size {
+            let message =
+                format!("the counts written out need more than `regular_states` = {size} characters");
+            return Err(RegexError::limit(message));
+        }
+        if node.is_plain() {
+            return Ok(node.to_hir());
+        }
+        match node.around() {
+            None => context::resolve(&node, size),
+            Some(around) => {
+                let what = if around.ahead { "lookahead" } else { "lookbehind" };
+                Err(RegexError::unsupported(
+                    around.column,
+                    format!("this {what} is not supported yet"),
+                ))
+            }
+        }
+    }
+}
+
+fn has_fixed_length(node: &Node) -> bool {
+    let (least, most) = node.lengths();
+    Some(least) == most
+}
+
+/// Adds the condition that the texts of `condition` are required or excluded.
+fn add_condition(
+    condition: Node,
+    around: &Around,
+    size: u64,
+    parts: &mut Vec<Part>,
+) -> Result<(), RegexError> {
+    let mut found = search(condition, size)?.parts;
+    if !around.negative {
+        parts.append(&mut found);
+        return Ok(());
+    }
+    match (found.pop(), found.is_empty()) {
+        (Some(Part::Match(hir)), true) => parts.push(Part::Not(hir)),
+        (Some(Part::Not(hir)), true) => parts.push(Part::Match(hir)),
+        (Some(Part::Units { unit, min, max }), true) => parts.push(Part::Not(units_hir(unit, min, max)?)),
+        _ => {
+            let message = "look-around inside a negative lookahead or lookbehind is not supported yet";
+            return Err(RegexError::unsupported(around.column, message));
+        }
+    }
+    Ok(())
+}
