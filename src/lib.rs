@@ -10,8 +10,11 @@
 //! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between threads; the
 //! [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
 
+pub mod draft;
 pub mod error;
 pub mod grammar;
+pub mod law;
 pub mod limits;
 pub mod regex;
+pub mod verify;
 pub mod vocab;

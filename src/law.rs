@@ -1,0 +1,68 @@
+//! Laws: which distribution a sample is drawn from, and how.
+//!
+//! ```text
+//!  logits ─ Warper ─► Distribution p(·|u) ─┐
+//!                                          ├─► Walk ──► Step::{Token, End, Restart, Stuck}
+//!  mask of the state at u ─────────────────┤     │
+//!  Chooser (seed, place) ──────────────────┘     └─ global: Attempt over a Trie that all samples share
+//! ```
+//!
+//! # Which law
+//!
+//! `p` is the model's next-token law *after* the [`Warping`]: penalties, bias and temperature belong to the model's law
+//! and come before the mask. `A(u)` is the mask at `u`, and `m(u) = Σ_{x∈A(u)} p(x|u)` the feasible mass.
+//!
+//! | tag | law of the sequence `w` | log weight |
+//! |---|---|---|
+//! | `raw` | `Π p(x\|u)`, no constraint | 0 |
+//! | `raw-filtered` | no constraint, each row cut to its best tokens and renormalised | `Σ ln k`, see below |
+//! | `greedy` | the largest allowed token at each place | `Σ ln p` |
+//! | `local` | `Π p(x\|u) 1_A(x) / m(u)`, what a masked sampler draws | `Σ ln m` |
+//! | `local-filtered` | the same, cut to the best allowed tokens and renormalised at each place | `Σ ln k`, see below |
+//! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens | 0 |
+//! | `global-weighted` | drawn as `local` after the attempts ran out; the weight leads back to the global law | `Σ ln m` |
+//!
+//! The weight is always an importance weight: the expectation of `weight · f(w)` is `Z` times the expectation of `f`
+//! under the global law (restricted, for `local-filtered`, to what the filters leave).
+//!
+//! # Filters and the mask
+//!
+//! Top-k, top-p and min-p cut the tail of a row. Cutting *before* the mask can leave no allowed token at all. For the
+//! global law that is harmless and the only reading that makes sense: the cut row is the model, a prefix without
+//! allowed mass has no valid completion, and the attempt fails like any other. A local sampler cannot go back, and
+//! to fall back to an uncut row there would change the law at some places and not at others. So under `local` the filters
+//! cut the *masked* row, which is never empty, and the tag says `local-filtered`; `k(u)`, the mass under `p` of the
+//! tokens kept, takes the place of `m(u)` in the weight. Greedy decoding is the case of one token kept.
+//!
+//! # Draws
+//!
+//! All chance comes through a [`Chooser`]. The [`Seeded`] one computes each draw from `(seed, sequence, place)` alone,
+//! so batching, preemption and drafting cannot change it. [`law_of`] runs a sampler once for every path of choices and
+//! returns its exact law in any number type, which is how the tests prove equalities instead of estimating them.
+
+mod awrs;
+mod cars;
+mod chooser;
+mod distribution;
+mod exact;
+mod exp;
+mod filter;
+mod philox;
+mod row;
+mod tag;
+mod trie;
+mod walk;
+mod warp;
+mod weight;
+
+pub use awrs::{Weighted, adaptive, recursive};
+pub use cars::Attempt;
+pub use chooser::{Chooser, Place, Purpose, Seeded};
+pub use distribution::{Distribution, Portion, RowError};
+pub use exact::{Every, law_of};
+pub use row::{Allowed, Part, Row, Table, TablePart};
+pub use tag::{Fallback, Law, LawError, LawTag};
+pub use trie::Trie;
+pub use walk::{Drawn, Sampler, Step, Walk};
+pub use warp::{History, Warper, Warping};
+pub use weight::Weight;

@@ -1,0 +1,147 @@
+//! Where chance comes from.
+
+use super::Weight;
+use super::philox::philox;
+
+/// What a choice decides; part of its [`Place`], so that two choices at one position are independent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Which block of 32 tokens; the first half of drawing a token from a wide row.
+    Block,
+    /// Which token.
+    Token,
+    /// Whether an attempt of the global law goes on.
+    Survive,
+    /// Which known continuation of a prefix, or none of them.
+    Branch,
+    /// Which token the drafter proposes.
+    Draft,
+    /// Whether a proposed token is accepted.
+    Accept,
+    /// Which token replaces a rejected one.
+    Residual,
+}
+
+/// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Which attempt at the sequence; 0 where there is one attempt only.
+    pub attempt: u32,
+    /// The index of the token that is being drawn, counted from the first token of the answer.
+    pub position: u32,
+    /// What is decided.
+    pub purpose: Purpose,
+    /// Counts repeated choices with one purpose at one position; below 2²⁴.
+    pub round: u32,
+}
+
+impl Place {
+    /// The place of a token in an attempt.
+    pub fn new(attempt: u32, position: u32) -> Self {
+        Place {
+            attempt,
+            position,
+            purpose: Purpose::Token,
+            round: 0,
+        }
+    }
+
+    /// The same place for another purpose.
+    pub fn to(self, purpose: Purpose) -> Self {
+        Place { purpose, ..self }
+    }
+
+    /// The same place in another round.
+    pub fn round(self, round: u32) -> Self {
+        Place { round, ..self }
+    }
+}
+
+/// Makes choices; every random decision of this crate goes through one.
+pub trait Chooser<W: Weight> {
+    /// An index, drawn in proportion to the weights; never one whose weight is zero while another is positive.
+    /// `weights` is not empty, has no negative entry, and has a positive sum.
+    fn choose(&mut self, place: Place, weights: &[W]) -> usize;
+}
+
+/// Draws by counter: a choice is a function of the seed, the sequence and the place.
+///
+/// ```
+/// use lexiform::law::{Chooser, Place, Seeded};
+///
+/// let place = Place::new(0, 7);
+/// let mut one = Seeded::new(42, 0);
+/// let mut other = Seeded::new(42, 0);
+/// one.choose(Place::new(0, 6), &[1.0, 1.0]); // What was drawn before does not matter.
+/// assert_eq!(one.choose(place, &[1.0; 1000]), other.choose(place, &[1.0; 1000]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeded {
+    seed: u64,
+    sequence: u32,
+}
+
+impl Seeded {
+    /// Draws for the sequence of this index among those that share the seed (`n` answers to one request).
+    pub fn new(seed: u64, sequence: u32) -> Self {
+        Seeded { seed, sequence }
+    }
+
+    /// A number in `[0, 1)` with 53 random bits.
+    pub fn uniform(&self, place: Place) -> f64 {
+        let purpose = (place.purpose as u32) << 24 | (place.round & 0x00FF_FFFF);
+        let words = philox([place.position, place.attempt, self.sequence, purpose], self.seed);
+        let bits = (u64::from(words[0]) << 32 | u64::from(words[1])) >> 11;
+        bits as f64 * (0.5 / (1u64 << 52) as f64)
+    }
+}
+
+impl Chooser<f64> for Seeded {
+    fn choose(&mut self, place: Place, weights: &[f64]) -> usize {
+        let total: f64 = weights.iter().sum();
+        let mut left = self.uniform(place) * total;
+        let mut last = 0;
+        for (index, &weight) in weights.iter().enumerate() {
+            if weight > 0.0 {
+                if left < weight {
+                    return index;
+                }
+                left -= weight;
+                last = index;
+            }
+        }
+        // Rounding can carry `left` past the end; the last possible index is then the right one.
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_weights_are_never_chosen() {
+        let mut chooser = Seeded::new(1, 0);
+        for position in 0..2000 {
+            let index = chooser.choose(Place::new(0, position), &[0.0, 1e-300, 0.0, 1e-300, 0.0]);
+            assert!(index == 1 || index == 3);
+        }
+    }
+
+    #[test]
+    fn every_part_of_the_place_matters() {
+        let place = Place::new(3, 5);
+        let base = Seeded::new(9, 1).uniform(place);
+        let others = [
+            Seeded::new(10, 1).uniform(place),
+            Seeded::new(9, 2).uniform(place),
+            Seeded::new(9, 1).uniform(Place::new(4, 5)),
+            Seeded::new(9, 1).uniform(Place::new(3, 6)),
+            Seeded::new(9, 1).uniform(place.to(Purpose::Accept)),
+            Seeded::new(9, 1).uniform(place.round(1)),
+        ];
+        assert!(others.iter().all(|&other| other != base));
+        assert!((0.0..1.0).contains(&base));
+    }
+}

@@ -1,0 +1,170 @@
+//! Rows of next-token probabilities, and the part of one that a mask leaves.
+
+use std::borrow::Cow;
+
+use super::weight::sum;
+use super::{Chooser, Place, Weight};
+
+/// The tokens that may come next.
+#[derive(Clone, Copy, Debug)]
+pub enum Allowed<'a> {
+    /// Every token of the row.
+    All,
+    /// Bit `t % 32` of word `t / 32`; tokens past the last word are not allowed.
+    Words(&'a [u32]),
+}
+
+impl<'a> Allowed<'a> {
+    /// Whether this token is allowed.
+    pub fn contains(&self, token: u32) -> bool {
+        match self {
+            Allowed::All => true,
+            Allowed::Words(words) => words
+                .get(token as usize / 32)
+                .is_some_and(|word| word >> (token % 32) & 1 == 1),
+        }
+    }
+
+    /// The words for a row of this many tokens.
+    pub fn to_words(&self, len: usize) -> Cow<'a, [u32]> {
+        match self {
+            Allowed::All => {
+                let mut words = vec![!0; len.div_ceil(32)];
+                if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(32)) {
+                    *last = (1 << (len % 32)) - 1;
+                }
+                Cow::Owned(words)
+            }
+            Allowed::Words(words) => Cow::Borrowed(words),
+        }
+    }
+}
+
+/// Clears the bit of a token.
+pub(super) fn remove(words: &mut [u32], token: u32) {
+    if let Some(word) = words.get_mut(token as usize / 32) {
+        *word &= !(1 << (token % 32));
+    }
+}
+
+/// A law over the next token.
+pub trait Row<W: Weight> {
+    /// The part of a row inside a mask.
+    type Part<'a>: Part<W>
+    where
+        Self: 'a;
+
+    /// The number of tokens.
+    fn len(&self) -> usize;
+
+    /// Whether there is no token.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// `p(token)`.
+    fn probability(&self, token: u32) -> W;
+
+    /// `ln p(token)`, also where the probability itself is too small for the number type.
+    fn log_probability(&self, token: u32) -> f64 {
+        self.probability(token).ln()
+    }
+
+    /// The row inside `allowed`, measured once and ready to be drawn from.
+    fn part<'a>(&'a self, allowed: Allowed<'a>) -> Self::Part<'a>;
+}
+
+/// The part of a [`Row`] inside a mask (and inside the filters, where they follow the mask), as a law of its own.
+pub trait Part<W: Weight> {
+    /// `m`: the probability of the mask under the row.
+    fn mass(&self) -> W;
+
+    /// `ln m`, also where `m` is too small for the number type.
+    fn log_mass(&self) -> f64 {
+        self.mass().ln()
+    }
+
+    /// The log of the row's probability of everything that can be drawn; differs from the mass where filters cut.
+    fn log_kept(&self) -> f64 {
+        self.log_mass()
+    }
+
+    /// The probability of this token when the part is drawn from: `p / m`, or zero outside.
+    fn share(&self, token: u32) -> W;
+
+    /// What the shares sum to without this token, summed anew rather than subtracted from one, so that it is right
+    /// also when the token has nearly everything.
+    fn share_without(&self, token: u32) -> W;
+
+    /// A token in proportion to its share; `None` if the part has no mass.
+    fn draw<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Option<u32>;
+}
+
+/// A row given as a table; for small models and for tests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table<W>(pub Vec<W>);
+
+/// A part of a [`Table`].
+#[derive(Clone, Debug)]
+pub struct TablePart<W> {
+    weights: Vec<W>,
+    mass: W,
+}
+
+impl<W: Weight> Row<W> for Table<W> {
+    type Part<'a>
+        = TablePart<W>
+    where
+        W: 'a;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn probability(&self, token: u32) -> W {
+        self.0.get(token as usize).cloned().unwrap_or_else(W::zero)
+    }
+
+    fn part<'a>(&'a self, allowed: Allowed<'a>) -> TablePart<W> {
+        let keep = |token: usize| allowed.contains(token as u32);
+        let weights: Vec<W> = (0..self.0.len())
+            .map(|token| {
+                if keep(token) {
+                    self.0[token].clone()
+                } else {
+                    W::zero()
+                }
+            })
+            .collect();
+        let mass = sum(&weights);
+        TablePart { weights, mass }
+    }
+}
+
+impl<W: Weight> Part<W> for TablePart<W> {
+    fn mass(&self) -> W {
+        self.mass.clone()
+    }
+
+    fn share(&self, token: u32) -> W {
+        match self.weights.get(token as usize) {
+            Some(weight) if weight.is_positive() => weight.clone() / self.mass.clone(),
+            _ => W::zero(),
+        }
+    }
+
+    fn share_without(&self, token: u32) -> W {
+        let others = self
+            .weights
+            .iter()
+            .enumerate()
+            .filter(|&(index, _)| index != token as usize);
+        sum(others.map(|(_, weight)| weight)) / self.mass.clone()
+    }
+
+    fn draw<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Option<u32> {
+        self.mass
+            .is_positive()
+            .then(|| chooser.choose(place, &self.weights) as u32)
+    }
+}

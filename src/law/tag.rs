@@ -1,0 +1,103 @@
+//! The choice of a law, and the tag that a sample carries.
+
+use std::fmt;
+
+/// Which law to sample from under a constraint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Law {
+    /// Mask each row, draw, go on. One pass; favours prefixes whose continuations the model finds unlikely.
+    #[default]
+    Local,
+    /// The model conditioned on the whole constraint, by attempts that may fail and learn from it. Tokens are certain
+    /// only when an attempt is accepted.
+    Global {
+        /// How many attempts to make at most; counted in attempts, because a limit in tokens or seconds would favour
+        /// short answers.
+        attempts: u32,
+        /// What to do when they have all failed.
+        fallback: Fallback,
+    },
+}
+
+/// What happens when no attempt at the global law was accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fallback {
+    /// An error.
+    #[default]
+    Fail,
+    /// One local sample, tagged `global-weighted` and weighted.
+    Weighted,
+}
+
+/// The law that a sample was drawn from; the table is in the documentation of [`law`](crate::law).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LawTag {
+    /// No constraint.
+    Raw,
+    /// No constraint, and rows cut by top-k, top-p or min-p.
+    RawFiltered,
+    /// The most likely allowed token at each place.
+    Greedy,
+    /// The masked rows.
+    Local,
+    /// The masked rows, cut by top-k, top-p or min-p.
+    LocalFiltered,
+    /// The model conditioned on the constraint.
+    GlobalExact,
+    /// A local sample that stands in for a global one with its weight.
+    GlobalWeighted,
+}
+
+impl LawTag {
+    /// The tag as text: `global-exact` and so on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LawTag::Raw => "raw",
+            LawTag::RawFiltered => "raw-filtered",
+            LawTag::Greedy => "greedy",
+            LawTag::Local => "local",
+            LawTag::LocalFiltered => "local-filtered",
+            LawTag::GlobalExact => "global-exact",
+            LawTag::GlobalWeighted => "global-weighted",
+        }
+    }
+}
+
+impl fmt::Display for LawTag {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Why a law cannot be sampled from.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum LawError {
+    /// A parameter of the warping is out of its range.
+    #[error("{name} is {value}; it must be {expected}")]
+    OutOfRange {
+        /// The parameter.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// Greedy decoding has no global form short of a search for the most likely sequence.
+    #[error("the global law needs a temperature above 0")]
+    GreedyGlobal,
+    /// The global law is about a constraint, and there is none.
+    #[error("the global law needs a constraint")]
+    NothingToCondition,
+    /// The row gives no probability at all to any token that the constraint allows.
+    #[error("at token {position} of the answer the model gives no probability to any allowed token")]
+    NoMass {
+        /// The index of the token in the answer.
+        position: u32,
+    },
+    /// No attempt was accepted.
+    #[error("global law: no accepted sample in {attempts} attempts")]
+    Exhausted {
+        /// How many were made.
+        attempts: u32,
+    },
+}

@@ -1,0 +1,329 @@
+//! What failed attempts taught: for every visited prefix, a bound on the mass of its valid completions.
+//!
+//! The papers call this a deficit trie. For a prefix `u` it bounds `c(u)`, the probability that the model completes `u`
+//! to a valid sequence, by `θ(u)`:
+//!
+//! ```text
+//!              θ = rest + Σ p·θ(child)                 rest: allowed mass on tokens without an edge, which count in full
+//!      ε  rest .3                                      weight p(token|u) on each edge
+//!      ├─ .5 ─ a   rest 0     θ(a)  = .1·1 = .1        a visited prefix whose allowed tokens hold .1
+//!      │       └─ .1 ─ aa     (not visited: θ = 1)
+//!      └─ .2 ─ b   (not visited: θ = 1)
+//!      θ(ε) = .3 + .5·.1 + .2·1 = .55
+//! ```
+//!
+//! `c(u) ≤ θ(u) ≤ m(u) ≤ 1`, and `θ` only falls. A dense row for each prefix, as in published code, would take a
+//! megabyte; here a prefix takes one number and its visited continuations.
+//!
+//! **Why not deficits.** `1 − θ` loses all digits of a small `θ`. Every `θ` here is a sum of non-negative terms that
+//! were measured as such, so small ones are as precise as large ones.
+//!
+//! **Why memory can be bounded.** Attempts are exact for *any* trie in which an edge without a node counts as 1. A trie
+//! that is full simply learns nothing more. Forgetting a subtree raises the `θ` above it, which an attempt that is under
+//! way below would notice as a chance above 1; so the trie forgets only while no attempt is under way. It then drops the
+//! prefixes that were not visited for longest; those below them were visited no later, and go too.
+//!
+//! **Why staleness is harmless.** An attempt sums `θ(u)` anew where it arrives and survives with probability new/held,
+//! where `held` is the number it was sent there with. Numbers further up that have not heard of a change yet cost
+//! efficiency, never exactness. So they are brought up to date once an attempt, at its end.
+
+use std::sync::Arc;
+
+use super::weight::sum;
+use super::{Allowed, Weight};
+
+#[derive(Clone, Debug)]
+struct Edge<W> {
+    token: u32,
+    weight: W,
+    node: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Node<W> {
+    rest: W,
+    bound: W,
+    parent: Option<usize>,
+    edges: Vec<Edge<W>>,
+    used: u64,
+}
+
+/// Where an attempt stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// At the empty prefix.
+    Root,
+    /// Below an edge.
+    Below {
+        /// The prefix that the edge leaves.
+        node: usize,
+        /// Its index among the edges there.
+        edge: usize,
+    },
+    /// At a prefix that the trie had no room for.
+    Untracked,
+}
+
+/// The bounds that all attempts with one key share; the key is (model, prompt, warping, constraint, greatest length).
+#[derive(Debug)]
+pub struct Trie<W = f64> {
+    /// Parents stand before their children.
+    nodes: Vec<Node<W>>,
+    edges: usize,
+    capacity: usize,
+    ends: Arc<[u32]>,
+    longest: u32,
+    clock: u64,
+    in_flight: Arc<()>,
+}
+
+impl<W: Weight> Trie<W> {
+    /// An empty trie for sequences of at most `longest` tokens, the ending one included, which must be one of `ends`.
+    /// It keeps at most `capacity` prefixes and edges.
+    pub fn new(ends: &[u32], longest: u32, capacity: usize) -> Self {
+        let in_flight = Arc::new(());
+        Trie {
+            nodes: Vec::new(),
+            edges: 0,
+            capacity,
+            ends: ends.into(),
+            longest,
+            clock: 0,
+            in_flight,
+        }
+    }
+
+    /// The number of prefixes and edges kept.
+    pub fn len(&self) -> usize {
+        self.nodes.len() + self.edges
+    }
+
+    /// Whether nothing has been learned yet.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The tokens that end a sequence.
+    pub fn ends(&self) -> &Arc<[u32]> {
+        &self.ends
+    }
+
+    /// `θ` of a prefix, as last computed; `None` if it was never visited, which counts as 1.
+    pub fn bound(&self, prefix: &[u32]) -> Option<W> {
+        self.find(prefix).map(|node| self.nodes[node].bound.clone())
+    }
+
+    /// `m` of a prefix; `None` if it was never visited.
+    pub fn mass(&self, prefix: &[u32]) -> Option<W> {
+        self.find(prefix).map(|node| self.mass_at(node))
+    }
+
+    /// The visited prefixes, each before its continuations.
+    pub fn prefixes(&self) -> Vec<Vec<u32>> {
+        let mut paths: Vec<Vec<u32>> = Vec::with_capacity(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            let mut path = node
+                .parent
+                .map(|parent| paths[parent].clone())
+                .unwrap_or_default();
+            let edges = node
+                .parent
+                .map(|parent| self.nodes[parent].edges.as_slice())
+                .unwrap_or_default();
+            path.extend(
+                edges
+                    .iter()
+                    .find(|edge| edge.node == Some(index))
+                    .map(|edge| edge.token),
+            );
+            paths.push(path);
+        }
+        paths
+    }
+
+    /// Whether it is known that no valid sequence has any probability.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.nodes.first().is_some_and(|root| !root.bound.is_positive())
+    }
+
+    fn find(&self, prefix: &[u32]) -> Option<usize> {
+        let root = (!self.nodes.is_empty()).then_some(0);
+        prefix.iter().try_fold(root?, |node, &token| {
+            self.nodes[node]
+                .edges
+                .iter()
+                .find(|edge| edge.token == token)?
+                .node
+        })
+    }
+
+    /// Begins an attempt: nothing is forgotten while the handle lives.
+    pub(super) fn begin(&mut self) -> Arc<()> {
+        if self.len() >= self.capacity && Arc::strong_count(&self.in_flight) == 1 {
+            self.forget();
+        }
+        self.clock += 1;
+        self.in_flight.clone()
+    }
+
+    /// The allowed tokens at this depth: all of the mask, or at the last place those that end the sequence.
+    pub(super) fn possible(&self, allowed: Allowed<'_>, depth: u32, len: usize) -> Vec<u32> {
+        if depth + 1 < self.longest {
+            return allowed.to_words(len).into_owned();
+        }
+        let mut words = vec![0; len.div_ceil(32)];
+        for &end in self
+            .ends
+            .iter()
+            .filter(|&&end| (end as usize) < len && allowed.contains(end))
+        {
+            words[end as usize / 32] |= 1 << (end % 32);
+        }
+        words
+    }
+
+    /// The visited prefix at a spot.
+    pub(super) fn node_at(&self, spot: Spot) -> Option<usize> {
+        match spot {
+            Spot::Root => (!self.nodes.is_empty()).then_some(0),
+            Spot::Below { node, edge } => self.nodes[node].edges[edge].node,
+            Spot::Untracked => None,
+        }
+    }
+
+    /// Notes a first visit; `None` if there is no room.
+    pub(super) fn visit(&mut self, spot: Spot, mass: W) -> Option<usize> {
+        if self.len() >= self.capacity {
+            return None;
+        }
+        let index = self.nodes.len();
+        let parent = match spot {
+            Spot::Root => None,
+            Spot::Below { node, edge } => {
+                self.nodes[node].edges[edge].node = Some(index);
+                Some(node)
+            }
+            Spot::Untracked => return None,
+        };
+        self.nodes.push(Node {
+            rest: mass.clone(),
+            bound: mass,
+            parent,
+            edges: Vec::new(),
+            used: self.clock,
+        });
+        Some(index)
+    }
+
+    /// Notes another visit and sums `θ` anew.
+    pub(super) fn revisit(&mut self, node: usize) -> W {
+        self.nodes[node].used = self.clock;
+        self.refresh(node);
+        self.nodes[node].bound.clone()
+    }
+
+    fn refresh(&mut self, node: usize) {
+        let edges = self.edge_bounds(node);
+        self.nodes[node].bound = self.nodes[node].rest.clone() + sum(&edges);
+    }
+
+    /// `p·θ` of every edge.
+    pub(super) fn edge_bounds(&self, node: usize) -> Vec<W> {
+        let bound = |edge: &Edge<W>| match edge.node {
+            Some(child) => edge.weight.clone() * self.nodes[child].bound.clone(),
+            None => edge.weight.clone(),
+        };
+        self.nodes[node].edges.iter().map(bound).collect()
+    }
+
+    /// The allowed mass on tokens without an edge.
+    pub(super) fn rest(&self, node: usize) -> W {
+        self.nodes[node].rest.clone()
+    }
+
+    /// `m`, from the numbers of the first visit.
+    pub(super) fn mass_at(&self, node: usize) -> W {
+        let node = &self.nodes[node];
+        node.rest.clone() + sum(node.edges.iter().map(|edge| &edge.weight))
+    }
+
+    /// The tokens that have an edge.
+    pub(super) fn edge_tokens(&self, node: usize) -> impl Iterator<Item = u32> {
+        self.nodes[node].edges.iter().map(|edge| edge.token)
+    }
+
+    /// The token of an edge, and `θ` below it.
+    pub(super) fn follow(&self, node: usize, edge: usize) -> (u32, W) {
+        let edge = &self.nodes[node].edges[edge];
+        (
+            edge.token,
+            edge.node
+                .map_or_else(W::one, |child| self.nodes[child].bound.clone()),
+        )
+    }
+
+    /// Moves a token out of the rest, of which it has `share` and the others `without`, to an edge of its own.
+    pub(super) fn split(&mut self, node: usize, token: u32, share: W, without: W) -> Spot {
+        if self.len() >= self.capacity {
+            return Spot::Untracked;
+        }
+        self.edges += 1;
+        let node_ref = &mut self.nodes[node];
+        let weight = node_ref.rest.clone() * share;
+        node_ref.rest = node_ref.rest.clone() * without;
+        node_ref.edges.push(Edge {
+            token,
+            weight,
+            node: None,
+        });
+        Spot::Below {
+            node,
+            edge: node_ref.edges.len() - 1,
+        }
+    }
+
+    /// Brings `θ` up to date from this prefix to the root.
+    pub(super) fn report(&mut self, node: usize) {
+        let mut next = Some(node);
+        while let Some(node) = next {
+            self.refresh(node);
+            next = self.nodes[node].parent;
+        }
+    }
+
+    /// Keeps the half of the prefixes visited last, and fewer where many were visited at once.
+    fn forget(&mut self) {
+        let mut times: Vec<u64> = self.nodes.iter().map(|node| node.used).collect();
+        times.sort_unstable();
+        let limit = times.get(times.len() / 2).copied().unwrap_or(0);
+        let mut moved = vec![None; self.nodes.len()];
+        let mut kept: Vec<Node<W>> = Vec::new();
+        for (index, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
+            if node.used > limit {
+                moved[index] = Some(kept.len());
+                // Clocks never rise from a prefix to its continuation, so the parent of a kept node was kept.
+                node.parent = node.parent.and_then(|parent| moved[parent]);
+                kept.push(node);
+            }
+        }
+        self.nodes = kept;
+        self.edges = 0;
+        for index in (0..self.nodes.len()).rev() {
+            self.drop_edges(index, &moved);
+            self.refresh(index);
+        }
+    }
+
+    /// Gives the weight of edges to forgotten or unvisited prefixes back to the rest.
+    fn drop_edges(&mut self, index: usize, moved: &[Option<usize>]) {
+        let node = &mut self.nodes[index];
+        for mut edge in std::mem::take(&mut node.edges) {
+            edge.node = edge.node.and_then(|child| moved[child]);
+            match edge.node {
+                Some(_) => node.edges.push(edge),
+                None => node.rest = node.rest.clone() + edge.weight,
+            }
+        }
+        self.edges += node.edges.len();
+    }
+}

@@ -1,0 +1,249 @@
+//! One sequence on its way: which token comes next, and what the sample will say of itself.
+//!
+//! ```text
+//!   local:    Token Token Token … End
+//!   global:   Token Token Restart        attempt 0 failed: back to the prompt
+//!             Token Restart              attempt 1
+//!             Token Token Token End      attempt 2: accepted, the answer
+//! ```
+//!
+//! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says. All draws
+//! are at the place (attempt, position), so a walk that is fed the same rows takes the same steps.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Allowed, Attempt, Chooser, Fallback, LawError, LawTag, Part, Place, Row, Trie, Warper, Weight};
+
+/// A token and what it was drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn<W = f64> {
+    /// The token.
+    pub token: u32,
+    /// `m(u)`, the probability that the row gave to all allowed tokens.
+    pub mass: W,
+    /// `ln m(u)`, right also where `m(u)` is too small for a number.
+    pub log_mass: f64,
+    /// `ln p(token)` under the warped row, before the mask.
+    pub log_probability: f64,
+    /// The log of the probability of everything that could be drawn: `ln m(u)`, or less where filters cut.
+    pub log_kept: f64,
+}
+
+/// What a sampler does at a prefix.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step<W = f64> {
+    /// Append the token and go on.
+    Token(Drawn<W>),
+    /// Append the token, which ends the sequence; the sample is accepted.
+    End(Drawn<W>),
+    /// The attempt failed: drop the tokens of the answer and begin again after the prompt.
+    Restart,
+    /// There will be no sample.
+    Stuck(LawError),
+}
+
+/// Anything that chooses the next token of a sequence from a row and a mask.
+pub trait Sampler<W: Weight> {
+    /// The step at the current prefix. `row` and `allowed` must be those of that prefix.
+    fn next<R, C>(&mut self, row: &R, allowed: Allowed<'_>, chooser: &mut C) -> Step<W>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized;
+}
+
+/// A trie for all walks with one key; see [`Trie`].
+type SharedTrie<W> = Arc<Mutex<Trie<W>>>;
+
+#[derive(Debug)]
+enum Stage<W> {
+    /// Draw from the masked rows.
+    Local,
+    /// Draw from the masked rows because the attempts ran out.
+    Weighted,
+    /// Make attempts.
+    Attempt {
+        trie: SharedTrie<W>,
+        attempt: Attempt<W>,
+        limit: u32,
+        fallback: Fallback,
+    },
+}
+
+/// The sampler of one sequence under a [`Law`](super::Law).
+#[derive(Debug)]
+pub struct Walk<W = f64> {
+    stage: Stage<W>,
+    local: LawTag,
+    ends: Arc<[u32]>,
+    attempt: u32,
+    position: u32,
+    log_probability: f64,
+    log_weight: f64,
+}
+
+impl<W: Weight> Walk<W> {
+    /// A walk under the local law, or without a constraint. `ends` are the tokens that end a sequence.
+    pub fn local(warper: &Warper, constrained: bool, ends: &[u32]) -> Self {
+        let local = match (warper.is_greedy(), constrained, warper.is_filtered()) {
+            (true, _, _) => LawTag::Greedy,
+            (false, false, false) => LawTag::Raw,
+            (false, false, true) => LawTag::RawFiltered,
+            (false, true, false) => LawTag::Local,
+            (false, true, true) => LawTag::LocalFiltered,
+        };
+        Self::at(Stage::Local, local, ends.into())
+    }
+
+    /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model, prompt,
+    /// warping, constraint and greatest length, and may be shared with other walks of that key.
+    pub fn global(trie: SharedTrie<W>, attempts: u32, fallback: Fallback) -> Self {
+        let (attempt, ends) = {
+            let mut trie = lock(&trie);
+            (Attempt::begin(&mut trie, 0), trie.ends().clone())
+        };
+        let stage = Stage::Attempt {
+            trie,
+            attempt,
+            limit: attempts,
+            fallback,
+        };
+        Self::at(stage, LawTag::GlobalWeighted, ends)
+    }
+
+    fn at(stage: Stage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
+        Walk {
+            stage,
+            local,
+            ends,
+            attempt: 0,
+            position: 0,
+            log_probability: 0.0,
+            log_weight: 0.0,
+        }
+    }
+
+    /// The law of the sample if it is accepted at the present stage.
+    pub fn tag(&self) -> LawTag {
+        match self.stage {
+            Stage::Attempt { .. } => LawTag::GlobalExact,
+            _ => self.local,
+        }
+    }
+
+    /// The number of tokens drawn in this attempt.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// How many attempts have failed.
+    pub fn failed_attempts(&self) -> u32 {
+        self.attempt
+    }
+
+    /// `ln P(w)` of the tokens of this attempt under the warped model.
+    pub fn log_probability(&self) -> f64 {
+        self.log_probability
+    }
+
+    /// The log importance weight of the tokens of this attempt, from the tag's law to the global law.
+    pub fn log_weight(&self) -> f64 {
+        match self.tag() {
+            LawTag::Raw | LawTag::GlobalExact => 0.0,
+            _ => self.log_weight,
+        }
+    }
+
+    /// Whether the tokens are certain as they are drawn; under the global law only [`Step::End`] makes them so.
+    pub fn is_certain(&self) -> bool {
+        !matches!(self.stage, Stage::Attempt { .. })
+    }
+
+    fn advance(&mut self, drawn: &Drawn<W>) {
+        self.position += 1;
+        self.log_probability += drawn.log_probability;
+        self.log_weight += drawn.log_kept;
+    }
+
+    fn fail(&mut self) -> Step<W> {
+        self.attempt += 1;
+        self.position = 0;
+        self.log_probability = 0.0;
+        self.log_weight = 0.0;
+        let Stage::Attempt {
+            trie,
+            attempt,
+            limit,
+            fallback,
+        } = &mut self.stage
+        else {
+            return Step::Restart;
+        };
+        let mut trie = lock(trie);
+        if self.attempt < *limit && !trie.is_hopeless() {
+            *attempt = Attempt::begin(&mut trie, self.attempt);
+            return Step::Restart;
+        }
+        if *fallback == Fallback::Fail || trie.is_hopeless() {
+            return Step::Stuck(LawError::Exhausted {
+                attempts: self.attempt,
+            });
+        }
+        drop(trie);
+        self.stage = Stage::Weighted;
+        Step::Restart
+    }
+}
+
+impl<W: Weight> Sampler<W> for Walk<W> {
+    fn next<R, C>(&mut self, row: &R, allowed: Allowed<'_>, chooser: &mut C) -> Step<W>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let place = Place::new(self.attempt, self.position);
+        let step = match &mut self.stage {
+            Stage::Attempt { trie, attempt, .. } => attempt.next(&mut lock(trie), row, allowed, chooser),
+            _ => masked(row, allowed, place, &self.ends, chooser),
+        };
+        match &step {
+            Step::Token(drawn) | Step::End(drawn) => self.advance(drawn),
+            Step::Restart => return self.fail(),
+            Step::Stuck(_) => {}
+        }
+        step
+    }
+}
+
+/// A token from the masked row.
+fn masked<W, R, C>(row: &R, allowed: Allowed<'_>, place: Place, ends: &[u32], chooser: &mut C) -> Step<W>
+where
+    W: Weight,
+    R: Row<W>,
+    C: Chooser<W> + ?Sized,
+{
+    let part = row.part(allowed);
+    let Some(token) = part.draw(place, chooser) else {
+        return Step::Stuck(LawError::NoMass {
+            position: place.position,
+        });
+    };
+    let log_probability = row.log_probability(token);
+    let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
+    let drawn = Drawn {
+        token,
+        mass,
+        log_mass,
+        log_probability,
+        log_kept,
+    };
+    if ends.contains(&token) {
+        Step::End(drawn)
+    } else {
+        Step::Token(drawn)
+    }
+}
+
+/// A walk that panicked elsewhere leaves the trie at worst without its last lessons, which no law depends on.
+fn lock<W>(trie: &SharedTrie<W>) -> MutexGuard<'_, Trie<W>> {
+    trie.lock().unwrap_or_else(PoisonError::into_inner)
+}
