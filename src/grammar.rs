@@ -15,6 +15,7 @@
 //! input can overflow the stack.
 
 mod cfg;
+mod hash;
 
 pub use cfg::{
     Cfg, CfgBuilder, Expr, ExprId, Member, Part, Regular, RegularId, Rest, Rule, RuleId, Series, SeriesId,

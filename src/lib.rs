@@ -15,6 +15,11 @@ pub mod error;
 pub mod grammar;
 pub mod law;
 pub mod limits;
+pub mod machine;
+pub mod mask;
+pub mod matcher;
 pub mod regex;
 pub mod verify;
 pub mod vocab;
+
+pub use matcher::{Grammar, State};

@@ -26,6 +26,8 @@ pub struct Limits {
     pub regular_bytes: usize,
     /// The states of the rules before determinisation.
     pub rule_states: usize,
+    /// The memory for the masks of one grammar, and for the tables that the grammars of one vocabulary share.
+    pub grammar_bytes: usize,
     /// Steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,
 }
@@ -40,6 +42,7 @@ impl Default for Limits {
             regular_states: 200_000,
             regular_bytes: 64 << 20,
             rule_states: 4_000_000,
+            grammar_bytes: 64 << 20,
             fuel: 1_000_000,
         }
     }

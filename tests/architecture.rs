@@ -20,16 +20,19 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("schema", &["grammar", "regex"]),
     ("syntax", &["grammar", "regex"]),
     ("machine", &["grammar"]),
-    ("mask", &["machine", "vocab"]),
+    // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
+    ("mask", &["grammar", "machine", "vocab"]),
     ("law", &["vocab"]),
     ("draft", &["machine", "mask", "vocab", "law"]),
     ("verify", &["machine", "mask", "vocab", "law"]),
-    // The two modules above the pipeline: the main flow of a compile, and one sequence.
+    // The two modules above the pipeline: one sequence, and the main flow of a compile.
+    ("matcher", &["grammar", "machine", "mask", "vocab"]),
     (
         "compile",
-        &["grammar", "vocab", "regex", "schema", "syntax", "machine", "mask"],
+        &[
+            "grammar", "vocab", "regex", "schema", "syntax", "machine", "mask", "matcher",
+        ],
     ),
-    ("matcher", &["compile", "machine", "mask", "vocab"]),
 ];
 
 /// Files that may hold `unsafe`, each with the reason.

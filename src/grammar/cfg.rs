@@ -186,6 +186,7 @@ pub struct CfgBuilder {
     known: HashMap<Expr, ExprId>,
     rules: Vec<Rule>,
     regulars: Vec<Regular>,
+    known_regulars: HashMap<u64, Vec<RegularId>>,
     series: Vec<Series>,
 }
 
@@ -331,12 +332,14 @@ impl CfgBuilder {
 
     /// Adds a regular language; an equal one is found again.
     pub fn add_regular(&mut self, regular: Regular) -> RegularId {
-        let known = self.regulars.iter().position(|r| *r == regular);
-        let index = known.unwrap_or_else(|| {
-            self.regulars.push(regular);
-            self.regulars.len() - 1
-        });
-        RegularId(index as u32)
+        let same_hash = self.known_regulars.entry(regular.structure_hash()).or_default();
+        if let Some(&known) = same_hash.iter().find(|id| self.regulars[id.index()] == regular) {
+            return known;
+        }
+        let id = RegularId(self.regulars.len() as u32);
+        same_hash.push(id);
+        self.regulars.push(regular);
+        id
     }
 
     /// A list of items.

@@ -1,0 +1,131 @@
+//! The lazily determinised byte machine that every grammar becomes.
+//!
+//! ```text
+//!   Cfg ─► nfa        rules as automata over bytes and calls
+//!       ─► terminal   regular languages as DFAs, products and counters without dead ends
+//!       ─► analysis   nullable, productive (the rest is cut away), left-recursive
+//!       ─► frame      determinised states within one rule, terminal or series
+//!       ─► stack      configurations: interned sets of stacks of frames; a step is a table look-up
+//! ```
+//!
+//! Three properties hold by construction. *No dead ends*: whatever cannot be completed is cut away before the first
+//! step, so a configuration that exists can be completed. *History does not matter*: a configuration is a value,
+//! interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a tail call does
+//! not push, and all walks are over explicit lists.
+
+mod analysis;
+mod counter;
+mod frame;
+mod interner;
+mod nfa;
+mod scc;
+mod series;
+mod series_frame;
+mod stack;
+mod terminal;
+
+use std::sync::Arc;
+
+pub(crate) use frame::{FrameId, KeyView};
+pub(crate) use stack::{ConfigId, END, FINISHED, Stacks};
+pub use terminal::{Cursor, Terminal, TerminalError};
+
+use frame::FrameKey;
+
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::grammar::{Cfg, Regular};
+use crate::limits::Limits;
+
+/// Where compiled regular languages come from, so that grammars with equal ones share them.
+pub trait TerminalSource {
+    /// The compiled language.
+    fn terminal(&self, regular: &Regular, limits: &Limits) -> Result<Arc<Terminal>, TerminalError>;
+}
+
+/// One grammar as a machine over bytes. Immutable to the outside; its tables fill lazily and concurrently.
+#[derive(Debug)]
+pub struct Machine {
+    stacks: stack::Stacks,
+    start: ConfigId,
+}
+
+impl Machine {
+    /// Builds the machine of a grammar.
+    ///
+    /// # Errors
+    /// When no text belongs to the language, or a limit is reached.
+    pub fn new(cfg: &Cfg, source: &dyn TerminalSource, limits: &Limits) -> Result<Machine, CompileError> {
+        let terminals = compile_terminals(cfg, source, limits)?;
+        let mut nfa = nfa::build(cfg, limits)?;
+        let analysis = analysis::analyse(&mut nfa, &terminals)?;
+        let start_rule = nfa::Callee::Rule(nfa.start);
+        let may_be_empty = analysis.is_nullable(start_rule);
+        let stacks = stack::Stacks::new(frame::Frames::new(nfa, analysis, terminals));
+        let mut pairs = vec![(stacks.frames.start(start_rule), END)];
+        if may_be_empty {
+            pairs.push((frame::RETURN, END));
+        }
+        let start = stacks.intern(pairs);
+        Ok(Machine { stacks, start })
+    }
+
+    pub(crate) fn start(&self) -> ConfigId {
+        self.start
+    }
+
+    pub(crate) fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// The terminal that a frame runs in and where, for frames that are nothing else.
+    pub(crate) fn terminal_view(&self, frame: FrameId) -> Option<(&Arc<Terminal>, Cursor)> {
+        let frames = &self.stacks.frames;
+        match frames.get(frame).key {
+            FrameKey::TerminalStart(index) => Some((frames.terminal(index), frames.terminal(index).start())),
+            FrameKey::Terminal(index, cursor) => Some((frames.terminal(index), cursor)),
+            _ => None,
+        }
+    }
+
+    /// The key of a series that a frame is writing.
+    pub(crate) fn key_view(&self, frame: FrameId) -> Option<KeyView<'_>> {
+        self.stacks.frames.key_view(frame)
+    }
+
+    /// The names of the special tokens that the grammar uses, by their number.
+    pub(crate) fn specials(&self) -> &[Box<str>] {
+        &self.stacks.frames.nfa.specials
+    }
+
+    /// How many frames and configurations have been found so far.
+    pub fn size(&self) -> (usize, usize) {
+        (self.stacks.frames.len(), self.stacks.len())
+    }
+}
+
+fn compile_terminals(
+    cfg: &Cfg,
+    source: &dyn TerminalSource,
+    limits: &Limits,
+) -> Result<Vec<Option<Arc<Terminal>>>, CompileError> {
+    let mut problems = Vec::new();
+    let mut terminals = Vec::with_capacity(cfg.regulars.len());
+    for regular in &cfg.regulars {
+        match source.terminal(regular, limits) {
+            Ok(terminal) => terminals.push(Some(terminal)),
+            Err(TerminalError::Empty) => terminals.push(None),
+            Err(error) => {
+                let kind = match error {
+                    TerminalError::Limit { .. } => ProblemKind::Limit,
+                    _ => ProblemKind::Unsupported,
+                };
+                problems.push(Problem::new(kind, Place::Whole, error.to_string()));
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(terminals)
+    } else {
+        Err(CompileError { problems })
+    }
+}

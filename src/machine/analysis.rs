@@ -1,0 +1,417 @@
+//! Which rules can be empty, which can be completed at all, and which begin with themselves.
+//!
+//! All three are fixed points. The first two are the same search with different usable edges: marks spread from the
+//! start of every rule; an edge that calls something not yet known waits for it; a rule whose accepting node is
+//! marked wakes its callers. Every edge is looked at a bounded number of times, so the passes are linear.
+
+use std::collections::{HashMap, HashSet};
+
+use super::nfa::{Callee, Edge, Label, Nfa, SeriesPlan};
+use super::scc::components;
+use super::terminal::Terminal;
+use crate::error::{Place, Problem, ProblemKind};
+
+/// What the passes found out about the automata.
+#[derive(Debug)]
+pub(super) struct Analysis {
+    nullable_rules: Vec<bool>,
+    nullable_series: Vec<bool>,
+    nullable_terminals: Vec<bool>,
+    /// For the accepting node of a left-recursive rule: where a rule that began with it goes on.
+    pub(super) left_corners: HashMap<u32, Vec<u32>>,
+    /// The group of mutually left-recursive rules that each rule is in, if any.
+    pub(super) recursive_group: Vec<Option<u32>>,
+}
+
+impl Analysis {
+    /// Whether the callee derives the empty text.
+    pub(super) fn is_nullable(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Rule(rule) => self.nullable_rules[rule as usize],
+            Callee::Terminal(terminal) => self.nullable_terminals[terminal as usize],
+            Callee::Series(series) => self.nullable_series[series as usize],
+        }
+    }
+}
+
+/// Runs all passes and removes from the automata whatever can never be completed.
+pub(super) fn analyse(
+    nfa: &mut Nfa,
+    terminals: &[Option<std::sync::Arc<Terminal>>],
+) -> Result<Analysis, Problem> {
+    let productive = spread(nfa, terminals, Question::Productive);
+    if !productive.rules[nfa.start as usize] {
+        return Err(unproductive(nfa, &productive));
+    }
+    prune(nfa, &productive);
+    let nullable = spread(nfa, terminals, Question::Nullable);
+    settle_nullable_items(nfa, &nullable.rules)?;
+    let mut analysis = Analysis {
+        nullable_rules: nullable.rules,
+        nullable_series: nullable.series,
+        nullable_terminals: nullable.terminals,
+        left_corners: HashMap::new(),
+        recursive_group: vec![None; nfa.rules.len()],
+    };
+    find_left_recursion(nfa, &mut analysis)?;
+    Ok(analysis)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Question {
+    Productive,
+    Nullable,
+}
+
+struct Answer {
+    rules: Vec<bool>,
+    series: Vec<bool>,
+    terminals: Vec<bool>,
+}
+
+struct Spread<'a> {
+    nfa: &'a Nfa,
+    question: Question,
+    answer: Answer,
+    marked: Vec<bool>,
+    open: Vec<u32>,
+    /// Nodes behind an edge that waits for its callee.
+    waiting: HashMap<Callee, Vec<u32>>,
+    rule_of_accept: HashMap<u32, Vec<u32>>,
+    series_of_rule: HashMap<u32, Vec<u32>>,
+}
+
+fn spread(nfa: &Nfa, terminals: &[Option<std::sync::Arc<Terminal>>], question: Question) -> Answer {
+    let terminals = terminals.iter().map(|terminal| match (terminal, question) {
+        (None, _) => false,
+        (Some(_), Question::Productive) => true,
+        (Some(terminal), Question::Nullable) => terminal.is_accepting(terminal.start()),
+    });
+    let answer = Answer {
+        rules: vec![false; nfa.rules.len()],
+        series: vec![false; nfa.series.len()],
+        terminals: terminals.collect(),
+    };
+    let mut spread = Spread {
+        nfa,
+        question,
+        answer,
+        marked: vec![false; nfa.nodes.len()],
+        open: Vec::new(),
+        waiting: HashMap::new(),
+        rule_of_accept: HashMap::new(),
+        series_of_rule: HashMap::new(),
+    };
+    spread.run();
+    spread.answer
+}
+
+impl Spread<'_> {
+    fn run(&mut self) {
+        for (index, rule) in self.nfa.rules.iter().enumerate() {
+            self.rule_of_accept
+                .entry(rule.accept)
+                .or_default()
+                .push(index as u32);
+            self.mark(rule.start);
+        }
+        for (index, series) in self.nfa.series.iter().enumerate() {
+            let members = series.members.iter().map(|&(rule, _)| rule);
+            let rules = members
+                .chain(series.rest.iter().map(|&(_, rule)| rule))
+                .chain(series.separator);
+            for rule in rules {
+                self.series_of_rule.entry(rule).or_default().push(index as u32);
+            }
+            self.judge_series(index as u32);
+        }
+        while let Some(node) = self.open.pop() {
+            self.visit(node);
+        }
+    }
+
+    fn mark(&mut self, node: u32) {
+        if !std::mem::replace(&mut self.marked[node as usize], true) {
+            self.open.push(node);
+        }
+    }
+
+    fn visit(&mut self, node: u32) {
+        for rule in self.rule_of_accept.remove(&node).unwrap_or_default() {
+            self.answer.rules[rule as usize] = true;
+            self.wake(Callee::Rule(rule));
+            for series in self.series_of_rule.get(&rule).cloned().unwrap_or_default() {
+                self.judge_series(series);
+            }
+        }
+        for index in 0..self.nfa.nodes[node as usize].len() {
+            let edge = &self.nfa.nodes[node as usize][index];
+            match edge.label {
+                Label::Empty => self.mark(edge.to),
+                Label::Bytes(..) | Label::Special(_) if self.question == Question::Productive => {
+                    self.mark(edge.to)
+                }
+                Label::Bytes(..) | Label::Special(_) => {}
+                Label::Call(callee) if self.holds(callee) => self.mark(edge.to),
+                Label::Call(callee) => self.waiting.entry(callee).or_default().push(edge.to),
+            }
+        }
+    }
+
+    fn holds(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Rule(rule) => self.answer.rules[rule as usize],
+            Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
+            Callee::Series(series) => self.answer.series[series as usize],
+        }
+    }
+
+    fn wake(&mut self, callee: Callee) {
+        for node in self.waiting.remove(&callee).unwrap_or_default() {
+            self.mark(node);
+        }
+    }
+
+    fn judge_series(&mut self, index: u32) {
+        let series = &self.nfa.series[index as usize];
+        let holds = match self.question {
+            Question::Productive => series.is_productive(&self.answer.rules, &self.answer.terminals),
+            Question::Nullable => series.is_nullable(&self.answer.rules),
+        };
+        if holds && !std::mem::replace(&mut self.answer.series[index as usize], true) {
+            self.wake(Callee::Series(index));
+        }
+    }
+}
+
+impl SeriesPlan {
+    fn is_productive(&self, rules: &[bool], terminals: &[bool]) -> bool {
+        let required = self.members.iter().filter(|(_, required)| *required).count() as u64;
+        let met = self
+            .members
+            .iter()
+            .all(|&(rule, required)| !required || rules[rule as usize]);
+        let usable = self
+            .members
+            .iter()
+            .filter(|&&(rule, _)| rules[rule as usize])
+            .count() as u64;
+        let rest = self
+            .rest
+            .iter()
+            .any(|&(key, rule)| rules[rule as usize] && key.is_none_or(|key| terminals[key as usize]));
+        let most = if rest { u64::MAX } else { usable };
+        let separated = self.separator.is_none_or(|rule| rules[rule as usize]);
+        let most = if separated { most } else { most.min(1) }.min(self.max.unwrap_or(u64::MAX));
+        met && self.min <= most && required <= most
+    }
+
+    fn is_nullable(&self, rules: &[bool]) -> bool {
+        if self.max == Some(0) || (self.min == 0 && self.members.iter().all(|(_, required)| !required)) {
+            return true;
+        }
+        let empty_items = self
+            .members
+            .iter()
+            .all(|&(rule, required)| !required || rules[rule as usize])
+            && (self.min == 0
+                || self
+                    .rest
+                    .iter()
+                    .any(|&(key, rule)| key.is_none() && rules[rule as usize]));
+        self.separator.is_none() && empty_items
+    }
+}
+
+/// Removes edges that call what cannot be completed, and edges into nodes that lead nowhere.
+fn prune(nfa: &mut Nfa, productive: &Answer) {
+    let usable = |edge: &Edge| match edge.label {
+        Label::Call(Callee::Rule(rule)) => productive.rules[rule as usize],
+        Label::Call(Callee::Terminal(terminal)) => productive.terminals[terminal as usize],
+        Label::Call(Callee::Series(series)) => productive.series[series as usize],
+        _ => true,
+    };
+    let mut into: Vec<Vec<u32>> = vec![Vec::new(); nfa.nodes.len()];
+    for (from, edges) in nfa.nodes.iter_mut().enumerate() {
+        edges.retain(usable);
+        for edge in edges {
+            into[edge.to as usize].push(from as u32);
+        }
+    }
+    let mut live = vec![false; nfa.nodes.len()];
+    let mut open: Vec<u32> = nfa.rules.iter().map(|rule| rule.accept).collect();
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut live[node as usize], true) {
+            open.extend(&into[node as usize]);
+        }
+    }
+    for edges in &mut nfa.nodes {
+        edges.retain(|edge| live[edge.to as usize]);
+    }
+    for series in &mut nfa.series {
+        series
+            .members
+            .retain(|&(rule, required)| required || productive.rules[rule as usize]);
+        series.rest.retain(|&(key, rule)| {
+            productive.rules[rule as usize] && key.is_none_or(|key| productive.terminals[key as usize])
+        });
+    }
+}
+
+/// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty ones.
+fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
+    for series in &mut nfa.series {
+        let member = series.members.iter().any(|&(rule, _)| nullable[rule as usize]);
+        let rest = series
+            .rest
+            .iter()
+            .any(|&(key, rule)| key.is_none() && nullable[rule as usize]);
+        if !(member || rest) {
+            continue;
+        }
+        if series.separator.is_some() {
+            let message = "an item of a separated series may be empty";
+            return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
+        }
+        for (rule, required) in &mut series.members {
+            *required &= !nullable[*rule as usize];
+        }
+        if rest {
+            series.min = 0;
+        }
+    }
+    Ok(())
+}
+
+/// Names a chain of rules from the start that closes on itself or ends in something empty.
+fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
+    let mut names = Vec::new();
+    let mut seen = HashSet::new();
+    let mut at = Some(nfa.start);
+    while let Some(rule) = at {
+        let name = &nfa.rules[rule as usize].name;
+        if !name.is_empty() {
+            names.push(name.clone());
+        }
+        at = if seen.insert(rule) {
+            blocking_rule(nfa, productive, rule)
+        } else {
+            None
+        };
+    }
+    let place = Place::Rule(nfa.rules[nfa.start as usize].name.clone());
+    let message = format!("no text can ever complete {}", names.join(" -> "));
+    Problem::new(ProblemKind::Unsatisfiable, place, message)
+}
+
+/// Some rule that this one calls and that cannot be completed either.
+fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
+    let mut seen = HashSet::new();
+    let mut open = vec![nfa.rules[rule as usize].start];
+    while let Some(node) = open.pop() {
+        if !seen.insert(node) {
+            continue;
+        }
+        for edge in &nfa.nodes[node as usize] {
+            match edge.label {
+                Label::Call(Callee::Rule(callee)) if !productive.rules[callee as usize] => {
+                    return Some(callee);
+                }
+                Label::Call(Callee::Series(series)) if !productive.series[series as usize] => {
+                    let series = &nfa.series[series as usize];
+                    let mut items = series
+                        .members
+                        .iter()
+                        .map(|m| m.0)
+                        .chain(series.rest.iter().map(|r| r.1));
+                    return items.find(|&item| !productive.rules[item as usize]);
+                }
+                _ => open.push(edge.to),
+            }
+        }
+    }
+    None
+}
+
+/// The nodes that are reached from `start` before anything is read.
+pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u32> {
+    let mut seen = HashSet::from([start]);
+    let mut found = vec![start];
+    let mut at = 0;
+    while at < found.len() {
+        for edge in &nfa.nodes[found[at] as usize] {
+            let passes = match edge.label {
+                Label::Empty => true,
+                Label::Call(callee) => analysis.is_nullable(callee),
+                _ => false,
+            };
+            if passes && seen.insert(edge.to) {
+                found.push(edge.to);
+            }
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Finds groups of rules that begin with each other, and turns "begins with" into "goes on after".
+///
+/// Inside a group a leading call is not a call: the automaton of the caller begins where the callee begins, and
+/// when the callee is complete it goes on behind the call. The group thus becomes a loop, and no stack can grow
+/// without reading (the left-corner construction, Rosenkrantz and Lewis 1970).
+fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem> {
+    let rules = nfa.rules.len();
+    let mut calls: Vec<(u32, u32, u32)> = Vec::new();
+    let mut graph: Vec<Vec<u32>> = vec![Vec::new(); rules + nfa.series.len()];
+    for (rule, edges) in nfa.rules.iter().zip(0..) {
+        for node in leading_nodes(nfa, analysis, rule.start) {
+            for edge in &nfa.nodes[node as usize] {
+                match edge.label {
+                    Label::Call(Callee::Rule(callee)) => {
+                        calls.push((edges, callee, edge.to));
+                        graph[edges as usize].push(callee);
+                    }
+                    Label::Call(Callee::Series(series)) => graph[edges as usize].push(rules as u32 + series),
+                    _ => {}
+                }
+            }
+        }
+    }
+    for (index, series) in nfa.series.iter().enumerate() {
+        let unkeyed = series
+            .rest
+            .iter()
+            .filter(|(key, _)| key.is_none())
+            .map(|&(_, rule)| rule);
+        graph[rules + index].extend(series.members.iter().map(|&(rule, _)| rule).chain(unkeyed));
+    }
+    let component = components(&graph);
+    for (caller, callee, to) in calls {
+        if component[caller as usize] == component[callee as usize] {
+            let group = component[caller as usize];
+            analysis.recursive_group[caller as usize] = Some(group);
+            analysis.recursive_group[callee as usize] = Some(group);
+            let accept = nfa.rules[callee as usize].accept;
+            analysis.left_corners.entry(accept).or_default().push(to);
+        }
+    }
+    refuse_recursive_series(nfa, &graph, &component)
+}
+
+fn refuse_recursive_series(nfa: &Nfa, graph: &[Vec<u32>], component: &[u32]) -> Result<(), Problem> {
+    let rules = nfa.rules.len();
+    for series in rules..graph.len() {
+        let own = component[series];
+        if let Some(&item) = graph[series]
+            .iter()
+            .find(|&&item| component[item as usize] == own)
+        {
+            let through = (0..rules).find(|&rule| component[rule] == own && !nfa.rules[rule].name.is_empty());
+            let name = nfa.rules[through.unwrap_or(item as usize)].name.clone();
+            let message =
+                "the rule begins with a counted repetition of itself; write the repetition behind it";
+            return Err(Problem::new(ProblemKind::Unsupported, Place::Rule(name), message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! Frames: what one rule, terminal or series in progress knows, and how it can go on.
+//!
+//! A frame is a determinised state *within* one callee, taken without whoever called it. Frames are interned, so a
+//! frame number is an identity: equal numbers have equal futures up to their end.
+//!
+//! ```text
+//!   kind        state                                own bytes            calls
+//!   rule        set of automaton nodes               edges on bytes       edges that call
+//!   terminal    cursor of its DFA                    the DFA's table      –
+//!   series      register (done, count, used)         –                    separator, next items
+//!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
+//! ```
+//!
+//! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call something
+//! empty passes the call by (see `closure`), so that entering never loops.
+
+use std::sync::{Arc, OnceLock};
+
+use dashmap::DashMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::analysis::{Analysis, leading_nodes};
+use super::interner::Interner;
+use super::nfa::{Callee, Label, Nfa};
+use super::series::{Bits, Register};
+use super::series_frame::capacity;
+use super::terminal::{Cursor, Terminal};
+
+/// The number of an interned frame.
+pub(crate) type FrameId = u32;
+
+/// The frame that is complete and does nothing else; calling with it as the return is a tail call.
+pub(super) const RETURN: FrameId = 0;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum FrameKey {
+    Return,
+    RuleStart(u32),
+    Rule {
+        rule: u32,
+        nodes: Arc<[u32]>,
+    },
+    TerminalStart(u32),
+    Terminal(u32, Cursor),
+    Series(u32, Register),
+    Key {
+        series: u32,
+        rest: u32,
+        register: Register,
+        cursor: Cursor,
+        text: u32,
+    },
+}
+
+/// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) callee: FrameId,
+    pub(super) then: FrameId,
+}
+
+/// A key in progress, as masks see it.
+pub(crate) struct KeyView<'a> {
+    /// The language of the keys and where in it the key stands.
+    pub(crate) terminal: &'a Arc<Terminal>,
+    pub(crate) cursor: Cursor,
+    /// The bytes of the key so far.
+    pub(crate) text: &'a [u8],
+    /// The keys that must not be written again, sorted.
+    pub(crate) used: &'a [Arc<[u8]>],
+    /// What follows a complete key.
+    pub(crate) item: FrameId,
+}
+
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) key: FrameKey,
+    /// Whether the callee may end here.
+    pub(super) accepting: bool,
+    /// Whether the frame reads bytes or special tokens itself.
+    pub(super) reads: bool,
+    calls: OnceLock<Box<[Call]>>,
+}
+
+/// All frames of one grammar, found lazily. Reads never lock.
+#[derive(Debug)]
+pub(super) struct Frames {
+    pub(super) nfa: Nfa,
+    pub(super) analysis: Analysis,
+    pub(super) terminals: Vec<Option<Arc<Terminal>>>,
+    /// How many items the rest of each series can supply.
+    pub(super) capacities: Vec<Option<u64>>,
+    frames: boxcar::Vec<Frame>,
+    known: DashMap<FrameKey, FrameId, FxBuildHasher>,
+    pub(super) written: Interner<Bits>,
+    pub(super) keys: Interner<Arc<[Arc<[u8]>]>>,
+    pub(super) texts: Interner<Arc<[u8]>>,
+}
+
+impl Frames {
+    pub(super) fn new(nfa: Nfa, analysis: Analysis, terminals: Vec<Option<Arc<Terminal>>>) -> Frames {
+        let capacities = nfa
+            .series
+            .iter()
+            .map(|series| capacity(series, &terminals))
+            .collect();
+        let frames = Frames {
+            nfa,
+            analysis,
+            terminals,
+            capacities,
+            frames: boxcar::Vec::new(),
+            known: DashMap::default(),
+            written: Interner::default(),
+            keys: Interner::default(),
+            texts: Interner::default(),
+        };
+        frames.intern(FrameKey::Return);
+        frames.written.intern(Box::default());
+        frames.keys.intern(Arc::from([]));
+        frames.texts.intern(Arc::from([]));
+        frames
+    }
+
+    pub(super) fn get(&self, id: FrameId) -> &Frame {
+        &self.frames[id as usize]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.frames.count()
+    }
+
+    pub(super) fn intern(&self, key: FrameKey) -> FrameId {
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let frame = self.describe(key.clone());
+        *self
+            .known
+            .entry(key)
+            .or_insert_with(|| self.frames.push(frame) as FrameId)
+    }
+
+    pub(super) fn start(&self, callee: Callee) -> FrameId {
+        match callee {
+            Callee::Rule(rule) => self.intern(FrameKey::RuleStart(rule)),
+            Callee::Terminal(terminal) => self.intern(FrameKey::TerminalStart(terminal)),
+            Callee::Series(series) => self.intern(FrameKey::Series(series, Register::START)),
+        }
+    }
+
+    pub(super) fn terminal(&self, index: u32) -> &Arc<Terminal> {
+        self.terminals[index as usize]
+            .as_ref()
+            .expect("calls of empty terminals are pruned")
+    }
+
+    fn describe(&self, key: FrameKey) -> Frame {
+        let (accepting, reads) = match &key {
+            FrameKey::Return => (true, false),
+            FrameKey::RuleStart(rule) => (false, self.reads(&self.leading(*rule))),
+            FrameKey::Rule { rule, nodes } => (
+                nodes.contains(&self.nfa.rules[*rule as usize].accept),
+                self.reads(nodes),
+            ),
+            FrameKey::TerminalStart(_) => (false, true),
+            FrameKey::Terminal(terminal, cursor) => (self.terminal(*terminal).is_accepting(*cursor), true),
+            FrameKey::Series(series, register) => (self.series_may_end(*series, *register), false),
+            FrameKey::Key { .. } => (false, true),
+        };
+        Frame {
+            key,
+            accepting,
+            reads,
+            calls: OnceLock::new(),
+        }
+    }
+
+    fn reads(&self, nodes: &[u32]) -> bool {
+        let mut edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
+        edges.any(|edge| matches!(edge.label, Label::Bytes(..) | Label::Special(_)))
+    }
+
+    /// The calls that the frame can make without reading anything itself.
+    pub(super) fn calls(&self, id: FrameId) -> &[Call] {
+        let frame = self.get(id);
+        frame.calls.get_or_init(|| match &frame.key {
+            FrameKey::Return | FrameKey::TerminalStart(_) | FrameKey::Terminal(..) => Box::default(),
+            FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
+            FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
+            FrameKey::Series(series, register) => self.series_calls(*series, *register),
+            FrameKey::Key {
+                series,
+                rest,
+                register,
+                cursor,
+                text,
+            } => self.key_calls(*series, *rest, *register, *cursor, *text),
+        })
+    }
+
+    /// The frame after reading a byte, without whoever it calls.
+    pub(super) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
+        match &self.get(id).key {
+            FrameKey::Return | FrameKey::Series(..) => None,
+            FrameKey::RuleStart(rule) => {
+                self.read_nodes(*rule, &self.leading(*rule), |label| covers(label, byte))
+            }
+            FrameKey::Rule { rule, nodes } => self.read_nodes(*rule, nodes, |label| covers(label, byte)),
+            FrameKey::TerminalStart(index) => {
+                let terminal = self.terminal(*index);
+                let cursor = terminal.next(terminal.start(), byte)?;
+                Some(self.intern(FrameKey::Terminal(*index, cursor)))
+            }
+            FrameKey::Terminal(index, cursor) => {
+                let cursor = self.terminal(*index).next(*cursor, byte)?;
+                Some(self.intern(FrameKey::Terminal(*index, cursor)))
+            }
+            FrameKey::Key {
+                series,
+                rest,
+                register,
+                cursor,
+                text,
+            } => {
+                let cursor = self.key_terminal(*series, *rest).next(*cursor, byte)?;
+                let text = self
+                    .texts
+                    .intern([&self.texts.get(*text)[..], &[byte]].concat().into());
+                self.unused_key_exists(*series, *rest, *register, cursor, text)
+                    .then(|| {
+                        self.intern(FrameKey::Key {
+                            series: *series,
+                            rest: *rest,
+                            register: *register,
+                            cursor,
+                            text,
+                        })
+                    })
+            }
+        }
+    }
+
+    /// The frame after reading a special token.
+    pub(super) fn read_special(&self, id: FrameId, special: u32) -> Option<FrameId> {
+        let wanted = |label: Label| label == Label::Special(special);
+        match &self.get(id).key {
+            FrameKey::RuleStart(rule) => self.read_nodes(*rule, &self.leading(*rule), wanted),
+            FrameKey::Rule { rule, nodes } => self.read_nodes(*rule, nodes, wanted),
+            _ => None,
+        }
+    }
+
+    fn read_nodes(&self, rule: u32, nodes: &[u32], covers: impl Fn(Label) -> bool) -> Option<FrameId> {
+        let edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
+        let to: Vec<u32> = edges
+            .filter(|edge| covers(edge.label))
+            .map(|edge| edge.to)
+            .collect();
+        (!to.is_empty()).then(|| self.rule_frame(rule, to))
+    }
+
+    fn rule_frame(&self, rule: u32, nodes: Vec<u32>) -> FrameId {
+        let nodes = self.closure(nodes);
+        let accept = self.nfa.rules[rule as usize].accept;
+        if nodes
+            .iter()
+            .all(|&node| node == accept || self.nfa.nodes[node as usize].is_empty())
+            && nodes.contains(&accept)
+            && !self.analysis.left_corners.contains_key(&accept)
+        {
+            return RETURN;
+        }
+        self.intern(FrameKey::Rule {
+            rule,
+            nodes: nodes.into(),
+        })
+    }
+
+    /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and behind
+    /// the leading calls of a left-recursive rule that has just been completed.
+    fn closure(&self, mut nodes: Vec<u32>) -> Vec<u32> {
+        let mut seen: FxHashSet<u32> = nodes.iter().copied().collect();
+        let mut at = 0;
+        while at < nodes.len() {
+            let node = nodes[at];
+            for edge in &self.nfa.nodes[node as usize] {
+                let passes = match edge.label {
+                    Label::Empty => true,
+                    Label::Call(callee) => self.analysis.is_nullable(callee),
+                    _ => false,
+                };
+                if passes && seen.insert(edge.to) {
+                    nodes.push(edge.to);
+                }
+            }
+            for &next in self.analysis.left_corners.get(&node).into_iter().flatten() {
+                if seen.insert(next) {
+                    nodes.push(next);
+                }
+            }
+            at += 1;
+        }
+        // Nodes without edges that accept nothing only make frames differ that are the same.
+        nodes.retain(|&node| !self.only_passes(node));
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Whether the node has empty edges only, so that it adds nothing to a set that holds their targets.
+    fn only_passes(&self, node: u32) -> bool {
+        let edges = &self.nfa.nodes[node as usize];
+        !edges.is_empty() && edges.iter().all(|edge| edge.label == Label::Empty)
+    }
+
+    /// The nodes in which a rule begins; for a left-recursive one also those of the rules it may begin with.
+    fn leading(&self, rule: u32) -> Vec<u32> {
+        let group = self.analysis.recursive_group[rule as usize];
+        let mut rules = vec![rule];
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < rules.len() {
+            let nodes = leading_nodes(
+                &self.nfa,
+                &self.analysis,
+                self.nfa.rules[rules[at] as usize].start,
+            );
+            for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
+                if let Label::Call(Callee::Rule(callee)) = edge.label
+                    && group.is_some()
+                    && self.analysis.recursive_group[callee as usize] == group
+                    && !rules.contains(&callee)
+                {
+                    rules.push(callee);
+                }
+            }
+            found.extend(nodes);
+            at += 1;
+        }
+        found.retain(|&node| !self.only_passes(node));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn rule_calls(&self, rule: u32, nodes: &[u32], leading: bool) -> Box<[Call]> {
+        let group = self.analysis.recursive_group[rule as usize].filter(|_| leading);
+        let mut targets: Vec<(Callee, Vec<u32>)> = Vec::new();
+        for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
+            let Label::Call(callee) = edge.label else { continue };
+            if let (Some(_), Callee::Rule(callee)) = (group, callee)
+                && self.analysis.recursive_group[callee as usize] == group
+            {
+                continue;
+            }
+            match targets.iter_mut().find(|(known, _)| *known == callee) {
+                Some((_, to)) => to.push(edge.to),
+                None => targets.push((callee, vec![edge.to])),
+            }
+        }
+        let calls = targets.into_iter();
+        calls
+            .map(|(callee, to)| Call {
+                callee: self.start(callee),
+                then: self.rule_frame(rule, to),
+            })
+            .collect()
+    }
+}
+
+fn covers(label: Label, byte: u8) -> bool {
+    matches!(label, Label::Bytes(first, last) if first <= byte && byte <= last)
+}

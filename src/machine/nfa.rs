@@ -1,0 +1,255 @@
+//! Rules as automata over bytes and calls.
+//!
+//! Every rule, and every item of a series, becomes a small nondeterministic automaton in one shared arena of nodes.
+//! An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a series and goes on when it is
+//! complete.
+//!
+//! ```text
+//!   list: "[" (value ("," value)*)? "]"
+//!
+//!   start ─'['─► • ──call value──► • ─────']'────► accept
+//!                │                 │ ▲
+//!                └───────']'──►    └','─► • ─call value┘
+//! ```
+
+use crate::error::{Place, Problem, ProblemKind};
+use crate::grammar::{Cfg, Expr, ExprId, Series, SeriesOrder};
+use crate::limits::Limits;
+
+/// What an edge can call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Callee {
+    /// A rule, or an item of a series.
+    Rule(u32),
+    /// A regular language.
+    Terminal(u32),
+    /// A series.
+    Series(u32),
+}
+
+/// What leads from one node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    Empty,
+    Bytes(u8, u8),
+    Special(u32),
+    Call(Callee),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub(super) label: Label,
+    pub(super) to: u32,
+}
+
+/// One rule: where it begins and where it is complete.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) start: u32,
+    pub(super) accept: u32,
+}
+
+/// The automata of all rules, and the series as the automata see them.
+#[derive(Debug)]
+pub(super) struct Nfa {
+    pub(super) nodes: Vec<Vec<Edge>>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) series: Vec<SeriesPlan>,
+    pub(super) specials: Vec<Box<str>>,
+    pub(super) start: u32,
+}
+
+/// A series whose items are rules of the automata.
+#[derive(Debug)]
+pub(super) struct SeriesPlan {
+    /// The rule of each member and whether it is required.
+    pub(super) members: Vec<(u32, bool)>,
+    /// The key terminal and the rule of each item that may be used again.
+    pub(super) rest: Vec<(Option<u32>, u32)>,
+    /// The rule of the separator, if it is not empty.
+    pub(super) separator: Option<u32>,
+    pub(super) order: SeriesOrder,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
+}
+
+/// Repetitions up to this count are copied; greater ones are counted by a register.
+const UNROLLED: u32 = 16;
+
+/// Builds the automata of all rules of a grammar.
+pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
+    let rules = Vec::with_capacity(cfg.rules.len());
+    let nfa = Nfa {
+        nodes: Vec::new(),
+        rules,
+        series: Vec::new(),
+        specials: Vec::new(),
+        start: cfg.start.0,
+    };
+    let mut builder = Builder {
+        cfg,
+        limits,
+        nfa,
+        open: Vec::new(),
+    };
+    for rule in &cfg.rules {
+        builder.add_rule(rule.name.clone(), rule.body);
+    }
+    for series in &cfg.series {
+        builder.add_series(series);
+    }
+    builder.connect_all()?;
+    Ok(builder.nfa)
+}
+
+struct Builder<'a> {
+    cfg: &'a Cfg,
+    limits: &'a Limits,
+    nfa: Nfa,
+    /// Expressions that still have to be laid between two nodes; a list instead of recursion.
+    open: Vec<(ExprId, u32, u32)>,
+}
+
+impl Builder<'_> {
+    fn node(&mut self) -> u32 {
+        self.nfa.nodes.push(Vec::new());
+        self.nfa.nodes.len() as u32 - 1
+    }
+
+    fn edge(&mut self, from: u32, label: Label, to: u32) {
+        self.nfa.nodes[from as usize].push(Edge { label, to });
+    }
+
+    fn add_rule(&mut self, name: String, body: ExprId) -> u32 {
+        let (start, accept) = (self.node(), self.node());
+        self.nfa.rules.push(Rule { name, start, accept });
+        self.open.push((body, start, accept));
+        self.nfa.rules.len() as u32 - 1
+    }
+
+    fn add_series(&mut self, series: &Series) -> u32 {
+        let members = &series.members;
+        let members = members
+            .iter()
+            .map(|m| (self.add_rule(String::new(), m.item), m.required))
+            .collect();
+        let rest = &series.rest;
+        let rest = rest
+            .iter()
+            .map(|r| (r.key.map(|key| key.0), self.add_rule(String::new(), r.item)))
+            .collect();
+        let empty = matches!(self.cfg.expr(series.separator), Expr::Empty);
+        let separator = (!empty).then(|| self.add_rule(String::new(), series.separator));
+        let (order, min, max) = (series.order, series.min, series.max);
+        self.nfa.series.push(SeriesPlan {
+            members,
+            rest,
+            separator,
+            order,
+            min,
+            max,
+        });
+        self.nfa.series.len() as u32 - 1
+    }
+
+    fn connect_all(&mut self) -> Result<(), Problem> {
+        while let Some((expr, from, to)) = self.open.pop() {
+            self.connect(expr, from, to);
+            if self.nfa.nodes.len() > self.limits.rule_states {
+                let message = format!(
+                    "the grammar needs more than {} rule states",
+                    self.limits.rule_states
+                );
+                return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, expr: ExprId, from: u32, to: u32) {
+        match self.cfg.expr(expr) {
+            Expr::Never => {}
+            Expr::Empty => self.edge(from, Label::Empty, to),
+            Expr::Bytes(bytes) => self.chain(bytes, from, to),
+            Expr::Seq(parts) => self.sequence(parts, from, to),
+            Expr::Choice(alternatives) => self.open.extend(alternatives.iter().map(|&a| (a, from, to))),
+            &Expr::Repeat { body, min, max } => self.repeat(body, min, max, from, to),
+            Expr::Rule(rule) => self.edge(from, Label::Call(Callee::Rule(rule.0)), to),
+            Expr::Regular(regular) => self.edge(from, Label::Call(Callee::Terminal(regular.0)), to),
+            Expr::Series(series) => self.edge(from, Label::Call(Callee::Series(series.0)), to),
+            Expr::Special(name) => {
+                let special = self.special(name);
+                self.edge(from, Label::Special(special), to);
+            }
+        }
+    }
+
+    fn special(&mut self, name: &str) -> u32 {
+        let known = self.nfa.specials.iter().position(|known| &**known == name);
+        known.unwrap_or_else(|| {
+            self.nfa.specials.push(name.into());
+            self.nfa.specials.len() - 1
+        }) as u32
+    }
+
+    fn chain(&mut self, bytes: &[u8], from: u32, to: u32) {
+        let mut at = from;
+        for (index, &byte) in bytes.iter().enumerate() {
+            let next = if index + 1 == bytes.len() { to } else { self.node() };
+            self.edge(at, Label::Bytes(byte, byte), next);
+            at = next;
+        }
+    }
+
+    fn sequence(&mut self, parts: &[ExprId], from: u32, to: u32) {
+        let mut at = from;
+        for (index, &part) in parts.iter().enumerate() {
+            let next = if index + 1 == parts.len() { to } else { self.node() };
+            self.open.push((part, at, next));
+            at = next;
+        }
+    }
+
+    /// Lays a repetition; a loop gets a node of its own, so that nothing else can enter or leave it.
+    fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
+        if min > UNROLLED || max.is_some_and(|max| max > UNROLLED) {
+            return self.counted(body, min, max, from, to);
+        }
+        let mut at = self.node();
+        self.edge(from, Label::Empty, at);
+        for _ in 0..min {
+            let next = self.node();
+            self.open.push((body, at, next));
+            at = next;
+        }
+        match max {
+            None => self.open.push((body, at, at)),
+            Some(max) => {
+                for _ in min..max {
+                    self.edge(at, Label::Empty, to);
+                    let next = self.node();
+                    self.open.push((body, at, next));
+                    at = next;
+                }
+            }
+        }
+        self.edge(at, Label::Empty, to);
+    }
+
+    fn counted(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
+        let item = self.add_rule(String::new(), body);
+        let (order, max) = (SeriesOrder::Listed, max.map(u64::from));
+        let plan = SeriesPlan {
+            members: Vec::new(),
+            rest: vec![(None, item)],
+            separator: None,
+            order,
+            min: min.into(),
+            max,
+        };
+        self.nfa.series.push(plan);
+        let series = self.nfa.series.len() as u32 - 1;
+        self.edge(from, Label::Call(Callee::Series(series)), to);
+    }
+}

@@ -1,0 +1,155 @@
+//! The register of a series: which items were written, how many, and with which keys.
+//!
+//! A series has no states of its own; its frame carries a [`Register`]. From a register the series may end, or go on
+//! with one of the items that leave a register from which it can still end.
+
+use super::nfa::SeriesPlan;
+use crate::grammar::SeriesOrder;
+
+/// What a series remembers. `done` and `used` are numbers of interned sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Register {
+    /// In listed order the position of the next member; in any order the interned set of members written.
+    pub(super) done: u32,
+    /// How many items were written, clamped where more make no difference.
+    pub(super) count: u64,
+    /// The interned set of keys written by the rest.
+    pub(super) used: u32,
+    /// Whether an item was written, so that a separator must come first.
+    pub(super) started: bool,
+    /// Whether that separator has been written.
+    pub(super) separated: bool,
+}
+
+impl Register {
+    /// The register before the first item; set 0 of either kind is the empty one.
+    pub(super) const START: Register = Register {
+        done: 0,
+        count: 0,
+        used: 0,
+        started: false,
+        separated: false,
+    };
+}
+
+/// A set of members as bits.
+pub(super) type Bits = Box<[u64]>;
+
+/// Whether a bit is set; bits beyond the end are not.
+pub(super) fn has_bit(bits: &[u64], index: usize) -> bool {
+    bits.get(index / 64)
+        .is_some_and(|word| word >> (index % 64) & 1 == 1)
+}
+
+/// The set with one more member.
+pub(super) fn with_bit(bits: &[u64], index: usize) -> Bits {
+    let mut bits = bits.to_vec();
+    if bits.len() <= index / 64 {
+        bits.resize(index / 64 + 1, 0);
+    }
+    bits[index / 64] |= 1 << (index % 64);
+    bits.into()
+}
+
+/// What is left to be written from a register on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outlook {
+    /// Members that must still be written.
+    pub(super) required: u64,
+    /// Members that may still be written.
+    pub(super) optional: u64,
+    /// How many more items the rest can supply; `None` is no bound.
+    pub(super) rest: Option<u64>,
+}
+
+impl SeriesPlan {
+    /// What is left when the members for which `written` holds can no longer be used. O(members).
+    pub(super) fn outlook(&self, written: impl Fn(usize) -> bool, rest: Option<u64>) -> Outlook {
+        let mut outlook = Outlook {
+            required: 0,
+            optional: 0,
+            rest,
+        };
+        for (index, &(_, required)) in self.members.iter().enumerate() {
+            match (written(index), required) {
+                (true, _) => {}
+                (false, true) => outlook.required += 1,
+                (false, false) => outlook.optional += 1,
+            }
+        }
+        outlook
+    }
+
+    /// Whether the series can end right here.
+    pub(super) fn may_end(&self, count: u64, outlook: &Outlook) -> bool {
+        outlook.required == 0 && count >= self.min && self.max.is_none_or(|max| count <= max)
+    }
+
+    /// Whether the series can still end.
+    pub(super) fn can_end(&self, count: u64, outlook: &Outlook) -> bool {
+        let least = count.saturating_add(outlook.required);
+        let most = outlook.rest.map_or(u64::MAX, |rest| {
+            least.saturating_add(outlook.optional).saturating_add(rest)
+        });
+        self.max.is_none_or(|max| least <= max) && most >= self.min
+    }
+
+    /// The count after one more item, clamped.
+    pub(super) fn count_on(&self, count: u64) -> u64 {
+        let next = count + 1;
+        if self.max.is_none() {
+            next.min(self.min)
+        } else {
+            next
+        }
+    }
+
+    /// The members that may come next with what is left after each, so that the series can still end.
+    pub(super) fn next_members<'a>(
+        &'a self,
+        register: Register,
+        written: impl Fn(usize) -> bool + 'a,
+        outlook: Outlook,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let listed = self.order == SeriesOrder::Listed;
+        let first = if listed { register.done as usize } else { 0 };
+        let count = register.count + 1;
+        let mut left = outlook;
+        let mut blocked = false;
+        (first..self.members.len()).filter(move |&index| {
+            if blocked || written(index) {
+                return false;
+            }
+            let required = self.members[index].1;
+            let mut after = left;
+            if required {
+                after.required -= 1
+            } else {
+                after.optional -= 1
+            }
+            if listed {
+                // A member that is passed over cannot come back; a required one cannot be passed over.
+                left = after;
+                blocked = required;
+            }
+            self.can_end(count, &after)
+        })
+    }
+
+    /// Whether items of the rest may come next: in listed order only behind the last required member.
+    pub(super) fn rest_is_open(&self, register: Register, outlook: &Outlook) -> bool {
+        let after = match self.order {
+            SeriesOrder::Any => Outlook {
+                rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
+                ..*outlook
+            },
+            SeriesOrder::Listed if outlook.required > 0 => return false,
+            SeriesOrder::Listed => Outlook {
+                optional: 0,
+                rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
+                ..*outlook
+            },
+        };
+        outlook.rest != Some(0) && self.can_end(register.count + 1, &after)
+    }
+}

@@ -1,0 +1,223 @@
+//! Configurations: sets of stacks of frames, shared and interned.
+//!
+//! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are merged
+//! after every step, so that an ambiguous grammar shares frames instead of multiplying stacks (a graph-structured
+//! stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of a configuration its
+//! identity: equal numbers have equal futures, and a step is memoised in a row of 256 entries.
+//!
+//! ```text
+//!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
+//!                       └ frame ┘   └────── callers ──────────────┘
+//! ```
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dashmap::DashMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::frame::{FrameId, Frames, RETURN};
+
+/// The number of an interned configuration.
+pub(crate) type ConfigId = u32;
+
+/// Nothing is left to be read: below the start rule.
+pub(crate) const END: ConfigId = 0;
+/// The sequence is over: the end-of-sequence token was taken.
+pub(crate) const FINISHED: ConfigId = 1;
+
+type Pairs = Box<[(FrameId, ConfigId)]>;
+
+#[derive(Debug)]
+struct Config {
+    pairs: Pairs,
+    fringe: OnceLock<Fringe>,
+    row: OnceLock<Box<[AtomicU32; 256]>>,
+}
+
+/// What a configuration can do next, calls and returns followed as far as nothing is read.
+#[derive(Debug, Default)]
+pub(crate) struct Fringe {
+    /// The frames that read something, each with its callers.
+    pub(crate) readers: Vec<(FrameId, ConfigId)>,
+    /// Whether the text may end here.
+    pub(crate) accepting: bool,
+}
+
+/// All configurations of one grammar, found lazily. Reads never lock.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    pub(super) frames: Frames,
+    configs: boxcar::Vec<Config>,
+    known: DashMap<Pairs, ConfigId, FxBuildHasher>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+const DEAD: u32 = u32::MAX - 1;
+
+impl Stacks {
+    pub(super) fn new(frames: Frames) -> Stacks {
+        let stacks = Stacks {
+            frames,
+            configs: boxcar::Vec::new(),
+            known: DashMap::default(),
+        };
+        // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
+        for _ in [END, FINISHED] {
+            stacks.configs.push(Config {
+                pairs: Box::default(),
+                fringe: OnceLock::new(),
+                row: OnceLock::new(),
+            });
+        }
+        stacks
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.configs.count()
+    }
+
+    /// Interns a set of pairs. Pairs with the same frame are merged: their callers are united.
+    pub(crate) fn intern(&self, mut pairs: Vec<(FrameId, ConfigId)>) -> ConfigId {
+        pairs.sort_unstable();
+        pairs.dedup();
+        if pairs.windows(2).any(|two| two[0].0 == two[1].0) {
+            pairs = self.merge(pairs);
+        }
+        self.intern_as_is(pairs)
+    }
+
+    fn intern_as_is(&self, pairs: Vec<(FrameId, ConfigId)>) -> ConfigId {
+        let pairs: Pairs = pairs.into();
+        if let Some(known) = self.known.get(&pairs) {
+            return *known;
+        }
+        *self.known.entry(pairs.clone()).or_insert_with(|| {
+            self.configs.push(Config {
+                pairs,
+                fringe: OnceLock::new(),
+                row: OnceLock::new(),
+            }) as ConfigId
+        })
+    }
+
+    fn merge(&self, pairs: Vec<(FrameId, ConfigId)>) -> Vec<(FrameId, ConfigId)> {
+        let mut merged = Vec::with_capacity(pairs.len());
+        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let callers = if group.len() == 1 {
+                group[0].1
+            } else {
+                self.unite(group)
+            };
+            merged.push((group[0].0, callers));
+        }
+        merged
+    }
+
+    /// The union of callers. It is not merged further down, so that the work is bounded by the pairs themselves;
+    /// END among them is kept as the complete frame above END.
+    fn unite(&self, group: &[(FrameId, ConfigId)]) -> ConfigId {
+        let mut all = Vec::new();
+        for &(_, callers) in group {
+            match callers {
+                END => all.push((RETURN, END)),
+                _ => all.extend_from_slice(&self.configs[callers as usize].pairs),
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        self.intern_as_is(all)
+    }
+
+    /// What the configuration can do next.
+    pub(crate) fn fringe(&self, config: ConfigId) -> &Fringe {
+        let known = &self.configs[config as usize];
+        known.fringe.get_or_init(|| self.expand(config))
+    }
+
+    fn expand(&self, config: ConfigId) -> Fringe {
+        let mut fringe = Fringe {
+            readers: Vec::new(),
+            accepting: config == END,
+        };
+        let mut seen: FxHashSet<(FrameId, ConfigId)> = FxHashSet::default();
+        let mut open: Vec<(FrameId, ConfigId)> = self.configs[config as usize].pairs.to_vec();
+        open.reverse();
+        while let Some((frame, callers)) = open.pop() {
+            if !seen.insert((frame, callers)) {
+                continue;
+            }
+            let known = self.frames.get(frame);
+            if known.reads {
+                fringe.readers.push((frame, callers));
+            }
+            for call in self.frames.calls(frame).iter().rev() {
+                let below = if call.then == RETURN {
+                    callers
+                } else {
+                    self.intern_as_is(vec![(call.then, callers)])
+                };
+                open.push((call.callee, below));
+            }
+            if known.accepting {
+                match callers {
+                    END => fringe.accepting = true,
+                    _ => open.extend_from_slice(&self.configs[callers as usize].pairs),
+                }
+            }
+        }
+        fringe
+    }
+
+    /// The configuration after a byte, or `None` if no text goes on with it. Memoised.
+    #[inline]
+    pub(crate) fn step(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
+        let known = &self.configs[config as usize];
+        let row = known
+            .row
+            .get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 256]));
+        let cell = &row[byte as usize];
+        match cell.load(Ordering::Relaxed) {
+            UNKNOWN => self.find_step(config, byte, cell),
+            DEAD => None,
+            next => Some(next),
+        }
+    }
+
+    #[cold]
+    fn find_step(&self, config: ConfigId, byte: u8, cell: &AtomicU32) -> Option<ConfigId> {
+        let next = self.step_readers(&self.fringe(config).readers, byte);
+        // Two threads may both get here; they find the same number, since configurations are interned.
+        cell.store(next.unwrap_or(DEAD), Ordering::Relaxed);
+        next
+    }
+
+    fn step_readers(&self, readers: &[(FrameId, ConfigId)], byte: u8) -> Option<ConfigId> {
+        let next = readers
+            .iter()
+            .filter_map(|&(frame, callers)| Some((self.frames.read(frame, byte)?, callers)));
+        self.settle(next)
+    }
+
+    /// Interns what was read; a frame that is complete and nothing else gives way to its callers.
+    fn settle(&self, next: impl Iterator<Item = (FrameId, ConfigId)>) -> Option<ConfigId> {
+        let mut pairs = Vec::new();
+        for (frame, callers) in next {
+            match (frame, callers) {
+                (RETURN, END) => pairs.push((RETURN, END)),
+                (RETURN, _) => pairs.extend_from_slice(&self.configs[callers as usize].pairs),
+                _ => pairs.push((frame, callers)),
+            }
+        }
+        (!pairs.is_empty()).then(|| self.intern(pairs))
+    }
+
+    /// The configuration after a special token.
+    pub(crate) fn step_special(&self, config: ConfigId, special: u32) -> Option<ConfigId> {
+        let readers = &self.fringe(config).readers;
+        let next = readers.iter();
+        self.settle(
+            next.filter_map(|&(frame, callers)| Some((self.frames.read_special(frame, special)?, callers))),
+        )
+    }
+}

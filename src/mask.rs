@@ -1,0 +1,23 @@
+//! Machine × vocabulary → the tokens that may come next.
+//!
+//! A mask is the union over what a configuration can do next. Most of it is shared:
+//!
+//! ```text
+//!   configuration ─ fringe ─┬─ terminal frame   factor (inner tokens + escapes), shared by all grammars
+//!                           │                     └ escapes: where the terminal may end inside a token,
+//!                           │                       the rest of the token is walked with the callers
+//!                           ├─ key frame        the same, less the keys that were written before
+//!                           └─ rule frames      a walk over the few branches of the trie that they allow
+//! ```
+//!
+//! The factor of a terminal state depends on the state and the vocabulary alone, so it is found once, by the only
+//! walk that visits a large part of the trie.
+
+mod cache;
+mod compose;
+mod factor;
+mod set;
+
+pub use cache::Tables;
+pub(crate) use compose::fill;
+pub use set::Mask;

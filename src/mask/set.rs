@@ -1,0 +1,123 @@
+//! Sets of tokens as packed bits.
+
+/// The tokens that may come next: bit `t % 32` of word `t / 32` stands for token `t`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mask {
+    words: Box<[u32]>,
+}
+
+impl Mask {
+    /// The set of no token of a vocabulary of `tokens` tokens.
+    pub(crate) fn empty(tokens: usize) -> Mask {
+        Mask {
+            words: vec![0; tokens.div_ceil(32)].into(),
+        }
+    }
+
+    /// Whether the token is in the set; tokens outside the vocabulary are not.
+    pub fn contains(&self, token: u32) -> bool {
+        self.words
+            .get(token as usize / 32)
+            .is_some_and(|word| word >> (token % 32) & 1 == 1)
+    }
+
+    /// The packed words, one for each 32 tokens, ready to be copied to a device.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The number of tokens in the set.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether no token is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// The tokens in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().zip(0u32..).flat_map(|(&word, index)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(index * 32 + bit)
+            })
+        })
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, token: u32) {
+        self.words[token as usize / 32] |= 1 << (token % 32);
+    }
+
+    pub(crate) fn insert_all(&mut self, tokens: &[u32]) {
+        for &token in tokens {
+            self.insert(token);
+        }
+    }
+
+    pub(crate) fn remove_all(&mut self, tokens: &[u32]) {
+        for &token in tokens {
+            self.words[token as usize / 32] &= !(1 << (token % 32));
+        }
+    }
+
+    pub(crate) fn unite(&mut self, other: &Mask) {
+        for (word, more) in self.words.iter_mut().zip(&other.words) {
+            *word |= more;
+        }
+    }
+}
+
+/// A set of tokens in the smaller of two forms.
+#[derive(Debug)]
+pub(crate) enum TokenSet {
+    /// The tokens themselves.
+    List(Box<[u32]>),
+    /// One bit a token.
+    Bits(Mask),
+}
+
+impl TokenSet {
+    /// The smaller form of these tokens of a vocabulary of `len`.
+    pub(crate) fn new(tokens: Vec<u32>, len: usize) -> TokenSet {
+        if tokens.len() < len / 32 {
+            return TokenSet::List(tokens.into());
+        }
+        let mut mask = Mask::empty(len);
+        mask.insert_all(&tokens);
+        TokenSet::Bits(mask)
+    }
+
+    pub(crate) fn add_to(&self, mask: &mut Mask) {
+        match self {
+            TokenSet::List(tokens) => mask.insert_all(tokens),
+            TokenSet::Bits(bits) => mask.unite(bits),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            TokenSet::List(tokens) => tokens.len() * 4,
+            TokenSet::Bits(mask) => mask.words().len() * 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_hold_the_same_tokens() {
+        for tokens in [vec![1, 63], (0..64).collect::<Vec<u32>>()] {
+            let mut mask = Mask::empty(70);
+            TokenSet::new(tokens.clone(), 70).add_to(&mut mask);
+            assert_eq!(mask.iter().collect::<Vec<_>>(), tokens);
+            assert_eq!(mask.count(), tokens.len());
+        }
+    }
+}

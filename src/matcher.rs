@@ -1,0 +1,220 @@
+//! One sequence against one grammar: masks, steps, and what is forced.
+//!
+//! ```text
+//!   let mut state = grammar.start();
+//!   loop {
+//!       let mask = grammar.mask(state);          // which tokens may come next
+//!       let token = sample(logits, &mask);       // the caller's business
+//!       state = grammar.step(state, token)?;     // a new value; the old one stays usable
+//!       if grammar.is_finished(state) { break }
+//!   }
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::grammar::Cfg;
+use crate::limits::Limits;
+use crate::machine::{FINISHED, Machine};
+use crate::mask::{Mask, Tables, fill};
+use crate::vocab::{TokenKind, Vocabulary};
+
+/// Where a sequence stands: a small value whose equality means "the same may follow".
+///
+/// A state belongs to the grammar that handed it out. Keeping an older one is a rollback, copying one is a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State(u32);
+
+/// A compiled grammar over one vocabulary: immutable, cheap to clone, shared between threads.
+#[derive(Clone)]
+pub struct Grammar {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    machine: Machine,
+    tables: Arc<Tables>,
+    masks: DashMap<u32, Arc<Mask>, FxBuildHasher>,
+    mask_bytes: AtomicUsize,
+    mask_bound: usize,
+    /// The token of each special that the grammar names, by the machine's number.
+    specials: Vec<u32>,
+}
+
+impl fmt::Debug for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (frames, configurations) = self.inner.machine.size();
+        f.debug_struct("Grammar")
+            .field("frames", &frames)
+            .field("configurations", &configurations)
+            .finish()
+    }
+}
+
+impl Grammar {
+    /// Builds the machine of a grammar over the vocabulary of `tables`.
+    ///
+    /// # Errors
+    /// When no text belongs to the language, when it names a special token that the vocabulary lacks, or when a
+    /// limit is reached.
+    pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
+        let machine = Machine::new(cfg, &**tables, limits)?;
+        let specials = find_specials(&machine, tables.vocabulary())?;
+        let inner = Inner {
+            machine,
+            tables: tables.clone(),
+            masks: DashMap::default(),
+            mask_bytes: AtomicUsize::new(0),
+            mask_bound: limits.grammar_bytes,
+            specials,
+        };
+        Ok(Grammar {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// The vocabulary that the masks are over.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        self.inner.tables.vocabulary()
+    }
+
+    /// Where every sequence begins.
+    pub fn start(&self) -> State {
+        State(self.inner.machine.start())
+    }
+
+    /// The tokens that may come next: exactly those after which some completion exists. The end-of-sequence tokens
+    /// are among them iff the text so far is complete.
+    ///
+    /// A state seen before costs a look-up and no copy.
+    pub fn mask(&self, state: State) -> Arc<Mask> {
+        if let Some(known) = self.inner.masks.get(&state.0) {
+            return known.clone();
+        }
+        let mask = Arc::new(self.compute_mask(state));
+        let bytes = mask.words().len() * 4 + 64;
+        if self.inner.mask_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.inner.mask_bound {
+            self.inner.masks.clear();
+            self.inner.mask_bytes.store(bytes, Ordering::Relaxed);
+        }
+        self.inner.masks.entry(state.0).or_insert(mask).clone()
+    }
+
+    fn compute_mask(&self, state: State) -> Mask {
+        let mut mask = Mask::empty(self.vocabulary().len());
+        if state.0 == FINISHED {
+            return mask;
+        }
+        fill(&self.inner.machine, &self.inner.tables, state.0, &mut mask);
+        let stacks = self.inner.machine.stacks();
+        for (special, &token) in self.inner.specials.iter().enumerate() {
+            if stacks.step_special(state.0, special as u32).is_some() {
+                mask.insert(token);
+            }
+        }
+        if self.is_accepting(state) {
+            mask.insert_all(self.vocabulary().eos());
+        }
+        mask
+    }
+
+    /// Writes the mask into a buffer of the caller; words beyond the mask are cleared, missing ones are left out.
+    pub fn mask_into(&self, state: State, words: &mut [u32]) {
+        let mask = self.mask(state);
+        let shared = words.len().min(mask.words().len());
+        words[..shared].copy_from_slice(&mask.words()[..shared]);
+        words[shared..].fill(0);
+    }
+
+    /// Whether this token may come next; cheaper than a mask when only few tokens are asked for.
+    pub fn allows(&self, state: State, token: u32) -> bool {
+        self.step(state, token).is_some()
+    }
+
+    /// The state after a token, or `None` if it may not come next.
+    pub fn step(&self, state: State, token: u32) -> Option<State> {
+        let vocab = self.vocabulary();
+        match vocab.kind(token) {
+            TokenKind::Text if vocab.bytes(token).is_empty() => None,
+            TokenKind::Text => self.step_bytes(state, vocab.bytes(token)),
+            TokenKind::Special => self.step_special(state, token),
+            TokenKind::Unused => None,
+        }
+    }
+
+    fn step_special(&self, state: State, token: u32) -> Option<State> {
+        let stacks = self.inner.machine.stacks();
+        let named = self.inner.specials.iter().position(|&special| special == token);
+        if let Some(next) = named.and_then(|special| stacks.step_special(state.0, special as u32)) {
+            return Some(State(next));
+        }
+        (self.vocabulary().is_eos(token) && self.is_accepting(state)).then_some(State(FINISHED))
+    }
+
+    /// The state after these bytes, or `None` if no text of the language goes on with them.
+    pub fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
+        let stacks = self.inner.machine.stacks();
+        let end = bytes
+            .iter()
+            .try_fold(state.0, |config, &byte| stacks.step(config, byte))?;
+        Some(State(end))
+    }
+
+    /// Whether the text so far is complete.
+    pub fn is_accepting(&self, state: State) -> bool {
+        self.inner.machine.stacks().fringe(state.0).accepting
+    }
+
+    /// Whether an end-of-sequence token was taken.
+    pub fn is_finished(&self, state: State) -> bool {
+        state.0 == FINISHED
+    }
+
+    /// The bytes that every completion goes on with. Empty where there is a choice, or where the text may end.
+    pub fn forced(&self, state: State) -> Vec<u8> {
+        let stacks = self.inner.machine.stacks();
+        let mut bytes = Vec::new();
+        let mut at = state.0;
+        while bytes.len() < FORCED_BYTES && !stacks.fringe(at).accepting && !self.has_special(at) {
+            let mut next = (0..=255u8).filter_map(|byte| Some((byte, stacks.step(at, byte)?)));
+            let (Some((byte, config)), None) = (next.next(), next.next()) else {
+                break;
+            };
+            bytes.push(byte);
+            at = config;
+        }
+        bytes
+    }
+
+    fn has_special(&self, config: u32) -> bool {
+        let stacks = self.inner.machine.stacks();
+        (0..self.inner.specials.len() as u32).any(|special| stacks.step_special(config, special).is_some())
+    }
+}
+
+/// Forced text is cut at this length; what is left is forced again from there.
+const FORCED_BYTES: usize = 1 << 12;
+
+fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {
+    let mut problems = Vec::new();
+    let mut tokens = Vec::new();
+    for name in machine.specials() {
+        match vocab.special(name) {
+            Some(token) => tokens.push(token),
+            None => {
+                let message = format!("the vocabulary has no special token named {name}");
+                problems.push(Problem::new(ProblemKind::Reference, Place::Whole, message));
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(tokens)
+    } else {
+        Err(CompileError { problems })
+    }
+}
