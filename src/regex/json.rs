@@ -190,7 +190,10 @@ fn numeric_escapes(set: &ClassUnicode) -> Hir {
     Hir::alternation(vec![numbers(&basic, &BASIC), numbers(&beyond, &PAIR)])
 }
 
-fn push_clipped(out: &mut Vec<(u32, u32)>, start: u32, end: u32, least: u32, most: u32) {
+/// Numbers as ranges, both ends included.
+type Ranges = Vec<(u32, u32)>;
+
+fn push_clipped(out: &mut Ranges, start: u32, end: u32, least: u32, most: u32) {
     let (start, end) = (start.max(least), end.min(most));
     if start <= end {
         out.push((start, end));
@@ -208,7 +211,7 @@ fn numbers(ranges: &[(u32, u32)], digits: &[Digit]) -> Hir {
         };
     };
     let below: u32 = rest.iter().map(|digit| digit.bits).sum();
-    let mut groups: Vec<(Vec<u32>, Vec<(u32, u32)>)> = Vec::new();
+    let mut groups: Vec<(Vec<u32>, Ranges)> = Vec::new();
     for value in 0..1_u32 << first.bits {
         let (start, end) = (value << below, ((value + 1) << below) - 1);
         let mut inside = Vec::new();

@@ -1,0 +1,3 @@
+//! Readers of grammar texts.
+
+pub mod ebnf;

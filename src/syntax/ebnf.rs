@@ -1,0 +1,118 @@
+//! EBNF grammars, in a dialect in which users of the W3C's notation and of GBNF are at home.
+//!
+//! ```text
+//! # JSON lists of numbers. A comment: also // …, /* … */ and (* … *).
+//! root   ::= "[" ws (number ("," ws number)*)? "]"      every character counts; there is no implicit white space
+//! number ::= "-"? [0-9]+ ("." [0-9]{1,4})?             [a-z] a class, [^…] its complement, . any character
+//! ws     ::= [ \t\n]* | #x20 | 'single quotes'          #x20 the character with this number
+//! date    =  /\d{4}-\d\d-\d\d/ ;                        a regular expression, matched as a whole; /…/i with flags
+//! list    :  item { "," item } , <|end|>                { … } any number of times; <|end|> a special token
+//! ```
+//!
+//! * A rule is `name ::= …`, `name := …`, `name = …` or `name: …`; a `;` may end it. The start is the rule `root`, or
+//!   else `start`, or else the first one.
+//! * Alternatives are split by `|`; one may be empty. Parts stand side by side, with a `,` between them if one likes.
+//! * Behind a part: `?`, `*`, `+`, `{n}`, `{n,}`, `{,m}`, `{n,m}`. Braces with anything but counts repeat what is
+//!   inside. Brackets are always a class; what is optional is written `( … )?`.
+//! * In quotes and classes: `\n \r \t \b \f \v \0`, `\xNN`, `\uNNNN` (also as a surrogate pair), `\UNNNNNNNN`,
+//!   `\u{N…}` and a backslash before punctuation. `\xNN` is a character number, not a byte.
+//! * Left recursion, ambiguity and rules that match nothing are all allowed.
+//!
+//! All problems that do not hide one another are reported at once, each with its line and column.
+
+mod escape;
+mod lowering;
+mod nesting;
+
+use pest::Parser;
+use pest::error::{ErrorVariant, LineColLocation};
+
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::grammar::Cfg;
+use crate::limits::Limits;
+
+/// Brackets nest at most this deep, whatever `nesting` allows: the parser recurses.
+const DEEPEST: usize = 250;
+
+#[allow(missing_docs, unreachable_pub)]
+mod tokens {
+    /// The parser that pest makes of `ebnf.pest`.
+    #[derive(pest_derive::Parser)]
+    #[grammar = "syntax/ebnf.pest"]
+    pub(super) struct Tokens;
+}
+use tokens::{Rule, Tokens};
+
+/// Reads an EBNF grammar.
+///
+/// ```
+/// use lexiform::{limits::Limits, syntax::ebnf};
+/// let cfg = ebnf::lower(r#"list ::= "[" (item ("," item)*)? "]"  item ::= [0-9]+ | list"#, &Limits::default());
+/// assert_eq!(cfg.unwrap().rules.len(), 2);
+/// let error = ebnf::lower("a ::= b\nc ::= a d", &Limits::default()).unwrap_err();
+/// assert_eq!(error.problems.len(), 2);
+/// ```
+pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    if text.len() > limits.source_bytes {
+        let message = format!(
+            "the grammar has {} bytes, more than `source_bytes` = {}",
+            text.len(),
+            limits.source_bytes
+        );
+        return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
+    }
+    let deepest = limits.nesting.min(DEEPEST);
+    if let Some(offset) = nesting::deeper_than(text, deepest) {
+        let message = format!("brackets nest deeper than the limit `nesting` of {deepest}");
+        return Err(Problem::new(ProblemKind::Limit, Place::in_text(text, offset), message).into());
+    }
+    let mut grammar = Tokens::parse(Rule::grammar, text).map_err(syntax_error)?;
+    let definitions = grammar
+        .next()
+        .into_iter()
+        .flat_map(pest::iterators::Pair::into_inner);
+    lowering::lower(
+        text,
+        definitions.filter(|pair| pair.as_rule() == Rule::definition),
+        limits,
+    )
+}
+
+fn syntax_error(error: pest::error::Error<Rule>) -> CompileError {
+    let (line, column) = match error.line_col {
+        LineColLocation::Pos(place) | LineColLocation::Span(place, _) => place,
+    };
+    let message = match error.variant {
+        ErrorVariant::ParsingError { positives, .. } => expected(&positives),
+        ErrorVariant::CustomError { message } => message,
+    };
+    Problem::new(ProblemKind::Syntax, Place::LineColumn { line, column }, message).into()
+}
+
+fn expected(rules: &[Rule]) -> String {
+    let mut names: Vec<&str> = rules.iter().map(|&rule| described(rule)).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [] => "this cannot be read".into(),
+        names => format!("expected {}", names.join(" or ")),
+    }
+}
+
+fn described(rule: Rule) -> &'static str {
+    match rule {
+        Rule::grammar | Rule::definition => "a rule (`name ::= …`)",
+        Rule::name | Rule::reference => "a name",
+        Rule::defines => "`::=`",
+        Rule::EOI => "the end of the grammar",
+        Rule::postfix | Rule::counts => "`?`, `*`, `+` or `{n,m}`",
+        Rule::number => "a number",
+        Rule::comma => "`,`",
+        Rule::close => "`)`",
+        Rule::unbrace => "`}`",
+        _ => "a part (literal, class, rule name, group …)",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! From the parsed grammar to the intermediate representation.
+
+use std::collections::HashMap;
+
+use pest::iterators::Pair;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
+
+use super::Rule;
+use super::escape::{self, BadText};
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
+use crate::limits::Limits;
+use crate::regex::{self, RegexError};
+
+/// Counts of a class up to this are written out as states; larger ones are left to a register.
+const SMALL_COUNT: u32 = 64;
+
+/// Lowers all definitions, or reports everything that is wrong with them.
+pub(super) fn lower<'a>(
+    text: &str,
+    definitions: impl Iterator<Item = Pair<'a, Rule>>,
+    limits: &Limits,
+) -> Result<Cfg, CompileError> {
+    let mut lowering = Lowering {
+        text,
+        limits,
+        builder: CfgBuilder::new(),
+        rules: HashMap::new(),
+        classes: HashMap::new(),
+        problems: Vec::new(),
+    };
+    let bodies = lowering.declare(definitions);
+    for (rule, body) in bodies {
+        let body = lowering.choice(body);
+        lowering.builder.define(rule, body);
+        if lowering.builder.len() > limits.exprs {
+            let message = format!(
+                "the grammar needs more than `exprs` = {} expressions",
+                limits.exprs
+            );
+            lowering
+                .problems
+                .push(Problem::new(ProblemKind::Limit, Place::Whole, message));
+            break;
+        }
+    }
+    if !lowering.problems.is_empty() {
+        let mut problems = lowering.problems;
+        problems.sort_by(|a, b| a.place.cmp(&b.place));
+        return Err(CompileError { problems });
+    }
+    let named = |name: &str| lowering.rules.get(name).copied();
+    let start = named("root").or(named("start")).unwrap_or(RuleId(0));
+    Ok(lowering.builder.finish(start))
+}
+
+struct Lowering<'a> {
+    text: &'a str,
+    limits: &'a Limits,
+    builder: CfgBuilder,
+    rules: HashMap<String, RuleId>,
+    classes: HashMap<String, ClassUnicode>,
+    problems: Vec<Problem>,
+}
+
+/// What a part of a rule is, as far as a repetition behind it cares.
+enum Item {
+    Set(ClassUnicode),
+    Expr(ExprId),
+}
+
+impl Lowering<'_> {
+    fn problem(&mut self, kind: ProblemKind, offset: usize, message: impl Into<String>) {
+        self.problems
+            .push(Problem::new(kind, Place::in_text(self.text, offset), message));
+    }
+
+    fn bad_texts(&mut self, start: usize, bad: Vec<BadText>) {
+        for BadText { offset, message } in bad {
+            self.problem(ProblemKind::Syntax, start + offset, message);
+        }
+    }
+
+    /// Declares every rule, so that bodies can refer to rules further down.
+    fn declare<'p>(
+        &mut self,
+        definitions: impl Iterator<Item = Pair<'p, Rule>>,
+    ) -> Vec<(RuleId, Pair<'p, Rule>)> {
+        let mut bodies = Vec::new();
+        for definition in definitions {
+            let mut inner = definition.into_inner();
+            let (Some(name), Some(body)) = (inner.next(), inner.find(|pair| pair.as_rule() == Rule::choice))
+            else {
+                continue;
+            };
+            let rule = self.builder.declare(name.as_str());
+            if self.rules.insert(name.as_str().to_owned(), rule).is_some() {
+                let message = format!("the rule `{}` is defined twice", name.as_str());
+                self.problem(ProblemKind::Reference, name.as_span().start(), message);
+            }
+            bodies.push((rule, body));
+        }
+        bodies
+    }
+
+    fn choice(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+        let alternatives: Vec<_> = pair
+            .into_inner()
+            .map(|sequence| self.sequence(sequence))
+            .collect();
+        self.builder.choice(alternatives)
+    }
+
+    fn sequence(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+        let items: Vec<_> = pair.into_inner().map(|item| self.item(item)).collect();
+        self.builder.seq(items)
+    }
+
+    /// A part with what stands behind it.
+    fn item(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+        let mut inner = pair.into_inner();
+        let Some(primary) = inner.next() else {
+            return self.builder.empty();
+        };
+        let mut item = self.primary(primary);
+        for postfix in inner {
+            let offset = postfix.as_span().start();
+            let Some((min, max)) = self.counts(postfix) else {
+                continue;
+            };
+            item = Item::Expr(match item {
+                Item::Set(set) => self.repeated_set(set, min, max),
+                Item::Expr(body) => {
+                    if max.unwrap_or(min) > self.limits.repeat {
+                        let limit = self.limits.repeat;
+                        let message = format!("a repetition is counted beyond the limit `repeat` of {limit}");
+                        self.problem(ProblemKind::Limit, offset, message);
+                    }
+                    self.builder.repeat(body, min, max)
+                }
+            });
+        }
+        match item {
+            Item::Set(set) => self.set(set),
+            Item::Expr(expr) => expr,
+        }
+    }
+
+    fn primary(&mut self, pair: Pair<'_, Rule>) -> Item {
+        let (text, start) = (pair.as_str(), pair.as_span().start());
+        match pair.as_rule() {
+            Rule::class => return Item::Set(self.class(text, start)),
+            Rule::any => {
+                return Item::Set(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]));
+            }
+            _ => {}
+        }
+        Item::Expr(match pair.as_rule() {
+            Rule::literal => self.literal(text, start),
+            Rule::point => self.point(text, start),
+            Rule::special => self.builder.special(text),
+            Rule::reference => self.reference(text.trim_end(), start),
+            Rule::expression => self.expression(pair),
+            Rule::braces => {
+                let body = self.only_choice(pair);
+                self.builder.repeat(body, 0, None)
+            }
+            _ => self.only_choice(pair),
+        })
+    }
+
+    fn only_choice(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+        match pair.into_inner().next() {
+            Some(choice) => self.choice(choice),
+            None => self.builder.empty(),
+        }
+    }
+
+    fn literal(&mut self, text: &str, start: usize) -> ExprId {
+        match escape::unquote(&text[1..text.len() - 1]) {
+            Ok(text) => self.builder.bytes(text),
+            Err(bad) => {
+                self.bad_texts(start + 1, bad);
+                self.builder.empty()
+            }
+        }
+    }
+
+    fn point(&mut self, text: &str, start: usize) -> ExprId {
+        match escape::point(&text[2..]) {
+            Some(c) => self.builder.bytes(c.to_string()),
+            None => {
+                self.problem(
+                    ProblemKind::Syntax,
+                    start,
+                    format!("there is no character `{text}`"),
+                );
+                self.builder.empty()
+            }
+        }
+    }
+
+    fn reference(&mut self, text: &str, start: usize) -> ExprId {
+        // The span of a reference may run over the white space and comments behind its name.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let name = text.split(|c| !is_name(c)).next().unwrap_or(text);
+        match self.rules.get(name).copied() {
+            Some(rule) => self.builder.rule(rule),
+            None => {
+                self.problem(
+                    ProblemKind::Reference,
+                    start,
+                    format!("the rule `{name}` is not defined"),
+                );
+                self.builder.empty()
+            }
+        }
+    }
+
+    fn class(&mut self, text: &str, start: usize) -> ClassUnicode {
+        if let Some(known) = self.classes.get(text) {
+            return known.clone();
+        }
+        match escape::class(&text[1..text.len() - 1]) {
+            Ok(set) => {
+                self.classes.insert(text.to_owned(), set.clone());
+                set
+            }
+            Err(bad) => {
+                self.bad_texts(start + 1, bad);
+                ClassUnicode::empty()
+            }
+        }
+    }
+
+    fn set(&mut self, set: ClassUnicode) -> ExprId {
+        match set.ranges() {
+            [] => self.builder.never(),
+            [one] if one.start() == one.end() => self.builder.bytes(one.start().to_string()),
+            _ => self.builder.hir(Hir::class(Class::Unicode(set))),
+        }
+    }
+
+    /// A repeated class is one regular language: it stays within the automaton of a terminal.
+    fn repeated_set(&mut self, set: ClassUnicode, min: u32, max: Option<u32>) -> ExprId {
+        if set.ranges().is_empty() || max == Some(0) || max.is_some_and(|max| max < min) {
+            let body = self.set(set);
+            return self.builder.repeat(body, min, max);
+        }
+        let unit = Hir::class(Class::Unicode(set));
+        if max.unwrap_or(min) <= SMALL_COUNT {
+            return self.builder.hir(Hir::repetition(Repetition {
+                min,
+                max,
+                greedy: true,
+                sub: Box::new(unit),
+            }));
+        }
+        let part = Part::Units {
+            unit,
+            min: u64::from(min),
+            max: max.map(u64::from),
+        };
+        let regular = self.builder.add_regular(Regular { parts: vec![part] });
+        self.builder.regular(regular)
+    }
+
+    fn expression(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+        let mut inner = pair.into_inner();
+        let (Some(body), flags) = (inner.next(), inner.next().map_or("", |flags| flags.as_str())) else {
+            return self.builder.empty();
+        };
+        let prefix = if flags.is_empty() {
+            String::new()
+        } else {
+            format!("(?{flags})")
+        };
+        match regex::rust(&format!("{prefix}{}", body.as_str()), self.limits) {
+            Ok(regular) => {
+                let regular = self.builder.add_regular(regular);
+                self.builder.regular(regular)
+            }
+            Err(error) => {
+                self.expression_problem(&body, prefix.len(), error);
+                self.builder.empty()
+            }
+        }
+    }
+
+    fn expression_problem(&mut self, body: &Pair<'_, Rule>, prefix: usize, error: RegexError) {
+        let column = error.column.unwrap_or(1).saturating_sub(prefix).max(1);
+        let before = body.as_str().chars().take(column - 1).map(char::len_utf8);
+        let offset = body.as_span().start() + before.sum::<usize>();
+        self.problem(error.kind, offset, error.message);
+    }
+
+    fn counts(&mut self, postfix: Pair<'_, Rule>) -> Option<(u32, Option<u32>)> {
+        let start = postfix.as_span().start();
+        match postfix.as_str().trim_end() {
+            "?" => return Some((0, Some(1))),
+            "*" => return Some((0, None)),
+            "+" => return Some((1, None)),
+            _ => {}
+        }
+        let counts = postfix.into_inner().next()?;
+        let mut numbers: [Option<u32>; 2] = [None, None];
+        let mut slot = 0;
+        for pair in counts.into_inner() {
+            if pair.as_rule() == Rule::comma {
+                slot = 1;
+                continue;
+            }
+            match pair.as_str().parse::<u32>() {
+                Ok(number) if number < u32::MAX => numbers[slot] = Some(number),
+                _ => {
+                    let message = "a repetition is counted beyond any limit";
+                    self.problem(ProblemKind::Limit, pair.as_span().start(), message);
+                    return None;
+                }
+            }
+        }
+        let min = numbers[0].unwrap_or(0);
+        let max = if slot == 0 { Some(min) } else { numbers[1] };
+        if max.is_some_and(|max| max < min) {
+            self.problem(
+                ProblemKind::Syntax,
+                start,
+                "the counts of a repetition are out of order",
+            );
+            return None;
+        }
+        Some((min, max))
+    }
+}
