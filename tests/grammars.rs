@@ -9,9 +9,14 @@ mod regular_run;
 
 use std::path::{Path, PathBuf};
 
-use lexiform::grammar::Cfg;
+use std::sync::Arc;
+
+use lexiform::Grammar;
+use lexiform::grammar::{Cfg, Expr};
 use lexiform::limits::Limits;
+use lexiform::mask::Tables;
 use lexiform::syntax::ebnf;
+use lexiform::vocab::{TokenKind, Vocabulary};
 use ratchet::Ratchet;
 use serde_json::Value;
 
@@ -48,6 +53,56 @@ fn folders() -> Vec<(PathBuf, Cfg)> {
     folders
 }
 
+/// The machine of a grammar over all single bytes, a few longer tokens, and the special tokens that it names.
+fn machine(cfg: &Cfg) -> Result<Grammar, String> {
+    let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
+    tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
+    let longer = [
+        "  ", "\n\n", "\":", "\"}", "],[", "ab", "aa", "xx", "())", "://", "true", "1.5", "ß", "よう",
+    ];
+    tokens.extend(longer.map(|token| (TokenKind::Text, token.as_bytes().to_vec())));
+    for expr in &cfg.exprs {
+        if let Expr::Special(name) = expr {
+            tokens.push((TokenKind::Special, name.as_bytes().to_vec()));
+        }
+    }
+    let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the vocabulary is well formed");
+    let tables = Arc::new(Tables::new(Arc::new(vocabulary), 1 << 24));
+    Grammar::new(cfg, &tables, &Limits::default()).map_err(|error| error.to_string())
+}
+
+fn accepts(grammar: &Grammar, text: &str) -> bool {
+    let end = grammar.step_bytes(grammar.start(), text.as_bytes());
+    end.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// Texts near this one: a character left out, doubled, or put in the place of its neighbour.
+fn neighbours(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut near = Vec::new();
+    for at in 0..characters.len() {
+        let (before, behind) = (&characters[..at], &characters[at + 1..]);
+        near.push(before.iter().chain(behind).collect());
+        near.push(
+            before
+                .iter()
+                .chain([&characters[at], &characters[at]])
+                .chain(behind)
+                .collect(),
+        );
+        if let Some((next, behind)) = behind.split_first() {
+            near.push(
+                before
+                    .iter()
+                    .chain([next, &characters[at]])
+                    .chain(behind)
+                    .collect(),
+            );
+        }
+    }
+    near
+}
+
 fn texts(folder: &Path, file: &str) -> Vec<String> {
     let texts = read(&folder.join(file));
     let texts: Vec<String> = texts
@@ -77,6 +132,59 @@ fn every_grammar_has_the_texts_it_should() {
 }
 
 #[test]
+fn the_machine_has_the_same_texts_as_the_recogniser() {
+    with_deep_stack(|| {
+        for (folder, cfg) in folders() {
+            let grammar = machine(&cfg).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+            for (file, expected) in [("accept.txt", true), ("reject.txt", false)] {
+                for text in texts(&folder, file) {
+                    assert_eq!(
+                        accepts(&grammar, &text),
+                        expected,
+                        "{}: {text:?}",
+                        folder.display()
+                    );
+                    for near in neighbours(&text).iter().step_by(3) {
+                        let expected = oracle::has(&cfg, near);
+                        assert_eq!(
+                            accepts(&grammar, near),
+                            expected,
+                            "{}: {near:?}",
+                            folder.display()
+                        );
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn masks_agree_with_steps_along_every_text() {
+    for (folder, cfg) in folders() {
+        let grammar = machine(&cfg).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        for text in texts(&folder, "accept.txt") {
+            let mut state = grammar.start();
+            for (at, byte) in text.bytes().enumerate() {
+                let mask = grammar.mask(state);
+                for token in 0..grammar.vocabulary().len() as u32 {
+                    let allowed = grammar.allows(state, token);
+                    assert_eq!(
+                        mask.contains(token),
+                        allowed,
+                        "{}: {text:?} at {at}",
+                        folder.display()
+                    );
+                }
+                state = grammar
+                    .step_bytes(state, &[byte])
+                    .expect("the text is of the language");
+            }
+        }
+    }
+}
+
+#[test]
 fn gbnf_cases_of_llama_cpp() {
     let path = at_root(".data/grammars/cases/llamacpp_gbnf.jsonl");
     let Ok(rows) = std::fs::read_to_string(&path) else {
@@ -94,14 +202,18 @@ fn gbnf_cases_of_llama_cpp() {
 
 fn gbnf_case(row: &Value, ratchet: &mut Ratchet) {
     let grammar = row["grammar"].as_str().expect("a grammar");
-    let cfg = ebnf::lower(grammar, &Limits::default());
+    let cfg = ebnf::lower(grammar, &Limits::default()).map_err(|error| error.to_string());
+    let cfg = cfg.and_then(|cfg| Ok((machine(&cfg)?, cfg)));
     for (field, expected) in [("accept", true), ("reject", false)] {
         for text in row[field].as_array().into_iter().flatten() {
             let text = text.as_str().expect("a text");
             let outcome = match &cfg {
                 Err(error) => Err(format!("refused: {error}")),
-                Ok(cfg) if oracle::has(cfg, text) == expected => Ok(()),
-                Ok(_) => Err(format!("should be {expected}")),
+                Ok((grammar, _)) if accepts(grammar, text) != expected => {
+                    Err(format!("the machine should say {expected}"))
+                }
+                Ok((_, cfg)) if oracle::has(cfg, text) != expected => Err(format!("should be {expected}")),
+                Ok(_) => Ok(()),
             };
             ratchet.note(&format!("{} on {text}", row["desc"]), outcome);
         }
@@ -123,8 +235,8 @@ fn gbnf_grammars_of_others_are_read() {
             .and_then(|stem| stem.to_str())
             .expect("a name")
             .to_owned();
-        let outcome = ebnf::lower(&read(&path), &Limits::default());
-        ratchet.note(&name, outcome.map(drop).map_err(|error| error.to_string()));
+        let cfg = ebnf::lower(&read(&path), &Limits::default()).map_err(|error| error.to_string());
+        ratchet.note(&name, cfg.and_then(|cfg| machine(&cfg)).map(drop));
     }
     ratchet.close();
 }
