@@ -19,6 +19,7 @@ pub mod machine;
 pub mod mask;
 pub mod matcher;
 pub mod regex;
+pub mod schema;
 pub mod syntax;
 pub mod verify;
 pub mod vocab;
