@@ -10,6 +10,7 @@
 //! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between threads; the
 //! [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
 
+pub mod compile;
 pub mod draft;
 pub mod error;
 pub mod grammar;
@@ -24,4 +25,7 @@ pub mod syntax;
 pub mod verify;
 pub mod vocab;
 
+pub use compile::{Compiler, Options, Source, compile};
+pub use error::{CompileError, Diagnostics};
+pub use mask::Mask;
 pub use matcher::{Grammar, State};

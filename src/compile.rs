@@ -1,0 +1,132 @@
+//! The main flow: source → grammar → machine, ready for masks.
+//!
+//! ```text
+//!   Compiler ─ one vocabulary and the tables that all its grammars share
+//!      └─ compile(Source, Options) ─► Grammar + Diagnostics   or   every problem of the source, each with its place
+//! ```
+
+use std::sync::Arc;
+
+use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
+use crate::grammar::Cfg;
+use crate::limits::Limits;
+use crate::mask::Tables;
+use crate::matcher::Grammar;
+use crate::regex;
+use crate::vocab::Vocabulary;
+
+/// What a grammar is made from. Sources are texts, so that errors can name a place in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source<'a> {
+    /// A JSON Schema; the language is the JSON texts that it accepts.
+    JsonSchema(&'a str),
+    /// A regular expression in the syntax of the Rust `regex` crate, which must match the whole text.
+    Regex(&'a str),
+    /// A grammar in EBNF; see [`syntax::ebnf`](crate::syntax::ebnf) for the notation.
+    Ebnf(&'a str),
+}
+
+impl Source<'_> {
+    /// The text of the source.
+    pub fn text(&self) -> &str {
+        match self {
+            Source::JsonSchema(text) | Source::Regex(text) | Source::Ebnf(text) => text,
+        }
+    }
+}
+
+/// How a source is read and what it may cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// What the compile may cost.
+    pub limits: Limits,
+}
+
+/// Compiles sources for one vocabulary. Cheap to clone; grammars of one compiler share what does not depend on them.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    tables: Arc<Tables>,
+}
+
+/// The memory that the shared tables of one vocabulary may take.
+const TABLE_BYTES: usize = 64 << 20;
+
+impl Compiler {
+    /// A compiler with empty tables.
+    pub fn new(vocab: Arc<Vocabulary>) -> Compiler {
+        Compiler {
+            tables: Arc::new(Tables::new(vocab, TABLE_BYTES)),
+        }
+    }
+
+    /// The vocabulary that masks are over.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        self.tables.vocabulary()
+    }
+
+    /// The tables that the grammars of this compiler share.
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
+    }
+
+    /// Compiles a source.
+    ///
+    /// # Errors
+    /// All problems of the source at once, each with its place: what is not of the language of its kind, what is not
+    /// supported, what no text can satisfy, and limits that were reached. Nothing is ever ignored silently: findings
+    /// that do not stop the compile are in the [`Diagnostics`].
+    pub fn compile(
+        &self,
+        source: Source<'_>,
+        options: &Options,
+    ) -> Result<(Grammar, Diagnostics), CompileError> {
+        let limits = &options.limits;
+        check_size(source, limits)?;
+        let (cfg, diagnostics) = lower(source, options)?;
+        let grammar = Grammar::new(&cfg, &self.tables, limits)?;
+        Ok((grammar, diagnostics))
+    }
+}
+
+/// Compiles a source for a vocabulary, sharing nothing; see [`Compiler::compile`] for the errors.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use lexiform::compile::{Options, Source, compile};
+/// use lexiform::vocab::{TokenKind, Vocabulary};
+///
+/// let tokens = ["<eos>", "ye", "s", "no", "n", "o"].map(|text| (TokenKind::Text, text));
+/// let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+/// let (grammar, _) = compile(Source::Regex("yes|no"), &vocab, &Options::default())?;
+/// assert_eq!(grammar.mask(grammar.start()).iter().collect::<Vec<_>>(), [1, 3, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn compile(
+    source: Source<'_>,
+    vocab: &Arc<Vocabulary>,
+    options: &Options,
+) -> Result<(Grammar, Diagnostics), CompileError> {
+    Compiler::new(vocab.clone()).compile(source, options)
+}
+
+fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
+    let given = source.text().len();
+    if given <= limits.source_bytes {
+        return Ok(());
+    }
+    let message = format!(
+        "the source has {given} bytes, more than the limit source_bytes of {}",
+        limits.source_bytes
+    );
+    Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into())
+}
+
+fn lower(source: Source<'_>, options: &Options) -> Result<(Cfg, Diagnostics), CompileError> {
+    match source {
+        Source::Regex(pattern) => Ok((regex::lower(pattern, &options.limits)?, Diagnostics::default())),
+        Source::JsonSchema(_) | Source::Ebnf(_) => {
+            let message = "this kind of source is not read yet";
+            Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message).into())
+        }
+    }
+}
