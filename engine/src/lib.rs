@@ -11,7 +11,7 @@
 //! * `step` is the main flow, a page long: propose drafts, schedule, forward, sample, collect. `scheduler` owns the
 //!   queues, `blocks` the cache's bookkeeping, `sequence` is plain data.
 //! * [`Model`] is all that the loop knows of a model. [`ScriptedModel`] follows a script and needs no weights; the
-//!   libtorch models are in `torch`, the only module that names `tch`.
+//!   libtorch models are in [`torch`], the only module that names `tch`.
 //! * What is drawn, and under which law, is the business of the library `lexiform`; this crate is its first user.
 //!
 //! The loop never draws from anything but a mask of the request's grammar: a request whose mask cannot be had fails.
@@ -29,6 +29,7 @@ mod sequence;
 mod shim;
 mod speculate;
 mod step;
+pub mod torch;
 
 pub use engine::{Engine, EngineConfig, Sink, Stats, Ticket};
 pub use error::{EngineError, LoadError, Refusal};
@@ -36,3 +37,4 @@ pub use model::{Feed, Logits, Model};
 pub use request::{Event, Finish, LawChoice, LawTag, Origin, Outcome, Request, Sampling, Speculation};
 pub use scripted::{Script, ScriptedModel};
 pub use shim::{Grammar, Mask, State};
+pub use torch::{Device, Dtype, LoadOptions, LoadedModel, ModelFiles, load};

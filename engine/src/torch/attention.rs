@@ -1,0 +1,237 @@
+//! Attention over the paged cache.
+//!
+//! Everything that is the same for all layers is worked out once a pass, in a [`Plan`]: which cache rows are written,
+//! which each sequence reads, and who may look at whom. A layer then writes its keys and values and attends.
+//!
+//! ```text
+//!   cache of a layer   row ─► │ … │ 64 65 66 67 … 95 │ … │         rows of a sequence: block * size + offset
+//!                                  └─ sequence A ─┘
+//!   blocks in a row    keys are a view of the cache, nothing is copied
+//!   blocks scattered   keys are gathered row by row (a shared prefix, a crowded cache)
+//! ```
+//!
+//! The query heads that share a key head are laid along the query axis, so that attention sees as many heads as the
+//! cache has: no key is repeated, and every kernel of torch can be used.
+
+use crate::model::Feed;
+use tch::{Device, Kind, TchError, Tensor};
+
+type Result<T> = std::result::Result<T, TchError>;
+
+/// Heads and their size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heads {
+    pub(super) queries: i64,
+    pub(super) keys: i64,
+    pub(super) size: i64,
+}
+
+/// Where and in what torch computes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) device: Device,
+    pub(super) kind: Kind,
+}
+
+/// One layer's cache: a row of all key heads for every slot.
+pub(super) struct Cache {
+    pub(super) keys: Tensor,
+    pub(super) values: Tensor,
+}
+
+/// Which cache rows a sequence reads.
+enum Rows {
+    /// This many, from this one on.
+    Run(i64, i64),
+    /// These.
+    Scattered(Tensor),
+}
+
+/// What one sequence's queries see.
+struct View {
+    rows: Rows,
+    /// 0 or minus infinity for every (query, row), one copy for each query head of a key head; absent if a single
+    /// query sees all rows.
+    mask: Option<Tensor>,
+}
+
+/// One sequence's part of the pass.
+struct Part {
+    /// Its fed tokens among all fed tokens.
+    first: i64,
+    count: i64,
+    whole: View,
+    windowed: Option<View>,
+}
+
+/// A pass, before any layer.
+pub(super) struct Plan {
+    pub(super) tokens: Tensor,
+    pub(super) positions: Tensor,
+    /// The cache rows of the fed tokens.
+    slots: Tensor,
+    /// The fed tokens whose logits are wanted; `None` if all are.
+    pub(super) wanted: Option<Tensor>,
+    parts: Vec<Part>,
+    heads: Heads,
+}
+
+fn slot(feed: &Feed<'_>, position: usize, block_size: usize) -> i64 {
+    i64::from(feed.table[position / block_size]) * block_size as i64 + (position % block_size) as i64
+}
+
+impl Plan {
+    pub(super) fn new(
+        feeds: &[Feed<'_>],
+        block_size: usize,
+        heads: Heads,
+        window: Option<i64>,
+        place: Place,
+    ) -> Result<Self> {
+        let (mut tokens, mut positions, mut slots, mut wanted) = (vec![], vec![], vec![], vec![]);
+        let mut parts = Vec::with_capacity(feeds.len());
+        for feed in feeds {
+            let first = tokens.len() as i64;
+            let end = feed.start + feed.tokens.len();
+            tokens.extend(feed.tokens.iter().map(|&token| i64::from(token)));
+            positions.extend((feed.start..end).map(|position| position as i64));
+            slots.extend((feed.start..end).map(|position| slot(feed, position, block_size)));
+            wanted.extend(tokens.len() as i64 - feed.rows as i64..tokens.len() as i64);
+            let group = heads.queries / heads.keys;
+            let view = |window| View::new(feed, block_size, group, window, place);
+            let windowed = window.filter(|&window| end as i64 > window);
+            let windowed = windowed.map(|window| view(Some(window))).transpose()?;
+            parts.push(Part {
+                first,
+                count: feed.tokens.len() as i64,
+                whole: view(None)?,
+                windowed,
+            });
+        }
+        let all = wanted.len() == tokens.len();
+        let tensor = |values: &[i64]| Tensor::f_from_slice(values)?.f_to_device(place.device);
+        Ok(Plan {
+            tokens: tensor(&tokens)?,
+            positions: tensor(&positions)?,
+            slots: tensor(&slots)?,
+            wanted: if all { None } else { Some(tensor(&wanted)?) },
+            parts,
+            heads,
+        })
+    }
+
+    /// Writes a layer's keys and values (`[tokens, key heads * size]`) and lets the queries (`[tokens, query heads,
+    /// size]`) look at what they may; the result is `[tokens, query heads * size]`.
+    pub(super) fn attend(
+        &self,
+        cache: &mut Cache,
+        queries: &Tensor,
+        keys: &Tensor,
+        values: &Tensor,
+        windowed: bool,
+    ) -> Result<Tensor> {
+        let _ = cache.keys.f_index_copy_(0, &self.slots, keys)?;
+        let _ = cache.values.f_index_copy_(0, &self.slots, values)?;
+        let part = |part: &Part| {
+            let view = part.windowed.as_ref().filter(|_| windowed).unwrap_or(&part.whole);
+            let own = queries.f_narrow(0, part.first, part.count)?;
+            self.attend_one(cache, &own, part.count, view)
+        };
+        match self.parts.as_slice() {
+            [only] => part(only),
+            parts => Tensor::f_cat(&parts.iter().map(part).collect::<Result<Vec<Tensor>>>()?, 0),
+        }
+    }
+
+    fn attend_one(&self, cache: &Cache, queries: &Tensor, count: i64, view: &View) -> Result<Tensor> {
+        let Heads {
+            queries: all,
+            keys: groups,
+            size,
+        } = self.heads;
+        let group = all / groups;
+        let folded = match count {
+            1 => queries.f_reshape([1, groups, group, size])?,
+            _ => queries
+                .f_view([count, groups, group, size])?
+                .f_permute([1, 2, 0, 3])?
+                .f_reshape([1, groups, group * count, size])?,
+        };
+        let (keys, values) = (
+            self.read(&cache.keys, &view.rows)?,
+            self.read(&cache.values, &view.rows)?,
+        );
+        let mask = view.mask.as_ref();
+        let out =
+            Tensor::f_scaled_dot_product_attention(&folded, &keys, &values, mask, 0.0, false, None, false)?;
+        match count {
+            1 => out.f_reshape([1, all * size]),
+            _ => out
+                .f_view([groups, group, count, size])?
+                .f_permute([2, 0, 1, 3])?
+                .f_reshape([count, all * size]),
+        }
+    }
+
+    /// The rows of one sequence as `[1, key heads, rows, size]`.
+    fn read(&self, cache: &Tensor, rows: &Rows) -> Result<Tensor> {
+        let read = match rows {
+            Rows::Run(first, count) => cache.f_narrow(0, *first, *count)?,
+            Rows::Scattered(rows) => cache.f_index_select(0, rows)?,
+        };
+        read.f_view([1, -1, self.heads.keys, self.heads.size])?
+            .f_transpose(1, 2)
+    }
+}
+
+impl View {
+    fn new(
+        feed: &Feed<'_>,
+        block_size: usize,
+        group: i64,
+        window: Option<i64>,
+        place: Place,
+    ) -> Result<Self> {
+        let end = feed.start + feed.tokens.len();
+        let reach = window.map_or(feed.start + 1, |window| window as usize);
+        let from = (feed.start + 1).saturating_sub(reach);
+        let mask = match feed.tokens.len() {
+            1 => None,
+            _ => Some(mask(feed, from, window, group, place)?),
+        };
+        Ok(View {
+            rows: rows(feed, from, end, block_size, place)?,
+            mask,
+        })
+    }
+}
+
+fn rows(feed: &Feed<'_>, from: usize, end: usize, block_size: usize, place: Place) -> Result<Rows> {
+    let blocks = &feed.table[from / block_size..end.div_ceil(block_size)];
+    if blocks.windows(2).all(|pair| pair[1] == pair[0] + 1) {
+        return Ok(Rows::Run(slot(feed, from, block_size), (end - from) as i64));
+    }
+    let rows: Vec<i64> = (from..end)
+        .map(|position| slot(feed, position, block_size))
+        .collect();
+    Ok(Rows::Scattered(
+        Tensor::f_from_slice(&rows)?.f_to_device(place.device)?,
+    ))
+}
+
+/// Position `start + i` may look at positions up to its own, and no further back than the window.
+fn mask(feed: &Feed<'_>, from: usize, window: Option<i64>, group: i64, place: Place) -> Result<Tensor> {
+    let end = feed.start + feed.tokens.len();
+    let mut bias = Vec::with_capacity(feed.tokens.len() * (end - from));
+    for query in feed.start..end {
+        let oldest = window.map_or(0, |window| (query + 1).saturating_sub(window as usize));
+        let sees = |position| oldest <= position && position <= query;
+        bias.extend((from..end).map(|position| if sees(position) { 0.0 } else { f32::NEG_INFINITY }));
+    }
+    let shape = [feed.tokens.len() as i64, (end - from) as i64];
+    let bias = Tensor::f_from_slice(&bias)?
+        .f_view(shape)?
+        .f_to_device(place.device)?
+        .f_to_kind(place.kind)?;
+    bias.f_repeat([group, 1])
+}

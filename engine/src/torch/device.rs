@@ -1,0 +1,181 @@
+//! Where tensors live and of what type they are.
+//!
+//! torch asks once whether there is CUDA and keeps the answer. So libtorch_cuda.so, which registers itself when it is
+//! opened, must be opened before anybody asks: [`Device::open`] does both in this order.
+
+use crate::error::LoadError;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use tch::Kind;
+
+/// A place to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// The graphics card of this number.
+    Cuda(usize),
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let index = match text {
+            "cpu" => return Ok(Device::Cpu),
+            "cuda" => "0",
+            _ => text.strip_prefix("cuda:").unwrap_or_default(),
+        };
+        index
+            .parse()
+            .map(Device::Cuda)
+            .map_err(|_| format!("{text:?} is not a device; expected cpu, cuda or cuda:N"))
+    }
+}
+
+impl Device {
+    /// Gets the device ready, or says why it cannot be used.
+    pub(crate) fn open(self) -> Result<tch::Device, LoadError> {
+        let Device::Cuda(index) = self else {
+            return Ok(tch::Device::Cpu);
+        };
+        let refuse = |message| LoadError::Device {
+            device: self.to_string(),
+            message,
+        };
+        open_cuda().map_err(|error| refuse(format!("libtorch_cuda.so could not be opened: {error}")))?;
+        if !tch::Cuda::is_available() {
+            return Err(refuse(
+                "libtorch was opened with CUDA, but there is no driver or no GPU".to_string(),
+            ));
+        }
+        let count = tch::Cuda::device_count();
+        if index as i64 >= count {
+            return Err(refuse(format!("there are only {count} GPUs")));
+        }
+        Ok(tch::Device::Cuda(index))
+    }
+}
+
+/// The number type of weights and cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Dtype {
+    /// f32 on the CPU; on a GPU what the checkpoint holds.
+    #[default]
+    Auto,
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats with the range of f32.
+    Bf16,
+    /// 16-bit floats.
+    F16,
+}
+
+impl FromStr for Dtype {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Dtype::Auto),
+            "f32" | "float32" => Ok(Dtype::F32),
+            "bf16" | "bfloat16" => Ok(Dtype::Bf16),
+            "f16" | "float16" => Ok(Dtype::F16),
+            _ => Err(format!(
+                "{text:?} is not a number type; expected auto, f32, bf16 or f16"
+            )),
+        }
+    }
+}
+
+impl Dtype {
+    /// The kind to compute in, where the checkpoint holds `stored`.
+    pub(crate) fn kind(self, device: Device, stored: Kind) -> Kind {
+        match (self, device) {
+            (Dtype::F32, _) | (Dtype::Auto, Device::Cpu) => Kind::Float,
+            (Dtype::Bf16, _) => Kind::BFloat16,
+            (Dtype::F16, _) => Kind::Half,
+            (Dtype::Auto, Device::Cuda(_)) => stored,
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+}
+
+const RTLD_NOW: c_int = 2;
+const RTLD_GLOBAL: c_int = 0x100;
+
+/// Opens libtorch's CUDA half once; remembers the outcome.
+fn open_cuda() -> Result<(), String> {
+    static OPENED: OnceLock<Result<(), String>> = OnceLock::new();
+    let open = || {
+        let file = libtorch_folder().unwrap_or_default().join("libtorch_cuda.so");
+        let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
+        // SAFETY: `name` is a C string that lives through the call; libtorch_cuda.so is meant to be opened this way.
+        let handle = unsafe { dlopen(name.as_ptr(), RTLD_NOW | RTLD_GLOBAL) };
+        if !handle.is_null() {
+            return Ok(());
+        }
+        // SAFETY: after a failed dlopen, dlerror returns a C string that is valid until the next call on this thread.
+        let reason = unsafe { dlerror().as_ref().map(|first| CStr::from_ptr(first)) };
+        Err(reason.map_or("no reason given".to_string(), |reason| {
+            reason.to_string_lossy().into_owned()
+        }))
+    };
+    OPENED.get_or_init(open).clone()
+}
+
+/// The folder that this process has libtorch_cpu.so from.
+fn libtorch_folder() -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let mut files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let library = files.find(|file| file.ends_with("/libtorch_cpu.so"))?;
+    Some(PathBuf::from(library).parent()?.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_and_types_are_read_and_written() {
+        for text in ["cpu", "cuda:0", "cuda:3"] {
+            assert_eq!(text.parse::<Device>().unwrap().to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
+        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1"] {
+            assert!(
+                text.parse::<Device>().unwrap_err().contains("expected cpu"),
+                "{text}"
+            );
+        }
+        assert_eq!("bfloat16".parse(), Ok(Dtype::Bf16));
+        assert!("int8".parse::<Dtype>().is_err());
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_there_is_an_error_with_a_reason() {
+        match Device::Cuda(99).open() {
+            Err(LoadError::Device { device, message }) => {
+                assert_eq!(device, "cuda:99");
+                assert!(!message.is_empty());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From a folder to a model.
+
+use super::attention::Place;
+use super::checkpoint::Checkpoint;
+use super::config::Config;
+use super::device::{Device, Dtype};
+use super::files::ModelFiles;
+use super::llama::Llama;
+use crate::error::LoadError;
+use crate::model::Model;
+use serde_json::Value;
+use tch::Kind;
+
+/// How to load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Where to compute.
+    pub device: Device,
+    /// What numbers to compute with.
+    pub dtype: Dtype,
+    /// The threads of one matrix product on the CPU; the process-wide setting of torch.
+    pub threads: usize,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        LoadOptions {
+            device: Device::Cpu,
+            dtype: Dtype::Auto,
+            threads: cores.min(8),
+        }
+    }
+}
+
+/// What others may want to know of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelConfig {
+    /// `model_type` of config.json.
+    pub family: String,
+    /// Rows of the embedding; may exceed the tokenizer's tokens.
+    pub vocab_size: usize,
+    /// The longest text.
+    pub max_positions: usize,
+}
+
+/// A model that is ready for [`Engine::start`](crate::Engine::start).
+pub struct LoadedModel {
+    /// The model.
+    pub model: Box<dyn Model>,
+    /// What it is.
+    pub config: ModelConfig,
+    /// The tokens that end a text, as config.json and generation_config.json say.
+    pub eos: Vec<u32>,
+}
+
+/// Loads a Hugging Face model folder: config.json and safetensors, in one file or several.
+pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, LoadError> {
+    let device = options.device.open()?;
+    let config = Config::read(files)?;
+    let eos = eos(files, &config)?;
+    let checkpoint = Checkpoint::open(files)?;
+    let stored = checkpoint
+        .kind("model.embed_tokens.weight")
+        .unwrap_or(Kind::Float);
+    let place = Place {
+        device,
+        kind: options.dtype.kind(options.device, stored),
+    };
+    let described = ModelConfig {
+        family: config.family.clone(),
+        vocab_size: config.vocab as usize,
+        max_positions: config.max_positions,
+    };
+    let model = Llama::load(&checkpoint, config, place, options.threads.max(1))?;
+    Ok(LoadedModel {
+        model: Box::new(model),
+        config: described,
+        eos,
+    })
+}
+
+/// generation_config.json may name more end tokens than config.json.
+fn eos(files: &ModelFiles, config: &Config) -> Result<Vec<u32>, LoadError> {
+    const GENERATION: &str = "generation_config.json";
+    let mut eos = config.eos.clone();
+    if files.has(GENERATION) {
+        let generation: Value = serde_json::from_str(&files.text(GENERATION)?)
+            .map_err(|error| files.malformed(GENERATION, format!("not JSON: {error}")))?;
+        let more = match generation.get("eos_token_id") {
+            Some(Value::Array(tokens)) => tokens.clone(),
+            Some(token) => vec![token.clone()],
+            None => Vec::new(),
+        };
+        eos.extend(
+            more.iter()
+                .filter_map(|token| u32::try_from(token.as_u64()?).ok()),
+        );
+    }
+    eos.sort_unstable();
+    eos.dedup();
+    Ok(eos)
+}

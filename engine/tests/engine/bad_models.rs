@@ -1,0 +1,260 @@
+//! Model folders that are not as they should be: an error that names the file and what was expected.
+
+use lexiform_engine::{LoadError, LoadOptions, ModelFiles, load};
+use std::path::{Path, PathBuf};
+
+/// A copy of a good folder, to be spoiled; removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn copy_of(family: &str, test: &str) -> Self {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures")
+            .join(family);
+        let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bad-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+        Folder(to)
+    }
+
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let path = self.0.join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file} has no {from}");
+        std::fs::write(path, text.replace(from, to)).unwrap();
+    }
+
+    fn write(&self, file: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(file), bytes).unwrap();
+    }
+
+    fn load(&self) -> LoadError {
+        load(&ModelFiles::folder(&self.0), &LoadOptions::default())
+            .err()
+            .expect("the folder is spoiled")
+    }
+
+    /// The message names this file and says all of these.
+    fn complains(&self, file: &str, says: &[&str]) {
+        let message = self.load().to_string();
+        for part in [file].iter().chain(says) {
+            assert!(message.contains(part), "{message:?} does not say {part:?}");
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+#[test]
+fn missing_files_are_named() {
+    let folder = Folder::copy_of("llama2", "missing");
+    std::fs::remove_file(folder.0.join("model.safetensors")).unwrap();
+    folder.complains("model.safetensors", &["No such file"]);
+    std::fs::remove_file(folder.0.join("config.json")).unwrap();
+    folder.complains("config.json", &["No such file"]);
+    let shards = Folder::copy_of("llama3", "missing-shard");
+    std::fs::remove_file(shards.0.join("model-00002-of-00004.safetensors")).unwrap();
+    shards.complains("model-00002-of-00004.safetensors", &["No such file"]);
+}
+
+#[test]
+fn broken_json_is_placed() {
+    let folder = Folder::copy_of("llama2", "json");
+    folder.edit("config.json", "\"hidden_size\": 32,", "\"hidden_size\": 32;");
+    folder.complains("config.json", &["not JSON", "line", "column"]);
+    folder.write("config.json", "[".repeat(100_000).as_bytes());
+    folder.complains("config.json", &["recursion limit"]);
+    folder.write("config.json", b"[]");
+    folder.complains("config.json", &["expected a JSON object"]);
+    folder.write("config.json", b"\xff\xfe");
+    folder.complains("config.json", &["UTF-8"]);
+}
+
+#[test]
+fn impossible_values_are_named_with_what_is_possible() {
+    for (from, to, says) in [
+        (
+            "\"hidden_size\": 32",
+            "\"hidden_size\": -1",
+            ["hidden_size is -1", "integer from 1"],
+        ),
+        (
+            "\"hidden_size\": 32",
+            "\"hidden\": 32",
+            ["hidden_size is missing", "integer from 1"],
+        ),
+        (
+            "\"num_hidden_layers\": 2",
+            "\"num_hidden_layers\": 1e99",
+            ["num_hidden_layers", "integer from 1"],
+        ),
+        (
+            "\"num_key_value_heads\": 4",
+            "\"num_key_value_heads\": 3",
+            ["num_key_value_heads is 3", "a divisor"],
+        ),
+        ("\"head_dim\": 8", "\"head_dim\": 7", ["head_dim is 7", "even"]),
+        (
+            "\"model_type\": \"llama\"",
+            "\"model_type\": \"mamba\"",
+            ["\"mamba\"", "llama, mistral, qwen2, qwen3"],
+        ),
+        (
+            "\"hidden_act\": \"silu\"",
+            "\"hidden_act\": \"gelu\"",
+            ["hidden_act is \"gelu\"", "silu"],
+        ),
+        (
+            "\"rope_type\": \"default\"",
+            "\"rope_type\": \"longrope\"",
+            ["\"longrope\"", "yarn"],
+        ),
+        (
+            "\"rope_type\": \"default\"",
+            "\"rope_type\": \"linear\"",
+            ["factor is missing", "a positive number"],
+        ),
+        (
+            "\"rope_theta\": 10000.0",
+            "\"rope_theta\": \"big\"",
+            ["rope_theta is \"big\"", "a number"],
+        ),
+        (
+            "\"eos_token_id\": 2",
+            "\"eos_token_id\": \"end\"",
+            ["eos_token_id is \"end\"", "a list of tokens"],
+        ),
+        (
+            "\"mlp_bias\": false",
+            "\"mlp_bias\": 1",
+            ["mlp_bias is 1", "true or false"],
+        ),
+    ] {
+        let folder = Folder::copy_of("llama2", "values");
+        folder.edit("config.json", from, to);
+        folder.complains("config.json", &says);
+    }
+}
+
+#[test]
+fn weights_that_do_not_fit_the_configuration_are_named() {
+    let folder = Folder::copy_of("llama2", "shape");
+    folder.edit(
+        "config.json",
+        "\"intermediate_size\": 48",
+        "\"intermediate_size\": 50",
+    );
+    folder.complains(
+        "model.safetensors",
+        &["model.layers.0.mlp.gate_proj.weight", "[48, 32]", "[50, 32]"],
+    );
+    let folder = Folder::copy_of("llama2", "layers");
+    folder.edit(
+        "config.json",
+        "\"num_hidden_layers\": 2",
+        "\"num_hidden_layers\": 3",
+    );
+    folder.complains(
+        "model.safetensors",
+        &["no tensor", "model.layers.2.input_layernorm.weight", "[32]"],
+    );
+    let folder = Folder::copy_of("llama3", "layers-sharded");
+    folder.edit(
+        "config.json",
+        "\"num_hidden_layers\": 2",
+        "\"num_hidden_layers\": 3",
+    );
+    folder.complains(
+        "model.safetensors.index.json",
+        &["model.layers.2.input_layernorm.weight"],
+    );
+}
+
+fn with_header(header: &str, data: usize) -> Vec<u8> {
+    [
+        &(header.len() as u64).to_le_bytes()[..],
+        header.as_bytes(),
+        &vec![0; data],
+    ]
+    .concat()
+}
+
+#[test]
+fn broken_weight_files_are_errors() {
+    let folder = Folder::copy_of("llama2", "weights");
+    let whole = std::fs::read(folder.0.join("model.safetensors")).unwrap();
+    let name = "model.safetensors";
+    folder.write(name, &whole[..whole.len() / 2]);
+    folder.complains(name, &["but the file holds"]);
+    folder.write(name, &whole[..5]);
+    folder.complains(name, &["5 bytes are too few"]);
+    folder.write(name, &u64::MAX.to_le_bytes());
+    folder.complains(name, &["the header claims 18446744073709551615 bytes"]);
+    folder.write(name, &with_header("{", 0));
+    folder.complains(name, &["the header is not JSON"]);
+    for (header, says) in [
+        ("[]", "not a JSON object"),
+        (r#"{"x": {"shape": [1], "data_offsets": [0, 4]}}"#, "\"dtype\""),
+        (
+            r#"{"x": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}"#,
+            "\"shape\"",
+        ),
+        (
+            r#"{"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}"#,
+            "4 bytes do not hold F32 of shape [2]",
+        ),
+        (
+            r#"{"x": {"dtype": "F32", "shape": [9223372036854775807, 9], "data_offsets": [0, 4]}}"#,
+            "do not hold",
+        ),
+        (
+            r#"{"x": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}}"#,
+            "4..0",
+        ),
+        (
+            r#"{"x": {"dtype": "F32", "shape": [1], "data_offsets": [4]}}"#,
+            "two \"data_offsets\"",
+        ),
+    ] {
+        folder.write(name, &with_header(header, 4));
+        folder.complains(name, &[says]);
+    }
+}
+
+#[test]
+fn weights_of_an_unknown_type_are_refused() {
+    let folder = Folder::copy_of("llama2", "type");
+    let bytes = std::fs::read(folder.0.join("model.safetensors")).unwrap();
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let text = String::from_utf8(bytes[8..header].to_vec())
+        .unwrap()
+        .replace("\"F32\"", "\"I32\"");
+    folder.write(
+        "model.safetensors",
+        &[&bytes[..8], text.as_bytes(), &bytes[header..]].concat(),
+    );
+    folder.complains("model.safetensors", &["I32 of model.embed_tokens.weight", "BF16"]);
+}
+
+#[test]
+fn an_index_cannot_lead_out_of_the_folder() {
+    let folder = Folder::copy_of("llama3", "index");
+    folder.edit(
+        "model.safetensors.index.json",
+        "model-00001-of-00004.safetensors",
+        "../model.safetensors",
+    );
+    folder.complains(
+        "model.safetensors.index.json",
+        &["../model.safetensors", "beside the index"],
+    );
+    folder.write("model.safetensors.index.json", b"{}");
+    folder.complains("model.safetensors.index.json", &["weight_map"]);
+}
