@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::mask::Tables;
 use crate::matcher::Grammar;
 use crate::regex;
+use crate::syntax::ebnf;
 use crate::vocab::Vocabulary;
 
 /// What a grammar is made from. Sources are texts, so that errors can name a place in them.
@@ -124,8 +125,9 @@ fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
 fn lower(source: Source<'_>, options: &Options) -> Result<(Cfg, Diagnostics), CompileError> {
     match source {
         Source::Regex(pattern) => Ok((regex::lower(pattern, &options.limits)?, Diagnostics::default())),
-        Source::JsonSchema(_) | Source::Ebnf(_) => {
-            let message = "this kind of source is not read yet";
+        Source::Ebnf(text) => Ok((ebnf::lower(text, &options.limits)?, Diagnostics::default())),
+        Source::JsonSchema(_) => {
+            let message = "JSON Schema is not read yet";
             Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message).into())
         }
     }
