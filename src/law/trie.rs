@@ -77,6 +77,19 @@ pub struct Trie<W = f64> {
     in_flight: Arc<()>,
 }
 
+/// A copy knows the same and learns on its own; no attempt is under way over it.
+impl<W: Weight> Clone for Trie<W> {
+    fn clone(&self) -> Self {
+        let (nodes, ends) = (self.nodes.clone(), self.ends.clone());
+        Trie {
+            nodes,
+            ends,
+            in_flight: Arc::new(()),
+            ..*self
+        }
+    }
+}
+
 impl<W: Weight> Trie<W> {
     /// An empty trie for sequences of at most `longest` tokens, the ending one included, which must be one of `ends`.
     /// It keeps at most `capacity` prefixes and edges.

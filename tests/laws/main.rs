@@ -1,0 +1,13 @@
+//! The laws, exactly.
+//!
+//! Small models with rational probabilities, every path of random choices enumerated: a law is a map from sequences to
+//! rationals, and two laws are equal or they are not. The mutants are samplers with a plausible mistake; each must fail,
+//! which shows that the equalities can.
+
+mod awrs;
+mod drafts;
+mod float;
+mod global;
+mod model;
+mod number;
+mod speculation;
