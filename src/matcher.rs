@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
+use crate::draft::Constraint;
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
@@ -194,6 +195,26 @@ impl Grammar {
     fn has_special(&self, config: u32) -> bool {
         let stacks = self.inner.machine.stacks();
         (0..self.inner.specials.len() as u32).any(|special| stacks.step_special(config, special).is_some())
+    }
+}
+
+impl Constraint for Grammar {
+    type State = State;
+
+    fn step(&self, state: State, token: u32) -> Option<State> {
+        Grammar::step(self, state, token)
+    }
+
+    fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
+        Grammar::step_bytes(self, state, bytes)
+    }
+
+    fn forced(&self, state: State) -> Vec<u8> {
+        Grammar::forced(self, state)
+    }
+
+    fn is_accepting(&self, state: State) -> bool {
+        Grammar::is_accepting(self, state)
     }
 }
 

@@ -26,7 +26,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("draft", &["machine", "mask", "vocab", "law"]),
     ("verify", &["machine", "mask", "vocab", "law"]),
     // The two modules above the pipeline: one sequence, and the main flow of a compile.
-    ("matcher", &["grammar", "machine", "mask", "vocab"]),
+    ("matcher", &["grammar", "machine", "mask", "vocab", "draft"]),
     (
         "compile",
         &[

@@ -132,7 +132,10 @@ impl<T: Tokenise> Forced<T> {
 
 impl<C: Constraint, Q, T: Tokenise> Drafter<C, Q> for Forced<T> {
     fn propose(&mut self, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
-        let Some(at) = draft.tip() else { return };
+        // After an ending token there is no state to ask.
+        let Some(at) = draft.tip().filter(|_| draft.room() > 0) else {
+            return;
+        };
         let forced = at.0.forced(at.1);
         if !forced.is_empty() {
             let recent: Vec<u32> = text
@@ -163,7 +166,7 @@ impl<C: Constraint, Q, T: Tokenise> Drafter<C, Q> for Forced<T> {
 impl<T> Forced<T> {
     /// Where nothing but the end is possible, the end is forced too.
     fn offer_end<C: Constraint, Q>(&self, draft: &mut Draft<'_, C, Q>) {
-        let Some((constraint, state)) = draft.tip() else {
+        let Some((constraint, state)) = draft.tip().filter(|_| draft.room() > 0) else {
             return;
         };
         let any_byte = |byte: u8| constraint.step_bytes(state, &[byte]).is_some();

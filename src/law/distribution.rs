@@ -27,7 +27,7 @@ pub enum RowError {
     #[error("the logit of token {token} is {value}")]
     NotFinite {
         /// The first such token.
-        token: usize,
+        token: u32,
         /// Its logit.
         value: f32,
     },
@@ -36,76 +36,74 @@ pub enum RowError {
     Empty,
 }
 
-/// Where the filters cut.
-#[derive(Clone, Debug)]
-pub(super) enum Cut {
-    /// Nowhere.
-    Nothing,
-    /// Each masked row is cut; the row itself is whole.
-    Masked(Filter),
-    /// The row itself was cut to these tokens, sorted by id.
-    Row(Vec<u32>),
-}
-
 /// The law of the next token from logits; see [`Warper::row`](super::Warper::row).
 #[derive(Clone, Debug)]
 pub struct Distribution<'a> {
     logits: Cow<'a, [f32]>,
     scale: f64,
+    /// The tokens that have probability; the logits of others are not looked at.
+    support: Cow<'a, [u32]>,
     peak: f32,
     sums: Vec<f64>,
     total: f64,
-    cut: Cut,
+    /// Cuts each masked row; the row itself is whole.
+    masked: Option<Filter>,
 }
 
 impl<'a> Distribution<'a> {
     /// The law of these logits as they are: temperature 1, nothing cut.
     pub fn new(logits: &'a [f32]) -> Result<Self, RowError> {
-        Self::scaled(Cow::Borrowed(logits), 1.0)
+        Self::scaled(Cow::Borrowed(logits), 1.0, Allowed::All)
     }
 
-    pub(super) fn scaled(logits: Cow<'a, [f32]>, scale: f64) -> Result<Self, RowError> {
-        let peak = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let sums: Vec<f64> = logits
-            .chunks(BLOCK)
-            .map(|block| weights(block, peak, scale).iter().sum())
-            .collect();
-        let total: f64 = sums.iter().sum();
-        if peak == f32::NEG_INFINITY || !total.is_finite() {
-            return Err(fault(&logits));
-        }
-        Ok(Distribution {
+    /// The law of these logits among some tokens: the others count as if the model could not write them.
+    pub fn among(logits: &'a [f32], tokens: Allowed<'a>) -> Result<Self, RowError> {
+        Self::scaled(Cow::Borrowed(logits), 1.0, tokens)
+    }
+
+    pub(super) fn scaled(logits: Cow<'a, [f32]>, scale: f64, tokens: Allowed<'a>) -> Result<Self, RowError> {
+        let support = tokens.to_words(logits.len());
+        let peak = peak_of(&logits, &support);
+        let mut row = Distribution {
             logits,
             scale,
+            support,
             peak,
-            sums,
-            total,
-            cut: Cut::Nothing,
-        })
+            sums: Vec::new(),
+            total: 0.0,
+            masked: None,
+        };
+        row.sums = row.block_sums(&row.support, peak);
+        row.total = row.sums.iter().sum();
+        if row.peak == f32::NEG_INFINITY || !row.total.is_finite() {
+            return Err(row.fault());
+        }
+        Ok(row)
     }
 
     /// The same row, with each masked row cut by the filter.
     pub(super) fn cut_masked(self, filter: Filter) -> Self {
         Distribution {
-            cut: Cut::Masked(filter),
+            masked: Some(filter),
             ..self
         }
     }
 
     /// The row cut by the filter, and renormalised.
     pub(super) fn cut_row(mut self, filter: Filter) -> Self {
-        let kept = filter.keep(candidates(&self.logits, Allowed::All), self.scale);
-        let words = words_of(&kept, self.logits.len());
-        self.sums = self.block_sums(Allowed::Words(&words), self.peak);
+        let kept = self.kept(filter, Allowed::Words(&self.support));
+        self.sums = self.block_sums(&kept, self.peak);
         self.total = self.sums.iter().sum();
-        self.cut = Cut::Row(kept);
+        self.support = Cow::Owned(kept);
         self
     }
 
     /// The same row, owning its logits.
     pub fn into_owned(self) -> Distribution<'static> {
+        let (logits, support) = (self.logits.into_owned(), self.support.into_owned());
         Distribution {
-            logits: Cow::Owned(self.logits.into_owned()),
+            logits: Cow::Owned(logits),
+            support: Cow::Owned(support),
             ..self
         }
     }
@@ -113,16 +111,13 @@ impl<'a> Distribution<'a> {
     /// The most likely tokens with their log probabilities, at most `count`, best first.
     pub fn top(&self, count: usize) -> Vec<(u32, f64)> {
         let mut best: Vec<(f32, u32)> = Vec::with_capacity(count + 1);
-        for (token, &logit) in self.logits.iter().enumerate() {
+        for (&logit, token) in self.logits.iter().zip(0..) {
             let full = best.len() == count;
-            if count == 0
-                || (full && best.last().is_some_and(|last| logit <= last.0))
-                || !self.has(token as u32)
-            {
+            if count == 0 || (full && best.last().is_some_and(|last| logit <= last.0)) || !self.has(token) {
                 continue;
             }
             let at = best.partition_point(|other| other.0 >= logit);
-            best.insert(at, (logit, token as u32));
+            best.insert(at, (logit, token));
             best.truncate(count);
         }
         best.into_iter()
@@ -131,31 +126,45 @@ impl<'a> Distribution<'a> {
     }
 
     fn has(&self, token: u32) -> bool {
-        match &self.cut {
-            Cut::Row(kept) => kept.binary_search(&token).is_ok(),
-            _ => (token as usize) < self.logits.len(),
+        (token as usize) < self.logits.len() && Allowed::Words(&self.support).contains(token)
+    }
+
+    /// Σ exp(scale · (logit − peak)) over the tokens of each block that stand in `words`.
+    fn block_sums(&self, words: &[u32], peak: f32) -> Vec<f64> {
+        let known = |block: usize| self.sums.get(block).filter(|_| peak == self.peak);
+        let sum = |(index, (block, &word)): (usize, (&[f32], &u32))| match (word, known(index)) {
+            (0, _) => 0.0,
+            (word, Some(&whole)) if word == self.support[index] => whole,
+            _ => block_sum(block, word, peak, self.scale),
+        };
+        self.logits
+            .chunks(BLOCK)
+            .zip(words)
+            .enumerate()
+            .map(sum)
+            .collect()
+    }
+
+    /// The words of the tokens that a filter keeps of the allowed ones.
+    fn kept(&self, filter: Filter, allowed: Allowed<'_>) -> Vec<u32> {
+        let possible = |&(logit, token): &(f32, u32)| logit > f32::NEG_INFINITY && allowed.contains(token);
+        let candidates = self.logits.iter().copied().zip(0..).filter(possible).collect();
+        let mut words = vec![0; self.logits.len().div_ceil(BLOCK)];
+        for token in filter.keep(candidates, self.scale) {
+            words[token as usize / BLOCK] |= 1 << (token % BLOCK as u32);
         }
+        words
     }
 
-    /// Σ exp(scale · (logit − peak)) over the allowed tokens of each block.
-    fn block_sums(&self, allowed: Allowed<'_>, peak: f32) -> Vec<f64> {
-        let Allowed::Words(words) = allowed else {
-            return self.sums.clone();
-        };
-        let same_peak = peak == self.peak;
-        let blocks = self.logits.chunks(BLOCK).zip(words).zip(&self.sums);
-        let sum = |((block, &word), &whole): ((&[f32], &u32), &f64)| match word {
-            0 => 0.0,
-            u32::MAX if same_peak => whole,
-            _ => bits(word, block.len())
-                .map(|bit| self.weight(block[bit], peak))
-                .sum(),
-        };
-        blocks.map(sum).collect()
-    }
-
-    fn weight(&self, logit: f32, peak: f32) -> f64 {
-        exp((f64::from(logit) - f64::from(peak)) * self.scale)
+    fn fault(&self) -> RowError {
+        let broken = |logit: f32| logit.is_nan() || logit == f32::INFINITY;
+        match (0..)
+            .zip(self.logits.iter())
+            .find(|&(token, &logit)| self.has(token) && broken(logit))
+        {
+            Some((token, &value)) => RowError::NotFinite { token, value },
+            None => RowError::Empty,
+        }
     }
 }
 
@@ -181,25 +190,23 @@ impl Row<f64> for Distribution<'_> {
     }
 
     fn part<'b>(&'b self, allowed: Allowed<'b>) -> Portion<'b> {
-        match &self.cut {
-            Cut::Nothing => Portion::measure(self, allowed.to_words(self.len())),
-            Cut::Row(kept) => {
-                let kept: Vec<u32> = kept
-                    .iter()
-                    .copied()
-                    .filter(|&token| allowed.contains(token))
-                    .collect();
-                Portion::measure(self, Cow::Owned(words_of(&kept, self.len())))
-            }
-            Cut::Masked(filter) => {
-                let whole = Portion::measure(self, allowed.to_words(self.len()));
-                let kept = filter.keep(candidates(&self.logits, allowed), self.scale);
-                let log_mass = whole.log_mass;
-                Portion {
-                    log_mass,
-                    ..Portion::measure(self, Cow::Owned(words_of(&kept, self.len())))
-                }
-            }
+        let words: Vec<u32> = match allowed {
+            Allowed::All => self.support.to_vec(),
+            Allowed::Words(words) => words
+                .iter()
+                .zip(self.support.iter())
+                .map(|(a, b)| a & b)
+                .collect(),
+        };
+        let whole = Portion::measure(self, words);
+        let Some(filter) = self.masked else {
+            return whole;
+        };
+        let kept = self.kept(filter, Allowed::Words(&whole.words));
+        let log_mass = whole.log_mass;
+        Portion {
+            log_mass,
+            ..Portion::measure(self, kept)
         }
     }
 }
@@ -208,7 +215,7 @@ impl Row<f64> for Distribution<'_> {
 #[derive(Clone, Debug)]
 pub struct Portion<'a> {
     row: &'a Distribution<'a>,
-    words: Cow<'a, [u32]>,
+    words: Vec<u32>,
     peak: f32,
     sums: Vec<f64>,
     sum: f64,
@@ -217,17 +224,19 @@ pub struct Portion<'a> {
 }
 
 impl<'a> Portion<'a> {
-    fn measure(row: &'a Distribution<'a>, words: Cow<'a, [u32]>) -> Self {
+    fn measure(row: &'a Distribution<'a>, words: Vec<u32>) -> Self {
         let mut peak = row.peak;
-        let mut sums = row.block_sums(Allowed::Words(&words), peak);
+        let mut sums = row.block_sums(&words, peak);
         let mut sum: f64 = sums.iter().sum();
-        if sum < LEAST_SUM {
-            let allowed = candidates(&row.logits, Allowed::Words(&words));
-            if let Some(own) = allowed.iter().map(|candidate| candidate.0).max_by(f32::total_cmp) {
-                peak = own;
-                sums = row.block_sums(Allowed::Words(&words), peak);
-                sum = sums.iter().sum();
-            }
+        let own = if sum < LEAST_SUM {
+            peak_of(&row.logits, &words)
+        } else {
+            peak
+        };
+        if own != peak && own > f32::NEG_INFINITY {
+            peak = own;
+            sums = row.block_sums(&words, peak);
+            sum = sums.iter().sum();
         }
         let log_kept = (f64::from(peak) - f64::from(row.peak)) * row.scale + sum.ln() - row.total.ln();
         Portion {
@@ -243,12 +252,14 @@ impl<'a> Portion<'a> {
 
     fn weight(&self, token: u32) -> f64 {
         match self.row.logits.get(token as usize) {
-            Some(&logit) if Allowed::Words(&self.words).contains(token) => self.row.weight(logit, self.peak),
+            Some(&logit) if Allowed::Words(&self.words).contains(token) => {
+                exp((f64::from(logit) - f64::from(self.peak)) * self.row.scale)
+            }
             _ => 0.0,
         }
     }
 
-    fn block_weights(&self, block: usize) -> [f64; BLOCK] {
+    fn weights_of(&self, block: usize) -> [f64; BLOCK] {
         std::array::from_fn(|bit| self.weight((block * BLOCK + bit) as u32))
     }
 }
@@ -283,7 +294,7 @@ impl Part<f64> for Portion<'_> {
             .filter(|&(block, _)| block != own)
             .map(|(_, sum)| sum)
             .sum();
-        let weights = self.block_weights(own);
+        let weights = self.weights_of(own);
         let inside = weights
             .iter()
             .enumerate()
@@ -300,13 +311,13 @@ impl Part<f64> for Portion<'_> {
         } else {
             chooser.choose(place.to(Purpose::Block), &self.sums)
         };
-        let weights = self.block_weights(block);
+        let weights = self.weights_of(block);
         Some((block * BLOCK + chooser.choose(place, &weights)) as u32)
     }
 }
 
 /// exp(scale · (logit − peak)) for a block; zero past the end of a short one.
-fn weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
+fn block_weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
     let mut weights = [0.0; BLOCK];
     for (weight, &logit) in weights.iter_mut().zip(block) {
         *weight = exp((f64::from(logit) - f64::from(peak)) * scale);
@@ -314,33 +325,25 @@ fn weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
     weights
 }
 
-/// The positions of the bits of a word below `len`.
-fn bits(word: u32, len: usize) -> impl Iterator<Item = usize> {
-    (0..len.min(BLOCK)).filter(move |bit| word >> bit & 1 == 1)
-}
-
-fn candidates(logits: &[f32], allowed: Allowed<'_>) -> Vec<(f32, u32)> {
-    let possible = |&(logit, token): &(f32, u32)| logit > f32::NEG_INFINITY && allowed.contains(token);
-    logits.iter().copied().zip(0..).filter(possible).collect()
-}
-
-fn words_of(tokens: &[u32], len: usize) -> Vec<u32> {
-    let mut words = vec![0; len.div_ceil(BLOCK)];
-    for &token in tokens {
-        words[token as usize / BLOCK] |= 1 << (token % BLOCK as u32);
-    }
-    words
-}
-
-fn fault(logits: &[f32]) -> RowError {
-    match logits
+/// The sum of those weights whose bit is set. All are computed, because that is what the compiler can vectorise.
+fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
+    let weights = block_weights(block, peak, scale);
+    let kept = weights
         .iter()
-        .position(|logit| logit.is_nan() || *logit == f32::INFINITY)
-    {
-        Some(token) => RowError::NotFinite {
-            token,
-            value: logits[token],
-        },
-        None => RowError::Empty,
-    }
+        .enumerate()
+        .map(|(bit, &weight)| if word >> bit & 1 == 1 { weight } else { 0.0 });
+    kept.sum()
+}
+
+/// The largest logit in these words.
+fn peak_of(logits: &[f32], words: &[u32]) -> f32 {
+    let peak = |(block, &word): (&[f32], &u32)| {
+        let kept = block.iter().enumerate().filter(|&(bit, _)| word >> bit & 1 == 1);
+        kept.fold(f32::NEG_INFINITY, |peak, (_, &logit)| peak.max(logit))
+    };
+    logits
+        .chunks(BLOCK)
+        .zip(words)
+        .map(peak)
+        .fold(f32::NEG_INFINITY, f32::max)
 }

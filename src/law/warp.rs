@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::filter::Filter;
-use super::{Distribution, Law, LawError, RowError};
+use super::{Allowed, Distribution, Law, LawError, RowError};
 
 /// How the model's rows are changed before they are sampled. The default changes nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,7 @@ pub struct Warper {
     warping: Warping,
     filter: Filter,
     before_mask: bool,
+    tokens: Option<Vec<u32>>,
 }
 
 impl Warper {
@@ -102,7 +103,17 @@ impl Warper {
             warping,
             filter,
             before_mask,
+            tokens: None,
         })
+    }
+
+    /// The same, with rows among these tokens only (packed words): a model may have more logits than its vocabulary has
+    /// tokens, and those count as if they were not there.
+    pub fn among(self, tokens: Vec<u32>) -> Self {
+        Warper {
+            tokens: Some(tokens),
+            ..self
+        }
     }
 
     /// The parameters.
@@ -126,12 +137,13 @@ impl Warper {
     }
 
     /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.
-    pub fn row<'a>(&self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
+    pub fn row<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
         let mut logits = Cow::Borrowed(logits);
         if self.changes_logits() {
             self.change(logits.to_mut(), history);
         }
-        let row = Distribution::scaled(logits, self.scale())?;
+        let tokens = self.tokens.as_deref().map_or(Allowed::All, Allowed::Words);
+        let row = Distribution::scaled(logits, self.scale(), tokens)?;
         Ok(match (self.is_filtered(), self.before_mask) {
             (false, _) => row,
             (true, true) => row.cut_row(self.filter),

@@ -447,3 +447,27 @@ fn filters_come_before_the_mask_under_the_global_law_and_after_it_under_the_loca
     assert_eq!(row.probability(2), 0.0);
     assert_eq!(row.top(4).len(), 2);
 }
+
+#[test]
+fn rows_among_some_tokens_forget_the_others() {
+    let logits = [1.0_f32, 9.0, f32::NAN, 2.0, 0.5];
+    let warper = warper(Warping::default()).among(vec![0b11001]);
+    let row = warper
+        .row(&logits, History::default())
+        .expect("the broken logit is not looked at");
+    let alone = [1.0_f32, 2.0, 0.5];
+    let alone = Distribution::new(&alone).expect("the logits are finite");
+    for (token, same) in [(0, 0), (3, 1), (4, 2)] {
+        assert_eq!(row.log_probability(token), alone.log_probability(same));
+        assert_eq!(
+            row.part(Allowed::All).share(token),
+            alone.part(Allowed::All).share(same)
+        );
+    }
+    assert_eq!(row.probability(1), 0.0);
+    assert_eq!(row.part(Allowed::Words(&[0b00111])).share(0), 1.0);
+    assert_eq!(
+        row.top(2).into_iter().map(|(token, _)| token).collect::<Vec<_>>(),
+        [3, 0]
+    );
+}
