@@ -70,6 +70,7 @@ pub struct Terminal {
     accepting: Vec<bool>,
     infinite: Vec<bool>,
     endless: bool,
+    prefix_code: bool,
     counter: Option<Counter>,
 }
 
@@ -77,6 +78,11 @@ impl Terminal {
     /// A number that no other terminal of this process has: what caches know it by.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether a complete word never goes on: no word begins with another.
+    pub fn is_prefix_code(&self) -> bool {
+        self.prefix_code
     }
 
     /// Whether every text that is not yet a word can become infinitely many.
@@ -97,9 +103,12 @@ impl Terminal {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let endless = counter.as_ref().is_none_or(Counter::is_unbounded)
             && (infinite.iter().zip(&graph.accepting)).all(|(&infinite, &accepting)| infinite || accepting);
+        let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
+        let prefix_code = (0..graph.accepting.len()).all(ends);
         let terminal = Terminal {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             endless,
+            prefix_code,
             classes: operands.classes,
             stride: operands.representatives.len(),
             next: graph.next,
