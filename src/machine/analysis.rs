@@ -5,9 +5,11 @@
 //! marked wakes its callers. Every edge is looked at a bounded number of times, so the passes are linear.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::nfa::{Callee, Edge, Label, Nfa, SeriesPlan};
 use super::scc::components;
+use super::series::Outlook;
 use super::terminal::Terminal;
 use crate::error::{Place, Problem, ProblemKind};
 
@@ -35,10 +37,7 @@ impl Analysis {
 }
 
 /// Runs all passes and removes from the automata whatever can never be completed.
-pub(super) fn analyse(
-    nfa: &mut Nfa,
-    terminals: &[Option<std::sync::Arc<Terminal>>],
-) -> Result<Analysis, Problem> {
+pub(super) fn analyse(nfa: &mut Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<Analysis, Problem> {
     let productive = spread(nfa, terminals, Question::Productive);
     if !productive.rules[nfa.start as usize] {
         return Err(unproductive(nfa, &productive));
@@ -71,6 +70,7 @@ struct Answer {
 
 struct Spread<'a> {
     nfa: &'a Nfa,
+    terminals: &'a [Option<Arc<Terminal>>],
     question: Question,
     answer: Answer,
     marked: Vec<bool>,
@@ -81,8 +81,8 @@ struct Spread<'a> {
     series_of_rule: HashMap<u32, Vec<u32>>,
 }
 
-fn spread(nfa: &Nfa, terminals: &[Option<std::sync::Arc<Terminal>>], question: Question) -> Answer {
-    let terminals = terminals.iter().map(|terminal| match (terminal, question) {
+fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question) -> Answer {
+    let holding = terminals.iter().map(|terminal| match (terminal, question) {
         (None, _) => false,
         (Some(_), Question::Productive) => true,
         (Some(terminal), Question::Nullable) => terminal.is_accepting(terminal.start()),
@@ -90,10 +90,11 @@ fn spread(nfa: &Nfa, terminals: &[Option<std::sync::Arc<Terminal>>], question: Q
     let answer = Answer {
         rules: vec![false; nfa.rules.len()],
         series: vec![false; nfa.series.len()],
-        terminals: terminals.collect(),
+        terminals: holding.collect(),
     };
     let mut spread = Spread {
         nfa,
+        terminals,
         question,
         answer,
         marked: vec![false; nfa.nodes.len()],
@@ -175,7 +176,7 @@ impl Spread<'_> {
     fn judge_series(&mut self, index: u32) {
         let series = &self.nfa.series[index as usize];
         let holds = match self.question {
-            Question::Productive => series.is_productive(&self.answer.rules, &self.answer.terminals),
+            Question::Productive => series.is_productive(&self.answer.rules, self.terminals),
             Question::Nullable => series.is_nullable(&self.answer.rules),
         };
         if holds && !std::mem::replace(&mut self.answer.series[index as usize], true) {
@@ -185,25 +186,26 @@ impl Spread<'_> {
 }
 
 impl SeriesPlan {
-    fn is_productive(&self, rules: &[bool], terminals: &[bool]) -> bool {
-        let required = self.members.iter().filter(|(_, required)| *required).count() as u64;
+    fn is_productive(&self, rules: &[bool], terminals: &[Option<Arc<Terminal>>]) -> bool {
         let met = self
             .members
             .iter()
             .all(|&(rule, required)| !required || rules[rule as usize]);
-        let usable = self
-            .members
-            .iter()
-            .filter(|&&(rule, _)| rules[rule as usize])
-            .count() as u64;
-        let rest = self
-            .rest
-            .iter()
-            .any(|&(key, rule)| rules[rule as usize] && key.is_none_or(|key| terminals[key as usize]));
-        let most = if rest { u64::MAX } else { usable };
-        let separated = self.separator.is_none_or(|rule| rules[rule as usize]);
-        let most = if separated { most } else { most.min(1) }.min(self.max.unwrap_or(u64::MAX));
-        met && self.min <= most && required <= most
+        let rest = self.rest_capacity(terminals, |rule| rules[rule as usize]);
+        let mut outlook = self.outlook(|index| !rules[self.members[index].0 as usize], rest);
+        if self.separator.is_some_and(|rule| !rules[rule as usize]) {
+            // Without its separator a series is one item at most.
+            let Some(left) = 1u64.checked_sub(outlook.required) else {
+                return false;
+            };
+            let others = rest.map_or(u64::MAX, |rest| rest.saturating_add(outlook.optional));
+            outlook = Outlook {
+                optional: 0,
+                rest: Some(others.min(left)),
+                ..outlook
+            };
+        }
+        met && self.can_end(0, &outlook)
     }
 
     fn is_nullable(&self, rules: &[bool]) -> bool {

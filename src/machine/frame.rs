@@ -23,7 +23,6 @@ use super::analysis::{Analysis, leading_nodes};
 use super::interner::Interner;
 use super::nfa::{Callee, Label, Nfa};
 use super::series::{Bits, Register};
-use super::series_frame::capacity;
 use super::terminal::{Cursor, Terminal};
 
 /// The number of an interned frame.
@@ -102,7 +101,7 @@ impl Frames {
         let capacities = nfa
             .series
             .iter()
-            .map(|series| capacity(series, &terminals))
+            .map(|series| series.rest_capacity(&terminals, |_| true))
             .collect();
         let frames = Frames {
             nfa,

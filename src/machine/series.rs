@@ -3,7 +3,12 @@
 //! A series has no states of its own; its frame carries a [`Register`]. From a register the series may end, or go on
 //! with one of the items that leave a register from which it can still end.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
 use super::nfa::SeriesPlan;
+use super::terminal::Terminal;
 use crate::grammar::SeriesOrder;
 
 /// What a series remembers. `done` and `used` are numbers of interned sets.
@@ -62,7 +67,26 @@ pub(super) struct Outlook {
     pub(super) rest: Option<u64>,
 }
 
+/// Key languages with more words than this count as unbounded when items are counted.
+const MANY_WORDS: usize = 4096;
+
 impl SeriesPlan {
+    /// How many items the rest can supply: no bound, unless all keys come from small finite sets. Items of rules
+    /// that are not `usable` supply nothing; a key that two items share counts once.
+    pub(super) fn rest_capacity(
+        &self,
+        terminals: &[Option<Arc<Terminal>>],
+        usable: impl Fn(u32) -> bool,
+    ) -> Option<u64> {
+        let mut keys: FxHashSet<Vec<u8>> = FxHashSet::default();
+        for &(key, _) in self.rest.iter().filter(|&&(_, rule)| usable(rule)) {
+            if let Some(terminal) = &terminals[key? as usize] {
+                keys.extend(terminal.words(terminal.start(), MANY_WORDS)?);
+            }
+        }
+        Some(keys.len() as u64)
+    }
+
     /// What is left when the members for which `written` holds can no longer be used. O(members).
     pub(super) fn outlook(&self, written: impl Fn(usize) -> bool, rest: Option<u64>) -> Outlook {
         let mut outlook = Outlook {

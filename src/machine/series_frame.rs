@@ -1,9 +1,7 @@
 //! How the frames of series and of their keys go on: the calls that a register allows.
 
-use std::sync::Arc;
-
 use super::frame::{Call, FrameId, FrameKey, Frames, KeyView, RETURN};
-use super::nfa::{Callee, SeriesPlan};
+use super::nfa::Callee;
 use super::series::{Outlook, Register, has_bit, with_bit};
 use super::terminal::{Cursor, Terminal};
 use crate::grammar::SeriesOrder;
@@ -218,10 +216,10 @@ impl Frames {
             key.strip_prefix(&prefix[..])
                 .is_some_and(|left| terminal.matches_from(cursor, left))
         });
-        let taken = taken.count() as u64;
+        let taken = taken.count();
         terminal
-            .count_words(cursor, taken + 1)
-            .is_none_or(|words| words > taken)
+            .words(cursor, taken)
+            .is_none_or(|words| words.len() > taken)
     }
 
     /// What a mask needs to know of a key in progress; `None` for any other frame.
@@ -247,16 +245,4 @@ impl Frames {
             item: self.start(Callee::Rule(item)),
         })
     }
-}
-
-/// Key languages with more words than this count as unbounded when items are counted.
-const MANY_WORDS: u64 = 4096;
-
-/// The number of items that the rest can supply: no bound, unless all keys come from small finite sets.
-pub(super) fn capacity(series: &SeriesPlan, terminals: &[Option<Arc<Terminal>>]) -> Option<u64> {
-    let words = series.rest.iter().map(|&(key, _)| {
-        let terminal = terminals[key? as usize].as_ref()?;
-        terminal.count_words(terminal.start(), MANY_WORDS)
-    });
-    words.sum()
 }

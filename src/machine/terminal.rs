@@ -174,21 +174,28 @@ impl Terminal {
         end.is_some_and(|cursor| self.is_accepting(cursor))
     }
 
-    /// The number of words that go on from here, or `None` if there are more than `cap`. O(cap · word length).
-    pub fn count_words(&self, cursor: Cursor, cap: u64) -> Option<u64> {
+    /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the words).
+    pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
         if self.is_infinite(cursor) {
             return None;
         }
-        let mut words = 0;
-        let mut open = vec![cursor];
-        while let Some(cursor) = open.pop() {
-            words += u64::from(self.is_accepting(cursor));
-            if words > cap {
+        let mut words = Vec::new();
+        let mut open = vec![(cursor, Vec::new())];
+        while let Some((cursor, text)) = open.pop() {
+            if words.len() + open.len() > cap.saturating_mul(2).saturating_add(256) {
+                // Every open path leads to at least one word of its own.
                 return None;
             }
-            open.extend((0..=255).filter_map(|byte| self.next(cursor, byte)));
+            for byte in 0..=255 {
+                if let Some(next) = self.next(cursor, byte) {
+                    open.push((next, [&text[..], &[byte]].concat()));
+                }
+            }
+            if self.is_accepting(cursor) {
+                words.push(text);
+            }
         }
-        Some(words)
+        (words.len() <= cap).then_some(words)
     }
 
     /// A cursor with the same allowed continuations of at most `horizon` bytes: what masks are shared by.

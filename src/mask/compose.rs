@@ -35,7 +35,11 @@ impl Fill<'_> {
                 continue;
             }
             // The shared walk for keys needs to know where a key ends, and that keys do not run out.
-            match self.machine.key_view(frame).filter(|key| key.terminal.is_prefix_code()) {
+            match self
+                .machine
+                .key_view(frame)
+                .filter(|key| key.terminal.is_prefix_code())
+            {
                 Some(key) if key.used.is_empty() => self.key((frame, callers), &key, mask),
                 Some(key) if key.terminal.is_endless() => {
                     // Written keys are taken out again, and must not take out what other frames allow.
