@@ -18,6 +18,7 @@ mod counter;
 mod frame;
 mod interner;
 mod nfa;
+mod product;
 mod scc;
 mod series;
 mod series_frame;
