@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::mask::Tables;
 use crate::matcher::Grammar;
 use crate::regex;
+use crate::schema;
 use crate::syntax::ebnf;
 use crate::vocab::Vocabulary;
 
@@ -39,6 +40,8 @@ impl Source<'_> {
 /// How a source is read and what it may cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
+    /// How JSON is written, for JSON Schema.
+    pub schema: schema::Options,
     /// What the compile may cost.
     pub limits: Limits,
 }
@@ -126,9 +129,6 @@ fn lower(source: Source<'_>, options: &Options) -> Result<(Cfg, Diagnostics), Co
     match source {
         Source::Regex(pattern) => Ok((regex::lower(pattern, &options.limits)?, Diagnostics::default())),
         Source::Ebnf(text) => Ok((ebnf::lower(text, &options.limits)?, Diagnostics::default())),
-        Source::JsonSchema(_) => {
-            let message = "JSON Schema is not read yet";
-            Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message).into())
-        }
+        Source::JsonSchema(text) => schema::lower(text, &options.schema, &options.limits),
     }
 }

@@ -1,3 +1,121 @@
-//! JSON Schema: its compiler, and a short way to show a schema to a model.
+//! JSON Schema becomes a grammar of JSON texts.
+//!
+//! ```text
+//!   text ─source─► JSON ─parse, resolve─► keyword tree ─normal─► normal forms ─lower─► Cfg
+//! ```
+//!
+//! * [`source`] reads the text within the limits;
+//! * [`parse`] makes the keyword tree, the same for all drafts;
+//! * [`resolve`] leads every reference to a node;
+//! * [`normal`] is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
+//! * [`lower`] writes the normal forms as a grammar, in the spelling that the options ask for.
+//!
+//! A keyword is enforced exactly or refused with its JSON pointer; nothing is widened. A JSON text belongs to the
+//! grammar if its value is valid and its spelling is one that the [`Options`] allow.
+//!
+//! ```
+//! use lexiform::{limits::Limits, schema};
+//! let text = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}"#;
+//! assert!(schema::lower(text, &schema::Options::default(), &Limits::default()).is_ok());
+//!
+//! let text = r#"{"properties": {"age": {"minimum": "zero"}}}"#;
+//! let error = schema::lower(text, &schema::Options::default(), &Limits::default()).unwrap_err();
+//! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` is a number, not \"zero\"");
+//! ```
 
+mod decimal;
+mod draft;
+mod format;
+mod goal;
+mod lower;
+mod node;
+mod normal;
+mod parse;
+mod resolve;
 pub mod sketch;
+mod source;
+mod text;
+mod uri;
+
+pub use draft::Draft;
+
+use crate::error::{CompileError, Diagnostics, Place, Problem};
+use crate::grammar::Cfg;
+use crate::limits::Limits;
+use crate::regex::Escapes;
+
+/// How JSON is written, and what a schema means where it does not say.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// The order of the keys of an object.
+    pub key_order: KeyOrder,
+    /// Where white space may stand.
+    pub whitespace: Whitespace,
+    /// How characters of strings may be spelled.
+    pub escapes: Escapes,
+    /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings of keywords.
+    pub draft: Option<Draft>,
+    /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
+    pub documents: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            key_order: KeyOrder::Schema,
+            whitespace: Whitespace::Flexible,
+            escapes: Escapes::Minimal,
+            draft: None,
+            documents: Vec::new(),
+        }
+    }
+}
+
+/// The order in which the keys of an object are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyOrder {
+    /// As the schema lists them; optional ones may be left out, and those that it does not list come last.
+    Schema,
+    /// Any order: the meaning of the specification.
+    Any,
+}
+
+/// Where white space may stand between the tokens of JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Whitespace {
+    /// None, or one space behind `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
+    Flexible,
+    /// None at all.
+    Compact,
+    /// What this regular expression (in the syntax of Rust's `regex`) matches, behind `{ [ , :` and before `] }`.
+    Pattern(String),
+}
+
+/// Compiles a schema to a grammar.
+pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
+    let root = source::read(text, limits)?;
+    let documents = documents(options, limits)?;
+    let (parsed, diagnostics) = resolve::read(&root, &documents, options.draft, limits)?;
+    let forms = normal::normalise(parsed, limits)?;
+    let cfg = lower::grammar(&forms, options, limits)?;
+    Ok((cfg, diagnostics))
+}
+
+fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_json::Value)>, CompileError> {
+    let mut values = Vec::with_capacity(options.documents.len());
+    let mut problems = Vec::new();
+    for (uri, text) in &options.documents {
+        match source::read(text, limits) {
+            Ok(value) => values.push((uri.clone(), value)),
+            Err(problem) => {
+                let message = format!("the document {uri:?}: {problem}");
+                problems.push(Problem::new(problem.kind, Place::Whole, message));
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(values)
+    } else {
+        Err(CompileError { problems })
+    }
+}

@@ -1,0 +1,82 @@
+//! Goals: what a value has to satisfy, as a set of schemas of the source, each affirmed or denied.
+//!
+//! A goal is the unit of the algebra. Intersection is the union of two sets, and there are finitely many sets, so a
+//! recursive schema has finitely many goals and every stage behind this one is a loop over a list.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::node::NodeId;
+
+/// A schema, affirmed or denied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Literal {
+    pub(crate) node: NodeId,
+    pub(crate) sign: bool,
+}
+
+impl Literal {
+    pub(crate) fn yes(node: NodeId) -> Literal {
+        Literal { node, sign: true }
+    }
+
+    pub(crate) fn new(node: NodeId, sign: bool) -> Literal {
+        Literal { node, sign }
+    }
+}
+
+/// A set of literals, sorted and without repetition: all of them hold.
+pub(crate) type Literals = Vec<Literal>;
+
+/// A set of literals by number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct GoalId(pub(crate) u32);
+
+impl GoalId {
+    /// The goal without any literal, which every value satisfies.
+    pub(crate) const ANY: GoalId = GoalId(0);
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// All goals that were met.
+#[derive(Debug)]
+pub(crate) struct Goals {
+    goals: Vec<Rc<[Literal]>>,
+    known: HashMap<Rc<[Literal]>, GoalId>,
+}
+
+impl Goals {
+    pub(crate) fn new() -> Goals {
+        let mut goals = Goals {
+            goals: Vec::new(),
+            known: HashMap::new(),
+        };
+        goals.intern(Vec::new());
+        goals
+    }
+
+    /// The goal of a set of literals, in any order.
+    pub(crate) fn intern(&mut self, mut literals: Literals) -> GoalId {
+        literals.sort_unstable();
+        literals.dedup();
+        if let Some(&known) = self.known.get(&literals[..]) {
+            return known;
+        }
+        let id = GoalId(self.goals.len() as u32);
+        let literals: Rc<[Literal]> = literals.into();
+        self.goals.push(literals.clone());
+        self.known.insert(literals, id);
+        id
+    }
+
+    pub(crate) fn literals(&self, id: GoalId) -> &Rc<[Literal]> {
+        &self.goals[id.index()]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.goals.len()
+    }
+}

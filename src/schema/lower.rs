@@ -1,0 +1,198 @@
+//! Stage 4: normal forms to a grammar.
+//!
+//! Each goal that arrays or objects take part in becomes a rule, named by its JSON pointer; goals of scalars are written in
+//! place. Goals without a value have no rule: the optional property that would need one cannot be written, and a schema whose
+//! root needs one is refused.
+
+mod array;
+mod automaton;
+mod hir;
+mod number;
+mod object;
+mod space;
+mod string;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::grammar::{Cfg, CfgBuilder, ExprId, Regular, RegularId, RuleId};
+use crate::limits::Limits;
+
+use super::Options;
+use super::goal::{GoalId, Literal};
+use super::normal::{NormalForms, NumberShape};
+
+use space::Space;
+
+/// Writes a grammar; see the module.
+struct Writer<'a> {
+    forms: &'a NormalForms,
+    options: &'a Options,
+    builder: CfgBuilder,
+    /// What each goal is written as, once asked for.
+    exprs: Vec<Option<ExprId>>,
+    /// Rules without a body yet.
+    open: Vec<(RuleId, GoalId)>,
+    space: Space,
+    numbers: HashMap<NumberShape, ExprId>,
+    any_string: Option<ExprId>,
+    any_key: Option<RegularId>,
+    problems: Vec<Problem>,
+}
+
+/// The grammar of the texts that satisfy the root of the normal forms.
+pub(super) fn grammar(forms: &NormalForms, options: &Options, limits: &Limits) -> Result<Cfg, CompileError> {
+    let mut builder = CfgBuilder::new();
+    let space = Space::new(&options.whitespace, &mut builder, limits)?;
+    let mut writer = Writer {
+        forms,
+        options,
+        builder,
+        exprs: vec![None; forms.normals.len()],
+        open: Vec::new(),
+        space,
+        numbers: HashMap::new(),
+        any_string: None,
+        any_key: None,
+        problems: Vec::new(),
+    };
+    if !forms.is_live(forms.root) {
+        return Err(writer.unsatisfiable().into());
+    }
+    let start = writer.declare(forms.root);
+    while let Some((rule, goal)) = writer.open.pop() {
+        let body = writer.body(goal);
+        writer.builder.define(rule, body);
+        if writer.builder.len() > limits.exprs {
+            let message = format!(
+                "the grammar has more than {} expressions, the limit exprs",
+                limits.exprs
+            );
+            return Err(Problem::at_pointer(ProblemKind::Limit, "", message).into());
+        }
+    }
+    if writer.problems.is_empty() {
+        Ok(writer.builder.finish(start))
+    } else {
+        Err(CompileError {
+            problems: writer.problems,
+        })
+    }
+}
+
+impl Writer<'_> {
+    fn declare(&mut self, goal: GoalId) -> RuleId {
+        let rule = self.builder.declare(self.name(goal));
+        self.exprs[goal.index()] = Some(self.builder.rule(rule));
+        self.open.push((rule, goal));
+        rule
+    }
+
+    /// What stands for a goal in a grammar.
+    fn goal(&mut self, goal: GoalId) -> ExprId {
+        if let Some(known) = self.exprs[goal.index()] {
+            return known;
+        }
+        let normal = &self.forms.normals[goal.index()];
+        let expr = if !self.forms.is_live(goal) {
+            self.builder.never()
+        } else if normal.arrays.is_empty() && normal.objects.is_empty() {
+            self.body(goal)
+        } else {
+            let rule = self.declare(goal);
+            self.builder.rule(rule)
+        };
+        self.exprs[goal.index()] = Some(expr);
+        expr
+    }
+
+    /// All texts of a goal.
+    fn body(&mut self, goal: GoalId) -> ExprId {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let mut ways = Vec::new();
+        for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
+            if there {
+                ways.push(self.builder.bytes(text));
+            }
+        }
+        for shape in &normal.numbers {
+            ways.push(self.number(shape, goal));
+        }
+        for shape in &normal.strings {
+            ways.push(self.string(shape, goal));
+        }
+        for array in &normal.arrays {
+            ways.push(self.array(array));
+        }
+        for object in &normal.objects {
+            ways.push(self.object(object, goal));
+        }
+        self.builder.choice(ways)
+    }
+
+    /// The JSON pointers of a goal's schemas.
+    fn name(&self, goal: GoalId) -> String {
+        let literals = self.forms.goals.literals(goal);
+        let one = |literal: &Literal| {
+            let pointer = self.forms.tree.pointer(literal.node);
+            if literal.sign {
+                format!("#{pointer}")
+            } else {
+                format!("not #{pointer}")
+            }
+        };
+        if literals.is_empty() {
+            "any value".to_owned()
+        } else {
+            literals.iter().map(one).collect::<Vec<_>>().join(" and ")
+        }
+    }
+
+    fn place(&self, goal: GoalId) -> Place {
+        let first = self.forms.goals.literals(goal).first();
+        Place::Pointer(first.map_or(String::new(), |literal| self.forms.tree.pointer(literal.node)))
+    }
+
+    fn problem(&mut self, kind: ProblemKind, goal: GoalId, message: impl Into<String>) {
+        let problem = Problem::new(kind, self.place(goal), message);
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn regular(&mut self, regular: Regular) -> ExprId {
+        let id = self.builder.add_regular(regular);
+        self.builder.regular(id)
+    }
+
+    /// Says why the root has no value: the innermost part that has none although it is needed.
+    fn unsatisfiable(&self) -> Problem {
+        let mut at = self.forms.root;
+        let mut path = vec![at];
+        while let Some(next) = self
+            .forms
+            .needed_and_empty(at)
+            .filter(|next| !path.contains(next))
+        {
+            path.push(next);
+            at = next;
+        }
+        let again = self.forms.needed_and_empty(at).is_some();
+        let message = if again {
+            let names: Vec<String> = path.iter().map(|&goal| self.name(goal)).collect();
+            format!(
+                "no finite value satisfies the schema: each part needs another: {}",
+                names.join(" -> ")
+            )
+        } else if path.len() > 1 {
+            format!(
+                "no value satisfies the schema: {} is needed, and nothing satisfies it",
+                self.name(at)
+            )
+        } else {
+            "no value satisfies the schema: its keywords exclude one another".to_owned()
+        };
+        Problem::new(ProblemKind::Unsatisfiable, self.place(at), message)
+    }
+}

@@ -1,0 +1,81 @@
+//! Regular expressions built by hand: short names, so that the languages of numbers read like formulas.
+
+use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, Repetition};
+
+/// Exactly this text.
+pub(super) fn text(text: impl AsRef<[u8]>) -> Hir {
+    Hir::literal(text.as_ref())
+}
+
+/// The empty text.
+pub(super) fn nothing() -> Hir {
+    Hir::empty()
+}
+
+/// No text at all.
+pub(super) fn never() -> Hir {
+    Hir::fail()
+}
+
+/// One byte out of these ranges.
+pub(super) fn class(ranges: &[(u8, u8)]) -> Hir {
+    let ranges = ranges
+        .iter()
+        .map(|&(first, last)| ClassBytesRange::new(first, last));
+    Hir::class(Class::Bytes(ClassBytes::new(ranges)))
+}
+
+/// One digit from `first` to `last`; none at all where `first` is above `last`.
+pub(super) fn digit(first: u8, last: u8) -> Hir {
+    if first > last {
+        never()
+    } else {
+        class(&[(first, last)])
+    }
+}
+
+/// One digit, whichever.
+pub(super) fn any_digit() -> Hir {
+    digit(b'0', b'9')
+}
+
+/// All parts, one after the other.
+pub(super) fn concat(parts: impl IntoIterator<Item = Hir>) -> Hir {
+    Hir::concat(parts.into_iter().collect())
+}
+
+/// Any one of the ways.
+pub(super) fn any(ways: impl IntoIterator<Item = Hir>) -> Hir {
+    Hir::alternation(ways.into_iter().collect())
+}
+
+/// The body between `min` and `max` times.
+pub(super) fn repeat(body: Hir, min: u32, max: Option<u32>) -> Hir {
+    Hir::repetition(Repetition {
+        min,
+        max,
+        greedy: true,
+        sub: Box::new(body),
+    })
+}
+
+/// The body any number of times.
+pub(super) fn star(body: Hir) -> Hir {
+    repeat(body, 0, None)
+}
+
+/// The body at least once.
+pub(super) fn plus(body: Hir) -> Hir {
+    repeat(body, 1, None)
+}
+
+/// The body or nothing.
+pub(super) fn optional(body: Hir) -> Hir {
+    repeat(body, 0, Some(1))
+}
+
+/// Exactly `count` digits.
+pub(super) fn digits(count: usize) -> Hir {
+    let count = count as u32;
+    repeat(any_digit(), count, Some(count))
+}

@@ -1,0 +1,617 @@
+//! Numbers: intervals, steps and finite sets as languages of decimal digits.
+//!
+//! A number without bounds may have any spelling of JSON. Where values are compared, the spellings are those that
+//! are in order digit by digit, which every JSON writer uses:
+//!
+//! ```text
+//!   plain        12.50   0.001   -7       digits with at most one point
+//!   scientific   1.25e1  1e-05   -7E+0    one digit before the point, not 0
+//! ```
+//!
+//! Everything is computed on digits, so bounds may have thousands of them.
+
+use regex_syntax::hir::Hir;
+
+use crate::error::ProblemKind;
+use crate::grammar::{ExprId, Part, Regular};
+use crate::schema::decimal::{Decimal, Plain};
+use crate::schema::goal::GoalId;
+use crate::schema::normal::{Bound, NumberShape};
+
+use super::hir::{
+    any, any_digit, class, concat, digit, digits, never, nothing, optional, plus, repeat, star, text,
+};
+use super::{Writer, automaton};
+
+impl Writer<'_> {
+    /// The texts of a set of numbers.
+    pub(super) fn number(&mut self, shape: &NumberShape, goal: GoalId) -> ExprId {
+        if let Some(&known) = self.numbers.get(shape) {
+            return known;
+        }
+        let expr = if shape.too_fine
+            || shape
+                .step
+                .iter()
+                .chain(&shape.not_steps)
+                .any(|step| step.scaled().is_none())
+        {
+            self.problem(
+                ProblemKind::Unsupported,
+                goal,
+                "a multiple of more than 18 digits is not supported",
+            );
+            self.builder.never()
+        } else if needs_automaton(shape) {
+            let written = automaton::write(shape, &mut self.builder);
+            written.unwrap_or_else(|message| {
+                self.problem(ProblemKind::Unsupported, goal, message);
+                self.builder.never()
+            })
+        } else {
+            self.regular(Regular { parts: parts(shape) })
+        };
+        self.numbers.insert(shape.clone(), expr);
+        expr
+    }
+}
+
+/// Steps other than 1 are counted, which a regular expression does badly.
+fn needs_automaton(shape: &NumberShape) -> bool {
+    let one = Decimal::one();
+    let step = shape.step.as_ref().is_some_and(|step| *step != one);
+    let not_steps = shape.not_steps.iter().any(|step| *step != one);
+    shape.only.is_none() && (step || not_steps || (shape.step.is_some() && !shape.not_steps.is_empty()))
+}
+
+fn parts(shape: &NumberShape) -> Vec<Part> {
+    if let Some(only) = &shape.only {
+        let spellings = only.iter().map(|value| constant(value, shape.plain));
+        return vec![Part::Match(any(spellings))];
+    }
+    let is_sign = |bound: &Option<Bound>| bound.as_ref().is_none_or(|bound| bound.value.is_zero());
+    let compared = !is_sign(&shape.lower) || !is_sign(&shape.upper) || !shape.except.is_empty();
+    let whole = shape.step.is_some();
+    let mut parts = vec![Part::Match(match shape.plain {
+        Some(true) => signed(integer()),
+        Some(false) if compared => signed(any([concat([integer(), fraction()]), scientific()])),
+        Some(false) => signed(concat([
+            integer(),
+            any([concat([fraction(), optional(exponent())]), exponent()]),
+        ])),
+        None if whole => signed(whole_number()),
+        None if !shape.not_steps.is_empty() => signed(not_whole_number()),
+        None if compared => signed(comparable()),
+        None => signed(concat([integer(), optional(fraction()), optional(exponent())])),
+    })];
+    if let Some(lower) = &shape.lower {
+        parts.push(Part::Match(at_least(lower)));
+    }
+    if let Some(upper) = &shape.upper {
+        parts.push(Part::Match(at_most(upper)));
+    }
+    if !shape.except.is_empty() {
+        parts.push(Part::Not(any(shape.except.iter().map(all_spellings))));
+    }
+    parts
+}
+
+fn signed(magnitude: Hir) -> Hir {
+    concat([optional(text("-")), magnitude])
+}
+
+/// Digits without a leading zero.
+fn integer() -> Hir {
+    any([text("0"), concat([digit(b'1', b'9'), star(any_digit())])])
+}
+
+fn fraction() -> Hir {
+    concat([text("."), plus(any_digit())])
+}
+
+fn e() -> Hir {
+    class(&[(b'E', b'E'), (b'e', b'e')])
+}
+
+fn sign() -> Hir {
+    class(&[(b'+', b'+'), (b'-', b'-')])
+}
+
+fn exponent() -> Hir {
+    concat([e(), optional(sign()), plus(any_digit())])
+}
+
+/// A point and nothing but zeros, or nothing.
+fn zeros() -> Hir {
+    optional(concat([text("."), plus(text("0"))]))
+}
+
+/// `d.ddd e±ddd` with a first digit that is not zero.
+fn scientific() -> Hir {
+    concat([digit(b'1', b'9'), optional(fraction()), exponent()])
+}
+
+fn zero() -> Hir {
+    concat([text("0"), zeros(), optional(exponent())])
+}
+
+/// Plain or scientific.
+fn comparable() -> Hir {
+    any([concat([integer(), optional(fraction())]), scientific(), zero()])
+}
+
+/// Spellings of numbers without fractional part: digits, digits with a point and zeros, and scientific ones whose exponent
+/// reaches behind the last digit. Of the last kind those up to 17 digits are known, which is what a binary number has.
+fn whole_number() -> Hir {
+    let no_fraction = concat([
+        digit(b'1', b'9'),
+        zeros(),
+        e(),
+        optional(text("+")),
+        plus(any_digit()),
+    ]);
+    let reaching = signed_exponent_at_least(16);
+    let long = concat([
+        digit(b'1', b'9'),
+        text("."),
+        repeat(any_digit(), 1, Some(16)),
+        e(),
+        reaching,
+    ]);
+    any([concat([integer(), zeros()]), no_fraction, long])
+}
+
+/// Spellings of numbers with a fractional part.
+fn not_whole_number() -> Hir {
+    let some = concat([text("."), star(any_digit()), digit(b'1', b'9'), star(any_digit())]);
+    let small = concat([
+        digit(b'1', b'9'),
+        optional(fraction()),
+        e(),
+        signed_exponent_at_most(-1),
+    ]);
+    any([concat([integer(), some]), small])
+}
+
+/// The usual spellings of one value.
+fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
+    let sign = if value.is_negative() { text("-") } else { nothing() };
+    if value.is_zero() {
+        return concat([
+            optional(text("-")),
+            text("0"),
+            if plain == Some(true) { nothing() } else { zeros() },
+        ]);
+    }
+    let Plain { whole, fraction, .. } = value.plain();
+    let magnitude = match (plain, fraction.is_empty()) {
+        (Some(true), _) => text(&whole),
+        (Some(false), true) => concat([text(&whole), text("."), plus(text("0"))]),
+        (_, true) => concat([text(&whole), zeros()]),
+        (_, false) => concat([text(&whole), text("."), text(&fraction), star(text("0"))]),
+    };
+    let usual = (-4..16).contains(&value.exponent());
+    if usual || plain == Some(true) {
+        return concat([sign, magnitude]);
+    }
+    concat([sign, any([magnitude, scientific_spellings(value)])])
+}
+
+/// Every spelling of a value, plain or scientific.
+fn all_spellings(value: &Decimal) -> Hir {
+    if value.is_zero() {
+        return concat([optional(text("-")), zero()]);
+    }
+    let sign = if value.is_negative() { text("-") } else { nothing() };
+    let magnitude = value.magnitude();
+    concat([
+        sign,
+        any([constant(&magnitude, None), scientific_spellings(&magnitude)]),
+    ])
+}
+
+fn scientific_spellings(value: &Decimal) -> Hir {
+    let (first, rest) = value.digits().split_at(1);
+    let fraction = if rest.is_empty() {
+        zeros()
+    } else {
+        concat([text("."), text(rest), star(text("0"))])
+    };
+    concat([
+        text(first),
+        fraction,
+        e(),
+        signed_exponent_equal(value.exponent()),
+    ])
+}
+
+/// The numbers from a bound up.
+fn at_least(bound: &Bound) -> Hir {
+    let magnitude = bound.value.magnitude();
+    if bound.value.is_negative() {
+        return any([
+            concat([text("-"), magnitude_at_most(&magnitude, bound.exclusive)]),
+            unsigned(),
+        ]);
+    }
+    let minus_zero = if bound.exclusive || !magnitude.is_zero() {
+        never()
+    } else {
+        concat([text("-"), zero()])
+    };
+    any([minus_zero, magnitude_at_least(&magnitude, bound.exclusive)])
+}
+
+/// The numbers from a bound down.
+fn at_most(bound: &Bound) -> Hir {
+    let magnitude = bound.value.magnitude();
+    let negative = |magnitude: Hir| concat([text("-"), magnitude]);
+    if bound.value.is_negative() {
+        return negative(magnitude_at_least(&magnitude, bound.exclusive));
+    }
+    if magnitude.is_zero() && bound.exclusive {
+        return negative(magnitude_at_least(&magnitude, true));
+    }
+    any([
+        negative(unsigned()),
+        magnitude_at_most(&magnitude, bound.exclusive),
+    ])
+}
+
+fn unsigned() -> Hir {
+    concat([integer(), optional(fraction()), optional(exponent())])
+}
+
+fn magnitude_at_most(limit: &Decimal, strictly: bool) -> Hir {
+    if limit.is_zero() {
+        return if strictly { never() } else { zero() };
+    }
+    let (first, rest) = limit.digits().split_at(1);
+    let smaller = concat([
+        digit(b'1', b'9'),
+        optional(fraction()),
+        e(),
+        signed_exponent_at_most(limit.exponent() - 1),
+    ]);
+    let same = concat([
+        any([
+            concat([digit(b'1', first[0] - 1), optional(fraction())]),
+            concat([text(first), fraction_at_most(rest, strictly)]),
+        ]),
+        e(),
+        signed_exponent_equal(limit.exponent()),
+    ]);
+    any([plain_at_most(&limit.plain(), strictly), zero(), smaller, same])
+}
+
+fn magnitude_at_least(limit: &Decimal, strictly: bool) -> Hir {
+    if limit.is_zero() {
+        let some = concat([text("0."), star(text("0")), digit(b'1', b'9'), star(any_digit())]);
+        let large = concat([digit(b'1', b'9'), star(any_digit()), optional(fraction())]);
+        let positive = concat([any([some, large]), optional(exponent())]);
+        return if strictly { positive } else { unsigned() };
+    }
+    let (first, rest) = limit.digits().split_at(1);
+    let larger = concat([
+        digit(b'1', b'9'),
+        optional(fraction()),
+        e(),
+        signed_exponent_at_least(limit.exponent() + 1),
+    ]);
+    let same = concat([
+        any([
+            concat([digit(first[0] + 1, b'9'), optional(fraction())]),
+            concat([text(first), fraction_at_least(rest, strictly)]),
+        ]),
+        e(),
+        signed_exponent_equal(limit.exponent()),
+    ]);
+    any([plain_at_least(&limit.plain(), strictly), larger, same])
+}
+
+fn plain_at_most(limit: &Plain, strictly: bool) -> Hir {
+    let whole = &limit.whole;
+    let mut ways = vec![concat([whole_below(whole), optional(fraction())])];
+    ways.push(concat([text(whole), fraction_at_most(&limit.fraction, strictly)]));
+    any(ways)
+}
+
+fn plain_at_least(limit: &Plain, strictly: bool) -> Hir {
+    let whole = &limit.whole;
+    let mut ways = vec![concat([whole_above(whole), optional(fraction())])];
+    ways.push(concat([
+        text(whole),
+        fraction_at_least(&limit.fraction, strictly),
+    ]));
+    any(ways)
+}
+
+/// Digits without a leading zero that make a smaller number.
+fn whole_below(limit: &[u8]) -> Hir {
+    let mut ways = Vec::new();
+    if limit.len() > 1 {
+        ways.push(text("0"));
+        ways.push(concat([
+            digit(b'1', b'9'),
+            repeat(any_digit(), 0, Some(limit.len() as u32 - 2)),
+        ]));
+    }
+    for (at, &here) in limit.iter().enumerate() {
+        let least = if at == 0 && limit.len() > 1 { b'1' } else { b'0' };
+        if here > least {
+            ways.push(concat([
+                text(&limit[..at]),
+                digit(least, here - 1),
+                digits(limit.len() - at - 1),
+            ]));
+        }
+    }
+    any(ways)
+}
+
+/// Digits without a leading zero that make a larger number.
+fn whole_above(limit: &[u8]) -> Hir {
+    let length = limit.len() as u32;
+    let mut ways = vec![concat([digit(b'1', b'9'), repeat(any_digit(), length, None)])];
+    for (at, &here) in limit.iter().enumerate() {
+        if here < b'9' {
+            ways.push(concat([
+                text(&limit[..at]),
+                digit(here + 1, b'9'),
+                digits(limit.len() - at - 1),
+            ]));
+        }
+    }
+    any(ways)
+}
+
+/// A point with digits that are not above these, or nothing.
+fn fraction_at_most(limit: &[u8], strictly: bool) -> Hir {
+    if limit.is_empty() {
+        return if strictly { never() } else { zeros() };
+    }
+    let mut ways = Vec::new();
+    for (at, &here) in limit.iter().enumerate() {
+        if at > 0 {
+            // A beginning of the limit is less, for the limit does not end in a zero.
+            ways.push(text(&limit[..at]));
+        }
+        if here > b'0' {
+            ways.push(concat([
+                text(&limit[..at]),
+                digit(b'0', here - 1),
+                star(any_digit()),
+            ]));
+        }
+    }
+    if !strictly {
+        ways.push(concat([text(limit), star(text("0"))]));
+    }
+    optional(concat([text("."), any(ways)]))
+}
+
+/// A point with digits that are not below these; also nothing, where the limit has none.
+fn fraction_at_least(limit: &[u8], strictly: bool) -> Hir {
+    let more = concat([star(any_digit()), digit(b'1', b'9'), star(any_digit())]);
+    if limit.is_empty() {
+        return if strictly {
+            concat([text("."), more])
+        } else {
+            optional(fraction())
+        };
+    }
+    let mut ways = Vec::new();
+    for (at, &here) in limit.iter().enumerate() {
+        if here < b'9' {
+            ways.push(concat([
+                text(&limit[..at]),
+                digit(here + 1, b'9'),
+                star(any_digit()),
+            ]));
+        }
+    }
+    ways.push(concat([
+        text(limit),
+        if strictly { more } else { star(any_digit()) },
+    ]));
+    concat([text("."), any(ways)])
+}
+
+/// Digits, with leading zeros, of a number up to this.
+fn padded_at_most(limit: i64) -> Hir {
+    let limit = limit.to_string();
+    let below = whole_below(limit.as_bytes());
+    concat([star(text("0")), any([below, text(&limit)])])
+}
+
+/// Digits, with leading zeros, of a number from this up.
+fn padded_at_least(limit: i64) -> Hir {
+    if limit <= 0 {
+        return plus(any_digit());
+    }
+    let limit = limit.to_string();
+    concat([
+        star(text("0")),
+        any([whole_above(limit.as_bytes()), text(&limit)]),
+    ])
+}
+
+fn signed_exponent_at_most(limit: i64) -> Hir {
+    if limit < 0 {
+        return concat([text("-"), padded_at_least(-limit)]);
+    }
+    any([
+        concat([text("-"), plus(any_digit())]),
+        concat([optional(text("+")), padded_at_most(limit)]),
+    ])
+}
+
+fn signed_exponent_at_least(limit: i64) -> Hir {
+    if limit > 0 {
+        return concat([optional(text("+")), padded_at_least(limit)]);
+    }
+    any([
+        concat([optional(text("+")), plus(any_digit())]),
+        concat([text("-"), padded_at_most(-limit)]),
+    ])
+}
+
+fn signed_exponent_equal(value: i64) -> Hir {
+    let digits = concat([star(text("0")), text(value.abs().to_string())]);
+    match value {
+        0 => concat([optional(sign()), digits]),
+        1.. => concat([optional(text("+")), digits]),
+        _ => concat([text("-"), digits]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regex_automata::nfa::thompson::{Compiler, pikevm::PikeVM};
+    use regex_syntax::hir::Look;
+
+    use super::*;
+
+    fn matches(parts: &[Part], text: &str) -> bool {
+        parts.iter().all(|part| {
+            let (Part::Match(hir) | Part::Not(hir)) = part else {
+                panic!("numbers have no units")
+            };
+            let whole = concat([Hir::look(Look::Start), hir.clone(), Hir::look(Look::End)]);
+            let machine =
+                PikeVM::new_from_nfa(Compiler::new().build_from_hir(&whole).expect("small")).expect("valid");
+            machine.is_match(&mut machine.create_cache(), text) == matches!(part, Part::Match(_))
+        })
+    }
+
+    const SPELLINGS: [&str; 40] = [
+        "0",
+        "-0",
+        "0.0",
+        "1",
+        "1.0",
+        "-1",
+        "9",
+        "10",
+        "10.5",
+        "11",
+        "99",
+        "100",
+        "100.01",
+        "101",
+        "0.1",
+        "0.09",
+        "0.10",
+        "0.11",
+        "1e0",
+        "1e1",
+        "1e2",
+        "1.01e2",
+        "9.9e-1",
+        "1e-05",
+        "-1e-05",
+        "1E+2",
+        "1.0e+02",
+        "-2.5",
+        "-2.50",
+        "-2.51",
+        "-3",
+        "1e16",
+        "1e+16",
+        "1.5e+300",
+        "0.5",
+        "-0.5",
+        "12345678901234567890",
+        "12345678901234567890.5",
+        "2.5",
+        "7e0",
+    ];
+
+    #[test]
+    fn bounds_agree_with_exact_comparison() {
+        for limit in [
+            "0",
+            "1",
+            "-1",
+            "10",
+            "100",
+            "0.1",
+            "-2.5",
+            "99.5",
+            "1e16",
+            "1e-05",
+            "12345678901234567890",
+        ] {
+            let value = Decimal::parse(limit).expect("a number");
+            for exclusive in [false, true] {
+                let bound = Bound {
+                    value: value.clone(),
+                    exclusive,
+                };
+                let lower = parts(&NumberShape {
+                    lower: Some(bound.clone()),
+                    ..NumberShape::default()
+                });
+                let upper = parts(&NumberShape {
+                    upper: Some(bound),
+                    ..NumberShape::default()
+                });
+                for spelling in SPELLINGS {
+                    let number = Decimal::parse(spelling).expect("a number");
+                    let (above, below) = (number > value, number < value);
+                    let equal = number == value && !exclusive;
+                    assert_eq!(
+                        matches(&lower, spelling),
+                        above || equal,
+                        "{spelling} against {limit}, {exclusive}"
+                    );
+                    assert_eq!(
+                        matches(&upper, spelling),
+                        below || equal,
+                        "{spelling} against {limit}, {exclusive}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn integers_are_values_not_spellings() {
+        let whole = parts(&NumberShape {
+            step: Some(Decimal::one()),
+            ..NumberShape::default()
+        });
+        let not_whole = parts(&NumberShape {
+            not_steps: vec![Decimal::one()],
+            ..NumberShape::default()
+        });
+        for spelling in SPELLINGS {
+            let is_whole = Decimal::parse(spelling).expect("a number").is_integer();
+            if spelling != "1.01e2" {
+                assert_eq!(matches(&whole, spelling), is_whole, "{spelling}");
+            }
+            assert_eq!(matches(&not_whole, spelling), !is_whole, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn finite_sets_and_their_complements() {
+        let values = ["0", "1", "-2.5", "1e16"].map(|text| Decimal::parse(text).expect("a number"));
+        let only = parts(&NumberShape {
+            only: Some(values.to_vec()),
+            ..NumberShape::default()
+        });
+        let except = parts(&NumberShape {
+            except: values.to_vec(),
+            ..NumberShape::default()
+        });
+        for spelling in SPELLINGS {
+            let within = values.contains(&Decimal::parse(spelling).expect("a number"));
+            assert_eq!(matches(&except, spelling), !within, "{spelling}");
+            assert!(!matches(&only, spelling) || within, "{spelling}");
+        }
+        for spelling in ["0", "1", "1.0", "-2.50", "1e16", "1e+16", "10000000000000000"] {
+            assert!(matches(&only, spelling), "{spelling}");
+        }
+    }
+}

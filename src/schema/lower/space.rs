@@ -1,0 +1,62 @@
+//! White space between the tokens of JSON.
+
+use crate::error::{CompileError, Place, Problem};
+use crate::grammar::{CfgBuilder, ExprId};
+use crate::limits::Limits;
+use crate::regex;
+use crate::schema::Whitespace;
+
+use super::hir;
+
+/// What may stand at each place.
+#[derive(Clone, Copy)]
+pub(super) struct Space {
+    /// Behind an opening and before a closing bracket.
+    pub(super) edge: ExprId,
+    /// `,` and what may follow it.
+    pub(super) comma: ExprId,
+    /// `:` and what may follow it.
+    pub(super) colon: ExprId,
+}
+
+/// The deepest indentation of the flexible form, in spaces or tabs.
+const INDENT: u32 = 64;
+
+impl Space {
+    pub(super) fn new(
+        form: &Whitespace,
+        builder: &mut CfgBuilder,
+        limits: &Limits,
+    ) -> Result<Space, CompileError> {
+        let (edge, comma, colon) = match form {
+            Whitespace::Compact => {
+                let none = builder.empty();
+                (none, none, none)
+            }
+            Whitespace::Flexible => {
+                let indent = hir::repeat(hir::class(&[(b' ', b' '), (b'\t', b'\t')]), 0, Some(INDENT));
+                let line = hir::concat([hir::text("\n"), indent]);
+                let edge = builder.hir(hir::any([hir::text(" "), line]));
+                let space = builder.bytes(" ");
+                let (edge, space) = (builder.optional(edge), builder.optional(space));
+                (edge, edge, space)
+            }
+            Whitespace::Pattern(pattern) => {
+                let regular = regex::rust(pattern, limits).map_err(|error| {
+                    Problem::new(
+                        error.kind,
+                        Place::Whole,
+                        format!("the pattern for white space: {error}"),
+                    )
+                })?;
+                let id = builder.add_regular(regular);
+                let space = builder.regular(id);
+                (space, space, space)
+            }
+        };
+        let (comma_sign, colon_sign) = (builder.bytes(","), builder.bytes(":"));
+        let comma = builder.seq([comma_sign, comma]);
+        let colon = builder.seq([colon_sign, colon]);
+        Ok(Space { edge, comma, colon })
+    }
+}

@@ -1,0 +1,138 @@
+//! Strings, and the keys of objects.
+
+use std::rc::Rc;
+
+use regex_syntax::hir::Hir;
+
+use crate::error::ProblemKind;
+use crate::grammar::{ExprId, Part, Regular, RegularId};
+use crate::regex::{self, Escapes};
+use crate::schema::goal::GoalId;
+use crate::schema::normal::StringShape;
+use crate::schema::text::{Text, TextId, unrolled};
+
+use super::{Writer, hir};
+
+impl Writer<'_> {
+    /// The texts of a set of strings.
+    pub(super) fn string(&mut self, shape: &StringShape, goal: GoalId) -> ExprId {
+        if let Some(only) = &shape.only {
+            let literals: Vec<ExprId> = only.iter().map(|value| self.literal(value)).collect();
+            return self.builder.choice(literals);
+        }
+        if let (true, Some(known)) = (shape.is_any(), self.any_string) {
+            return known;
+        }
+        let mut parts = Vec::new();
+        for &(text, sign) in &shape.texts {
+            parts.extend(self.part(text, sign, goal));
+        }
+        if !shape.except.is_empty() {
+            parts.push(Part::Not(self.one_of(&shape.except)));
+        }
+        let escapes = self.options.escapes;
+        if shape.min > 0 || shape.max.is_some() {
+            parts.push(Part::Units {
+                unit: regex::json_char(escapes),
+                min: shape.min,
+                max: shape.max,
+            });
+        } else if !parts
+            .iter()
+            .any(|part| matches!(part, Part::Match(_) | Part::Units { .. }))
+        {
+            parts.push(Part::Match(regex::json_string_body(escapes)));
+        }
+        let body = self.regular(Regular { parts });
+        let quote = self.builder.bytes("\"");
+        let string = self.builder.seq([quote, body, quote]);
+        if shape.is_any() {
+            self.any_string = Some(string);
+        }
+        string
+    }
+
+    /// A text with its sign, as it is spelled between quotes.
+    fn part(&mut self, text: TextId, sign: bool, goal: GoalId) -> Option<Part> {
+        let forms = self.forms;
+        let encoded = forms.texts.encoded(text, self.options.escapes).clone();
+        Some(match (forms.texts.text(text), sign) {
+            (Text::Match(_), true) => Part::Match(encoded),
+            (Text::Match(_), false) => Part::Not(encoded),
+            (Text::Units { min, max, .. }, true) => Part::Units {
+                unit: encoded,
+                min: *min,
+                max: *max,
+            },
+            (Text::Units { min, max, .. }, false) => Part::Not(self.unroll(&encoded, *min, *max, goal)?),
+        })
+    }
+
+    fn unroll(&mut self, unit: &Hir, min: u64, max: Option<u64>, goal: GoalId) -> Option<Hir> {
+        let hir = unrolled(unit, min, max);
+        if hir.is_none() {
+            self.problem(
+                ProblemKind::Limit,
+                goal,
+                "a length above 2000 is not supported here",
+            );
+        }
+        hir
+    }
+
+    fn one_of(&self, values: &[Rc<str>]) -> Hir {
+        let escapes = self.options.escapes;
+        hir::any(
+            values
+                .iter()
+                .map(|value| regex::encode_json(&hir::text(&**value), escapes)),
+        )
+    }
+
+    /// A string constant with its quotes.
+    pub(super) fn literal(&mut self, value: &str) -> ExprId {
+        let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+        if self.options.escapes == Escapes::Minimal && value.bytes().all(plain) {
+            return self.builder.bytes(format!("\"{value}\""));
+        }
+        let body = regex::encode_json(&hir::text(value), self.options.escapes);
+        let quote = self.builder.bytes("\"");
+        let body = self.builder.hir(body);
+        self.builder.seq([quote, body, quote])
+    }
+
+    /// The whole literals of a class of keys, without those that have a name of their own.
+    pub(super) fn key(&mut self, shape: &StringShape, names: &[Rc<str>], goal: GoalId) -> RegularId {
+        let plain = shape.is_any() && names.is_empty();
+        if let (true, Some(known)) = (plain, self.any_key) {
+            return known;
+        }
+        let escapes = self.options.escapes;
+        let quoted = |hir: Hir| hir::concat([hir::text("\""), hir, hir::text("\"")]);
+        let mut parts = Vec::new();
+        for &(text, sign) in &shape.texts {
+            parts.extend(match self.part(text, sign, goal) {
+                Some(Part::Match(hir)) => Some(Part::Match(quoted(hir))),
+                Some(Part::Not(hir)) => Some(Part::Not(quoted(hir))),
+                Some(Part::Units { unit, min, max }) => self
+                    .unroll(&unit, min, max, goal)
+                    .map(|hir| Part::Match(quoted(hir))),
+                None => None,
+            });
+        }
+        let char = regex::json_char(escapes);
+        if let Some(length) = self.unroll(&char, shape.min, shape.max, goal) {
+            // Every key is a string literal, whatever the texts say.
+            parts.insert(0, Part::Match(quoted(length)));
+        }
+        let except: Vec<Rc<str>> = shape.except.iter().chain(names).cloned().collect();
+        if !except.is_empty() {
+            parts.push(Part::Not(quoted(self.one_of(&except))));
+        }
+        let id = self.builder.add_regular(Regular { parts });
+        if plain {
+            self.any_key = Some(id);
+        }
+        id
+    }
+}

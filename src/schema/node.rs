@@ -1,0 +1,238 @@
+//! The keyword tree: a schema after reading, with every keyword in one typed form.
+//!
+//! A node is one schema of the source. Its keywords hold other nodes by number, so the tree may be cyclic through
+//! references and nothing here is walked by recursion. Old spellings (draft 4's boolean `exclusiveMinimum`, `items`
+//! with a list, `dependencies`) are already gone: the reader writes them in the newest form.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::decimal::Decimal;
+use super::text::TextSet;
+
+/// A schema of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A reference of the source, to be looked up in [`Tree::targets`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct RefId(pub(crate) u32);
+
+/// The kinds of JSON value; `true` and `false` are apart so that sets of booleans need no more than this.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Kind {
+    Null,
+    False,
+    True,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 7] = [
+        Kind::Null,
+        Kind::False,
+        Kind::True,
+        Kind::Number,
+        Kind::String,
+        Kind::Array,
+        Kind::Object,
+    ];
+}
+
+/// A set of the seven types that `type` can name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Types(u8);
+
+impl Types {
+    pub(crate) const INTEGER: u8 = 1 << 7;
+
+    /// Adds a type by its name; false where there is no such type.
+    pub(crate) fn add(&mut self, name: &str) -> bool {
+        self.0 |= match name {
+            "null" => 1 << Kind::Null as u8,
+            "boolean" => 1 << Kind::False as u8 | 1 << Kind::True as u8,
+            "number" => 1 << Kind::Number as u8,
+            "string" => 1 << Kind::String as u8,
+            "array" => 1 << Kind::Array as u8,
+            "object" => 1 << Kind::Object as u8,
+            "integer" => Types::INTEGER,
+            _ => return false,
+        };
+        true
+    }
+
+    /// Whether all values of a kind are in the set.
+    pub(crate) fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+
+    /// Whether the whole numbers are in the set (and the others perhaps not).
+    pub(crate) fn has_integers(self) -> bool {
+        self.0 & Types::INTEGER != 0
+    }
+
+    /// Exactly one kind.
+    pub(crate) fn only(kind: Kind) -> Types {
+        Types(1 << kind as u8)
+    }
+}
+
+/// One keyword of a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Keyword {
+    /// The schema `false`.
+    Never,
+    /// `type`; `whole` says what an integer is: a value (since draft 6) or a spelling (draft 4).
+    Type {
+        types: Types,
+        whole: Whole,
+    },
+    /// `enum` or `const`.
+    Values(Rc<Values>),
+    /// `$ref`.
+    Ref(RefId),
+    AllOf(Vec<NodeId>),
+    AnyOf(Vec<NodeId>),
+    OneOf(Vec<NodeId>),
+    Not(NodeId),
+    /// `if` with `then` and `else`, which may be missing.
+    If {
+        condition: NodeId,
+        then: Option<NodeId>,
+        otherwise: Option<NodeId>,
+    },
+    Minimum {
+        value: Decimal,
+        exclusive: bool,
+    },
+    Maximum {
+        value: Decimal,
+        exclusive: bool,
+    },
+    MultipleOf(Decimal),
+    MinLength(u64),
+    MaxLength(u64),
+    /// `pattern` or `format`: a set of strings.
+    Text(TextSet),
+    /// `prefixItems` and `items`; `None` is no constraint.
+    Items {
+        prefix: Vec<NodeId>,
+        rest: Option<NodeId>,
+    },
+    MinItems(u64),
+    MaxItems(u64),
+    Contains {
+        item: NodeId,
+        min: u64,
+        max: Option<u64>,
+    },
+    UniqueItems,
+    /// `properties`, `patternProperties` and `additionalProperties`.
+    Properties(Rc<KeyMap>),
+    Required(Rc<[Rc<str>]>),
+    MinProperties(u64),
+    MaxProperties(u64),
+    PropertyNames(NodeId),
+    /// `dependentRequired`, `dependentSchemas`, `dependencies`.
+    Dependent {
+        key: Rc<str>,
+        then: Dependency,
+    },
+}
+
+/// What a property asks for where it is present.
+#[derive(Clone, Debug)]
+pub(crate) enum Dependency {
+    Keys(Rc<[Rc<str>]>),
+    Schema(NodeId),
+}
+
+/// What `integer` means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whole {
+    /// A number without fractional part, also `1.0`.
+    Value,
+    /// A number written without point and exponent.
+    Spelling,
+}
+
+/// A finite set of values, by kind. Arrays and objects are nodes that allow exactly that value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values {
+    pub(crate) null: bool,
+    pub(crate) no: bool,
+    pub(crate) yes: bool,
+    pub(crate) numbers: Vec<Decimal>,
+    pub(crate) strings: Vec<Rc<str>>,
+    pub(crate) arrays: Vec<NodeId>,
+    pub(crate) objects: Vec<NodeId>,
+}
+
+/// Which schema the value of a key must satisfy.
+#[derive(Debug, Default)]
+pub(crate) struct KeyMap {
+    pub(crate) named: Vec<(Rc<str>, NodeId)>,
+    pub(crate) index: HashMap<Rc<str>, NodeId>,
+    pub(crate) patterns: Vec<(TextSet, NodeId)>,
+    /// For keys that are neither named nor matched; `None` is no constraint.
+    pub(crate) additional: Option<NodeId>,
+}
+
+/// One schema of the source.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) parent: Option<NodeId>,
+    /// The part of the JSON pointer behind the parent's, such as `/properties/a`.
+    pub(crate) segment: Box<str>,
+    /// Keywords with the name under which they are reported.
+    pub(crate) keywords: Vec<(&'static str, Keyword)>,
+}
+
+/// All nodes of a source.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) nodes: Vec<Node>,
+    /// Where each reference leads, once resolved.
+    pub(crate) targets: Vec<NodeId>,
+}
+
+impl Tree {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    pub(crate) fn target(&self, reference: RefId) -> NodeId {
+        self.targets[reference.0 as usize]
+    }
+
+    /// The JSON pointer of a node.
+    pub(crate) fn pointer(&self, id: NodeId) -> String {
+        let mut parts = Vec::new();
+        let mut at = Some(id);
+        while let Some(here) = at {
+            parts.push(&*self.node(here).segment);
+            at = self.node(here).parent;
+        }
+        parts.reverse();
+        parts.concat()
+    }
+
+    /// The JSON pointer of a keyword of a node.
+    pub(crate) fn keyword_pointer(&self, id: NodeId, name: &str) -> String {
+        format!("{}/{name}", self.pointer(id))
+    }
+}
+
+/// A key as a part of a JSON pointer.
+pub(crate) fn escape_segment(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,280 @@
+//! Stage 3: goals to normal forms, the algebra of the compiler.
+//!
+//! A normal form says, for each JSON type, which values a goal allows, as a union of *shapes*. A shape is a plain
+//! conjunction: an interval with a step, a regular set of strings with a length, an array or object whose parts are goals
+//! again. Everything else (`anyOf`, `oneOf`, `not`, `if`, dependencies, references) is gone.
+//!
+//! ```text
+//!   goal ──expand──► branches ──finish──► shapes ──► goals of their parts ──► … until no goal is new
+//!          (per kind of value)                                                       │
+//!                                               empty: which goals have no value  ◄──┘
+//! ```
+//!
+//! Expansion is by kind of value, so a union of an object and a string costs the string nothing. All loops are over
+//! lists and take fuel, so no schema can make them run long or deep.
+
+mod array;
+mod disjoint;
+mod empty;
+mod expand;
+mod negate;
+mod number;
+mod object;
+mod step;
+mod string;
+mod values;
+
+pub(crate) use array::Array;
+pub(crate) use number::{Bound, NumberShape};
+pub(crate) use object::Object;
+pub(crate) use string::StringShape;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::error::{CompileError, Problem, ProblemKind};
+use crate::limits::Limits;
+
+use super::goal::{GoalId, Goals, Literal};
+use super::node::{Keyword, Kind, Node, NodeId, Tree, Values};
+use super::parse::Parsed;
+use super::text::Texts;
+
+use expand::Shape;
+
+/// What a goal allows, by kind of value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Normal {
+    pub(crate) null: bool,
+    pub(crate) no: bool,
+    pub(crate) yes: bool,
+    pub(crate) numbers: Vec<NumberShape>,
+    pub(crate) strings: Vec<StringShape>,
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) objects: Vec<Object>,
+}
+
+/// The normal forms of every goal that the root reaches.
+pub(crate) struct NormalForms {
+    pub(crate) tree: Tree,
+    pub(crate) texts: Texts,
+    pub(crate) goals: Goals,
+    pub(crate) normals: Vec<Rc<Normal>>,
+    /// Whether a goal has a value at all, as far as the algebra can tell.
+    pub(crate) productive: Vec<bool>,
+    pub(crate) root: GoalId,
+}
+
+/// The state of the algebra.
+pub(crate) struct Algebra<'l> {
+    pub(super) limits: &'l Limits,
+    pub(super) tree: Tree,
+    pub(super) texts: Texts,
+    pub(super) goals: Goals,
+    normals: FxHashMap<GoalId, Rc<Normal>>,
+    /// Pairs of schemas of which it is known whether they can share a value.
+    disjoint: FxHashMap<(NodeId, NodeId), bool>,
+    /// How deep tests for emptiness are nested at the moment.
+    depth: u32,
+    fuel: usize,
+    never: NodeId,
+    reported: HashSet<(NodeId, &'static str)>,
+    problems: Vec<Problem>,
+}
+
+/// Brings everything that the root of a source reaches into normal form.
+pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, CompileError> {
+    let Parsed {
+        mut tree,
+        texts,
+        root,
+    } = parsed;
+    let never = NodeId(tree.nodes.len() as u32);
+    tree.nodes.push(Node {
+        parent: None,
+        segment: "".into(),
+        keywords: vec![("", Keyword::Never)],
+    });
+    let mut algebra = Algebra {
+        limits,
+        tree,
+        texts,
+        goals: Goals::new(),
+        normals: FxHashMap::default(),
+        disjoint: FxHashMap::default(),
+        depth: 0,
+        fuel: limits.fuel,
+        never,
+        reported: HashSet::new(),
+        problems: Vec::new(),
+    };
+    let root_goal = algebra.goals.intern(vec![Literal::yes(root)]);
+    let reached = algebra.reach(root_goal);
+    if !algebra.problems.is_empty() {
+        algebra.problems.sort_by(|a, b| a.place.cmp(&b.place));
+        return Err(CompileError {
+            problems: algebra.problems,
+        });
+    }
+    Ok(algebra.into_forms(root_goal, &reached))
+}
+
+impl Algebra<'_> {
+    /// All goals that a goal reaches, itself first, each brought into normal form.
+    fn reach(&mut self, root: GoalId) -> Vec<GoalId> {
+        let mut seen = HashSet::from([root]);
+        let mut order = vec![root];
+        let mut next = 0;
+        while let Some(&goal) = order.get(next) {
+            let normal = self.normal(goal);
+            for part in normal.parts() {
+                if seen.insert(part) {
+                    order.push(part);
+                }
+            }
+            next += 1;
+        }
+        order
+    }
+
+    fn into_forms(self, root: GoalId, reached: &[GoalId]) -> NormalForms {
+        let empty = Rc::new(Normal::default());
+        let normals: Vec<Rc<Normal>> = (0..self.goals.len())
+            .map(|index| self.normals.get(&GoalId(index as u32)).unwrap_or(&empty).clone())
+            .collect();
+        let productive = empty::productive(&normals, reached);
+        NormalForms {
+            tree: self.tree,
+            texts: self.texts,
+            goals: self.goals,
+            normals,
+            productive,
+            root,
+        }
+    }
+
+    /// The normal form of a goal.
+    pub(super) fn normal(&mut self, goal: GoalId) -> Rc<Normal> {
+        if let Some(known) = self.normals.get(&goal) {
+            return known.clone();
+        }
+        let mut normal = Normal::default();
+        for kind in Kind::ALL {
+            for shape in self.expand(goal, kind) {
+                self.add_shape(&mut normal, kind, shape);
+            }
+        }
+        if normal.strings.iter().any(StringShape::is_any) {
+            normal.strings.retain(StringShape::is_any);
+        }
+        let normal = Rc::new(normal);
+        self.normals.insert(goal, normal.clone());
+        normal
+    }
+
+    fn add_shape(&mut self, normal: &mut Normal, kind: Kind, shape: Shape) {
+        match shape {
+            Shape::Constant => match kind {
+                Kind::Null => normal.null = true,
+                Kind::False => normal.no = true,
+                _ => normal.yes = true,
+            },
+            Shape::Number(shape) => push_new(&mut normal.numbers, shape),
+            Shape::String(shape) => push_new(&mut normal.strings, shape),
+            Shape::Array(shape) => {
+                for array in self.finish_array(&shape) {
+                    push_new(&mut normal.arrays, array);
+                }
+            }
+            Shape::Object(shape) => {
+                for object in self.finish_object(&shape) {
+                    push_new(&mut normal.objects, object);
+                }
+            }
+        }
+    }
+
+    /// The goal that no value satisfies.
+    pub(super) fn never_literal(&self) -> Literal {
+        Literal::yes(self.never)
+    }
+
+    /// A new node that allows exactly the given values.
+    pub(super) fn constant(&mut self, values: Values) -> Literal {
+        let id = NodeId(self.tree.nodes.len() as u32);
+        let keywords = vec![("enum", Keyword::Values(Rc::new(values)))];
+        self.tree.nodes.push(Node {
+            parent: None,
+            segment: "".into(),
+            keywords,
+        });
+        Literal::yes(id)
+    }
+
+    /// Reports that a keyword cannot be enforced, once.
+    pub(super) fn unsupported(&mut self, node: NodeId, name: &'static str, message: impl Into<String>) {
+        self.report(ProblemKind::Unsupported, node, name, message);
+    }
+
+    pub(super) fn report(
+        &mut self,
+        kind: ProblemKind,
+        node: NodeId,
+        name: &'static str,
+        message: impl Into<String>,
+    ) {
+        if self.reported.insert((node, name)) {
+            let pointer = self.tree.keyword_pointer(node, name);
+            self.problems.push(Problem::at_pointer(kind, pointer, message));
+        }
+    }
+
+    /// Takes fuel; false where none is left, which is reported at the schema that asked for it.
+    pub(super) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
+        if self.fuel >= amount {
+            self.fuel -= amount;
+            return true;
+        }
+        self.fuel = 0;
+        if !self
+            .problems
+            .iter()
+            .any(|problem| problem.kind == ProblemKind::Limit)
+        {
+            let place = self
+                .goals
+                .literals(goal)
+                .first()
+                .map_or(String::new(), |literal| self.tree.pointer(literal.node));
+            let message = format!(
+                "the schema combines its parts in too many ways; the limit fuel is {}",
+                self.limits.fuel
+            );
+            self.problems
+                .push(Problem::at_pointer(ProblemKind::Limit, place, message));
+        }
+        false
+    }
+}
+
+impl Normal {
+    /// The goals of all parts of arrays and objects.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
+        let arrays = self.arrays.iter().flat_map(Array::parts);
+        let objects = self.objects.iter().flat_map(Object::parts);
+        arrays.chain(objects)
+    }
+
+    /// Whether there is no value of any kind that is not an array or object.
+    pub(crate) fn has_scalars(&self) -> bool {
+        self.null || self.no || self.yes || !self.numbers.is_empty() || !self.strings.is_empty()
+    }
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether two schemas can share a value: what lets `oneOf` go without complements.
+//!
+//! The test is sound, not complete: it says "disjoint" only where the intersection is empty for a reason that is found a
+//! few levels down, such as two constants for one required key. Where it does not find one, the complement is
+//! taken, which is exact as well, only larger.
+
+use crate::schema::goal::{GoalId, Literal};
+use crate::schema::node::NodeId;
+
+use super::array::Array;
+use super::object::Object;
+use super::{Algebra, Normal};
+
+/// How deep into arrays and objects a reason is looked for.
+const DEPTH: u32 = 3;
+
+/// How deep normal forms may be asked for while another is being made.
+const NESTED: u32 = 24;
+
+impl Algebra<'_> {
+    /// Whether no value satisfies both schemas, as far as can be told quickly.
+    pub(super) fn are_disjoint(&mut self, left: NodeId, right: NodeId) -> bool {
+        let key = (left.min(right), left.max(right));
+        if let Some(&known) = self.disjoint.get(&key) {
+            return known;
+        }
+        // Asked for again from within itself, the answer is the cautious one.
+        self.disjoint.insert(key, false);
+        let goal = self.goals.intern(vec![Literal::yes(left), Literal::yes(right)]);
+        let disjoint = self.is_surely_empty(goal, DEPTH);
+        self.disjoint.insert(key, disjoint);
+        disjoint
+    }
+
+    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too deep.
+    pub(super) fn nested_normal(&mut self, goal: GoalId) -> Option<std::rc::Rc<Normal>> {
+        if self.depth >= NESTED {
+            return None;
+        }
+        self.depth += 1;
+        let normal = self.normal(goal);
+        self.depth -= 1;
+        Some(normal)
+    }
+
+    fn is_surely_empty(&mut self, goal: GoalId, depth: u32) -> bool {
+        let literals = self.goals.literals(goal);
+        if literals.is_empty() || depth == 0 {
+            return false;
+        }
+        let Some(normal) = self.nested_normal(goal) else {
+            return false;
+        };
+        !normal.has_scalars()
+            && normal
+                .arrays
+                .iter()
+                .all(|array| self.is_array_empty(array, depth - 1))
+            && normal
+                .objects
+                .iter()
+                .all(|object| self.is_object_empty(object, depth - 1))
+    }
+
+    fn is_array_empty(&mut self, array: &Array, depth: u32) -> bool {
+        let needed = array
+            .prefix
+            .iter()
+            .take(usize::try_from(array.min).unwrap_or(usize::MAX));
+        let rest = (array.min > array.prefix.len() as u64 && array.members.is_empty()).then_some(&array.rest);
+        let members = array
+            .members
+            .iter()
+            .filter(|(_, required)| *required)
+            .map(|(goal, _)| goal);
+        let goals: Vec<GoalId> = needed.chain(rest).chain(members).copied().collect();
+        goals.into_iter().any(|goal| self.is_surely_empty(goal, depth))
+    }
+
+    fn is_object_empty(&mut self, object: &Object, depth: u32) -> bool {
+        let needed: Vec<GoalId> = object
+            .members
+            .iter()
+            .filter(|member| member.required)
+            .map(|member| member.goal)
+            .collect();
+        needed.into_iter().any(|goal| self.is_surely_empty(goal, depth))
+    }
+}

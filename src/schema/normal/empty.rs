@@ -1,0 +1,93 @@
+//! Which goals have a value: a least fixed point over the goals of the parts.
+//!
+//! A recursive schema such as "an object that must hold another like itself" has no finite value; its goal never
+//! becomes productive. Whether a regular set of strings is empty is left to the automata.
+
+use std::rc::Rc;
+
+use crate::schema::goal::GoalId;
+
+use super::array::Array;
+use super::object::Object;
+use super::{Normal, NormalForms};
+
+/// For each goal, whether it has a value as far as can be told here.
+pub(super) fn productive(normals: &[Rc<Normal>], reached: &[GoalId]) -> Vec<bool> {
+    let mut found = vec![false; normals.len()];
+    loop {
+        let mut changed = false;
+        // Parts are reached after their wholes, so going backwards settles most goals in one round.
+        for &goal in reached.iter().rev() {
+            if !found[goal.index()] && has_value(&normals[goal.index()], &found) {
+                found[goal.index()] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return found;
+        }
+    }
+}
+
+fn has_value(normal: &Normal, found: &[bool]) -> bool {
+    normal.has_scalars()
+        || normal.arrays.iter().any(|array| array_has_value(array, found))
+        || normal
+            .objects
+            .iter()
+            .any(|object| object_has_value(object, found))
+}
+
+/// Whether an array has a value, given which goals have one.
+pub(crate) fn array_has_value(array: &Array, found: &[bool]) -> bool {
+    let live = |goal: &GoalId| found[goal.index()];
+    let leading = array
+        .prefix
+        .iter()
+        .take(usize::try_from(array.min).unwrap_or(usize::MAX));
+    let behind = array.min.saturating_sub(array.prefix.len() as u64);
+    let mut members = array.members.iter().filter(|(goal, _)| live(goal));
+    let count = members.clone().count() as u64;
+    array.max.is_none_or(|max| array.min <= max)
+        && leading.clone().all(live)
+        && array.members.iter().all(|(goal, required)| !required || live(goal))
+        && (behind <= count || live(&array.rest))
+        // Members come behind the prefix, so all of it must be there.
+        && (!members.any(|(_, required)| *required) || array.prefix.iter().all(live))
+}
+
+/// Whether an object has a value, given which goals have one.
+pub(crate) fn object_has_value(object: &Object, found: &[bool]) -> bool {
+    let live = |goal: GoalId| found[goal.index()];
+    let count = object.members.iter().filter(|member| live(member.goal)).count() as u64;
+    let required = object.members.iter().filter(|member| member.required).count() as u64;
+    object
+        .members
+        .iter()
+        .all(|member| !member.required || live(member.goal))
+        && object.max.is_none_or(|max| required <= max && object.min <= max)
+        && (count >= object.min || object.rest.iter().any(|class| live(class.goal)))
+}
+
+impl NormalForms {
+    /// Whether a goal has a value, as far as the algebra can tell.
+    pub(crate) fn is_live(&self, goal: GoalId) -> bool {
+        self.productive[goal.index()]
+    }
+
+    /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
+    pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
+        let normal = &self.normals[goal.index()];
+        let empty = |goal: &GoalId| !self.productive[goal.index()];
+        let required = normal.objects.iter().flat_map(|object| &object.members);
+        let mut members = required
+            .filter(|member| member.required)
+            .map(|member| member.goal);
+        let mut items = normal.arrays.iter().flat_map(|array| {
+            let least = usize::try_from(array.min).unwrap_or(usize::MAX);
+            let rest = (least > array.prefix.len()).then_some(array.rest);
+            array.prefix.iter().copied().take(least).chain(rest)
+        });
+        members.find(empty).or_else(|| items.find(empty))
+    }
+}

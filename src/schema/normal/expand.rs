@@ -1,0 +1,262 @@
+//! Expansion: a goal and a kind of value to the union of conjunctions that it is.
+//!
+//! A branch holds the shape so far, demands still to be met, and choices still to be made. Demands are met first; a branch
+//! that contradicts itself is dropped at once; then the choice with the fewest ways is made, and each way is a branch.
+
+use std::collections::VecDeque;
+
+use crate::schema::goal::{GoalId, Literal};
+use crate::schema::node::{Keyword, Kind, NodeId};
+
+use super::Algebra;
+use super::array::ArrayShape;
+use super::number::NumberShape;
+use super::object::ObjectShape;
+use super::step::Step;
+use super::string::StringShape;
+
+/// What a branch says about values of its kind.
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    /// `null`, `true` or `false`: there is nothing to say.
+    Constant,
+    Number(NumberShape),
+    String(StringShape),
+    Array(ArrayShape),
+    Object(ObjectShape),
+}
+
+/// What a demand amounts to, for one kind of value.
+pub(super) enum Demand {
+    /// No value satisfies it.
+    Never,
+    /// All of these.
+    All(Vec<Step>),
+    /// All of one of these.
+    Any(Vec<Vec<Step>>),
+}
+
+impl Demand {
+    pub(super) fn nothing() -> Demand {
+        Demand::All(Vec::new())
+    }
+
+    pub(super) fn one(step: Step) -> Demand {
+        Demand::All(vec![step])
+    }
+
+    /// A choice, simplified where it is none.
+    pub(super) fn any(mut ways: Vec<Vec<Step>>) -> Demand {
+        match ways.len() {
+            0 => Demand::Never,
+            1 => Demand::All(ways.remove(0)),
+            _ => Demand::Any(ways),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Branch {
+    shape: Shape,
+    todo: VecDeque<Step>,
+    choices: Vec<Vec<Vec<Step>>>,
+    seen: Vec<Literal>,
+}
+
+impl Algebra<'_> {
+    /// The conjunctions whose union is the goal, for one kind of value.
+    pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
+        let literals = self.goals.literals(goal).clone();
+        let todo = literals.iter().map(|&literal| Step::Literal(literal)).collect();
+        let mut stack = vec![Branch {
+            shape: Shape::new(kind),
+            todo,
+            choices: Vec::new(),
+            seen: Vec::new(),
+        }];
+        let mut done = Vec::new();
+        while let Some(mut branch) = stack.pop() {
+            if !self.settle(&mut branch, goal, kind) {
+                continue;
+            }
+            let Some(choice) = branch.take_choice() else {
+                if self.finish_shape(&mut branch.shape, goal) {
+                    done.push(branch.shape);
+                }
+                continue;
+            };
+            for way in choice.into_iter().rev() {
+                let mut next = branch.clone();
+                next.todo.extend(way);
+                stack.push(next);
+            }
+        }
+        done
+    }
+
+    /// Meets all demands that leave no choice; false where they contradict one another.
+    fn settle(&mut self, branch: &mut Branch, goal: GoalId, kind: Kind) -> bool {
+        while let Some(step) = branch.todo.pop_front() {
+            if !self.burn(1, goal) {
+                return false;
+            }
+            let Step::Literal(literal) = step else {
+                if !branch.shape.add(step) {
+                    return false;
+                }
+                continue;
+            };
+            if branch.seen.contains(&literal) {
+                continue;
+            }
+            if branch.seen.contains(&Literal::new(literal.node, !literal.sign)) {
+                return false;
+            }
+            branch.seen.push(literal);
+            if !self.settle_literal(branch, literal, kind) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn settle_literal(&mut self, branch: &mut Branch, literal: Literal, kind: Kind) -> bool {
+        let count = self.tree.node(literal.node).keywords.len();
+        if !literal.sign {
+            let mut ways = Vec::new();
+            for index in 0..count {
+                let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
+                match self.deny(literal.node, name, &keyword, kind) {
+                    Demand::Never => {}
+                    Demand::All(steps) => ways.push(steps),
+                    Demand::Any(more) => ways.extend(more),
+                }
+            }
+            return branch.demand(Demand::any(ways));
+        }
+        for index in 0..count {
+            let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
+            let demand = self.affirm(literal.node, name, &keyword, kind);
+            if !branch.demand(demand) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What a keyword asks of values of a kind, where it holds.
+    fn affirm(&mut self, node: NodeId, name: &'static str, keyword: &Keyword, kind: Kind) -> Demand {
+        let literal = |node: NodeId| Step::Literal(Literal::yes(node));
+        match keyword {
+            Keyword::Never => Demand::Never,
+            Keyword::Ref(reference) => Demand::one(literal(self.tree.target(*reference))),
+            Keyword::AllOf(list) => Demand::All(list.iter().copied().map(literal).collect()),
+            Keyword::AnyOf(list) => Demand::any(list.iter().map(|&node| vec![literal(node)]).collect()),
+            Keyword::OneOf(list) => self.exactly_one(list),
+            Keyword::Not(child) => Demand::one(Step::Literal(Literal::new(*child, false))),
+            Keyword::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let way = |sign: bool, next: &Option<NodeId>| {
+                    let first = Step::Literal(Literal::new(*condition, sign));
+                    std::iter::once(first).chain(next.map(literal)).collect()
+                };
+                Demand::any(vec![way(true, then), way(false, otherwise)])
+            }
+            Keyword::Type { types, whole } => super::number::type_demand(*types, *whole, kind),
+            Keyword::Values(values) => super::values::among(values, kind),
+            Keyword::Minimum { .. } | Keyword::Maximum { .. } | Keyword::MultipleOf(_) => {
+                only(kind, Kind::Number, || super::number::affirm(keyword))
+            }
+            Keyword::MinLength(_) | Keyword::MaxLength(_) | Keyword::Text(_) => {
+                only(kind, Kind::String, || super::string::affirm(keyword))
+            }
+            Keyword::Items { .. }
+            | Keyword::MinItems(_)
+            | Keyword::MaxItems(_)
+            | Keyword::Contains { .. }
+            | Keyword::UniqueItems => only(kind, Kind::Array, || super::array::affirm(node, name, keyword)),
+            _ => only(kind, Kind::Object, || super::object::affirm(keyword)),
+        }
+    }
+
+    /// Exactly one schema of a list holds. Those that exclude one another anyway need not be denied.
+    fn exactly_one(&mut self, list: &[NodeId]) -> Demand {
+        let mut ways = Vec::with_capacity(list.len());
+        for (at, &node) in list.iter().enumerate() {
+            let mut way = vec![Step::Literal(Literal::yes(node))];
+            for (other_at, &other) in list.iter().enumerate() {
+                if other_at != at && !self.are_disjoint(node, other) {
+                    way.push(Step::Literal(Literal::new(other, false)));
+                }
+            }
+            ways.push(way);
+        }
+        Demand::any(ways)
+    }
+
+    /// Evaluates what can be evaluated now; false where nothing is left.
+    fn finish_shape(&mut self, shape: &mut Shape, goal: GoalId) -> bool {
+        match shape {
+            Shape::Constant | Shape::Array(_) | Shape::Object(_) => true,
+            Shape::Number(shape) => shape.finish(),
+            Shape::String(shape) => self.finish_string(shape, goal),
+        }
+    }
+}
+
+/// Demands of keywords for one kind say nothing about the others.
+pub(super) fn only(kind: Kind, wanted: Kind, demand: impl FnOnce() -> Demand) -> Demand {
+    if kind == wanted {
+        demand()
+    } else {
+        Demand::nothing()
+    }
+}
+
+impl Branch {
+    fn demand(&mut self, demand: Demand) -> bool {
+        match demand {
+            Demand::Never => return false,
+            Demand::All(steps) => self.todo.extend(steps),
+            Demand::Any(ways) => self.choices.push(ways),
+        }
+        true
+    }
+
+    /// The choice with the fewest ways; the first of them, so that the order of the source is kept.
+    fn take_choice(&mut self) -> Option<Vec<Vec<Step>>> {
+        let (at, _) = self
+            .choices
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, ways)| ways.len())?;
+        Some(self.choices.remove(at))
+    }
+}
+
+impl Shape {
+    fn new(kind: Kind) -> Shape {
+        match kind {
+            Kind::Null | Kind::False | Kind::True => Shape::Constant,
+            Kind::Number => Shape::Number(NumberShape::default()),
+            Kind::String => Shape::String(StringShape::default()),
+            Kind::Array => Shape::Array(ArrayShape::default()),
+            Kind::Object => Shape::Object(ObjectShape::default()),
+        }
+    }
+
+    /// Adds a demand; false where the shape has no value any more.
+    fn add(&mut self, step: Step) -> bool {
+        match (self, step) {
+            (Shape::Number(shape), Step::Number(step)) => shape.add(step),
+            (Shape::String(shape), Step::String(step)) => shape.add(step),
+            (Shape::Array(shape), Step::Array(step)) => shape.add(step),
+            (Shape::Object(shape), Step::Object(step)) => shape.add(step),
+            // A demand on another kind of value says nothing about this one.
+            _ => true,
+        }
+    }
+}

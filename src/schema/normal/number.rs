@@ -1,0 +1,216 @@
+//! Sets of numbers: an interval, a step, and finite sets within or without.
+
+use crate::schema::decimal::Decimal;
+use crate::schema::node::{Keyword, Kind, Types, Whole};
+
+use super::expand::Demand;
+use super::step::{NumberStep, Step};
+
+/// One end of an interval.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Bound {
+    pub(crate) value: Decimal,
+    pub(crate) exclusive: bool,
+}
+
+/// A conjunction of demands on a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct NumberShape {
+    pub(crate) lower: Option<Bound>,
+    pub(crate) upper: Option<Bound>,
+    /// The value is a multiple of this; 1 for integers.
+    pub(crate) step: Option<Decimal>,
+    pub(crate) not_steps: Vec<Decimal>,
+    /// The value is one of these.
+    pub(crate) only: Option<Vec<Decimal>>,
+    pub(crate) except: Vec<Decimal>,
+    /// Whether it is written without point and exponent.
+    pub(crate) plain: Option<bool>,
+    /// Two steps have a common multiple too long to compute with.
+    pub(crate) too_fine: bool,
+}
+
+impl NumberShape {
+    pub(super) fn add(&mut self, step: NumberStep) -> bool {
+        match step {
+            NumberStep::Lower { value, exclusive } => {
+                let new = Bound { value, exclusive };
+                let tighter = self
+                    .lower
+                    .as_ref()
+                    .is_none_or(|old| (&new.value, new.exclusive) > (&old.value, old.exclusive));
+                if tighter {
+                    self.lower = Some(new);
+                }
+            }
+            NumberStep::Upper { value, exclusive } => {
+                let new = Bound { value, exclusive };
+                let tighter = self
+                    .upper
+                    .as_ref()
+                    .is_none_or(|old| (&new.value, !new.exclusive) < (&old.value, !old.exclusive));
+                if tighter {
+                    self.upper = Some(new);
+                }
+            }
+            NumberStep::Multiple(step) => self.add_step(step),
+            NumberStep::NotMultiple(step) => super::push_new(&mut self.not_steps, step),
+            NumberStep::Among(values) => match &mut self.only {
+                Some(only) => only.retain(|value| values.contains(value)),
+                None => self.only = Some(values.to_vec()),
+            },
+            NumberStep::NotAmong(values) => self.except.extend(values.iter().cloned()),
+            NumberStep::Spelled(plain) => {
+                if self.plain.is_some_and(|old| old != plain) {
+                    return false;
+                }
+                self.plain = Some(plain);
+            }
+        }
+        self.lower.is_none() || self.upper.is_none() || self.interval_has_values()
+    }
+
+    fn add_step(&mut self, step: Decimal) {
+        let common = match &self.step {
+            None => Some(step.clone()),
+            Some(old) => old.common_multiple(&step),
+        };
+        self.too_fine |= common.as_ref().is_none_or(|step| step.scaled().is_none());
+        self.step = Some(common.unwrap_or(step));
+    }
+
+    fn interval_has_values(&self) -> bool {
+        let (Some(lower), Some(upper)) = (&self.lower, &self.upper) else {
+            return true;
+        };
+        lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
+    }
+
+    fn contains(&self, value: &Decimal) -> bool {
+        let above = self
+            .lower
+            .as_ref()
+            .is_none_or(|bound| value > &bound.value || (value == &bound.value && !bound.exclusive));
+        let below = self
+            .upper
+            .as_ref()
+            .is_none_or(|bound| value < &bound.value || (value == &bound.value && !bound.exclusive));
+        let multiple = |step: &Decimal| value.is_multiple_of(step).unwrap_or(false);
+        above
+            && below
+            && self.step.as_ref().is_none_or(multiple)
+            && !self.not_steps.iter().any(multiple)
+            && !self.except.contains(value)
+            && self.only.as_ref().is_none_or(|only| only.contains(value))
+            // Only whole numbers have a spelling without a point.
+            && (self.plain != Some(true) || value.is_integer())
+    }
+
+    /// Evaluates the demands on a finite set; false where nothing is left.
+    pub(super) fn finish(&mut self) -> bool {
+        if let (Some(step), true) = (&self.step, self.not_steps.len() > 0)
+            && self
+                .not_steps
+                .iter()
+                .any(|not| step.is_multiple_of(not) == Some(true))
+        {
+            return false;
+        }
+        if let (Some(lower), Some(upper)) = (&self.lower, &self.upper)
+            && self.only.is_none()
+            && lower.value == upper.value
+        {
+            self.only = Some(vec![lower.value.clone()]);
+        }
+        if let Some(only) = self.only.clone() {
+            let kept: Vec<Decimal> = only.into_iter().filter(|value| self.contains(value)).collect();
+            *self = NumberShape {
+                only: Some(kept),
+                plain: self.plain,
+                ..NumberShape::default()
+            };
+            return self.only.as_ref().is_some_and(|only| !only.is_empty());
+        }
+        self.except.sort();
+        self.except.dedup();
+        let all = self.except.clone();
+        self.except.clear();
+        self.except = all.into_iter().filter(|value| self.contains(value)).collect();
+        self.some_whole_number_fits()
+    }
+
+    /// Whether an interval of integers has one; other steps are left to the automata.
+    fn some_whole_number_fits(&self) -> bool {
+        let whole = self.plain == Some(true) || self.step.as_ref().is_some_and(Decimal::is_integer);
+        let (Some(lower), Some(upper), true) = (&self.lower, &self.upper, whole) else {
+            return true;
+        };
+        match (
+            lower.value.ceil(lower.exclusive),
+            upper.value.floor(upper.exclusive),
+        ) {
+            (Some(lower), Some(upper)) => lower <= upper,
+            _ => true,
+        }
+    }
+}
+
+/// What `type` asks of a kind of value.
+pub(super) fn type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
+    if types.has(kind) {
+        return Demand::nothing();
+    }
+    if kind != Kind::Number || !types.has_integers() {
+        return Demand::Never;
+    }
+    Demand::one(Step::Number(match whole {
+        Whole::Value => NumberStep::Multiple(Decimal::one()),
+        Whole::Spelling => NumberStep::Spelled(true),
+    }))
+}
+
+/// What the denial of `type` asks of a kind of value.
+pub(super) fn not_type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
+    if types.has(kind) {
+        return Demand::Never;
+    }
+    if kind != Kind::Number || !types.has_integers() {
+        return Demand::nothing();
+    }
+    Demand::one(Step::Number(match whole {
+        Whole::Value => NumberStep::NotMultiple(Decimal::one()),
+        Whole::Spelling => NumberStep::Spelled(false),
+    }))
+}
+
+/// What a bound or a step asks of a number.
+pub(super) fn affirm(keyword: &Keyword) -> Demand {
+    Demand::one(Step::Number(match keyword {
+        Keyword::Minimum { value, exclusive } => NumberStep::Lower {
+            value: value.clone(),
+            exclusive: *exclusive,
+        },
+        Keyword::Maximum { value, exclusive } => NumberStep::Upper {
+            value: value.clone(),
+            exclusive: *exclusive,
+        },
+        Keyword::MultipleOf(step) => NumberStep::Multiple(step.clone()),
+        _ => return Demand::nothing(),
+    }))
+}
+
+/// What the denial of a bound or a step asks of a number.
+pub(super) fn deny(keyword: &Keyword) -> Demand {
+    Demand::one(Step::Number(match keyword {
+        Keyword::Minimum { value, exclusive } => NumberStep::Upper {
+            value: value.clone(),
+            exclusive: !exclusive,
+        },
+        Keyword::Maximum { value, exclusive } => NumberStep::Lower {
+            value: value.clone(),
+            exclusive: !exclusive,
+        },
+        Keyword::MultipleOf(step) => NumberStep::NotMultiple(step.clone()),
+        _ => return Demand::Never,
+    }))
+}

@@ -1,0 +1,120 @@
+//! The atoms of the algebra: what one keyword, affirmed or denied, asks of one kind of value.
+
+use std::rc::Rc;
+
+use crate::schema::decimal::Decimal;
+use crate::schema::goal::Literal;
+use crate::schema::node::{KeyMap, NodeId};
+use crate::schema::text::TextId;
+
+/// One demand on a value.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// Another schema holds, or does not.
+    Literal(Literal),
+    Number(NumberStep),
+    String(StringStep),
+    Array(ArrayStep),
+    Object(ObjectStep),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum NumberStep {
+    Lower {
+        value: Decimal,
+        exclusive: bool,
+    },
+    Upper {
+        value: Decimal,
+        exclusive: bool,
+    },
+    Multiple(Decimal),
+    NotMultiple(Decimal),
+    Among(Rc<[Decimal]>),
+    NotAmong(Rc<[Decimal]>),
+    /// Written without point and exponent, or with one.
+    Spelled(bool),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum StringStep {
+    Min(u64),
+    Max(u64),
+    Text(TextId, bool),
+    Among(Rc<[Rc<str>]>),
+    NotAmong(Rc<[Rc<str>]>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ArrayStep {
+    Min(u64),
+    Max(u64),
+    /// Each item satisfies the schema of its place.
+    Items {
+        prefix: Rc<[NodeId]>,
+        rest: Option<NodeId>,
+    },
+    /// One item is of this place and satisfies this.
+    At(usize, Literal),
+    /// Of the items from a place on, between `min` and `max` satisfy this.
+    Some(SomeItems),
+    Unique(NodeId),
+    NotUnique(NodeId),
+}
+
+/// A demand on how many items satisfy something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SomeItems {
+    pub(super) literal: Literal,
+    pub(super) from: usize,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
+    /// Where it comes from, for messages.
+    pub(super) source: (NodeId, &'static str),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ObjectStep {
+    Min(u64),
+    Max(u64),
+    /// Each value satisfies the schema of its key.
+    Keys(Rc<KeyMap>),
+    Require(Rc<str>),
+    Absent(Rc<str>),
+    /// If the key is there, its value satisfies this.
+    Value(Rc<str>, Literal),
+    /// Every key satisfies this, as a string.
+    Names(Literal),
+    /// Some key of a class has a value that satisfies this.
+    Some(SomeKey),
+}
+
+/// A demand that some key be there.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SomeKey {
+    pub(super) class: KeyClass,
+    /// What its value satisfies.
+    pub(super) value: Option<Literal>,
+    pub(super) source: (NodeId, &'static str),
+}
+
+/// A class of keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum KeyClass {
+    /// Keys that belong to a text set.
+    Text(crate::schema::text::TextSet),
+    /// Keys that a map neither names nor matches.
+    Other(MapRef),
+    /// Keys that, as strings, satisfy this.
+    Names(Literal),
+}
+
+/// A key map, compared by identity.
+#[derive(Clone, Debug)]
+pub(super) struct MapRef(pub(super) Rc<KeyMap>);
+
+impl PartialEq for MapRef {
+    fn eq(&self, other: &MapRef) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}

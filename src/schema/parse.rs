@@ -1,0 +1,431 @@
+//! Stage 1: JSON value to keyword tree.
+//!
+//! The reader keeps a list of schemas still to be read instead of calling itself, so depth costs no stack. All
+//! problems are collected; reading goes on behind each.
+//!
+//! ```text
+//!   value ──► node ──► one function per group of keywords ──► Keyword
+//!               ▲                                               │ subschemas
+//!               └───────────────── list ◄───────────────────────┘
+//! ```
+
+mod array;
+mod combine;
+mod constant;
+mod number;
+mod object;
+mod string;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Diagnostics, Problem, ProblemKind};
+use crate::limits::Limits;
+
+use super::decimal::Decimal;
+use super::draft::Draft;
+use super::node::{Keyword, Node, NodeId, RefId, Tree, Whole, escape_segment};
+use super::resolve::Resources;
+use super::text::Texts;
+use super::uri;
+
+/// What the reader made of a source.
+pub(crate) struct Parsed {
+    pub(crate) tree: Tree,
+    pub(crate) texts: Texts,
+    pub(crate) root: NodeId,
+}
+
+/// The part of a document that shares a base URI and a draft.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) uri: Rc<str>,
+    /// `None` where the source does not say; then old and new keywords are understood.
+    pub(super) draft: Option<Draft>,
+}
+
+/// A schema still to be read.
+struct Job<'v> {
+    id: NodeId,
+    value: &'v Value,
+    /// Whether the value is a constant that the node must allow, rather than a schema.
+    constant: bool,
+}
+
+/// A `$ref` before it is resolved.
+pub(super) struct Reference {
+    pub(super) node: NodeId,
+    pub(super) keyword: &'static str,
+    pub(super) text: String,
+}
+
+/// Reads schemas; see the module.
+pub(super) struct Reader<'v> {
+    pub(super) limits: &'v Limits,
+    pub(super) tree: Tree,
+    pub(super) texts: Texts,
+    pub(super) problems: Vec<Problem>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) scopes: Vec<Scope>,
+    /// The scope of each node.
+    pub(super) scope_of: Vec<u32>,
+    pub(super) references: Vec<Reference>,
+    pub(super) resources: Resources<'v>,
+    /// The node of each schema value, by its address: the values stay where they are while the reader lives.
+    pub(super) known: HashMap<*const Value, NodeId>,
+    todo: Vec<Job<'v>>,
+}
+
+/// The JSON object that is being read as a schema.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'v> {
+    pub(super) id: NodeId,
+    pub(super) map: &'v Map<String, Value>,
+    pub(super) draft: Option<Draft>,
+}
+
+impl Site<'_> {
+    /// Whether a keyword that came with a draft is one here.
+    fn since(&self, draft: Draft) -> bool {
+        self.draft.is_none_or(|here| here >= draft)
+    }
+
+    /// Whether a keyword that went after a draft is one here.
+    fn until(&self, draft: Draft) -> bool {
+        self.draft.is_none_or(|here| here <= draft)
+    }
+}
+
+impl<'v> Reader<'v> {
+    pub(super) fn new(limits: &'v Limits, resources: Resources<'v>) -> Self {
+        Reader {
+            limits,
+            tree: Tree::default(),
+            texts: Texts::default(),
+            problems: Vec::new(),
+            diagnostics: Diagnostics::default(),
+            scopes: Vec::new(),
+            scope_of: Vec::new(),
+            references: Vec::new(),
+            resources,
+            known: HashMap::new(),
+            todo: Vec::new(),
+        }
+    }
+
+    /// Adds a schema that has no schema around it: the root of a document, or the target of a reference into a place
+    /// that no keyword reads.
+    pub(super) fn add_root(&mut self, value: &'v Value, pointer: &str, scope: u32) -> NodeId {
+        self.add(None, pointer, value, scope, false)
+    }
+
+    fn add(
+        &mut self,
+        parent: Option<NodeId>,
+        segment: &str,
+        value: &'v Value,
+        scope: u32,
+        constant: bool,
+    ) -> NodeId {
+        let id = NodeId(self.tree.nodes.len() as u32);
+        self.tree.nodes.push(Node {
+            parent,
+            segment: segment.into(),
+            keywords: Vec::new(),
+        });
+        self.scope_of.push(scope);
+        if !constant {
+            self.known.insert(std::ptr::from_ref(value), id);
+        }
+        self.todo.push(Job { id, value, constant });
+        id
+    }
+
+    /// Adds a subschema below a keyword.
+    pub(super) fn child(&mut self, site: Site<'v>, segment: &str, value: &'v Value) -> NodeId {
+        let scope = self.scope_of[site.id.index()];
+        self.add(Some(site.id), segment, value, scope, false)
+    }
+
+    /// Reads all schemas that were added.
+    pub(super) fn read_all(&mut self) {
+        while let Some(Job { id, value, constant }) = self.todo.pop() {
+            if constant {
+                self.read_constant(id, value);
+                continue;
+            }
+            match value {
+                Value::Bool(true) => {}
+                Value::Bool(false) => self.push(id, "", Keyword::Never),
+                Value::Object(map) => self.read_object(id, value, map),
+                _ => {
+                    let pointer = self.tree.pointer(id);
+                    let message = format!("a schema is an object or a boolean, not {}", describe(value));
+                    self.problems
+                        .push(Problem::at_pointer(ProblemKind::Invalid, pointer, message));
+                }
+            }
+        }
+    }
+
+    fn read_object(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
+        self.enter_scope(id, value, map);
+        let draft = self.scopes[self.scope_of[id.index()] as usize].draft;
+        let site = Site { id, map, draft };
+        if draft.is_some_and(|draft| draft <= Draft::D7)
+            && let Some(reference) = map.get("$ref")
+        {
+            // Until draft 7 everything beside a reference is ignored.
+            self.reference(site, "$ref", reference);
+            return;
+        }
+        for (key, value) in map {
+            self.read_keyword(site, key, value);
+        }
+    }
+
+    /// Notes `$schema`, `$id` and the anchors of a schema, which later references may name.
+    fn enter_scope(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
+        let mut scope = self.scope_of[id.index()];
+        let Scope { uri: base, draft } = self.scopes[scope as usize].clone();
+        let is_root = self.tree.node(id).parent.is_none();
+        let declared = map.get("$schema").and_then(Value::as_str);
+        let new_draft = match declared {
+            Some(text) if is_root || map.contains_key("$id") || map.contains_key("id") => {
+                self.declared_draft(id, text).or(draft)
+            }
+            _ => draft,
+        };
+        let hidden = map.contains_key("$ref") && new_draft.is_some_and(|draft| draft <= Draft::D7);
+        let keyword = if new_draft == Some(Draft::D4) { "id" } else { "$id" };
+        let name = map.get(keyword).and_then(Value::as_str).filter(|_| !hidden);
+        let (document, fragment) = name.map_or(("", None), uri::split_fragment);
+        if new_draft != draft || !document.is_empty() {
+            let uri: Rc<str> = uri::join(&base, document).into();
+            scope = self.scopes.len() as u32;
+            self.scopes.push(Scope {
+                uri: uri.clone(),
+                draft: new_draft,
+            });
+            self.scope_of[id.index()] = scope;
+            if !document.is_empty() {
+                self.resources.add(uri, value, scope);
+            }
+        }
+        let uri = self.scopes[scope as usize].uri.clone();
+        let anchors = [
+            fragment,
+            map.get("$anchor").and_then(Value::as_str),
+            map.get("$dynamicAnchor").and_then(Value::as_str),
+        ];
+        for anchor in anchors
+            .into_iter()
+            .flatten()
+            .filter(|anchor| !anchor.is_empty() && !hidden)
+        {
+            self.resources.add_anchor(&uri, anchor, value, scope);
+        }
+    }
+
+    fn declared_draft(&mut self, id: NodeId, text: &str) -> Option<Draft> {
+        let draft = Draft::named(text);
+        if draft.is_none() {
+            let message =
+                format!("the metaschema `{text}` is not known; the schema is read as draft 2020-12");
+            self.note(id, "$schema", message);
+        }
+        draft
+    }
+
+    fn read_keyword(&mut self, site: Site<'v>, key: &'v str, value: &'v Value) {
+        match key {
+            "type" => self.types(site, value),
+            "enum" | "const" => self.values(site, key, value),
+            "$ref" => self.reference(site, "$ref", value),
+            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" => self.combinator(site, key, value),
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                self.number_keyword(site, key, value);
+            }
+            "minLength" | "maxLength" | "pattern" | "format" => self.string_keyword(site, key, value),
+            "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "minItems" | "maxItems"
+            | "uniqueItems" | "contains" | "minContains" | "maxContains" => {
+                self.array_keyword(site, key, value)
+            }
+            "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "required"
+            | "minProperties"
+            | "maxProperties"
+            | "propertyNames"
+            | "dependencies"
+            | "dependentRequired"
+            | "dependentSchemas" => self.object_keyword(site, key, value),
+            "$defs" | "definitions" => self.definitions(site, key, value),
+            "$dynamicRef" if site.since(Draft::D2020) => self.dynamic_reference(site, value),
+            "$recursiveRef" if site.since(Draft::D2019) && site.until(Draft::D2019) => {
+                self.unsupported(site.id, key, "`$recursiveRef` is not supported");
+            }
+            _ if is_annotation(key) => {}
+            _ => self.note_unknown(site.id, key),
+        }
+    }
+
+    fn types(&mut self, site: Site<'v>, value: &'v Value) {
+        let names: Vec<&Value> = match value {
+            Value::String(_) => vec![value],
+            Value::Array(list) => list.iter().collect(),
+            _ => Vec::new(),
+        };
+        let mut types = super::node::Types::default();
+        let good = names
+            .iter()
+            .all(|name| name.as_str().is_some_and(|name| types.add(name)));
+        if names.is_empty() || !good {
+            let message = format!(
+                "`type` names one or several of the seven types, not {}",
+                describe(value)
+            );
+            return self.invalid(site.id, "type", message);
+        }
+        let whole = if site.draft == Some(Draft::D4) {
+            Whole::Spelling
+        } else {
+            Whole::Value
+        };
+        self.push(site.id, "type", Keyword::Type { types, whole });
+    }
+
+    fn definitions(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
+        let Some(map) = value.as_object() else {
+            return self.invalid(
+                site.id,
+                key,
+                format!("`{key}` is an object of schemas, not {}", describe(value)),
+            );
+        };
+        for (name, value) in map {
+            // An entry that is no schema can only be a place to keep one; it is read when a reference asks for it.
+            if value.is_object() || value.is_boolean() {
+                self.child(site, &format!("/{key}/{}", escape_segment(name)), value);
+            }
+        }
+    }
+
+    fn reference(&mut self, site: Site<'v>, keyword: &'static str, value: &'v Value) {
+        let Some(text) = value.as_str() else {
+            return self.invalid(
+                site.id,
+                keyword,
+                format!("`{keyword}` is a URI, not {}", describe(value)),
+            );
+        };
+        let id = RefId(self.references.len() as u32);
+        self.references.push(Reference {
+            node: site.id,
+            keyword,
+            text: text.to_owned(),
+        });
+        self.push(site.id, keyword, Keyword::Ref(id));
+    }
+
+    fn dynamic_reference(&mut self, site: Site<'v>, value: &'v Value) {
+        // Without a second dynamic anchor of the same name a dynamic reference is a plain one; the resolver checks that.
+        self.reference(site, "$dynamicRef", value);
+    }
+
+    pub(super) fn push(&mut self, id: NodeId, name: &'static str, keyword: Keyword) {
+        self.tree.nodes[id.index()].keywords.push((name, keyword));
+    }
+
+    pub(super) fn problem(&mut self, kind: ProblemKind, id: NodeId, key: &str, message: impl Into<String>) {
+        let pointer = self.tree.keyword_pointer(id, &escape_segment(key));
+        self.problems.push(Problem::at_pointer(kind, pointer, message));
+    }
+
+    pub(super) fn invalid(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
+        self.problem(ProblemKind::Invalid, id, key, message);
+    }
+
+    pub(super) fn unsupported(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
+        self.problem(ProblemKind::Unsupported, id, key, message);
+    }
+
+    /// A finding that does not stop the compile.
+    pub(super) fn note(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
+        let pointer = self.tree.keyword_pointer(id, &escape_segment(key));
+        self.diagnostics
+            .push(Problem::at_pointer(ProblemKind::Unsupported, pointer, message));
+    }
+
+    pub(super) fn note_unknown(&mut self, id: NodeId, key: &str) {
+        self.note(
+            id,
+            key,
+            format!("`{key}` is not a keyword of this draft and has no effect"),
+        );
+    }
+
+    /// A keyword that counts something.
+    pub(super) fn count(&mut self, site: Site<'v>, key: &str, value: &'v Value) -> Option<u64> {
+        let count = decimal(value).and_then(|number| number.to_u64());
+        if count.is_none() {
+            self.invalid(
+                site.id,
+                key,
+                format!("`{key}` is a whole number from 0 up, not {}", describe(value)),
+            );
+        }
+        count
+    }
+}
+
+/// A JSON number, exactly.
+pub(super) fn decimal(value: &Value) -> Option<Decimal> {
+    match value {
+        Value::Number(number) => Decimal::parse(number.as_str()),
+        _ => None,
+    }
+}
+
+/// What a value is, for messages.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) if text.len() <= 40 => format!("{text:?}"),
+        Value::String(_) => "a string".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+    }
+}
+
+/// Keywords that say something about a value without constraining it.
+fn is_annotation(key: &str) -> bool {
+    matches!(
+        key,
+        "$schema"
+            | "$id"
+            | "id"
+            | "$anchor"
+            | "$dynamicAnchor"
+            | "$recursiveAnchor"
+            | "$comment"
+            | "$vocabulary"
+            | "title"
+            | "description"
+            | "default"
+            | "example"
+            | "examples"
+            | "deprecated"
+            | "readOnly"
+            | "writeOnly"
+            | "contentEncoding"
+            | "contentMediaType"
+            | "contentSchema"
+    )
+}

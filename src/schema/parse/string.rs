@@ -1,0 +1,69 @@
+//! `minLength`, `maxLength`, `pattern` and `format`.
+
+use serde_json::Value;
+
+use crate::error::ProblemKind;
+use crate::schema::node::Keyword;
+
+use super::{Reader, Site, describe};
+
+impl<'v> Reader<'v> {
+    pub(super) fn string_keyword(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
+        match key {
+            "minLength" => {
+                if let Some(count) = self.count(site, key, value) {
+                    self.push(site.id, "minLength", Keyword::MinLength(count));
+                }
+            }
+            "maxLength" => {
+                if let Some(count) = self.count(site, key, value) {
+                    self.push(site.id, "maxLength", Keyword::MaxLength(count));
+                }
+            }
+            _ => {
+                let Some(text) = value.as_str() else {
+                    return self.invalid(
+                        site.id,
+                        key,
+                        format!("`{key}` is a string, not {}", describe(value)),
+                    );
+                };
+                if key == "pattern" {
+                    self.pattern(site, text)
+                } else {
+                    self.format(site, text)
+                }
+            }
+        }
+    }
+
+    fn pattern(&mut self, site: Site<'v>, pattern: &str) {
+        match self.texts.pattern(pattern, self.limits) {
+            Ok(text) => self.push(site.id, "pattern", Keyword::Text(text)),
+            Err(error) => {
+                let kind = if error.kind == ProblemKind::Syntax {
+                    ProblemKind::Invalid
+                } else {
+                    error.kind
+                };
+                self.problem(
+                    kind,
+                    site.id,
+                    "pattern",
+                    format!("the pattern {pattern:?}: {error}"),
+                );
+            }
+        }
+    }
+
+    fn format(&mut self, site: Site<'v>, name: &str) {
+        match self.texts.format(name) {
+            Some(text) => self.push(site.id, "format", Keyword::Text(text)),
+            None => self.note(
+                site.id,
+                "format",
+                format!("the format {name:?} is not known and has no effect"),
+            ),
+        }
+    }
+}

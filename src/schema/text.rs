@@ -1,0 +1,252 @@
+//! Sets of strings that a schema names: its patterns and formats.
+//!
+//! A pattern becomes one or several [`Text`]s, each with a sign: lookahead makes an intersection of languages and of
+//! complements. Each text is kept once, as an expression over *decoded* strings that matches the whole string, together
+//! with the encoded form that the grammar needs and a matcher that tells whether one string belongs to it. Both are made
+//! when they are first asked for: most patterns never need a matcher, and most matchers never need a grammar.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
+use regex_automata::util::start;
+use regex_automata::{Anchored, MatchKind};
+use regex_syntax::hir::{Hir, Look, Repetition};
+
+use crate::grammar::Part;
+use crate::limits::Limits;
+use crate::regex::{self, Escapes, RegexError};
+
+use super::format;
+
+/// A set of strings that a pattern or format is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct TextId(u32);
+
+/// The strings that are in every set with `true` and in none with `false`.
+pub(crate) type TextSet = Rc<[(TextId, bool)]>;
+
+/// A language of decoded strings.
+#[derive(Debug)]
+pub(crate) enum Text {
+    Match(Hir),
+    /// Runs of `min` to `max` units; see [`Part::Units`].
+    Units {
+        unit: Hir,
+        min: u64,
+        max: Option<u64>,
+    },
+}
+
+#[derive(Debug)]
+struct Entry {
+    text: Text,
+    encoded: OnceCell<Hir>,
+    matcher: OnceCell<Option<PikeVM>>,
+}
+
+/// All patterns and formats of a source.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    entries: Vec<Entry>,
+    patterns: HashMap<Box<str>, TextSet>,
+    formats: HashMap<&'static str, TextSet>,
+}
+
+impl Texts {
+    pub(crate) fn add(&mut self, text: Text) -> TextId {
+        self.entries.push(Entry {
+            text,
+            encoded: OnceCell::new(),
+            matcher: OnceCell::new(),
+        });
+        TextId(self.entries.len() as u32 - 1)
+    }
+
+    fn add_parts(&mut self, parts: impl IntoIterator<Item = Part>) -> TextSet {
+        let signed = parts.into_iter().map(|part| match part {
+            Part::Match(hir) => (self.add(Text::Match(hir)), true),
+            Part::Not(hir) => (self.add(Text::Match(hir)), false),
+            Part::Units { unit, min, max } => (self.add(Text::Units { unit, min, max }), true),
+        });
+        signed.collect()
+    }
+
+    /// The strings in which an ECMA-262 pattern is found.
+    pub(crate) fn pattern(&mut self, pattern: &str, limits: &Limits) -> Result<TextSet, RegexError> {
+        if let Some(known) = self.patterns.get(pattern) {
+            return Ok(known.clone());
+        }
+        let set = self.add_parts(regex::ecma(pattern, limits)?.parts);
+        self.patterns.insert(pattern.into(), set.clone());
+        Ok(set)
+    }
+
+    /// The strings of a format; `None` where the format is not known.
+    pub(crate) fn format(&mut self, name: &str) -> Option<TextSet> {
+        let (name, parts) = format::named(name)?;
+        if let Some(known) = self.formats.get(name) {
+            return Some(known.clone());
+        }
+        let set = self.add_parts(parts.iter().cloned());
+        self.formats.insert(name, set.clone());
+        Some(set)
+    }
+
+    pub(crate) fn text(&self, id: TextId) -> &Text {
+        &self.entries[id.0 as usize].text
+    }
+
+    /// The expression, or the unit, as it is spelled between the quotes of a JSON string.
+    pub(crate) fn encoded(&self, id: TextId, escapes: Escapes) -> &Hir {
+        let entry = &self.entries[id.0 as usize];
+        let (Text::Match(hir) | Text::Units { unit: hir, .. }) = &entry.text;
+        entry.encoded.get_or_init(|| regex::encode_json(hir, escapes))
+    }
+
+    /// Whether a string belongs to the text; `None` where the expression is too large to tell.
+    pub(crate) fn contains(&self, id: TextId, string: &str) -> Option<bool> {
+        let entry = &self.entries[id.0 as usize];
+        let matcher = entry.matcher.get_or_init(|| matcher(&entry.text));
+        let machine = matcher.as_ref()?;
+        Some(machine.is_match(&mut machine.create_cache(), string))
+    }
+
+    /// Whether no string belongs to both sets; false also where that is too much work to tell.
+    pub(crate) fn are_disjoint(&self, left: &[(TextId, bool)], right: &[(TextId, bool)]) -> bool {
+        let single = |set: &[(TextId, bool)]| match set {
+            [(id, true)] => automaton(self.text(*id)),
+            _ => None,
+        };
+        match (single(left), single(right)) {
+            (Some(left), Some(right)) => automata_are_disjoint(&left, &right),
+            _ => false,
+        }
+    }
+
+    /// Whether a string belongs to the set.
+    pub(crate) fn set_contains(&self, set: &[(TextId, bool)], string: &str) -> Option<bool> {
+        let mut within = true;
+        for &(text, sign) in set {
+            within &= self.contains(text, string)? == sign;
+        }
+        Some(within)
+    }
+}
+
+fn matcher(text: &Text) -> Option<PikeVM> {
+    let hir = match text {
+        Text::Match(hir) => hir.clone(),
+        Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
+    };
+    let whole = Hir::concat(vec![Hir::look(Look::Start), hir, Hir::look(Look::End)]);
+    let config = thompson::Config::new().nfa_size_limit(Some(64 << 20));
+    let nfa = thompson::Compiler::new()
+        .configure(config)
+        .build_from_hir(&whole)
+        .ok()?;
+    PikeVM::new_from_nfa(nfa).ok()
+}
+
+/// A counted run as a plain expression, where the counts are small enough for that.
+pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
+    const LARGEST: u64 = 2_000;
+    if min > LARGEST || max.is_some_and(|max| max > LARGEST) {
+        return None;
+    }
+    let (min, max) = (min as u32, max.map(|max| max as u32));
+    Some(Hir::repetition(Repetition {
+        min,
+        max,
+        greedy: true,
+        sub: Box::new(unit.clone()),
+    }))
+}
+
+fn automaton(text: &Text) -> Option<dense::DFA<Vec<u32>>> {
+    let hir = match text {
+        Text::Match(hir) => hir.clone(),
+        Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
+    };
+    let nfa = thompson::Compiler::new().build_from_hir(&hir).ok()?;
+    let config = dense::Config::new()
+        .start_kind(StartKind::Anchored)
+        .match_kind(MatchKind::All)
+        .dfa_size_limit(Some(1 << 20))
+        .determinize_size_limit(Some(1 << 20));
+    dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()
+}
+
+/// Walks the product of two automata from the start; it is empty if no pair of states accepts at the end of the input.
+fn automata_are_disjoint(left: &dense::DFA<Vec<u32>>, right: &dense::DFA<Vec<u32>>) -> bool {
+    const MOST_PAIRS: usize = 20_000;
+    let start = |dfa: &dense::DFA<Vec<u32>>| {
+        dfa.start_state(&start::Config::new().anchored(Anchored::Yes))
+            .ok()
+    };
+    let (Some(first_left), Some(first_right)) = (start(left), start(right)) else {
+        return false;
+    };
+    let mut seen = HashSet::from([(first_left, first_right)]);
+    let mut open = vec![(first_left, first_right)];
+    while let Some((a, b)) = open.pop() {
+        if left.is_match_state(left.next_eoi_state(a)) && right.is_match_state(right.next_eoi_state(b)) {
+            return false;
+        }
+        for byte in 0..=255u8 {
+            let next = (left.next_state(a, byte), right.next_state(b, byte));
+            if !left.is_dead_state(next.0) && !right.is_dead_state(next.1) && seen.insert(next) {
+                open.push(next);
+            }
+        }
+        if seen.len() > MOST_PAIRS {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_share_no_string_are_disjoint() {
+        let mut texts = Texts::default();
+        let mut set = |pattern: &str| texts.pattern(pattern, &Limits::default()).expect("a pattern");
+        let (a, b, any_a) = (set("^a[0-9]+$"), set("^b"), set("a"));
+        assert!(texts.are_disjoint(&a, &b));
+        assert!(!texts.are_disjoint(&a, &any_a));
+        assert!(!texts.are_disjoint(&b, &any_a));
+    }
+
+    #[test]
+    fn formats_allow_what_their_documents_allow() {
+        let mut texts = Texts::default();
+        for (name, good, bad) in [
+            ("date", "2024-02-29", "2023-02-29"),
+            ("date", "2000-02-29", "1900-02-29"),
+            ("date-time", "1998-12-31T23:59:60Z", "1998-12-31T22:59:60Z"),
+            ("time", "01:29:60+01:30", "01:30:60+01:30"),
+            ("email", "joe.bloggs@example.com", "joe..bloggs@example.com"),
+            ("ipv4", "192.168.0.1", "192.168.00.1"),
+            ("ipv6", "::ffff:192.168.0.1", "1::2::3"),
+            ("ipv6", "1:2:3:4:5:6:7::", "1:2:3:4:5:6:7"),
+            ("uri", "http://foo.bar/?baz=qux#quux", "//foo.bar"),
+            ("uri", "urn:oasis:names", "http:// shouldfail.com"),
+            (
+                "uuid",
+                "2eb8aa08-aa98-11ea-b4aa-73b441d16380",
+                "2eb8aa08aa9811eab4aa73b441d16380",
+            ),
+            ("duration", "P4DT12H30M5S", "P1D2H"),
+            ("hostname", "www.example.com", "-a.example"),
+        ] {
+            let set = texts.format(name).expect("a format");
+            assert_eq!(texts.set_contains(&set, good), Some(true), "{name} {good}");
+            assert_eq!(texts.set_contains(&set, bad), Some(false), "{name} {bad}");
+        }
+    }
+}
