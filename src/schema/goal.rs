@@ -33,9 +33,6 @@ pub(crate) type Literals = Vec<Literal>;
 pub(crate) struct GoalId(pub(crate) u32);
 
 impl GoalId {
-    /// The goal without any literal, which every value satisfies.
-    pub(crate) const ANY: GoalId = GoalId(0);
-
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
