@@ -17,6 +17,16 @@ use super::row::Allowed;
 use super::{Chooser, Part, Place, Purpose, Row};
 
 const BLOCK: usize = 32;
+/// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what vectorises.
+const BITS: [u32; BLOCK] = {
+    let mut bits = [0; BLOCK];
+    let mut at = 0;
+    while at < BLOCK {
+        bits[at] = 1 << at;
+        at += 1;
+    }
+    bits
+};
 /// A masked sum below this has lost digits to the bottom of the number range and is taken again.
 const LEAST_SUM: f64 = 1e-200;
 
@@ -91,7 +101,7 @@ impl<'a> Distribution<'a> {
 
     /// The row cut by the filter, and renormalised.
     pub(super) fn cut_row(mut self, filter: Filter) -> Self {
-        let kept = self.kept(filter, Allowed::Words(&self.support));
+        let kept = self.kept(filter, &self.support, (self.peak, self.total));
         self.sums = self.block_sums(&kept, self.peak);
         self.total = self.sums.iter().sum();
         self.support = Cow::Owned(kept);
@@ -145,13 +155,23 @@ impl<'a> Distribution<'a> {
             .collect()
     }
 
-    /// The words of the tokens that a filter keeps of the allowed ones.
-    fn kept(&self, filter: Filter, allowed: Allowed<'_>) -> Vec<u32> {
-        let possible = |&(logit, token): &(f32, u32)| logit > f32::NEG_INFINITY && allowed.contains(token);
-        let candidates = self.logits.iter().copied().zip(0..).filter(possible).collect();
-        let mut words = vec![0; self.logits.len().div_ceil(BLOCK)];
-        for token in filter.keep(candidates, self.scale) {
-            words[token as usize / BLOCK] |= 1 << (token % BLOCK as u32);
+    /// The words of the tokens that a filter keeps of some others, of which the sum relative to a peak is known.
+    fn kept(&self, filter: Filter, words: &[u32], sum: (f32, f64)) -> Vec<u32> {
+        let peaks = peaks(&self.logits, words);
+        let floor = filter.floor(&peaks, self.logits.len(), self.scale);
+        let mut candidates: Vec<(f32, u32)> = Vec::new();
+        for (index, (block, &word)) in self.logits.chunks(BLOCK).zip(words).enumerate() {
+            if word != 0 && peaks[index] >= floor {
+                let tokens = block.iter().copied().zip((index * BLOCK) as u32..);
+                let possible = |&(logit, token): &(f32, u32)| {
+                    logit >= floor && logit > f32::NEG_INFINITY && word & BITS[token as usize % BLOCK] != 0
+                };
+                candidates.extend(tokens.filter(possible));
+            }
+        }
+        let mut words = vec![0; self.support.len()];
+        for token in filter.keep(candidates, self.scale, sum) {
+            words[token as usize / BLOCK] |= BITS[token as usize % BLOCK];
         }
         words
     }
@@ -202,7 +222,7 @@ impl Row<f64> for Distribution<'_> {
         let Some(filter) = self.masked else {
             return whole;
         };
-        let kept = self.kept(filter, Allowed::Words(&whole.words));
+        let kept = self.kept(filter, &whole.words, (whole.peak, whole.sum));
         let log_mass = whole.log_mass;
         Portion {
             log_mass,
@@ -328,22 +348,29 @@ fn block_weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
 /// The sum of those weights whose bit is set. All are computed, because that is what the compiler can vectorise.
 fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
     let weights = block_weights(block, peak, scale);
-    let kept = weights
+    weights
         .iter()
-        .enumerate()
-        .map(|(bit, &weight)| if word >> bit & 1 == 1 { weight } else { 0.0 });
-    kept.sum()
+        .zip(BITS)
+        .map(|(&weight, bit)| if word & bit != 0 { weight } else { 0.0 })
+        .sum()
+}
+
+/// The largest logit of each block in these words, minus infinity where there is none. NaN is passed over.
+fn peaks(logits: &[f32], words: &[u32]) -> Vec<f32> {
+    let peak = |(block, &word): (&[f32], &u32)| {
+        let kept = block
+            .iter()
+            .zip(BITS)
+            .map(|(&logit, bit)| if word & bit != 0 { logit } else { f32::NEG_INFINITY });
+        kept.fold(
+            f32::NEG_INFINITY,
+            |peak, logit| if logit > peak { logit } else { peak },
+        )
+    };
+    logits.chunks(BLOCK).zip(words).map(peak).collect()
 }
 
 /// The largest logit in these words.
 fn peak_of(logits: &[f32], words: &[u32]) -> f32 {
-    let peak = |(block, &word): (&[f32], &u32)| {
-        let kept = block.iter().enumerate().filter(|&(bit, _)| word >> bit & 1 == 1);
-        kept.fold(f32::NEG_INFINITY, |peak, (_, &logit)| peak.max(logit))
-    };
-    logits
-        .chunks(BLOCK)
-        .zip(words)
-        .map(peak)
-        .fold(f32::NEG_INFINITY, f32::max)
+    peaks(logits, words).into_iter().fold(f32::NEG_INFINITY, f32::max)
 }

@@ -34,28 +34,52 @@ impl Filter {
         min_p: 0.0,
     };
 
-    /// The tokens kept, by id. `scale` turns differences of logits into differences of logarithms.
-    pub(super) fn keep(&self, mut candidates: Vec<Candidate>, scale: f64) -> Vec<u32> {
-        if let Some(k) = self.top_k.filter(|&k| k < candidates.len()) {
-            if k > 0 {
+    /// A logit below which no token can be kept, so that few have to be looked at. `peaks` are the largest logits of some
+    /// groups of the tokens, of which there are `len` in all.
+    pub(super) fn floor(&self, peaks: &[f32], len: usize, scale: f64) -> f32 {
+        let best = peaks.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let floor = match self.top_k {
+            // The k-th largest peak is at most the k-th largest logit.
+            Some(k) if k <= peaks.len() => {
+                let mut peaks = peaks.to_vec();
+                f64::from(
+                    *peaks
+                        .select_nth_unstable_by(k.max(1) - 1, |a, b| b.total_cmp(a))
+                        .1,
+                )
+            }
+            Some(_) => f64::NEG_INFINITY,
+            // Tokens this far below the best cannot together hold what top-p cuts.
+            None => f64::from(best) + self.min_p.max((1.0 - self.top_p) / len as f64).ln() / scale,
+        };
+        // Room for the rounding of all this.
+        (floor - 1e-3 - floor.abs() * 1e-6) as f32
+    }
+
+    /// The tokens kept, by id, of candidates that leave out only what is below the [`floor`](Self::floor). `scale` turns
+    /// differences of logits into differences of logarithms; `sum` is the weight of all tokens, where `peak` weighs 1.
+    pub(super) fn keep(
+        &self,
+        mut candidates: Vec<Candidate>,
+        scale: f64,
+        (peak, sum): (f32, f64),
+    ) -> Vec<u32> {
+        let weight = |candidate: &Candidate| exp((f64::from(candidate.0) - f64::from(peak)) * scale);
+        let mut sum = sum;
+        if let Some(k) = self.top_k {
+            if (1..candidates.len()).contains(&k) {
                 candidates.select_nth_unstable_by(k - 1, by_rank);
             }
             candidates.truncate(k);
+            sum = candidates.iter().map(weight).sum();
         }
-        let Some(peak) = candidates
-            .iter()
-            .map(|candidate| candidate.0)
-            .max_by(f32::total_cmp)
-        else {
-            return Vec::new();
-        };
-        let weight = |candidate: &Candidate| exp((f64::from(candidate.0) - f64::from(peak)) * scale);
         if self.top_p < 1.0 {
-            let bound = self.top_p * candidates.iter().map(weight).sum::<f64>();
-            keep_until(&mut candidates, bound, weight);
+            keep_until(&mut candidates, self.top_p * sum, weight);
         }
-        let min_p = self.min_p;
-        let kept = candidates.iter().filter(|&candidate| weight(candidate) >= min_p);
+        let best = candidates.iter().map(weight).fold(0.0, f64::max);
+        let kept = candidates
+            .iter()
+            .filter(|candidate| weight(candidate) >= self.min_p * best);
         let mut tokens: Vec<u32> = kept.map(|candidate| candidate.1).collect();
         tokens.sort_unstable();
         tokens
@@ -88,18 +112,26 @@ fn keep_until(candidates: &mut Vec<Candidate>, bound: f64, weight: impl Fn(&Cand
 mod tests {
     use super::*;
 
-    fn candidates(probabilities: &[f32]) -> Vec<Candidate> {
-        probabilities
+    /// Runs a filter over a row of probabilities in groups of two.
+    fn kept(filter: Filter, probabilities: &[f32]) -> Vec<u32> {
+        let logits: Vec<f32> = probabilities.iter().map(|p| p.ln()).collect();
+        let largest = |group: &[f32]| group.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let peaks: Vec<f32> = logits.chunks(2).map(largest).collect();
+        let floor = filter.floor(&peaks, logits.len(), 1.0);
+        let candidates = logits
             .iter()
-            .enumerate()
-            .map(|(token, p)| (p.ln(), token as u32))
-            .collect()
+            .copied()
+            .zip(0..)
+            .filter(|&(logit, _)| logit >= floor)
+            .collect();
+        let peak = largest(&logits);
+        let sum = logits.iter().map(|&logit| f64::from(logit - peak).exp()).sum();
+        filter.keep(candidates, 1.0, (peak, sum))
     }
 
     #[test]
     fn each_filter_keeps_its_run() {
-        let row = candidates(&[0.1, 0.4, 0.15, 0.3, 0.05]);
-        let keep = |filter: Filter| filter.keep(row.clone(), 1.0);
+        let keep = |filter: Filter| kept(filter, &[0.1, 0.4, 0.15, 0.3, 0.05]);
         assert_eq!(keep(Filter::NONE), [0, 1, 2, 3, 4]);
         assert_eq!(
             keep(Filter {
@@ -107,6 +139,13 @@ mod tests {
                 ..Filter::NONE
             }),
             [1, 3]
+        );
+        assert_eq!(
+            keep(Filter {
+                top_k: Some(9),
+                ..Filter::NONE
+            }),
+            [0, 1, 2, 3, 4]
         );
         assert_eq!(
             keep(Filter {
@@ -135,19 +174,23 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_smaller_id_and_long_runs_are_sorted_in_pieces() {
-        let row: Vec<Candidate> = (0..1000).map(|token| (0.0, token)).collect();
-        let kept = Filter {
-            top_p: 0.9,
-            ..Filter::NONE
-        }
-        .keep(row.clone(), 1.0);
-        assert_eq!(kept, (0..900).collect::<Vec<u32>>());
-        assert_eq!(
+        let row = [0.001; 1000];
+        let most = kept(
             Filter {
-                top_k: Some(3),
+                top_p: 0.9,
                 ..Filter::NONE
-            }
-            .keep(row, 1.0),
+            },
+            &row,
+        );
+        assert_eq!(most, (0..900).collect::<Vec<u32>>());
+        assert_eq!(
+            kept(
+                Filter {
+                    top_k: Some(3),
+                    ..Filter::NONE
+                },
+                &row
+            ),
             [0, 1, 2]
         );
     }
