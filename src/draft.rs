@@ -10,8 +10,9 @@
 //! drafter can propose what the mask would reject, and each node carries the constraint's state after it. Drafts are
 //! chains today; nodes name their parents, so a tree is a draft whose drafters offer below other nodes than the last.
 //!
-//! Whether a token is offered may depend on anything but what the *target* will draw. Under draw-once verification
-//! ([`verify::chain`](crate::verify::chain)) that is all that exactness needs; the residual rule needs more, and says so.
+//! What a drafter looks at is its own affair. Under draw-once verification ([`verify::chain`](crate::verify::chain)) it may
+//! even use the random numbers that the target will use, as a draft model does that draws at the target's places: where
+//! both models agree about a row, it then guesses the very token. Only the residual rule asks for more, and says what.
 
 mod forced;
 mod lookup;

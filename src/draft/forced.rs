@@ -23,6 +23,8 @@ use crate::vocab::{Node, Vocabulary};
 const TAIL_TOKENS: usize = 4;
 /// How many tokens before a forced text are given to the tokenizer, so that it cuts as it would in running text.
 const CONTEXT_TOKENS: usize = 2;
+/// How much forced text is looked at for each token that may still be drafted.
+const BYTES_A_TOKEN: usize = 16;
 /// How many trie nodes to try below one place; past it, a longer token is assumed. A draft is only a guess.
 const SEARCH: usize = 512;
 
@@ -53,6 +55,17 @@ impl Tokenise for Arc<crate::vocab::Tokenizer> {
     fn tokens(&self, bytes: &[u8]) -> Option<Vec<u32>> {
         self.encode(std::str::from_utf8(bytes).ok()?).ok()
     }
+}
+
+/// Text up to a length, and up to its last whole character; bytes that are no text are left to the tokenizer.
+fn whole_characters(mut bytes: Vec<u8>, limit: usize) -> Vec<u8> {
+    bytes.truncate(limit);
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && error.valid_up_to() > 0
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+    bytes
 }
 
 /// The longest token that the bytes begin with.
@@ -100,7 +113,10 @@ impl<T: Tokenise> Forced<T> {
 
     /// The tokens of `forced` after the given text, cut as in running text where the boundary permits.
     fn cut(&self, before: &[u8], forced: &[u8]) -> Option<Vec<u32>> {
-        let running = self.tokeniser.tokens(&[before, forced].concat())?;
+        let running = self
+            .tokeniser
+            .tokens(&[before, forced].concat())
+            .unwrap_or_default();
         let mut length = 0;
         for (index, &token) in running.iter().enumerate() {
             if length == before.len() {
@@ -136,7 +152,7 @@ impl<C: Constraint, Q, T: Tokenise> Drafter<C, Q> for Forced<T> {
         let Some(at) = draft.tip().filter(|_| draft.room() > 0) else {
             return;
         };
-        let forced = at.0.forced(at.1);
+        let forced = whole_characters(at.0.forced(at.1), draft.room() * BYTES_A_TOKEN);
         if !forced.is_empty() {
             let recent: Vec<u32> = text
                 .prompt

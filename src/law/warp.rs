@@ -131,9 +131,10 @@ impl Warper {
         self.filter != Filter::NONE
     }
 
-    /// Whether the rows are those of the model itself, so that their log probabilities are the model's.
+    /// Whether the rows give every token the probability that the model itself gives it. Filters that follow the mask, and
+    /// greedy decoding among them, change what is drawn but not the row.
     pub fn is_identity(&self) -> bool {
-        !self.changes_logits() && self.scale() == 1.0
+        !self.changes_logits() && self.scale() == 1.0 && !(self.is_filtered() && self.before_mask)
     }
 
     /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.

@@ -120,6 +120,12 @@ fn a_single_completion_is_forced_to_its_end() {
 }
 
 #[test]
+fn forced_text_stops_before_half_a_character() {
+    // The words share the first byte of their last letter.
+    assert_eq!(forced(&["Aé", "Aè"], 9), ["A"]);
+}
+
+#[test]
 fn nothing_is_drafted_where_nothing_is_forced() {
     assert_eq!(forced(&["A", "B"], 9), Vec::<String>::new());
     // After the A the text may end, but need not.

@@ -444,6 +444,7 @@ fn filters_come_before_the_mask_under_the_global_law_and_after_it_under_the_loca
         .expect("the logits are finite");
     assert_eq!(row.part(Allowed::Words(&mask)).mass(), 0.0);
     assert!((row.probability(0) + row.probability(1) - 1.0).abs() < 1e-12);
+    assert!(local.is_identity() && !global.is_identity());
     assert_eq!(row.probability(2), 0.0);
     assert_eq!(row.top(4).len(), 2);
 }
