@@ -1,0 +1,249 @@
+//! The brute-force oracle: every bit of every mask equals "some completion exists", judged from the definition of the
+//! language by code that shares nothing with the library.
+//!
+//! ```text
+//!   random pattern ─┬─► lexiform: machine, masks ──┐
+//!                   │                              ├── equal at every text, by every tokenisation
+//!                   └─► judge: derivatives, tables ┘
+//! ```
+//!
+//! The judges are in `oracle/regular.rs` and `oracle/context_free.rs`, and are themselves checked there.
+
+#[path = "oracle/context_free.rs"]
+mod context_free;
+#[path = "oracle/judge.rs"]
+mod judge;
+#[path = "oracle/lower.rs"]
+mod lower;
+#[path = "oracle/regular.rs"]
+mod regular;
+#[path = "oracle/series.rs"]
+mod series;
+#[path = "oracle/vocabulary.rs"]
+mod vocabulary;
+#[path = "oracle/walk.rs"]
+mod walk;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lexiform::error::ProblemKind;
+use lexiform::grammar::Cfg;
+use lexiform::limits::Limits;
+use lexiform::mask::Tables;
+use lexiform::{Grammar, State};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use judge::{Judge, Memo};
+use walk::{Reach, check_everywhere};
+
+const LETTERS: &[u8] = b"abc";
+/// `a`, `b`, and the two bytes of `é`, which tokens may cut.
+const BYTES: &[u8] = &[b'a', b'b', 0xC3, 0xA9];
+const REACH: Reach = Reach {
+    bytes: 4,
+    states: 200,
+};
+/// For tests that are about something else than depth.
+const FEW: Reach = Reach { bytes: 3, states: 40 };
+
+/// So many cases, or as many as `PROPTEST_CASES` asks for.
+fn cases(usual: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        },
+        None => ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::with_cases(usual)
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn regular_expressions_as_one_terminal(
+        pattern in regular::patterns(),
+        vocabulary in vocabulary::vocabularies(BYTES),
+    ) {
+        let grammar = lower::compile(&lower::terminal(&pattern), &vocabulary).expect("no pattern is empty");
+        check_everywhere(&grammar, &Memo::new(pattern.language()), &REACH)?;
+    }
+
+    #[test]
+    fn regular_expressions_as_rules(
+        pattern in regular::patterns(),
+        vocabulary in vocabulary::vocabularies(BYTES),
+    ) {
+        let grammar = lower::compile(&lower::expressions(&pattern), &vocabulary).expect("no pattern is empty");
+        check_everywhere(&grammar, &Memo::new(pattern.language()), &REACH)?;
+    }
+
+    #[test]
+    fn context_free_grammars(rules in context_free::grammars(), vocabulary in vocabulary::vocabularies(LETTERS)) {
+        let productions = rules.productions();
+        match lower::compile(&lower::rules(&rules), &vocabulary) {
+            Ok(grammar) => check_everywhere(&grammar, &Memo::new(productions), &REACH)?,
+            Err(error) => {
+                prop_assert!(!productions.is_productive(), "{}", error);
+                prop_assert_eq!(error.problems[0].kind, ProblemKind::Unsatisfiable);
+            }
+        }
+    }
+
+    #[test]
+    fn intersections_complements_and_counts(
+        parts in regular::parts(),
+        vocabulary in vocabulary::vocabularies(BYTES),
+    ) {
+        let language = regular::intersection(&parts);
+        let regular = lower::regular(&parts);
+        let cfg = lower::grammar_of(|builder| {
+            let regular = builder.add_regular(regular);
+            builder.regular(regular)
+        });
+        match lower::compile(&cfg, &vocabulary) {
+            Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
+            Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),
+        }
+    }
+
+    #[test]
+    fn lists(list in series::lists(), vocabulary in vocabulary::vocabularies(b"ab,:")) {
+        let language = list.language();
+        match lower::compile(&list.grammar(), &vocabulary) {
+            Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
+            Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),
+        }
+    }
+
+    /// The same through the front ends: patterns and grammars as text.
+    #[test]
+    fn sources_as_text(
+        pattern in regular::patterns(),
+        rules in context_free::grammars(),
+        letters in vocabulary::vocabularies(LETTERS),
+        bytes in vocabulary::vocabularies(BYTES),
+    ) {
+        let cfg = lexiform::regex::lower(&pattern.source(), &Limits::default()).expect("a pattern");
+        let grammar = lower::compile(&cfg, &bytes).expect("no pattern is empty");
+        check_everywhere(&grammar, &Memo::new(pattern.language()), &FEW)?;
+        let source = rules.source();
+        let cfg = lexiform::syntax::ebnf::lower(&source, &Limits::default());
+        let cfg = cfg.map_err(|error| TestCaseError::fail(format!("{error} in\n{source}")))?;
+        if let Ok(grammar) = lower::compile(&cfg, &letters) {
+            check_everywhere(&grammar, &Memo::new(rules.productions()), &FEW)?;
+        }
+    }
+
+    /// Grammars that share tables, and tables without room, answer as if each were alone.
+    #[test]
+    fn sharing_and_forgetting_change_nothing(
+        patterns in prop::collection::vec(regular::patterns(), 2..4),
+        vocabulary in vocabulary::vocabularies(BYTES),
+        room in prop::sample::select(vec![0usize, 300, 1 << 20]),
+    ) {
+        let tables = Arc::new(Tables::new(vocabulary, room));
+        let limits = Limits { grammar_bytes: room, ..Limits::default() };
+        let grammars: Vec<Grammar> = patterns
+            .iter()
+            .map(|pattern| Grammar::new(&lower::terminal(pattern), &tables, &limits).expect("no pattern is empty"))
+            .collect();
+        for (grammar, pattern) in grammars.iter().zip(&patterns).chain(grammars.iter().zip(&patterns)) {
+            check_everywhere(grammar, &Memo::new(pattern.language()), &FEW)?;
+        }
+    }
+
+    /// After any mix of steps, forks and rollbacks a mask is that of a fresh grammar at the same text.
+    #[test]
+    fn history_changes_nothing(
+        rules in context_free::grammars(),
+        vocabulary in vocabulary::vocabularies(LETTERS),
+        moves in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 1..40),
+    ) {
+        let cfg = lower::rules(&rules);
+        // Grammars of no text at all are refused; `context_free_grammars` has them.
+        let Ok(grammar) = lower::compile(&cfg, &vocabulary) else { return Ok(()) };
+        let mut visited = vec![(grammar.start(), Vec::new())];
+        for (from, token) in moves {
+            // Going on from an older state is a rollback; twice from the same one is a fork.
+            let (state, path) = from.get(&visited).clone();
+            let allowed: Vec<u32> = grammar.mask(state).iter().collect();
+            if allowed.is_empty() {
+                continue;
+            }
+            let token = *token.get(&allowed);
+            let next = grammar.step(state, token).expect("the mask allows it");
+            visited.push((next, [&path[..], &[token]].concat()));
+            check_fresh(&cfg, &grammar, visited.last().expect("just pushed"))?;
+        }
+        for visit in &visited {
+            check_fresh(&cfg, &grammar, visit)?;
+        }
+    }
+
+    /// Threads that discover the states of one grammar together see what one alone sees.
+    #[test]
+    fn threads_agree(rules in context_free::grammars(), vocabulary in vocabulary::vocabularies(LETTERS)) {
+        let cfg = lower::rules(&rules);
+        let Ok(grammar) = lower::compile(&cfg, &vocabulary) else { return Ok(()) };
+        let alone = explored(&grammar, false);
+        let shared = lower::compile(&cfg, &vocabulary).expect("it compiled before");
+        let together = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|at| {
+                let shared = &shared;
+                scope.spawn(move || explored(shared, at % 2 == 1))
+            }).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect::<Vec<_>>()
+        });
+        for seen in together {
+            prop_assert_eq!(&seen, &alone);
+        }
+    }
+}
+
+/// Compares a state with that of a grammar that has seen nothing else.
+fn check_fresh(cfg: &Cfg, grammar: &Grammar, (state, path): &(State, Vec<u32>)) -> Result<(), TestCaseError> {
+    let fresh = lower::compile(cfg, grammar.vocabulary()).expect("it compiled before");
+    let same = path
+        .iter()
+        .try_fold(fresh.start(), |state, &token| fresh.step(state, token));
+    let same = same.ok_or_else(|| TestCaseError::fail(format!("a fresh grammar refuses {path:?}")))?;
+    let (expected, mask) = (fresh.mask(same), grammar.mask(*state));
+    prop_assert_eq!(expected.words(), mask.words(), "after {:?}", path);
+    prop_assert_eq!(
+        fresh.is_accepting(same),
+        grammar.is_accepting(*state),
+        "after {:?}",
+        path
+    );
+    prop_assert_eq!(fresh.forced(same), grammar.forced(*state), "after {:?}", path);
+    Ok(())
+}
+
+/// The masks behind all token sequences of up to three tokens, visited in either order.
+fn explored(grammar: &Grammar, backwards: bool) -> BTreeMap<Vec<u32>, Vec<u32>> {
+    let mut masks = BTreeMap::new();
+    let mut open = vec![(grammar.start(), Vec::new())];
+    while let Some((state, path)) = open.pop() {
+        let mask = grammar.mask(state);
+        let mut next: Vec<u32> = if path.len() < 3 {
+            mask.iter().collect()
+        } else {
+            Vec::new()
+        };
+        if backwards {
+            next.reverse();
+        }
+        for token in next {
+            let state = grammar.step(state, token).expect("the mask allows it");
+            open.push((state, [&path[..], &[token]].concat()));
+        }
+        masks.insert(path, mask.words().to_vec());
+    }
+    masks
+}

@@ -1,0 +1,41 @@
+//! Small vocabularies that have everything that real ones have.
+
+use std::sync::Arc;
+
+use lexiform::vocab::{TokenKind, Vocabulary};
+use proptest::prelude::*;
+
+/// The name of the special token that grammars may ask for.
+pub(crate) const NAMED: &str = "<|tool|>";
+
+/// How judges write that token: as a character that no text of the tests has.
+pub(crate) const NAMED_MARK: &str = "\u{1}";
+
+/// Random vocabularies over these bytes: a token for each byte, longer tokens, several tokens of the same bytes, a
+/// special token whose name is text of the language, an unused row, and two tokens that end a sequence.
+pub(crate) fn vocabularies(bytes: &'static [u8]) -> impl Strategy<Value = Arc<Vocabulary>> {
+    let byte = prop::sample::select(bytes.to_vec());
+    let longer = prop::collection::vec(prop::collection::vec(byte, 1..=3), 0..10);
+    let all = longer.prop_map(move |longer| {
+        let mut tokens: Vec<(TokenKind, Vec<u8>)> =
+            bytes.iter().map(|&byte| (TokenKind::Text, vec![byte])).collect();
+        tokens.extend(longer.into_iter().map(|bytes| (TokenKind::Text, bytes)));
+        tokens.push((TokenKind::Text, bytes[..1].to_vec()));
+        tokens.push((TokenKind::Special, bytes[..1].to_vec()));
+        tokens.push((TokenKind::Special, NAMED.as_bytes().to_vec()));
+        tokens.push((TokenKind::Unused, Vec::new()));
+        tokens.push((TokenKind::Special, b"<end>".to_vec()));
+        tokens.push((TokenKind::Special, b"<end of turn>".to_vec()));
+        tokens
+    });
+    all.prop_shuffle().prop_map(|tokens| {
+        let named = |name: &[u8]| {
+            tokens
+                .iter()
+                .position(|(_, bytes)| bytes == name)
+                .expect("it was put in") as u32
+        };
+        let eos = [named(b"<end>"), named(b"<end of turn>")];
+        Arc::new(Vocabulary::new(&tokens, &eos).expect("a vocabulary"))
+    })
+}
