@@ -1,14 +1,42 @@
 //! The service and the command line of Lexiform.
 //!
 //! ```text
-//!   lexiform serve ──► app ──► routes ──► worker ──► engine (decode thread)
-//!                               │            │
-//!                               wire         stream ──► bytes to the client
+//!   body ─► wire ─► prompt ─► worker ─► engine (its own thread)
+//!           checked  tokens,    │
+//!                    grammar    ▼
+//!                            sample ─► answer ─► whole, or stream ─► client
 //! ```
 //!
-//! The binary is a single call of [`cli::main`]; everything else is a library, so that the tests can
-//! start the same service in their own process.
+//! * `app` makes the server and wraps every request; `routes` says what answers where.
+//! * `wire` is the JSON of the API: what requests may hold, every problem with its path, and the shapes of answers.
+//! * `served` is a model that is ready to be asked; `prompt` turns a checked request into what its engine takes, with
+//!   `template` (chat templates) and `grammars` (the compiler and its cache).
+//! * `worker` submits; `sample` follows one text as it grows (`text` holds back what is not certain); `answer` puts
+//!   the samples of a request into the API's shapes; `stream` is the body of a streamed answer.
+//! * `cli` is the command line; the binary is a single call of [`cli::main`]. Everything is a library, so that the
+//!   tests can start the same service in their own process.
+//!
+//! Whoever drops an answer frees its sequences: no part of the server has to remember to cancel.
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
+pub mod app;
+pub mod body;
+pub mod chance;
 pub mod cli;
+pub mod config;
+pub mod demo;
+pub mod error;
+pub mod grammars;
+pub mod metrics;
+pub mod prompt;
+mod respond;
+pub mod routes;
+pub mod sample;
+pub mod served;
+pub mod stream;
+pub mod template;
+pub mod text;
+pub mod wire;
+pub mod worker;

@@ -1,15 +1,146 @@
-//! Write a text under a constraint.
+//! `lexiform generate`: one prompt, one answer, no server.
 
-use super::{Failure, Outcome};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
 
-/// The arguments of `lexiform generate`.
+use serde_json::{Value, json};
+
+use super::{Failure, Outcome, read_text};
+use crate::answer::{Frame, Shape};
+use crate::config::ModelArgs;
+use crate::error::ApiError;
+use crate::prompt;
+use crate::served::Served;
+use crate::wire::{chat, completion};
+use crate::worker::Running;
+
+/// Write a text under a constraint and print it.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// What to ask the model
+    prompt: String,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+    /// The law to draw from: local (each token from what is allowed there) or global (the whole text, exactly)
+    #[arg(long, default_value = "local", value_parser = ["local", "global"])]
+    law: String,
+    /// How many texts
+    #[arg(long, short, default_value_t = 1)]
+    n: usize,
+    /// The seed; the same seed gives the same texts
+    #[arg(long)]
+    seed: Option<i64>,
+    /// The temperature; 0 takes the most likely token. By default what the model recommends
+    #[arg(long)]
+    temperature: Option<f64>,
+    /// The most tokens to write
+    #[arg(long)]
+    max_tokens: Option<usize>,
+    /// Continue the prompt as it is, without the model's chat template
+    #[arg(long)]
+    raw: bool,
+    /// Print the whole answer as JSON, with the law, the probabilities and the tokens used
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the text must obey; at most one.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct ConstraintArgs {
+    /// A file with a JSON Schema
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// A regular expression for the whole text
+    #[arg(long, value_name = "PATTERN")]
+    regex: Option<String>,
+    /// A file with a grammar in EBNF
+    #[arg(long, value_name = "FILE")]
+    grammar: Option<PathBuf>,
+}
 
 /// Runs `lexiform generate`.
 ///
 /// # Errors
-/// This command is not part of this build.
-pub fn run(_: Args) -> Outcome {
-    Err(Failure::message("this command is not part of this build"))
+/// A file cannot be read, the constraint does not compile, or the model cannot be loaded.
+pub fn run(args: Args) -> Outcome {
+    let served = args
+        .model
+        .open(None)
+        .map_err(|error| Failure::message(error.to_string()))?;
+    let body = request(&args, served.name())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| Failure::message(format!("cannot start: {error}")))?;
+    let answer = runtime
+        .block_on(answer(Arc::new(served), args.raw, body.to_string().as_bytes()))
+        .map_err(|error| Failure::message(error.to_string()))?;
+    if args.json {
+        println!("{answer}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    for choice in answer["choices"].as_array().into_iter().flatten() {
+        let text = if args.raw {
+            &choice["text"]
+        } else {
+            &choice["message"]["content"]
+        };
+        println!("{}", text.as_str().unwrap_or_default());
+        if choice["finish_reason"] == "length" {
+            eprintln!("note: the text was cut by the limit of tokens");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same request that a client would send: the command line can do what the service can do, in the same way.
+fn request(args: &Args, model: &str) -> Result<Value, Failure> {
+    let mut body = json!({"model": model, "law": args.law, "n": args.n});
+    if args.raw {
+        body["prompt"] = json!(args.prompt);
+    } else {
+        body["messages"] = json!([{"role": "user", "content": args.prompt}]);
+    }
+    if let Some(file) = &args.constraint.schema {
+        body["guided_json"] = json!(read_text(file)?);
+    }
+    if let Some(pattern) = &args.constraint.regex {
+        body["guided_regex"] = json!(pattern);
+    }
+    if let Some(file) = &args.constraint.grammar {
+        body["ebnf"] = json!(read_text(file)?);
+    }
+    for (name, value) in [
+        ("seed", args.seed.map(Value::from)),
+        ("temperature", args.temperature.map(Value::from)),
+        ("max_tokens", args.max_tokens.map(Value::from)),
+    ] {
+        if let Some(value) = value {
+            body[name] = value;
+        }
+    }
+    Ok(body)
+}
+
+async fn answer(served: Arc<Served>, raw: bool, body: &[u8]) -> Result<String, ApiError> {
+    let (shape, generation, prompt) = if raw {
+        let request = completion::read(body)?;
+        let prompt = request
+            .prompts
+            .first()
+            .map(|prompt| prompt::of_text(&served, prompt))
+            .transpose()?;
+        (Shape::Text, request.generation, prompt.unwrap_or_default())
+    } else {
+        let request = chat::read(body)?;
+        let prompt = prompt::of_chat(&served, &request)?;
+        (Shape::Chat, request.generation, prompt)
+    };
+    let requests = prompt::engine_requests(&served, &generation, vec![prompt], None)?;
+    let frame = Frame::new(served.clone(), shape, &generation, requests.len(), false);
+    frame.collect(Running::start(served.engine(), requests)?).await
 }

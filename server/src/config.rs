@@ -1,0 +1,116 @@
+//! What an operator may choose, by flags or by environment variables of the same meaning.
+
+use std::path::PathBuf;
+
+use lexiform_engine::{Device, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles, load};
+
+use crate::demo;
+use crate::served::{ModelText, Served, StartError};
+
+/// Positions in one block of the cache.
+const BLOCK: usize = 16;
+
+/// Which model, and how it runs. Shared by `serve` and `generate`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ModelArgs {
+    /// A model folder in Hugging Face layout; without it, the demo model that is built into this program
+    #[arg(long, env = "LEXIFORM_MODEL", value_name = "DIR")]
+    pub model: Option<PathBuf>,
+    /// A small model with the same tokenizer that drafts ahead; it never changes what is written, only how fast
+    #[arg(long, env = "LEXIFORM_DRAFT_MODEL", value_name = "DIR")]
+    pub draft_model: Option<PathBuf>,
+    /// Where the model runs: cpu, cuda, or cuda:N
+    #[arg(long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
+    pub device: Device,
+    /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on a GPU
+    #[arg(long, env = "LEXIFORM_DTYPE", default_value = "auto", value_name = "TYPE")]
+    pub dtype: Dtype,
+    /// Threads of the model on a CPU; by default one for each core
+    #[arg(long, env = "LEXIFORM_THREADS", value_name = "N")]
+    pub threads: Option<usize>,
+    /// Sequences that are decoded together
+    #[arg(long, env = "LEXIFORM_MAX_BATCH", default_value_t = 32, value_name = "N")]
+    pub max_batch: usize,
+    /// Sequences that may wait; more are refused with status 429
+    #[arg(long, env = "LEXIFORM_QUEUE", default_value_t = 256, value_name = "N")]
+    pub queue: usize,
+    /// Memory for keys and values, in MiB
+    #[arg(
+        long,
+        env = "LEXIFORM_CACHE_MEMORY",
+        default_value_t = 512,
+        value_name = "MIB"
+    )]
+    pub cache_memory: usize,
+}
+
+impl ModelArgs {
+    /// Loads the model and starts its engine. `name` is what requests will call it.
+    ///
+    /// # Errors
+    /// A file is missing or broken, or the device cannot be used.
+    pub fn open(&self, name: Option<String>) -> Result<Served, StartError> {
+        let files = match &self.model {
+            Some(folder) => ModelFiles::folder(folder),
+            None => demo::model().ok_or(StartError::NoModel)?,
+        };
+        let draft_files = match (&self.draft_model, &self.model) {
+            (Some(folder), _) => Some(ModelFiles::folder(folder)),
+            (None, None) => demo::draft_model(),
+            (None, Some(_)) => None,
+        };
+        let text = ModelText::read(&files)?;
+        let LoadedModel { model, eos, .. } = load(&files, &self.load_options())?;
+        let draft = match draft_files {
+            Some(files) => Some(load(&files, &self.load_options())?.model),
+            None => None,
+        };
+        let config = self.engine_config(model.as_ref());
+        Served::start(
+            name.unwrap_or_else(|| self.default_name()),
+            model,
+            draft,
+            text,
+            &eos,
+            config,
+        )
+    }
+
+    /// The name of the folder, or `demo`.
+    fn default_name(&self) -> String {
+        let folder = self.model.as_ref().and_then(|folder| folder.canonicalize().ok());
+        let name = folder.as_ref().and_then(|folder| folder.file_name());
+        match (name, &self.model) {
+            (Some(name), _) => name.to_string_lossy().into_owned(),
+            (None, Some(_)) => "model".to_owned(),
+            (None, None) => "demo".to_owned(),
+        }
+    }
+
+    fn load_options(&self) -> LoadOptions {
+        let mut options = LoadOptions {
+            device: self.device,
+            dtype: self.dtype,
+            ..LoadOptions::default()
+        };
+        if let Some(threads) = self.threads {
+            options.threads = threads;
+        }
+        options
+    }
+
+    /// The sizes of the engine for this model: as much cache as the memory holds, at least one whole context, and no
+    /// more than all sequences of a full batch could use.
+    pub fn engine_config(&self, model: &dyn Model) -> EngineConfig {
+        let whole = model.max_positions().div_ceil(BLOCK).max(1);
+        let bytes = model.cache_bytes_per_token().saturating_mul(BLOCK).max(1);
+        let fitting = self.cache_memory.saturating_mul(1 << 20) / bytes;
+        EngineConfig {
+            block_size: BLOCK,
+            blocks: fitting.clamp(whole, whole.saturating_mul(self.max_batch.max(1))),
+            max_running: self.max_batch,
+            max_waiting: self.queue,
+            ..EngineConfig::default()
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The demo model, built into the program if its files were there when the program was built.
+
+use lexiform_engine::ModelFiles;
+
+/// A file by its name.
+type File = (&'static str, &'static [u8]);
+
+include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
+
+/// The demo model.
+pub fn model() -> Option<ModelFiles> {
+    (!MODEL.is_empty()).then(|| ModelFiles::embedded("models/demo", MODEL))
+}
+
+/// The small model that drafts for it.
+pub fn draft_model() -> Option<ModelFiles> {
+    (!DRAFT.is_empty()).then(|| ModelFiles::embedded("models/demo/draft", DRAFT))
+}

@@ -1,0 +1,400 @@
+//! What a client is told when a request fails: one envelope for every status, with all four keys that OpenAI's
+//! clients read.
+//!
+//! ```text
+//!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
+//! ```
+
+use std::borrow::Cow;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::{HttpResponse, ResponseError};
+use lexiform::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform_engine::EngineError;
+
+use crate::wire::error::{Body, Diagnostic, Envelope, Extension};
+
+/// How many problems one answer lists; a hostile source could otherwise make the answer larger than the request.
+const LISTED_PROBLEMS: usize = 10;
+/// How many characters of each problem are shown.
+const SHOWN_CHARS: usize = 400;
+
+/// An error as the API tells it.
+#[derive(Clone, Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    kind: &'static str,
+    code: &'static str,
+    param: Option<String>,
+    message: String,
+    diagnostics: Vec<Diagnostic>,
+    retry_after_seconds: Option<u64>,
+    allow: Option<&'static str>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, kind: &'static str, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            kind,
+            code,
+            param: None,
+            message: shortened(&message.into()).into_owned(),
+            diagnostics: Vec::new(),
+            retry_after_seconds: None,
+            allow: None,
+        }
+    }
+
+    /// The request is wrong: 400.
+    pub fn invalid(code: &'static str, param: Option<String>, message: impl Into<String>) -> Self {
+        Self {
+            param,
+            ..Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", code, message)
+        }
+    }
+
+    /// The body is not what the route reads: 400.
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Self::invalid("invalid_json", None, message)
+    }
+
+    /// The model of the request is not served here: 404.
+    pub fn unknown_model(name: &str) -> Self {
+        let message = format!(
+            "The model '{}' does not exist on this server; GET /v1/models lists them.",
+            shortened(name)
+        );
+        let error = Self::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            "model_not_found",
+            message,
+        );
+        Self {
+            param: Some("model".to_owned()),
+            ..error
+        }
+    }
+
+    /// No such route: 404.
+    pub fn unknown_route(method: &str, path: &str) -> Self {
+        let message = format!("There is nothing at {method} {}.", shortened(path));
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            "not_found",
+            message,
+        )
+    }
+
+    /// The route exists, but not for this method: 405.
+    pub fn wrong_method(method: &str, path: &str, allow: &'static str) -> Self {
+        let message = format!(
+            "{method} is not allowed at {}; allowed: {allow}.",
+            shortened(path)
+        );
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Self {
+            allow: Some(allow),
+            ..Self::new(status, "invalid_request_error", "method_not_allowed", message)
+        }
+    }
+
+    /// The body is larger than the limit: 413.
+    pub fn too_large(limit: usize) -> Self {
+        let message = format!("The request body is larger than the limit of {limit} bytes.");
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "invalid_request_error",
+            "request_too_large",
+            message,
+        )
+    }
+
+    /// The queue is full: 429, with the time after which another try makes sense.
+    pub fn queue_full(limit: usize) -> Self {
+        let message = format!("The queue is full ({limit} requests are waiting). Try again shortly.");
+        let error = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limit_error",
+            "queue_full",
+            message,
+        );
+        Self {
+            retry_after_seconds: Some(1),
+            ..error
+        }
+    }
+
+    /// The server is going down: 503.
+    pub fn shutting_down() -> Self {
+        let message = "The server is shutting down.";
+        let error = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_error",
+            "shutting_down",
+            message,
+        );
+        Self {
+            retry_after_seconds: Some(5),
+            ..error
+        }
+    }
+
+    /// Something broke on our side: 500. What exactly goes to the log, not to the client.
+    pub fn internal() -> Self {
+        let message = "The server failed while it handled this request. The request can be sent again.";
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "server_error",
+            "internal_error",
+            message,
+        )
+    }
+
+    /// The engine failed while it wrote the answer.
+    pub fn engine(error: &EngineError) -> Self {
+        match error {
+            EngineError::AttemptsExhausted { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                let message = format!("{error}; the local law always answers");
+                Self::new(status, "invalid_request_error", "attempts_exhausted", message)
+            }
+            EngineError::Stopped => Self::shutting_down(),
+            _ => {
+                eprintln!("error: {error}");
+                Self::internal()
+            }
+        }
+    }
+
+    /// A 4xx that the HTTP layer found before any route was reached.
+    pub fn transport(status: StatusCode, message: impl Into<String>) -> Self {
+        let code = if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            "unsupported_media_type"
+        } else {
+            "bad_request"
+        };
+        Self::new(status, "invalid_request_error", code, message)
+    }
+
+    /// A constraint that does not compile: 400 with every problem and its place.
+    pub fn constraint(what: &Subject<'_>, error: &CompileError) -> Self {
+        let first = error.problems.first();
+        let code = first.map_or("invalid_grammar", |problem| what.code(problem.kind));
+        let mut message = first.map_or_else(String::new, |problem| what.message(problem));
+        let more = error.problems.len().saturating_sub(1);
+        if more > 0 {
+            message.push_str(&format!(" (and {more} more, see error.lexiform.diagnostics)"));
+        }
+        let diagnostics = error
+            .problems
+            .iter()
+            .take(LISTED_PROBLEMS)
+            .map(diagnostic)
+            .collect();
+        Self {
+            diagnostics,
+            ..Self::invalid(code, Some(what.param.to_owned()), message)
+        }
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The machine-readable reason.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The JSON that clients read.
+    pub fn envelope(&self) -> Envelope<'_> {
+        let lexiform = (!self.diagnostics.is_empty()).then_some(Extension {
+            diagnostics: self.diagnostics.as_slice(),
+        });
+        Envelope {
+            error: Body {
+                message: &self.message,
+                kind: self.kind,
+                param: self.param.as_deref(),
+                code: self.code,
+                lexiform,
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.status.as_u16(), self.code, self.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status);
+        if let Some(seconds) = self.retry_after_seconds {
+            response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+            let millis = HeaderName::from_static("retry-after-ms");
+            response.insert_header((millis, (seconds * 1000).to_string()));
+        }
+        if let Some(allow) = self.allow {
+            response.insert_header((header::ALLOW, HeaderValue::from_static(allow)));
+        }
+        response.json(self.envelope())
+    }
+}
+
+/// What a constraint of a request is, for the words of an error about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The field it came from, as a path: `response_format.json_schema.schema`.
+    pub param: &'a str,
+    /// The name that the client gave it, where the field has one.
+    pub name: Option<&'a str>,
+    /// Whether it is a JSON Schema.
+    pub is_schema: bool,
+}
+
+impl Subject<'_> {
+    fn code(&self, kind: ProblemKind) -> &'static str {
+        match kind {
+            ProblemKind::Unsupported if self.is_schema => "unsupported_keyword",
+            ProblemKind::Unsatisfiable => "unsatisfiable_schema",
+            ProblemKind::Limit => "grammar_too_complex",
+            _ if self.is_schema => "invalid_json_schema",
+            _ => "invalid_grammar",
+        }
+    }
+
+    fn message(&self, problem: &Problem) -> String {
+        let text = shortened(&problem.message).into_owned();
+        match (&problem.place, self.is_schema) {
+            (Place::Pointer(pointer), true) => {
+                let name = shortened(self.name.unwrap_or("schema")).into_owned();
+                let field = self.param.split('.').next().unwrap_or(self.param);
+                format!(
+                    "Invalid schema for {field} '{name}': In context={}, {text}",
+                    context(pointer)
+                )
+            }
+            (place, _) => format!("Invalid constraint in {}: {place}: {text}", self.param),
+        }
+    }
+}
+
+/// A JSON pointer in the form that OpenAI's messages use: `('properties', 'a')`.
+fn context(pointer: &str) -> String {
+    let parts: Vec<String> = pointer
+        .split('/')
+        .skip(1)
+        .map(|part| format!("'{}'", part.replace("~1", "/").replace("~0", "~")))
+        .collect();
+    match parts.as_slice() {
+        [one] => shortened(&format!("({one},)")).into_owned(),
+        _ => shortened(&format!("({})", parts.join(", "))).into_owned(),
+    }
+}
+
+fn diagnostic(problem: &Problem) -> Diagnostic {
+    let path = match &problem.place {
+        Place::Pointer(pointer) => pointer.clone(),
+        place => place.to_string(),
+    };
+    let keyword = match &problem.place {
+        Place::Pointer(pointer) => pointer.rsplit('/').next().map(str::to_owned),
+        _ => None,
+    };
+    Diagnostic {
+        path: shortened(&path).into_owned(),
+        keyword: keyword.filter(|word| !word.is_empty()),
+        severity: "error",
+        kind: kind_name(problem.kind),
+        message: shortened(&problem.message).into_owned(),
+    }
+}
+
+fn kind_name(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Syntax => "syntax",
+        ProblemKind::Invalid => "invalid",
+        ProblemKind::Unsupported => "unsupported",
+        ProblemKind::Reference => "reference",
+        ProblemKind::Unsatisfiable => "unsatisfiable",
+        ProblemKind::Limit => "limit",
+    }
+}
+
+/// At most [`SHOWN_CHARS`] characters of a text that a client sent.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope(error: &ApiError) -> serde_json::Value {
+        serde_json::to_value(error.envelope()).expect("an envelope is plain JSON")
+    }
+
+    #[test]
+    fn every_envelope_has_the_four_keys() {
+        for error in [
+            ApiError::internal(),
+            ApiError::unknown_model("x"),
+            ApiError::too_large(1),
+        ] {
+            let body = envelope(&error);
+            for key in ["message", "type", "param", "code"] {
+                assert!(body["error"].get(key).is_some(), "{key} is missing in {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_schema_problem_is_told_with_its_context_and_as_a_diagnostic() {
+        let problem = Problem::at_pointer(
+            ProblemKind::Unsupported,
+            "/properties/a/not",
+            "'not' is not supported",
+        );
+        let subject = Subject {
+            param: "response_format.json_schema.schema",
+            name: Some("P"),
+            is_schema: true,
+        };
+        let body = envelope(&ApiError::constraint(&subject, &CompileError::one(problem)));
+        assert_eq!(body["error"]["code"], "unsupported_keyword");
+        assert_eq!(body["error"]["param"], "response_format.json_schema.schema");
+        let message = body["error"]["message"].as_str().unwrap_or_default();
+        assert!(
+            message.starts_with(
+                "Invalid schema for response_format 'P': In context=('properties', 'a', 'not'), "
+            )
+        );
+        assert_eq!(
+            body["error"]["lexiform"]["diagnostics"][0]["path"],
+            "/properties/a/not"
+        );
+    }
+
+    #[test]
+    fn what_a_client_sent_is_never_echoed_at_length() {
+        let body = envelope(&ApiError::unknown_model(&"é".repeat(100_000)));
+        assert!(body["error"]["message"].as_str().unwrap_or_default().len() < 2_000);
+    }
+}

@@ -1,0 +1,294 @@
+//! What the server counts, as Prometheus reads it.
+//!
+//! Routers and dashboards made for vLLM find its gauge names here; what only this server has is called `lexiform_*`.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use lexiform_engine::Stats;
+
+use crate::sample::Ended;
+
+/// Upper bounds of the buckets for times, in seconds.
+const SECONDS: [f64; 12] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
+
+/// Counts times in buckets.
+#[derive(Debug, Default)]
+struct Histogram {
+    buckets: [AtomicU64; SECONDS.len()],
+    count: AtomicU64,
+    micros: AtomicU64,
+}
+
+impl Histogram {
+    fn observe(&self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        if let Some(bucket) = SECONDS.iter().position(|bound| seconds <= *bound) {
+            self.buckets[bucket].fetch_add(1, Relaxed);
+        }
+        self.count.fetch_add(1, Relaxed);
+        self.micros
+            .fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    fn write(&self, name: &str, help: &str, labels: &str, out: &mut String) {
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} histogram");
+        let mut sum = 0;
+        for (bound, bucket) in SECONDS.iter().zip(&self.buckets) {
+            sum += bucket.load(Relaxed);
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {sum}");
+        }
+        let count = self.count.load(Relaxed);
+        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+        let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
+        let _ = writeln!(
+            out,
+            "{name}_sum{{{labels}}} {seconds}\n{name}_count{{{labels}}} {count}"
+        );
+    }
+}
+
+/// All counters of a served model.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    stopped: AtomicU64,
+    cut: AtomicU64,
+    answers: [AtomicU64; 6],
+    panics: AtomicU64,
+    grammar_hits: AtomicU64,
+    grammar_misses: AtomicU64,
+    grammar_rejected: AtomicU64,
+    compile: Histogram,
+    answer: Histogram,
+}
+
+impl Metrics {
+    /// A sample has ended.
+    pub fn finished(&self, ended: &Ended) {
+        let counter = if ended.finish == "length" {
+            &self.cut
+        } else {
+            &self.stopped
+        };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// A request was answered with this status; of a stream, its head.
+    pub fn answered(&self, status: u16, time: Duration) {
+        let class = usize::from(status / 100).min(self.answers.len() - 1);
+        self.answers[class].fetch_add(1, Relaxed);
+        self.answer.observe(time);
+    }
+
+    /// A request handler panicked.
+    pub fn panicked(&self) {
+        self.panics.fetch_add(1, Relaxed);
+    }
+
+    /// A grammar was in the cache.
+    pub fn grammar_hit(&self) {
+        self.grammar_hits.fetch_add(1, Relaxed);
+    }
+
+    /// A grammar was compiled, or refused.
+    pub fn grammar_compiled(&self, time: Duration, accepted: bool) {
+        self.grammar_misses.fetch_add(1, Relaxed);
+        if !accepted {
+            self.grammar_rejected.fetch_add(1, Relaxed);
+        }
+        self.compile.observe(time);
+    }
+
+    /// The whole exposition.
+    pub fn exposition(&self, model: &str, stats: &Stats) -> String {
+        let escaped = model
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n");
+        let labels = format!("model_name=\"{escaped}\",engine=\"0\"");
+        let mut out = String::with_capacity(8 * 1024);
+        engine(stats, &labels, &mut out);
+        self.requests(&labels, &mut out);
+        self.grammars(&labels, &mut out);
+        out
+    }
+
+    fn requests(&self, labels: &str, out: &mut String) {
+        let name = "vllm:request_success_total";
+        head(name, "counter", "Samples that came to their end.", out);
+        for (reason, count) in [("stop", &self.stopped), ("length", &self.cut)] {
+            let _ = writeln!(
+                out,
+                "{name}{{{labels},finished_reason=\"{reason}\"}} {}",
+                count.load(Relaxed)
+            );
+        }
+        let name = "lexiform_http_answers_total";
+        head(name, "counter", "Answers by the class of their status.", out);
+        for class in 2..self.answers.len() {
+            let _ = writeln!(
+                out,
+                "{name}{{{labels},status=\"{class}xx\"}} {}",
+                self.answers[class].load(Relaxed)
+            );
+        }
+        value(
+            "lexiform_panics_total",
+            "counter",
+            "Panics in request handlers.",
+            self.panics.load(Relaxed),
+            labels,
+            out,
+        );
+        let help = "Seconds from a request to its answer, or to the head of its stream.";
+        self.answer.write("lexiform_answer_seconds", help, labels, out);
+    }
+
+    fn grammars(&self, labels: &str, out: &mut String) {
+        let counters = [
+            (
+                "lexiform_grammar_cache_hits_total",
+                "Constraints found compiled.",
+                &self.grammar_hits,
+            ),
+            (
+                "lexiform_grammar_cache_misses_total",
+                "Constraints that had to be compiled.",
+                &self.grammar_misses,
+            ),
+            (
+                "lexiform_grammar_compile_rejected_total",
+                "Constraints that did not compile.",
+                &self.grammar_rejected,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            value(name, "counter", help, counter.load(Relaxed), labels, out);
+        }
+        self.compile.write(
+            "lexiform_grammar_compile_seconds",
+            "Seconds that a compile took.",
+            labels,
+            out,
+        );
+    }
+}
+
+/// What the engine tells of itself.
+fn engine(stats: &Stats, labels: &str, out: &mut String) {
+    let used = stats.blocks_used as f64 / (stats.blocks_total.max(1)) as f64;
+    let gauge = "gauge";
+    value(
+        "vllm:num_requests_running",
+        gauge,
+        "Sequences that are being decoded.",
+        stats.running,
+        labels,
+        out,
+    );
+    value(
+        "vllm:num_requests_waiting",
+        gauge,
+        "Requests in the queue.",
+        stats.waiting,
+        labels,
+        out,
+    );
+    value(
+        "vllm:kv_cache_usage_perc",
+        gauge,
+        "Share of the cache in use, from 0 to 1.",
+        used,
+        labels,
+        out,
+    );
+    let counters = [
+        (
+            "vllm:prompt_tokens_total",
+            "Tokens of prompts.",
+            stats.prompt_tokens,
+        ),
+        ("vllm:generation_tokens_total", "Tokens written.", stats.generated),
+        (
+            "vllm:prefix_cache_queries_total",
+            "Tokens of prompts looked up in the cache.",
+            stats.prompt_tokens,
+        ),
+        (
+            "vllm:prefix_cache_hits_total",
+            "Tokens of prompts found in the cache.",
+            stats.cached_tokens,
+        ),
+        (
+            "vllm:num_preemptions_total",
+            "Sequences that lost their cache to others.",
+            stats.preemptions,
+        ),
+        (
+            "vllm:spec_decode_num_draft_tokens_total",
+            "Tokens drafted ahead.",
+            stats.drafted,
+        ),
+        (
+            "vllm:spec_decode_num_accepted_tokens_total",
+            "Drafted tokens that were kept.",
+            stats.accepted,
+        ),
+        (
+            "lexiform_engine_requests_total",
+            "Sequences taken.",
+            stats.requests,
+        ),
+        (
+            "lexiform_engine_failed_total",
+            "Sequences that failed or whose client left.",
+            stats.failed,
+        ),
+        ("lexiform_engine_steps_total", "Passes of the model.", stats.steps),
+        (
+            "lexiform_engine_panics_total",
+            "Panics in the decode loop.",
+            stats.panics,
+        ),
+    ];
+    for (name, help, count) in counters {
+        value(name, "counter", help, count, labels, out);
+    }
+}
+
+fn head(name: &str, kind: &str, help: &str, out: &mut String) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn value(name: &str, kind: &str, help: &str, value: impl std::fmt::Display, labels: &str, out: &mut String) {
+    head(name, kind, help, out);
+    let _ = writeln!(out, "{name}{{{labels}}} {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exposition_can_be_read_line_by_line() {
+        let metrics = Metrics::default();
+        metrics.answered(200, Duration::from_millis(3));
+        metrics.grammar_compiled(Duration::from_secs(60), false);
+        let text = metrics.exposition("a\"b\n", &Stats::default());
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (series, number) = line.rsplit_once(' ').expect("a series and a number");
+            assert!(series.contains("model_name=\"a\\\"b\\n\""), "{line}");
+            assert!(number.parse::<f64>().is_ok(), "{line}");
+        }
+        assert!(text.contains(
+            "lexiform_answer_seconds_bucket{model_name=\"a\\\"b\\n\",engine=\"0\",le=\"0.005\"} 1"
+        ));
+        assert!(
+            text.contains("lexiform_grammar_compile_seconds_sum{model_name=\"a\\\"b\\n\",engine=\"0\"} 60")
+        );
+        assert!(text.contains("vllm:num_requests_waiting{"));
+    }
+}

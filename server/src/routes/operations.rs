@@ -1,0 +1,39 @@
+//! What load balancers and monitoring ask.
+
+use actix_web::{HttpResponse, web};
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::wire::models::{Health, Version};
+
+/// Whether the process runs.
+pub async fn live() -> HttpResponse {
+    HttpResponse::Ok().json(Health { status: "ok" })
+}
+
+/// Whether requests are taken: the engine runs and the server is not going down.
+///
+/// # Errors
+/// They are not.
+pub async fn ready(app: web::Data<App>) -> Result<HttpResponse, ApiError> {
+    app.check_open()?;
+    Ok(HttpResponse::Ok().json(Health { status: "ok" }))
+}
+
+/// The version of the server.
+pub async fn version() -> HttpResponse {
+    HttpResponse::Ok().json(Version {
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// What the server counts, for Prometheus.
+pub async fn metrics(app: web::Data<App>) -> HttpResponse {
+    let text = app
+        .served
+        .metrics()
+        .exposition(app.served.name(), &app.served.engine().stats());
+    HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(text)
+}

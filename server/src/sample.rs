@@ -1,0 +1,183 @@
+//! One sample as it grows: engine events in, news for the client out. Streams send the news as they come, other
+//! answers collect them.
+
+use lexiform::vocab::Vocabulary;
+use lexiform_engine::{Event, Finish, LawTag, Outcome};
+
+use crate::error::ApiError;
+use crate::text::TextBuffer;
+use crate::wire::response::{Sample, TokenLogprob, TopLogprob, finite};
+
+/// What an event brought.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Text that is now certain.
+    pub text: String,
+    /// The tokens of that text, if log-probabilities were asked for.
+    pub logprobs: Vec<TokenLogprob>,
+    /// The end, with the last event.
+    pub ended: Option<Ended>,
+}
+
+/// How a sample ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Why, in the words of the API: `stop` or `length`.
+    pub finish: &'static str,
+    /// Its law and weights.
+    pub sample: Sample,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Those found in the cache.
+    pub cached_tokens: usize,
+    /// Tokens written.
+    pub completion_tokens: usize,
+}
+
+/// A sample that is being written.
+#[derive(Debug)]
+pub struct SampleState {
+    buffer: TextBuffer,
+    logprobs: bool,
+    pending: Vec<TokenLogprob>,
+    tokens: usize,
+    ended: bool,
+}
+
+impl SampleState {
+    /// A sample without text yet.
+    pub fn new(stops: &[String], include_stop: bool, logprobs: bool) -> Self {
+        Self {
+            buffer: TextBuffer::new(stops.to_vec(), include_stop),
+            logprobs,
+            pending: Vec::new(),
+            tokens: 0,
+            ended: false,
+        }
+    }
+
+    /// Whether a stop string was found, so that the engine need not go on.
+    pub fn wants_no_more(&self) -> bool {
+        self.buffer.stopped() && !self.ended
+    }
+
+    /// Whether the last event was seen.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Tokens written so far.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Takes an event.
+    ///
+    /// # Errors
+    /// The engine failed.
+    pub fn on(&mut self, event: Event, vocabulary: &Vocabulary) -> Result<News, ApiError> {
+        match event {
+            Event::Token {
+                token,
+                bytes,
+                logprob,
+                top,
+                ..
+            } => {
+                if self.buffer.stopped() {
+                    return Ok(News::default());
+                }
+                self.tokens += 1;
+                if self.logprobs {
+                    let entry = entry(
+                        &display_bytes(token, bytes.clone(), vocabulary),
+                        logprob,
+                        &top,
+                        vocabulary,
+                    );
+                    self.pending.push(entry);
+                }
+                let text = self.buffer.push(&bytes);
+                let logprobs = if text.is_empty() {
+                    Vec::new()
+                } else {
+                    std::mem::take(&mut self.pending)
+                };
+                Ok(News {
+                    text,
+                    logprobs,
+                    ended: None,
+                })
+            }
+            Event::Done(outcome) => {
+                self.ended = true;
+                let text = self.buffer.finish();
+                let ended = self.end(&outcome)?;
+                Ok(News {
+                    text,
+                    logprobs: std::mem::take(&mut self.pending),
+                    ended: Some(ended),
+                })
+            }
+            Event::Failed(error) => Err(ApiError::engine(&error)),
+        }
+    }
+
+    fn end(&self, outcome: &Outcome) -> Result<Ended, ApiError> {
+        let finish = match outcome.finish {
+            _ if self.buffer.stopped() => "stop",
+            Finish::Stop => "stop",
+            Finish::Length => "length",
+            Finish::Cancelled => return Err(ApiError::shutting_down()),
+        };
+        Ok(Ended {
+            finish,
+            sample: sample(outcome),
+            prompt_tokens: outcome.prompt_tokens,
+            cached_tokens: outcome.cached_tokens,
+            completion_tokens: outcome.completion_tokens,
+        })
+    }
+}
+
+fn sample(outcome: &Outcome) -> Sample {
+    Sample {
+        law: match outcome.law {
+            LawTag::Raw => "raw",
+            LawTag::Greedy => "greedy",
+            LawTag::Local => "local",
+            LawTag::Global => "global",
+        },
+        log_probability: finite(outcome.log_probability),
+        log_weight: finite(outcome.log_weight),
+        attempts: outcome.attempts,
+        drafted: outcome.drafted,
+        accepted: outcome.accepted,
+    }
+}
+
+/// The bytes by which a token is shown: special tokens write nothing, so they are shown by their name.
+fn display_bytes(token: u32, bytes: Vec<u8>, vocabulary: &Vocabulary) -> Vec<u8> {
+    if bytes.is_empty() {
+        vocabulary.bytes(token).to_vec()
+    } else {
+        bytes
+    }
+}
+
+fn entry(bytes: &[u8], logprob: f32, top: &[(u32, f32)], vocabulary: &Vocabulary) -> TokenLogprob {
+    let likely = |&(token, logprob): &(u32, f32)| {
+        let bytes = vocabulary.bytes(token).to_vec();
+        TopLogprob {
+            token: String::from_utf8_lossy(&bytes).into_owned(),
+            logprob: finite(f64::from(logprob)),
+            bytes,
+        }
+    };
+    TokenLogprob {
+        token: String::from_utf8_lossy(bytes).into_owned(),
+        logprob: finite(f64::from(logprob)),
+        bytes: bytes.to_vec(),
+        top_logprobs: top.iter().map(likely).collect(),
+    }
+}

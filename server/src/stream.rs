@@ -1,0 +1,104 @@
+//! The body of a streamed answer: server-sent events, one frame for each piece of news.
+//!
+//! The body owns the running samples. When the client goes away, actix drops the body, and with it the sequences in
+//! the engine. While there is nothing to tell (the request waits, the grammar compiles, the global law still tries) a
+//! comment line goes out every few seconds, so that proxies keep the connection.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::web::Bytes;
+use futures_core::Stream;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::answer::{Frame, frame};
+use crate::error::ApiError;
+use crate::wire::generation::StreamOptions;
+use crate::worker::Running;
+
+/// How long a stream may be silent.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Frames are gathered up to about this many bytes before they are sent.
+const GATHERED: usize = 16 * 1024;
+
+/// A streamed answer.
+pub struct EventStream {
+    frame: Frame,
+    running: Running,
+    options: StreamOptions,
+    keep_alive: Interval,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Opening,
+    Writing,
+    Closed,
+}
+
+impl EventStream {
+    /// A stream of this answer. Must be made inside the runtime.
+    pub fn new(frame: Frame, running: Running, options: StreamOptions) -> Self {
+        let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            frame,
+            running,
+            options,
+            keep_alive,
+            phase: Phase::Opening,
+        }
+    }
+
+    /// Takes events while there are some, and writes their frames.
+    fn gather(&mut self, context: &mut Context<'_>, out: &mut String) {
+        while out.len() < GATHERED && self.phase == Phase::Writing {
+            let taken = match self.running.poll_next(context) {
+                Poll::Pending => return,
+                Poll::Ready(None) => Err(ApiError::internal()),
+                Poll::Ready(Some((index, event))) => {
+                    self.frame
+                        .event(index, event, &mut self.running, self.options, out)
+                }
+            };
+            if let Err(error) = taken {
+                frame(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
+                self.phase = Phase::Closed;
+            } else if self.frame.complete() {
+                self.frame.closing(self.options, out);
+                self.phase = Phase::Closed;
+            }
+        }
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let mut out = String::new();
+        if this.phase == Phase::Opening {
+            this.frame.opening(this.options, &mut out);
+            this.phase = Phase::Writing;
+        }
+        let closed_before = this.phase == Phase::Closed;
+        this.gather(context, &mut out);
+        if !out.is_empty() {
+            this.keep_alive.reset();
+            return Poll::Ready(Some(Ok(Bytes::from(out))));
+        }
+        if closed_before {
+            return Poll::Ready(None);
+        }
+        if this.keep_alive.poll_tick(context).is_ready() {
+            // The timer must be armed again before this task sleeps.
+            context.waker().wake_by_ref();
+            return Poll::Ready(Some(Ok(Bytes::from_static(b": keep-alive\n\n"))));
+        }
+        Poll::Pending
+    }
+}

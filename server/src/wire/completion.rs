@@ -1,0 +1,119 @@
+//! `POST /v1/completions`: the request.
+
+use serde_json::Value;
+
+use super::fields::{Fields, Problems};
+use super::generation::{self, Generation};
+use crate::error::ApiError;
+
+/// The most prompts of one request.
+const PROMPTS: usize = 16;
+
+/// What a completion continues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// A text; no part of it is read as a special token.
+    Text(String),
+    /// Tokens as they are.
+    Tokens(Vec<u32>),
+}
+
+/// A completion request whose every field was checked.
+#[derive(Clone, Debug)]
+pub struct CompletionRequest {
+    /// The prompts; each gets `n` choices.
+    pub prompts: Vec<Prompt>,
+    /// Log-probabilities, with how many alternatives.
+    pub logprobs: Option<u8>,
+    /// Everything that all routes share.
+    pub generation: Generation,
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// All problems of the body, in one error.
+pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
+    let mut fields = Fields::root(super::object(body)?);
+    let mut problems = Problems::default();
+    let generation = generation::read(&mut fields, &mut problems);
+    let prompts = prompts(&mut fields, &mut problems);
+    let logprobs = generation::completion_logprobs(&mut fields, &mut problems);
+    fields.only_neutral(
+        &[
+            ("echo", &["false"]),
+            ("suffix", &["\"\""]),
+            ("prompt_embeds", &[]),
+        ],
+        &mut problems,
+    );
+    fields.finish(&mut problems);
+    problems.check()?;
+    Ok(CompletionRequest {
+        prompts,
+        logprobs,
+        generation,
+    })
+}
+
+/// A text, tokens, or a list of either.
+fn prompts(fields: &mut Fields, problems: &mut Problems) -> Vec<Prompt> {
+    let expected = "expected a text, an array of tokens, or an array of up to 16 of these";
+    let prompts = match fields.take("prompt") {
+        Some(Value::String(text)) => vec![Prompt::Text(text)],
+        Some(Value::Array(items)) if items.first().is_some_and(Value::is_number) => {
+            tokens(&items).into_iter().collect()
+        }
+        Some(Value::Array(items)) if items.len() <= PROMPTS => {
+            let read: Vec<Prompt> = items.iter().filter_map(prompt).collect();
+            if read.len() == items.len() {
+                read
+            } else {
+                Vec::new()
+            }
+        }
+        _ => Vec::new(),
+    };
+    if prompts.is_empty() {
+        problems.invalid("prompt", expected);
+    }
+    prompts
+}
+
+fn prompt(item: &Value) -> Option<Prompt> {
+    match item {
+        Value::String(text) => Some(Prompt::Text(text.clone())),
+        Value::Array(items) => tokens(items),
+        _ => None,
+    }
+}
+
+fn tokens(items: &[Value]) -> Option<Prompt> {
+    let ids: Option<Vec<u32>> = items.iter().map(generation::token_id).collect();
+    ids.filter(|ids| !ids.is_empty()).map(Prompt::Tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompts_of(prompt: &str) -> Option<Vec<Prompt>> {
+        let body = format!(r#"{{"model":"m","prompt":{prompt}}}"#);
+        read(body.as_bytes()).ok().map(|request| request.prompts)
+    }
+
+    #[test]
+    fn every_form_of_prompt_is_read() {
+        let text = || Prompt::Text("a".to_owned());
+        assert_eq!(prompts_of(r#""a""#), Some(vec![text()]));
+        assert_eq!(prompts_of(r#"["a","a"]"#), Some(vec![text(), text()]));
+        assert_eq!(prompts_of("[1,2]"), Some(vec![Prompt::Tokens(vec![1, 2])]));
+        assert_eq!(
+            prompts_of(r#"[[1],"a"]"#),
+            Some(vec![Prompt::Tokens(vec![1]), text()])
+        );
+        for wrong in ["[]", "3", "{}", "[-1]", "[1.5]", "[[]]", "[null]", "null"] {
+            assert_eq!(prompts_of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The fields that every generating route shares: length, sampling, law, streaming, constraint.
+
+use serde_json::Value;
+
+use super::constraint::{self, Constraint};
+use super::fields::{Fields, Problems};
+
+/// The most samples one request may ask for.
+const SAMPLES: i64 = 16;
+/// The most stop strings, and the longest in bytes.
+const STOPS: (usize, usize) = (4, 256);
+/// The most likely tokens that may be listed beside each token.
+const TOP_LOGPROBS: i64 = 20;
+
+/// The most tokens that may be biased.
+const BIASED_TOKENS: usize = 1_024;
+
+/// The law that the output is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// Each token from the model's distribution over the allowed tokens.
+    Local,
+    /// The whole text from the model's distribution over the texts that obey.
+    Global,
+}
+
+/// Whether the model is shown the constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaInPrompt {
+    /// If the model's chat template has a place for it.
+    Auto,
+    /// Not at all.
+    Never,
+    /// In any case: in the template's place, or else in the system message.
+    Always,
+}
+
+/// How a stream is to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// A last chunk tells the usage.
+    pub include_usage: bool,
+    /// Every chunk tells the usage so far.
+    pub continuous_usage: bool,
+}
+
+/// What a request says about generation. Absent sampling values are the model's own defaults.
+#[derive(Clone, Debug)]
+pub struct Generation {
+    /// The model that is asked for.
+    pub model: String,
+    /// The most tokens to write.
+    pub max_tokens: Option<usize>,
+    /// How many samples.
+    pub n: usize,
+    /// The temperature.
+    pub temperature: Option<f32>,
+    /// The nucleus.
+    pub top_p: Option<f32>,
+    /// How many tokens to choose among; zero is all.
+    pub top_k: Option<u32>,
+    /// The least probability, as a share of the most likely token's.
+    pub min_p: Option<f32>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// Subtracted from the logit of every token that the output already holds.
+    pub presence_penalty: f32,
+    /// Subtracted from a token's logit once for every time the output holds it.
+    pub frequency_penalty: f32,
+    /// What is added to the logits of some tokens.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// Texts that end the output.
+    pub stop: Vec<String>,
+    /// Whether the stop text stays in the output.
+    pub include_stop: bool,
+    /// Tokens that end the output.
+    pub stop_tokens: Vec<u32>,
+    /// How the answer is streamed, if it is.
+    pub stream: Option<StreamOptions>,
+    /// What the output must obey.
+    pub constraint: Option<Constraint>,
+    /// The law.
+    pub law: Law,
+    /// Whether the model is shown the constraint.
+    pub schema_in_prompt: SchemaInPrompt,
+    /// Whether tokens may be drafted ahead; it never changes what is drawn.
+    pub draft: bool,
+}
+
+/// Fields that promise nothing about the output, or that ask for what happens anyway.
+const PASSED_OVER: &[&str] = &[
+    "user",
+    "metadata",
+    "store",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "prompt_cache_options",
+    "verbosity",
+    "moderation",
+    "cache_salt",
+    "priority",
+    "request_id",
+    "skip_special_tokens",
+    "spaces_between_special_tokens",
+];
+
+/// Fields that this server knows and cannot honour, with the values that ask for nothing.
+const NEUTRAL: &[(&str, &[&str])] = &[
+    ("repetition_penalty", &["1", "1.0"]),
+    ("length_penalty", &["1", "1.0"]),
+    ("min_tokens", &["0"]),
+    ("ignore_eos", &["false"]),
+    ("use_beam_search", &["false"]),
+    ("best_of", &["1"]),
+    ("bad_words", &["[]"]),
+    ("allowed_token_ids", &[]),
+    ("prompt_logprobs", &["0"]),
+    ("truncate_prompt_tokens", &[]),
+];
+
+/// Takes the shared fields.
+pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
+    let model = fields.string("model", problems);
+    if model.is_none() && !fields.has("model") {
+        problems.invalid("model", "expected the name of a model");
+    }
+    let constraint = constraint::read(fields, problems);
+    let generation = Generation {
+        model: model.unwrap_or_default(),
+        max_tokens: max_tokens(fields, problems),
+        n: fields
+            .integer("n", 1, SAMPLES, problems)
+            .map_or(1, |n| n as usize),
+        temperature: fields.number("temperature", 0.0, 2.0, problems),
+        top_p: fields.number("top_p", 0.0, 1.0, problems),
+        top_k: fields
+            .integer("top_k", -1, i64::from(u32::MAX), problems)
+            .map(|k| k.max(0) as u32),
+        min_p: fields.number("min_p", 0.0, 1.0, problems),
+        seed: fields
+            .integer("seed", i64::MIN, i64::MAX, problems)
+            .map(|seed| seed as u64),
+        presence_penalty: fields
+            .number("presence_penalty", -2.0, 2.0, problems)
+            .unwrap_or(0.0),
+        frequency_penalty: fields
+            .number("frequency_penalty", -2.0, 2.0, problems)
+            .unwrap_or(0.0),
+        logit_bias: logit_bias(fields, problems),
+        stop: stop(fields, problems),
+        include_stop: fields
+            .boolean("include_stop_str_in_output", problems)
+            .unwrap_or(false),
+        stop_tokens: stop_tokens(fields, problems),
+        stream: stream(fields, problems),
+        constraint,
+        law: fields
+            .word("law", &[("local", Law::Local), ("global", Law::Global)], problems)
+            .unwrap_or(Law::Local),
+        schema_in_prompt: schema_in_prompt(fields, problems),
+        draft: fields.boolean("draft", problems).unwrap_or(true),
+    };
+    fields.ignore(PASSED_OVER);
+    fields.only_neutral(NEUTRAL, problems);
+    contradictions(&generation, problems);
+    generation
+}
+
+/// What cannot be honoured together. Stopping in the middle of a constrained text would break the constraint.
+fn contradictions(generation: &Generation, problems: &mut Problems) {
+    if let Some(constraint) = &generation.constraint {
+        let reason = format!(
+            "stopping early would cut the text that {} asks for",
+            constraint.param
+        );
+        if !generation.stop.is_empty() {
+            problems.unsupported("stop", reason.clone());
+        }
+        if !generation.stop_tokens.is_empty() {
+            problems.unsupported("stop_token_ids", reason);
+        }
+    }
+}
+
+/// The logprobs that the chat route asks for: a flag and a count.
+pub fn chat_logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {
+    let wanted = fields.boolean("logprobs", problems).unwrap_or(false);
+    let top = fields.integer("top_logprobs", 0, TOP_LOGPROBS, problems);
+    if top.is_some_and(|top| top > 0) && !wanted {
+        problems.invalid("top_logprobs", "only possible with logprobs: true");
+    }
+    wanted.then_some(top.unwrap_or(0) as u8)
+}
+
+/// The logprobs that the completions route asks for: a count.
+pub fn completion_logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {
+    fields
+        .integer("logprobs", 0, TOP_LOGPROBS, problems)
+        .map(|top| top as u8)
+}
+
+/// `max_completion_tokens` wins over the older `max_tokens`.
+fn max_tokens(fields: &mut Fields, problems: &mut Problems) -> Option<usize> {
+    let limit = i64::from(u32::MAX);
+    let old = fields.integer("max_tokens", 1, limit, problems);
+    let new = fields.integer("max_completion_tokens", 1, limit, problems);
+    new.or(old).map(|tokens| tokens as usize)
+}
+
+fn schema_in_prompt(fields: &mut Fields, problems: &mut Problems) -> SchemaInPrompt {
+    let words = [
+        ("auto", SchemaInPrompt::Auto),
+        ("never", SchemaInPrompt::Never),
+        ("always", SchemaInPrompt::Always),
+    ];
+    fields
+        .word("schema_in_prompt", &words, problems)
+        .unwrap_or(SchemaInPrompt::Auto)
+}
+
+fn stream(fields: &mut Fields, problems: &mut Problems) -> Option<StreamOptions> {
+    let streamed = fields.boolean("stream", problems).unwrap_or(false);
+    let mut options = StreamOptions::default();
+    let given = fields.has("stream_options");
+    if let Some(mut inner) = fields.object("stream_options", problems) {
+        options.include_usage = inner.boolean("include_usage", problems).unwrap_or(false);
+        options.continuous_usage = inner.boolean("continuous_usage_stats", problems).unwrap_or(false);
+        inner.finish(problems);
+    }
+    if given && !streamed {
+        problems.invalid("stream_options", "only possible with stream: true");
+    }
+    streamed.then_some(options)
+}
+
+fn stop(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {
+    let items = match fields.take("stop") {
+        None => return Vec::new(),
+        Some(Value::Array(items)) => items,
+        Some(one) => vec![one],
+    };
+    let texts: Vec<String> = items
+        .iter()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect();
+    let fits = |text: &String| !text.is_empty() && text.len() <= STOPS.1;
+    if texts.len() != items.len() || texts.len() > STOPS.0 || !texts.iter().all(fits) {
+        let expected = format!("expected up to {} strings of 1 to {} bytes", STOPS.0, STOPS.1);
+        problems.invalid("stop", expected);
+        return Vec::new();
+    }
+    texts
+}
+
+fn stop_tokens(fields: &mut Fields, problems: &mut Problems) -> Vec<u32> {
+    let Some(items) = fields.array("stop_token_ids", problems) else {
+        return Vec::new();
+    };
+    let ids: Vec<u32> = items.iter().filter_map(token_id).collect();
+    if ids.len() != items.len() || ids.len() > 64 {
+        problems.invalid("stop_token_ids", "expected up to 64 token numbers");
+    }
+    ids
+}
+
+/// A token number.
+pub fn token_id(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|id| u32::try_from(id).ok())
+}
+
+fn logit_bias(fields: &mut Fields, problems: &mut Problems) -> Vec<(u32, f32)> {
+    let map = match fields.take("logit_bias") {
+        None => return Vec::new(),
+        Some(Value::Object(map)) => map,
+        Some(_) => serde_json::Map::from_iter([(String::new(), Value::Null)]),
+    };
+    let entry = |(token, bias): (&String, &Value)| {
+        let bias = bias.as_f64().filter(|bias| (-100.0..=100.0).contains(bias))?;
+        Some((token.parse::<u32>().ok()?, bias as f32))
+    };
+    let entries: Vec<(u32, f32)> = map.iter().filter_map(entry).collect();
+    if entries.len() != map.len() || map.len() > BIASED_TOKENS {
+        let expected =
+            format!("expected an object of up to {BIASED_TOKENS} token numbers with biases from -100 to 100");
+        problems.invalid("logit_bias", expected);
+    }
+    entries
+}

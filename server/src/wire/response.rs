@@ -1,0 +1,264 @@
+//! The shapes of answers and of stream chunks.
+//!
+//! Clients differ in what they tolerate, so every key that any of them reads is always there, `null` where it holds
+//! nothing; log-probabilities are always finite numbers.
+
+use serde::Serialize;
+
+/// The number that stands for the logarithm of zero, which JSON cannot hold.
+const LOG_ZERO: f64 = -9999.0;
+
+/// A logarithm as JSON can hold it.
+pub fn finite(value: f64) -> f64 {
+    if value.is_finite() {
+        value.max(LOG_ZERO)
+    } else {
+        LOG_ZERO
+    }
+}
+
+/// An answer: the same frame for chats, completions, and the chunks of both.
+#[derive(Debug, Serialize)]
+pub struct Answer<'a, C> {
+    /// The identity of the answer; the same for all its chunks.
+    pub id: &'a str,
+    /// What it is: `chat.completion`, `chat.completion.chunk` or `text_completion`.
+    pub object: &'a str,
+    /// When it was begun, in seconds.
+    pub created: u64,
+    /// The model.
+    pub model: &'a str,
+    /// The version of the server.
+    pub system_fingerprint: &'a str,
+    /// One choice for each sample; of a chunk, those that it brings news of.
+    pub choices: Vec<C>,
+    /// The tokens used; `null` in the chunks that do not tell it.
+    pub usage: Option<Usage>,
+}
+
+/// What an answer may list as its choices.
+pub trait Choice: Serialize {}
+
+impl Choice for ChatChoice {}
+impl Choice for ChatDelta {}
+impl Choice for TextChoice {}
+
+impl<C: Choice> Answer<'_, C> {
+    /// The answer as JSON, on one line.
+    pub fn to_json(&self) -> String {
+        let written = serde_json::to_string(self);
+        // These shapes hold only strings, finite numbers and lists of them, which JSON can always write.
+        debug_assert!(written.is_ok(), "an answer could not be written: {written:?}");
+        written.unwrap_or_default()
+    }
+}
+
+/// The tokens that a request used.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Usage {
+    /// Of the prompt.
+    pub prompt_tokens: usize,
+    /// Written.
+    pub completion_tokens: usize,
+    /// Both.
+    pub total_tokens: usize,
+    /// Of the prompt, in detail.
+    pub prompt_tokens_details: PromptDetails,
+    /// Written, in detail.
+    pub completion_tokens_details: CompletionDetails,
+}
+
+/// The prompt's tokens in detail.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PromptDetails {
+    /// Those that an earlier request had left in the cache.
+    pub cached_tokens: usize,
+}
+
+/// The written tokens in detail.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct CompletionDetails {
+    /// Those of a reasoning channel; there is none.
+    pub reasoning_tokens: usize,
+}
+
+/// One sample of a chat.
+#[derive(Debug, Serialize)]
+pub struct ChatChoice {
+    /// Its number.
+    pub index: usize,
+    /// What was written.
+    pub message: ChatMessage,
+    /// Log-probabilities of its tokens.
+    pub logprobs: Option<ChatLogprobs>,
+    /// Why it ended.
+    pub finish_reason: &'static str,
+    /// What only this server tells.
+    pub lexiform: Sample,
+}
+
+/// A message of the assistant.
+#[derive(Debug, Serialize)]
+pub struct ChatMessage {
+    /// Always `assistant`.
+    pub role: &'static str,
+    /// The text, unless a tool is called.
+    pub content: Option<String>,
+    /// Never: this server does not refuse.
+    pub refusal: Option<String>,
+    /// Always empty.
+    pub annotations: [(); 0],
+    /// The calls of tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Serialize)]
+pub struct ToolCall {
+    /// The place among the calls; only in streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// The identity; in streams only at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Always `function`; in streams only at the beginning.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    /// What is called.
+    pub function: FunctionCall,
+}
+
+/// The function of a call.
+#[derive(Debug, Serialize)]
+pub struct FunctionCall {
+    /// Its name; in streams only at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its arguments, a JSON text.
+    pub arguments: String,
+}
+
+/// News of one sample of a chat.
+#[derive(Debug, Serialize)]
+pub struct ChatDelta {
+    /// The sample's number.
+    pub index: usize,
+    /// What is new.
+    pub delta: Delta,
+    /// Log-probabilities of the new tokens.
+    pub logprobs: Option<ChatLogprobs>,
+    /// Why it ended, in its last chunk.
+    pub finish_reason: Option<&'static str>,
+    /// What only this server tells, in its last chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lexiform: Option<Sample>,
+}
+
+/// What is new in a message.
+#[derive(Debug, Default, Serialize)]
+pub struct Delta {
+    /// The speaker, in the first chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<&'static str>,
+    /// More text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Present in the first chunk, and always `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<()>,
+    /// More of a call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// Log-probabilities in the form of chats.
+#[derive(Debug, Default, Serialize)]
+pub struct ChatLogprobs {
+    /// One entry for each token.
+    pub content: Vec<TokenLogprob>,
+    /// Always `null`.
+    pub refusal: Option<()>,
+}
+
+/// A token and what else was likely there.
+#[derive(Clone, Debug, Serialize)]
+pub struct TokenLogprob {
+    /// The token's text; parts of characters are shown as U+FFFD.
+    pub token: String,
+    /// The model's own log-probability, before the constraint.
+    pub logprob: f64,
+    /// The token's bytes.
+    pub bytes: Vec<u8>,
+    /// The model's most likely tokens at this place, before the constraint.
+    pub top_logprobs: Vec<TopLogprob>,
+}
+
+/// A likely token.
+#[derive(Clone, Debug, Serialize)]
+pub struct TopLogprob {
+    /// Its text.
+    pub token: String,
+    /// The model's own log-probability.
+    pub logprob: f64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// One sample of a completion, whole or in part.
+#[derive(Debug, Serialize)]
+pub struct TextChoice {
+    /// Its number.
+    pub index: usize,
+    /// The text.
+    pub text: String,
+    /// Log-probabilities of its tokens.
+    pub logprobs: Option<TextLogprobs>,
+    /// Why it ended; `null` in all chunks but the last.
+    pub finish_reason: Option<&'static str>,
+    /// What only this server tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lexiform: Option<Sample>,
+}
+
+/// Log-probabilities in the older form of completions.
+#[derive(Debug, Default, Serialize)]
+pub struct TextLogprobs {
+    /// The tokens' texts.
+    pub tokens: Vec<String>,
+    /// Their log-probabilities.
+    pub token_logprobs: Vec<f64>,
+    /// The most likely tokens at each place.
+    pub top_logprobs: Vec<serde_json::Map<String, serde_json::Value>>,
+    /// Where each token begins, in characters of the text.
+    pub text_offset: Vec<usize>,
+}
+
+/// Where a sample came from: the law it was drawn from and how much of it was drafted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// The law: `raw`, `greedy`, `local` or `global`.
+    pub law: &'static str,
+    /// The logarithm of the text's probability under the model, without the constraint.
+    pub log_probability: f64,
+    /// The logarithm of the sample's importance weight with respect to the global law.
+    pub log_weight: f64,
+    /// Attempts that the global law took.
+    pub attempts: usize,
+    /// Tokens drafted ahead.
+    pub drafted: usize,
+    /// Those that were kept.
+    pub accepted: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_of_zero_are_numbers() {
+        assert_eq!(finite(f64::NEG_INFINITY), LOG_ZERO);
+        assert_eq!(finite(f64::NAN), LOG_ZERO);
+        assert_eq!(finite(-0.5), -0.5);
+    }
+}
