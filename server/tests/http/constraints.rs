@@ -1,0 +1,172 @@
+//! Constrained answers, and constraints that do not compile.
+
+use serde_json::{Value, json};
+
+use super::service::Service;
+
+fn person() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "minimum": 0,
+                       "maximum": 150}},
+        "required": ["age", "name"],
+        "additionalProperties": false
+    })
+}
+
+fn schema_format(schema: &Value) -> Value {
+    json!({"type": "json_schema", "json_schema": {"name": "P", "schema": schema}})
+}
+
+fn content(service: &Service, more: Value) -> String {
+    let answer = service.chat("echo {\"name\":\"Ada\",\"age\":36}", more.clone());
+    assert_eq!(answer.status, 200, "{more}: {}", answer.text());
+    let choice = &answer.json()["choices"][0];
+    assert_eq!(choice["finish_reason"], "stop", "{more}");
+    choice["message"]["content"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn every_field_for_a_constraint_constrains() {
+    let service = Service::start();
+    let schema = person();
+    let fields = [
+        json!({"response_format": schema_format(&schema)}),
+        json!({"structured_outputs": {"json": schema}}),
+        json!({"guided_json": schema}),
+        json!({"response_format": schema_format(&schema), "stream": false, "law": "global", "temperature": 1}),
+    ];
+    for more in fields {
+        assert_eq!(content(&service, more), "{\"name\":\"Ada\",\"age\":36}");
+    }
+}
+
+#[test]
+fn a_constraint_holds_against_what_the_model_would_say() {
+    let service = Service::start();
+    let say = |what: &str, more: Value| {
+        let body = service.chat(what, more).json();
+        body["choices"][0]["message"]["content"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(say("forever", json!({"guided_regex": "[0-9]{3}x"})).len(), 4);
+    assert_eq!(
+        say(
+            "echo maybe",
+            json!({"structured_outputs": {"choice": ["yes", "no"]}})
+        )
+        .len(),
+        3
+    );
+    assert_eq!(say("echo xy", json!({"ebnf": "root ::= \"x\" \"z\""})), "xz");
+    let value: Value = serde_json::from_str(&say("forever", json!({"guided_json": person()}))).expect("JSON");
+    assert!(
+        value["name"].is_string() && value["age"].as_u64().is_some_and(|age| age <= 150),
+        "{value}"
+    );
+    let any: Value = serde_json::from_str(&say(
+        "echo {\"a\":[1]}",
+        json!({"response_format": {"type": "json_object"}}),
+    ))
+    .expect("JSON");
+    assert_eq!(any, json!({"a": [1]}));
+}
+
+#[test]
+fn a_forced_tool_is_called() {
+    let service = Service::start();
+    let tool = json!({"type": "function", "function": {"name": "mk", "parameters": person()}});
+    for choice in [
+        json!("required"),
+        json!({"type": "function", "function": {"name": "mk"}}),
+    ] {
+        let more = json!({"tools": [tool], "tool_choice": choice, "parallel_tool_calls": false});
+        let text = "echo {\"name\":\"Ada\",\"age\":36}";
+        let body = service.chat(text, more.clone()).json();
+        let message = &body["choices"][0]["message"];
+        assert!(message["content"].is_null());
+        assert_eq!(message["tool_calls"][0]["function"]["name"], "mk");
+        assert_eq!(
+            message["tool_calls"][0]["function"]["arguments"],
+            "{\"name\":\"Ada\",\"age\":36}"
+        );
+        assert_eq!(body["choices"][0]["finish_reason"], "tool_calls");
+        let mut streamed = more;
+        streamed["stream"] = json!(true);
+        let events = service.chat(text, streamed).events();
+        let call =
+            |event: &Value| event["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"].clone();
+        let arguments: String = events
+            .iter()
+            .filter_map(|event| call(event).as_str().map(str::to_owned))
+            .collect();
+        assert_eq!(arguments, "{\"name\":\"Ada\",\"age\":36}");
+        assert_eq!(
+            events[events.len() - 2]["choices"][0]["finish_reason"],
+            "tool_calls"
+        );
+    }
+}
+
+#[test]
+fn a_constraint_that_does_not_compile_says_where() {
+    let service = Service::start();
+    let wrong = json!({"type": "object", "properties": {"a": {"type": "text"}}});
+    let answer = service.chat("echo x", json!({"response_format": schema_format(&wrong)}));
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (400, "invalid_json_schema")
+    );
+    let error = answer.json()["error"].clone();
+    assert_eq!(error["param"], "response_format.json_schema.schema");
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(
+        message.starts_with("Invalid schema for response_format 'P': In context=('properties', 'a'"),
+        "{message}"
+    );
+    assert_eq!(error["lexiform"]["diagnostics"].as_array().map(Vec::len), Some(1));
+    for more in [
+        json!({"guided_regex": "("}),
+        json!({"ebnf": "root ::= ("}),
+        json!({"guided_json": "{"}),
+    ] {
+        let answer = service.chat("echo x", more.clone());
+        assert_eq!(answer.status, 400, "{more}: {}", answer.text());
+        answer.error_code();
+    }
+    assert_eq!(service.chat("echo x", json!({})).status, 200);
+}
+
+#[test]
+fn a_cut_text_under_a_constraint_says_length() {
+    let service = Service::start();
+    let body = service
+        .chat(
+            "forever",
+            json!({"guided_json": {"type": "string"}, "max_tokens": 5}),
+        )
+        .json();
+    assert_eq!(body["choices"][0]["finish_reason"], "length");
+}
+
+#[test]
+fn a_grammar_is_compiled_once() {
+    let service = Service::start();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| content(&service, json!({"guided_json": person()})));
+        }
+    });
+    let metrics = service.get("/metrics");
+    let line = "lexiform_grammar_cache_misses_total{model_name=\"m\",engine=\"0\"} 1";
+    assert!(
+        metrics.text().lines().any(|found| found == line),
+        "{}",
+        metrics.text()
+    );
+}

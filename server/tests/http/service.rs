@@ -1,0 +1,320 @@
+//! Starts the service in this process and speaks HTTP to it, down to the bytes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::dev::ServerHandle;
+use lexiform_engine::{EngineConfig, ScriptedModel};
+use lexiform_server::app::{App, Listening, server};
+use lexiform_server::served::{Defaults, ModelText, Served};
+use serde_json::{Value, json};
+
+use crate::tokenizer::{IM_END, IM_START, TEMPLATE, TOKENS, tokenizer_json};
+
+/// How long a test waits for something that should happen at once, before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running service; it ends with this value.
+pub(crate) struct Service {
+    pub(crate) app: Arc<App>,
+    pub(crate) address: SocketAddr,
+    handle: ServerHandle,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Service {
+    /// With the usual sizes.
+    pub(crate) fn start() -> Self {
+        Self::with(roomy(), 1 << 20)
+    }
+
+    pub(crate) fn with(config: EngineConfig, body_limit: usize) -> Self {
+        let model = ScriptedModel::new(TOKENS, 1 << 20, answer);
+        let tokenizer_config = json!({"chat_template": TEMPLATE, "eos_token": "<|im_end|>"});
+        let defaults = Defaults {
+            temperature: 0.0,
+            ..Defaults::default()
+        };
+        let text = ModelText::new(tokenizer_json().as_bytes(), &tokenizer_config, None, defaults);
+        let text = text.expect("the tokenizer of the test is valid");
+        let served = Served::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
+        let app = Arc::new(App::new(Arc::new(served.expect("the engine starts")), body_limit));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let shared = app.clone();
+        let thread = std::thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+                let listening = Listening {
+                    workers: 2,
+                    drain_seconds: 1,
+                };
+                let (server, address) = server(shared, listener, listening).expect("a server");
+                sender.send((server.handle(), address)).expect("the test waits");
+                server.await.expect("the server ends well");
+            });
+        });
+        let (handle, address) = receiver.recv().expect("the server starts");
+        Self {
+            app,
+            address,
+            handle,
+            thread: Some(thread),
+        }
+    }
+
+    /// One exchange on a connection of its own.
+    pub(crate) fn exchange(&self, head: &str, body: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        write!(
+            stream,
+            "{head}\r\nhost: test\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        )
+        .expect("the head is sent");
+        // A server that refuses a body by its head may close before it has read the body.
+        let _ = stream.write_all(body);
+        Answer::read(stream)
+    }
+
+    /// Sends these bytes and reads the answer.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        stream.write_all(bytes).expect("the request is sent");
+        Answer::read(stream)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.exchange(&format!("GET {path} HTTP/1.1"), b"")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+        self.exchange(
+            &format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"),
+            body.as_bytes(),
+        )
+    }
+
+    /// A chat that says this, with more fields.
+    pub(crate) fn chat(&self, content: &str, more: Value) -> Answer {
+        self.post("/v1/chat/completions", &chat(content, more).to_string())
+    }
+
+    /// Sends a request and leaves the answer on the connection.
+    pub(crate) fn begin(&self, path: &str, body: &Value) -> TcpStream {
+        let mut stream = self.connect();
+        let body = body.to_string();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: test\r\ncontent-length: {}",
+            body.len()
+        );
+        write!(stream, "{head}\r\ncontent-type: application/json\r\n\r\n{body}")
+            .expect("the request is sent");
+        stream
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        stream
+    }
+
+    /// Waits until the engine's state satisfies a condition.
+    pub(crate) fn until(&self, what: &str, condition: impl Fn(&lexiform_engine::Stats) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let stats = self.app.served.engine().stats();
+            if condition(&stats) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what} did not happen: {stats:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.handle.stop(false));
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(
+                ended.is_ok() || std::thread::panicking(),
+                "the server's thread panicked"
+            );
+        }
+    }
+}
+
+/// Room for a text that no test waits for the end of.
+pub(crate) fn roomy() -> EngineConfig {
+    EngineConfig {
+        blocks: 1 << 16,
+        ..EngineConfig::default()
+    }
+}
+
+/// A chat request that says this, with more fields.
+pub(crate) fn chat(content: &str, more: Value) -> Value {
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": content}]});
+    if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+        body.extend(more);
+    }
+    body
+}
+
+/// An HTTP answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    fn read(stream: TcpStream) -> Self {
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = read_head(&mut reader);
+        let mut answer = Self {
+            status,
+            headers,
+            body: Vec::new(),
+        };
+        if answer.header("transfer-encoding") == Some("chunked") {
+            while let Some(chunk) = read_chunk(&mut reader) {
+                answer.body.extend(chunk);
+            }
+        } else {
+            let _ = reader.read_to_end(&mut answer.body);
+        }
+        answer
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("answers are UTF-8")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.text()))
+    }
+
+    /// The JSON of each event of a stream; the last is `[DONE]`.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let frames = self
+            .text()
+            .split_terminator("\n\n")
+            .filter(|frame| !frame.starts_with(':'));
+        let read = |frame: &str| {
+            let data = frame
+                .strip_prefix("data: ")
+                .unwrap_or_else(|| panic!("not an event: {frame:?}"));
+            if data == "[DONE]" {
+                json!("[DONE]")
+            } else {
+                serde_json::from_str(data).expect("events hold JSON")
+            }
+        };
+        frames.map(read).collect()
+    }
+
+    /// Checks that this is an error as all clients can read it, and gives its code.
+    pub(crate) fn error_code(&self) -> String {
+        let body = self.json();
+        let error = body.get("error").unwrap_or_else(|| panic!("no envelope: {body}"));
+        for key in ["message", "type", "code"] {
+            assert!(
+                error[key].as_str().is_some_and(|text| !text.is_empty()),
+                "{key} is missing: {body}"
+            );
+        }
+        assert!(
+            error
+                .get("param")
+                .is_some_and(|param| param.is_null() || param.is_string()),
+            "{body}"
+        );
+        error["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Reads the status and the headers of an answer.
+pub(crate) fn read_head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("an answer");
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.unwrap_or_else(|| panic!("not an answer: {line:?}"));
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line).expect("headers");
+        match line.trim_end().split_once(':') {
+            Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.trim().to_owned())),
+            None => return (status, headers),
+        }
+    }
+}
+
+/// Reads one chunk of a streamed body, or `None` at its end.
+pub(crate) fn read_chunk(reader: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let length = usize::from_str_radix(line.trim(), 16).ok()?;
+    let mut chunk = vec![0; length + 2];
+    reader.read_exact(&mut chunk).ok()?;
+    chunk.truncate(length);
+    (length > 0).then_some(chunk)
+}
+
+/// The script. What the model says depends on the last thing it was told:
+///
+/// * `echo TEXT`: that text, byte by byte;
+/// * `forever`: the letter `a` without an end;
+/// * `panic`: the model breaks.
+fn answer(prefix: &[u32]) -> Vec<f32> {
+    let assistant = prefix.iter().rposition(|&token| token == IM_START).unwrap_or(0);
+    let marker = "assistant\n".len() + 1;
+    let told = told(&prefix[..assistant]);
+    let written = prefix.len().saturating_sub(assistant + marker);
+    let next = match told.split_once(' ').map_or((told.as_str(), ""), |parts| parts) {
+        ("echo", text) => text
+            .as_bytes()
+            .get(written)
+            .map_or(IM_END, |byte| u32::from(*byte)),
+        ("panic", _) => panic!("the script says so"),
+        _ => u32::from(b'a'),
+    };
+    // The wanted token is likely; so are the ends of JSON texts, so that a constrained model can come to an end.
+    let mut logits = vec![0.0; TOKENS];
+    for byte in *b"\"}]" {
+        logits[usize::from(byte)] = 2.0;
+    }
+    logits[IM_END as usize] = 1.0;
+    logits[next as usize] = 20.0;
+    logits
+}
+
+/// The content of the last message of a user.
+fn told(prefix: &[u32]) -> String {
+    let bytes = |tokens: &[u32]| {
+        tokens
+            .iter()
+            .map(|&token| token.min(255) as u8)
+            .collect::<Vec<u8>>()
+    };
+    let messages = prefix.split(|&token| token == IM_START).map(bytes);
+    let user = messages
+        .filter(|message| message.starts_with(b"user\n"))
+        .last()
+        .unwrap_or_default();
+    let content = user.strip_prefix(b"user\n").unwrap_or_default();
+    let content = content.strip_suffix(b"\xff\n").unwrap_or(content);
+    String::from_utf8_lossy(content).into_owned()
+}
