@@ -12,10 +12,13 @@
 //! text. Matching priorities do not matter to a language, so lazy quantifiers mean what greedy ones mean.
 
 mod context;
+mod determinise;
 mod ecma;
 mod edge;
+mod eliminate;
 mod error;
 mod json;
+mod language;
 mod look;
 mod node;
 mod rust;
@@ -79,3 +82,6 @@ fn check_length(pattern: &str, limits: &Limits) -> Result<(), RegexError> {
         ),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,14 +13,13 @@
 //! We carry, for each junction, the language of the texts that lead there from the beginning. Parts without
 //! conditions are kept whole and only narrowed at their ends, so `^\w{1,200}\b` stays one counted repetition.
 
-use std::rc::Rc;
-
-use regex_syntax::hir::{ClassUnicode, Hir, Repetition};
+use regex_syntax::hir::ClassUnicode;
 
 use super::edge::{Budget, Side, words_with};
 use super::error::RegexError;
+use super::language::Language;
 use super::look;
-use super::node::{Node, any_set, difference, intersection, is_empty};
+use super::node::Node;
 
 /// The most kinds of characters that conditions may distinguish.
 const KINDS: usize = 12;
@@ -30,21 +29,18 @@ const STEPS: u64 = 1_000;
 const COPIES: u32 = 64;
 
 /// The language of the texts that match `node` from edge to edge. It must not contain longer look-around.
-pub(crate) fn resolve(node: &Node, size: u64) -> Result<Hir, RegexError> {
+pub(crate) fn language(node: &Node, size: u64) -> Result<Language, RegexError> {
     let mut contexts = Contexts::new(node, size)?;
+    // Behind the last condition nobody asks any more how a text ends, so the rest is not split by it.
+    let parts = match node {
+        Node::Concat(parts) => parts.as_slice(),
+        node => std::slice::from_ref(node),
+    };
+    let plain = parts.iter().rev().take_while(|part| part.is_plain()).count();
+    let (conditional, tail) = parts.split_at(parts.len() - plain);
     let start = contexts.at_start();
-    let end = contexts.through(node, &start)?;
-    let edge = contexts.kinds.len();
-    let finals = (0..=edge).filter_map(|before| end[contexts.index(before, edge)].clone());
-    let language = Language::union(finals);
-    if language.size() > size {
-        return Err(too_large());
-    }
-    Ok(language.to_hir())
-}
-
-fn too_large() -> RegexError {
-    RegexError::limit("the anchors and look-around make the expression larger than `regular_states`")
+    let end = contexts.through(&Node::Concat(conditional.to_vec()), &start)?;
+    contexts.finished(&end, &Node::concat(tail.iter().cloned()))
 }
 
 /// The texts that lead to each junction; `None` is no text.
@@ -59,19 +55,9 @@ struct Contexts {
 
 impl Contexts {
     fn new(node: &Node, size: u64) -> Result<Self, RegexError> {
-        let mut kinds = vec![any_set()];
         let mut told_apart = Vec::new();
         look::distinctions(node, &mut told_apart);
-        for set in &told_apart {
-            let split = kinds
-                .iter()
-                .flat_map(|kind| [intersection(kind, set), difference(kind, set)]);
-            kinds = split.filter(|kind| !is_empty(kind)).collect();
-            if kinds.len() > KINDS {
-                let message = "the look-around tells too many kinds of characters apart";
-                return Err(RegexError::limit(message));
-            }
-        }
+        let kinds = look::kinds(&told_apart, KINDS)?;
         Ok(Contexts {
             kinds,
             size,
@@ -112,15 +98,15 @@ impl Contexts {
 
     fn step(&mut self, arrivals: &Arrivals) -> Result<(), RegexError> {
         self.steps += 1;
-        if self.steps > STEPS
-            || arrivals
-                .iter()
-                .flatten()
-                .any(|language| language.size() > self.size)
-        {
-            return Err(too_large());
+        if self.steps > STEPS {
+            return Err(RegexError::limit(format!(
+                "the anchors and look-around need more than {STEPS} steps"
+            )));
         }
-        Ok(())
+        arrivals
+            .iter()
+            .flatten()
+            .try_for_each(|language| language.check(self.size))
     }
 
     /// Where one gets from `from` by matching the node.
@@ -194,6 +180,23 @@ impl Contexts {
             }
         }
         Ok(to)
+    }
+
+    /// The texts that arrive, each with a word of the tail behind it, at the edge.
+    fn finished(&mut self, arrived: &Arrivals, tail: &Node) -> Result<Language, RegexError> {
+        let edge = self.kinds.len();
+        let mut texts = Vec::new();
+        if tail.is_nullable() {
+            texts.extend((0..=edge).filter_map(|before| arrived[self.index(before, edge)].clone()));
+        }
+        for (text, first) in self.departures(arrived) {
+            let words = words_with(tail, Side::First, &first, &mut self.budget)?;
+            if !words.is_never() {
+                texts.push(Language::concat(&text, &Language::of(&words)));
+            }
+        }
+        let language = Language::union(texts);
+        language.check(self.size).map(|()| language)
     }
 
     /// The texts from which a word may set out, with the characters it may begin with; kinds that the same texts
@@ -323,89 +326,4 @@ fn alternatives(parts: &[Node]) -> Vec<Node> {
         others.push(Node::alt(plain));
     }
     others
-}
-
-/// A language under construction; shared, because the same texts lead to several junctions.
-#[derive(Clone)]
-struct Language(Rc<(Shape, u64)>);
-
-enum Shape {
-    Empty,
-    Plain(Node),
-    Concat(Language, Language),
-    Union(Vec<Language>),
-    Star(Language),
-}
-
-impl Language {
-    fn new(shape: Shape, size: u64) -> Self {
-        Language(Rc::new((shape, size)))
-    }
-
-    fn empty() -> Self {
-        Language::new(Shape::Empty, 1)
-    }
-
-    fn of(node: &Node) -> Self {
-        Language::new(Shape::Plain(node.clone()), node.unrolled_size())
-    }
-
-    fn concat(first: &Language, second: &Language) -> Self {
-        match (&first.0.0, &second.0.0) {
-            (Shape::Empty, _) => second.clone(),
-            (_, Shape::Empty) => first.clone(),
-            _ => {
-                let size = first.size().saturating_add(second.size());
-                Language::new(Shape::Concat(first.clone(), second.clone()), size)
-            }
-        }
-    }
-
-    fn union(languages: impl IntoIterator<Item = Language>) -> Self {
-        let mut distinct: Vec<Language> = Vec::new();
-        for language in languages {
-            if !distinct.iter().any(|known| known.is_same(&language)) {
-                distinct.push(language);
-            }
-        }
-        if distinct.len() == 1 {
-            return distinct.remove(0);
-        }
-        let size = distinct.iter().map(Language::size).fold(1, u64::saturating_add);
-        Language::new(Shape::Union(distinct), size)
-    }
-
-    fn star(&self) -> Self {
-        match self.0.0 {
-            Shape::Empty => self.clone(),
-            _ => Language::new(Shape::Star(self.clone()), self.size().saturating_add(1)),
-        }
-    }
-
-    fn is_same(&self, other: &Language) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// The size of the expression once nothing is shared any more.
-    fn size(&self) -> u64 {
-        self.0.1
-    }
-
-    fn to_hir(&self) -> Hir {
-        match &self.0.0 {
-            Shape::Empty => Hir::empty(),
-            Shape::Plain(node) => node.to_hir(),
-            Shape::Concat(first, second) => Hir::concat(vec![first.to_hir(), second.to_hir()]),
-            Shape::Union(languages) => Hir::alternation(languages.iter().map(Language::to_hir).collect()),
-            Shape::Star(body) => {
-                let sub = Box::new(body.to_hir());
-                Hir::repetition(Repetition {
-                    min: 0,
-                    max: None,
-                    greedy: true,
-                    sub,
-                })
-            }
-        }
-    }
 }

@@ -81,7 +81,8 @@ impl Parser {
 
     fn disjunction(&mut self) -> Result<Node, RegexError> {
         self.depth += 1;
-        if self.depth > self.nesting {
+        // The pattern itself is one level, and no group yet.
+        if self.depth > self.nesting + 1 {
             let message = format!("groups nest deeper than the limit `nesting` of {}", self.nesting);
             return Err(RegexError::at(ProblemKind::Limit, self.at + 1, message));
         }

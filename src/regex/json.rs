@@ -258,3 +258,6 @@ fn hex_digit(values: &[u32], base: u32) -> Hir {
         both_cases.map(|c| ClassUnicodeRange::new(c, c)),
     )))
 }
+
+#[cfg(test)]
+mod tests;

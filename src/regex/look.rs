@@ -2,7 +2,8 @@
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
 
-use super::node::{Node, Test, char_set, is_empty};
+use super::error::RegexError;
+use super::node::{Node, Test, any_set, char_set, difference, intersection, is_empty};
 
 /// Whether the condition holds between these two characters; `None` is the edge of the text.
 pub(crate) fn holds(look: Look, before: Option<char>, behind: Option<char>) -> bool {
@@ -44,6 +45,43 @@ pub(crate) fn passes(test: &Test, before: Option<char>, behind: Option<char>) ->
             .ranges()
             .iter()
             .any(|range| range.start() <= c && c <= range.end()),
+    }
+}
+
+/// Whether there is a character, and the set has it.
+pub(crate) fn contains(set: &ClassUnicode, character: Option<char>) -> bool {
+    character.is_some_and(|c| {
+        set.ranges()
+            .iter()
+            .any(|range| range.start() <= c && c <= range.end())
+    })
+}
+
+/// The coarsest kinds of characters that these sets do not cut through, at most `most` of them.
+pub(crate) fn kinds(sets: &[ClassUnicode], most: usize) -> Result<Vec<ClassUnicode>, RegexError> {
+    let mut kinds = vec![any_set()];
+    for set in sets {
+        let split = kinds
+            .iter()
+            .flat_map(|kind| [intersection(kind, set), difference(kind, set)]);
+        kinds = split.filter(|kind| !is_empty(kind)).collect();
+        if kinds.len() > most {
+            return Err(RegexError::limit(
+                "the look-around tells too many kinds of characters apart",
+            ));
+        }
+    }
+    Ok(kinds)
+}
+
+/// The sets of characters that a node reads.
+pub(crate) fn read_sets(node: &Node, sets: &mut Vec<ClassUnicode>) {
+    match node {
+        Node::Set(set) => push(sets, set.clone()),
+        Node::Concat(parts) | Node::Alt(parts) => parts.iter().for_each(|part| read_sets(part, sets)),
+        Node::Repeat { body, .. } => read_sets(body, sets),
+        Node::Around(around) => read_sets(&around.body, sets),
+        Node::Empty | Node::Look(_) | Node::Test(_) => {}
     }
 }
 

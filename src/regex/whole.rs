@@ -9,12 +9,15 @@
 //! A lookahead behind a beginning of fixed length cuts the text at one place only, so it is an intersection with, or
 //! an exclusion of, another language: `^A(?!B)C` is `AC` without `AB.*`. The same holds for a lookbehind before an
 //! end of fixed length. Anchors, word boundaries and look-around over one character may be anywhere
-//! ([`context`](super::context)).
+//! ([`context`](super::context)); any other look-around goes through an automaton
+//! ([`determinise`](super::determinise)), which must stay small.
 
 use regex_syntax::hir::{Hir, Look, Repetition};
 
 use super::context;
+use super::determinise;
 use super::error::RegexError;
+use super::language::Language;
 use super::node::{Around, Node};
 use crate::grammar::{Part, Regular};
 
@@ -48,16 +51,17 @@ fn matching(hir: Hir) -> Regular {
 
 /// The texts in which the node is found, as one expression.
 fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
-    let column = node.around().map(|around| around.column);
-    let mut regular = search(node, size)?;
+    let mut regular = search(node.clone(), size)?;
     match (regular.parts.pop(), regular.parts.is_empty()) {
         (Some(Part::Match(hir)), true) => Ok(hir),
         (Some(Part::Units { unit, min, max }), true) => units_hir(unit, min, max),
-        _ => Err(RegexError::unsupported(
-            column.unwrap_or(1),
-            "look-around in one of several alternatives is not supported yet",
-        )),
+        _ => determinised(node, size),
     }
+}
+
+/// The texts in which the node is found, by way of an automaton, where an intersection would not do.
+fn determinised(node: Node, size: u64) -> Result<Hir, RegexError> {
+    determinise::language(&Node::concat([Node::anything(), node, Node::anything()]))?.to_hir(size)
 }
 
 fn units_hir(unit: Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> {
@@ -263,16 +267,35 @@ impl Search {
         if node.is_plain() {
             return Ok(node.to_hir());
         }
-        match node.around() {
-            None => context::resolve(&node, size),
-            Some(around) => {
-                let what = if around.ahead { "lookahead" } else { "lookbehind" };
-                Err(RegexError::unsupported(
-                    around.column,
-                    format!("this {what} is not supported yet"),
-                ))
-            }
+        if node.around().is_none() {
+            return without_conditions(&node, size)?.to_hir(size);
         }
+        // What stands before the first lookahead need not be determinised with it.
+        let items = match node {
+            Node::Concat(parts) => parts,
+            node => vec![node],
+        };
+        let plain = items.iter().take_while(|item| item.is_plain()).count();
+        let looks_back = items.iter().any(looks_back);
+        let (before, rest) = items.split_at(if looks_back { 0 } else { plain });
+        let before = Node::concat(before.iter().cloned()).to_hir();
+        let rest = determinise::language(&Node::concat(rest.iter().cloned()))?.to_hir(size)?;
+        Ok(Hir::concat(vec![before, rest]))
+    }
+}
+
+/// Removes conditions on neighbouring characters. Keeping the shape of the expression is best where it adds little;
+/// where it multiplies the parts, a small automaton is, because those multiply again when they are determinised.
+fn without_conditions(node: &Node, size: u64) -> Result<Language, RegexError> {
+    let split = context::language(node, size);
+    let twice = node.unrolled_size().saturating_mul(2);
+    if split.as_ref().is_ok_and(|language| language.size() <= twice) {
+        return split;
+    }
+    match (split, determinise::language(node)) {
+        (Ok(split), Ok(small)) if split.size() <= small.size() => Ok(split),
+        (_, Ok(small)) => Ok(small),
+        (split, Err(_)) => split,
     }
 }
 
@@ -288,19 +311,28 @@ fn add_condition(
     size: u64,
     parts: &mut Vec<Part>,
 ) -> Result<(), RegexError> {
-    let mut found = search(condition, size)?.parts;
+    let mut found = search(condition.clone(), size)?.parts;
     if !around.negative {
         parts.append(&mut found);
         return Ok(());
     }
-    match (found.pop(), found.is_empty()) {
-        (Some(Part::Match(hir)), true) => parts.push(Part::Not(hir)),
-        (Some(Part::Not(hir)), true) => parts.push(Part::Match(hir)),
-        (Some(Part::Units { unit, min, max }), true) => parts.push(Part::Not(units_hir(unit, min, max)?)),
-        _ => {
-            let message = "look-around inside a negative lookahead or lookbehind is not supported yet";
-            return Err(RegexError::unsupported(around.column, message));
-        }
-    }
+    parts.push(match (found.pop(), found.is_empty()) {
+        (Some(Part::Match(hir)), true) => Part::Not(hir),
+        (Some(Part::Not(hir)), true) => Part::Match(hir),
+        (Some(Part::Units { unit, min, max }), true) => Part::Not(units_hir(unit, min, max)?),
+        _ => Part::Not(determinised(condition, size)?),
+    });
     Ok(())
+}
+
+/// Whether a condition in the node depends on what is before it.
+fn looks_back(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Set(_) | Node::Look(Look::End | Look::EndLF) => false,
+        Node::Look(_) => true,
+        Node::Test(test) => !test.ahead,
+        Node::Around(around) => !around.ahead || looks_back(&around.body),
+        Node::Concat(parts) | Node::Alt(parts) => parts.iter().any(looks_back),
+        Node::Repeat { body, .. } => looks_back(body),
+    }
 }
