@@ -1,3 +1,5 @@
+//! The spellings of characters against serde_json, and what an encoded language has.
+
 use super::*;
 use crate::grammar::{Part, Regular};
 use crate::limits::Limits;

@@ -1,3 +1,5 @@
+//! What the dialect reads, how it reads it, and what it says of texts that it does not.
+
 use super::*;
 use crate::grammar::{Expr, Part};
 
