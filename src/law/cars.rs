@@ -29,6 +29,7 @@ use super::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Trie, Weig
 #[derive(Debug)]
 pub struct Attempt<W> {
     number: u32,
+    time: u64,
     position: u32,
     held: W,
     spot: Spot,
@@ -50,9 +51,10 @@ struct Arrival<W> {
 impl<W: Weight> Attempt<W> {
     /// Begins an attempt; its number tells its draws from those of other attempts at the same sequence.
     pub fn begin(trie: &mut Trie<W>, number: u32) -> Self {
-        let _in_flight = trie.begin();
+        let (_in_flight, time) = trie.begin();
         Attempt {
             number,
+            time,
             position: 0,
             held: W::one(),
             spot: Spot::Root,
@@ -95,7 +97,7 @@ impl<W: Weight> Attempt<W> {
     fn arrive(&mut self, trie: &mut Trie<W>, known: Option<usize>, part: &impl Part<W>) -> Arrival<W> {
         let arrival = match known {
             Some(node) => {
-                let now = trie.revisit(node);
+                let now = trie.revisit(node, self.time);
                 let (mass, rest, edges) = (trie.mass_at(node), trie.rest(node), trie.edge_bounds(node));
                 Arrival {
                     node: known,
@@ -107,7 +109,7 @@ impl<W: Weight> Attempt<W> {
             }
             None => {
                 let mass = part.mass();
-                let node = trie.visit(self.spot, mass.clone());
+                let node = trie.visit(self.spot, mass.clone(), self.time);
                 Arrival {
                     node,
                     mass: mass.clone(),

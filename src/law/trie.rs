@@ -45,6 +45,7 @@ struct Node<W> {
     bound: W,
     parent: Option<usize>,
     edges: Vec<Edge<W>>,
+    /// When the latest of its visitors began; so it is never less than below.
     used: u64,
 }
 
@@ -170,13 +171,13 @@ impl<W: Weight> Trie<W> {
         })
     }
 
-    /// Begins an attempt: nothing is forgotten while the handle lives.
-    pub(super) fn begin(&mut self) -> Arc<()> {
+    /// Begins an attempt, at the time returned: nothing is forgotten while the handle lives.
+    pub(super) fn begin(&mut self) -> (Arc<()>, u64) {
         if self.len() >= self.capacity && Arc::strong_count(&self.in_flight) == 1 {
             self.forget();
         }
         self.clock += 1;
-        self.in_flight.clone()
+        (self.in_flight.clone(), self.clock)
     }
 
     /// The allowed tokens at this depth: all of the mask, or at the last place those that end the sequence.
@@ -204,8 +205,8 @@ impl<W: Weight> Trie<W> {
         }
     }
 
-    /// Notes a first visit; `None` if there is no room.
-    pub(super) fn visit(&mut self, spot: Spot, mass: W) -> Option<usize> {
+    /// Notes a first visit, by an attempt that began at this time; `None` if there is no room.
+    pub(super) fn visit(&mut self, spot: Spot, mass: W, time: u64) -> Option<usize> {
         if self.len() >= self.capacity {
             return None;
         }
@@ -223,14 +224,14 @@ impl<W: Weight> Trie<W> {
             bound: mass,
             parent,
             edges: Vec::new(),
-            used: self.clock,
+            used: time,
         });
         Some(index)
     }
 
     /// Notes another visit and sums `θ` anew.
-    pub(super) fn revisit(&mut self, node: usize) -> W {
-        self.nodes[node].used = self.clock;
+    pub(super) fn revisit(&mut self, node: usize, time: u64) -> W {
+        self.nodes[node].used = self.nodes[node].used.max(time);
         self.refresh(node);
         self.nodes[node].bound.clone()
     }
@@ -314,7 +315,7 @@ impl<W: Weight> Trie<W> {
         for (index, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if node.used > limit {
                 moved[index] = Some(kept.len());
-                // Clocks never rise from a prefix to its continuation, so the parent of a kept node was kept.
+                // Who visited a prefix visited those before it, so the parent of a kept node was kept.
                 node.parent = node.parent.and_then(|parent| moved[parent]);
                 kept.push(node);
             }

@@ -132,6 +132,35 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn attempts_in_turn_keep_a_small_trie_in_order(seed in 0u64..500, capacity in 4usize..30) {
+        let task = Task::random(seed % 20, 3);
+        let mut trie: Trie<f64> = Trie::new(&[END], 4, capacity);
+        let mut chooser = Seeded::new(seed, 0);
+        for round in 0..20 {
+            let mut open: Vec<(Attempt<f64>, Word)> =
+                (0..3).map(|turn| (Attempt::begin(&mut trie, 3 * round + turn), Word::new())).collect();
+            while !open.is_empty() {
+                open.retain_mut(|(attempt, word)| {
+                    let (row, mask) = (table(&task, word), task.mask(word));
+                    let step = attempt.next(&mut trie, &row, Allowed::Words(&mask), &mut chooser);
+                    if let Step::Token(drawn) = &step {
+                        word.push(drawn.token);
+                    }
+                    matches!(step, Step::Token(_))
+                });
+            }
+            let prefixes = trie.prefixes();
+            prop_assert!(trie.len() <= capacity);
+            for prefix in &prefixes {
+                prop_assert_eq!(prefixes.iter().filter(|other| *other == prefix).count(), 1);
+                let (bound, mass) = (trie.bound(prefix).expect("visited"), trie.mass(prefix).expect("visited"));
+                prop_assert!((mass - task.mass(prefix).to_f64()).abs() < 1e-12);
+                prop_assert!(task.completion(prefix, 4).to_f64() <= bound + 1e-12 && bound <= mass + 1e-12);
+            }
+        }
+    }
 }
 
 fn table(task: &Task, prefix: &[u32]) -> Table<f64> {
