@@ -11,6 +11,8 @@
 
 #[path = "oracle/context_free.rs"]
 mod context_free;
+#[path = "oracle/json.rs"]
+mod json;
 #[path = "oracle/judge.rs"]
 mod judge;
 #[path = "oracle/lower.rs"]
@@ -31,7 +33,8 @@ use lexiform::error::ProblemKind;
 use lexiform::grammar::Cfg;
 use lexiform::limits::Limits;
 use lexiform::mask::Tables;
-use lexiform::{Grammar, State};
+use lexiform::schema::{KeyOrder, Whitespace};
+use lexiform::{Grammar, Options, Source, State};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -47,6 +50,16 @@ const REACH: Reach = Reach {
 };
 /// For tests that are about something else than depth.
 const FEW: Reach = Reach { bytes: 3, states: 40 };
+
+/// Texts of schemas are longer, and fewer of them differ.
+const DEEP: Reach = Reach {
+    bytes: 24,
+    states: 150,
+};
+const JSON_BYTES: &[u8] = b"\"ab{}[]:,ntrufels\xC3\xA9";
+const JSON_PIECES: &[&str] = &[
+    "{", "}", "\"a\"", "\"ab", "\":", ",\"", "null", "true", "[", "]", "\"b\":", "é",
+];
 
 /// So many cases, or as many as `PROPTEST_CASES` asks for.
 fn cases(usual: u32) -> ProptestConfig {
@@ -138,6 +151,21 @@ proptest! {
         if let Ok(grammar) = lower::compile(&cfg, &letters) {
             check_everywhere(&grammar, &Memo::new(rules.productions()), &FEW)?;
         }
+    }
+
+    #[test]
+    fn json_schemas(
+        schema in json::schemas(),
+        vocabulary in vocabulary::vocabularies_of(JSON_BYTES, JSON_PIECES),
+        order in prop_oneof![Just(KeyOrder::Schema), Just(KeyOrder::Any)],
+    ) {
+        let mut options = Options::default();
+        options.schema.key_order = order;
+        options.schema.whitespace = Whitespace::Compact;
+        let source = schema.source();
+        let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
+        let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
+        check_everywhere(&grammar, &Memo::new(schema.language(order)), &DEEP)?;
     }
 
     /// Grammars that share tables, and tables without room, answer as if each were alone.

@@ -14,12 +14,32 @@ pub(crate) const NAMED_MARK: &str = "\u{1}";
 /// Random vocabularies over these bytes: a token for each byte, longer tokens, several tokens of the same bytes, a
 /// special token whose name is text of the language, an unused row, and two tokens that end a sequence.
 pub(crate) fn vocabularies(bytes: &'static [u8]) -> impl Strategy<Value = Arc<Vocabulary>> {
-    let byte = prop::sample::select(bytes.to_vec());
-    let longer = prop::collection::vec(prop::collection::vec(byte, 1..=3), 0..10);
+    let byte = prop::sample::select(bytes.to_vec()).prop_map(|byte| vec![byte]);
+    with_longer(bytes, byte.boxed())
+}
+
+/// The same with longer tokens that are joined from these pieces.
+pub(crate) fn vocabularies_of(
+    bytes: &'static [u8],
+    pieces: &'static [&'static str],
+) -> impl Strategy<Value = Arc<Vocabulary>> {
+    let piece = prop::sample::select(pieces.to_vec()).prop_map(|piece| piece.as_bytes().to_vec());
+    with_longer(bytes, piece.boxed())
+}
+
+fn with_longer(
+    bytes: &'static [u8],
+    piece: BoxedStrategy<Vec<u8>>,
+) -> impl Strategy<Value = Arc<Vocabulary>> {
+    let longer = prop::collection::vec(prop::collection::vec(piece, 1..=3), 0..10);
     let all = longer.prop_map(move |longer| {
         let mut tokens: Vec<(TokenKind, Vec<u8>)> =
             bytes.iter().map(|&byte| (TokenKind::Text, vec![byte])).collect();
-        tokens.extend(longer.into_iter().map(|bytes| (TokenKind::Text, bytes)));
+        tokens.extend(
+            longer
+                .into_iter()
+                .map(|pieces| (TokenKind::Text, pieces.concat())),
+        );
         tokens.push((TokenKind::Text, bytes[..1].to_vec()));
         tokens.push((TokenKind::Special, bytes[..1].to_vec()));
         tokens.push((TokenKind::Special, NAMED.as_bytes().to_vec()));
