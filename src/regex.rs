@@ -27,13 +27,17 @@ mod whole;
 pub use error::RegexError;
 pub use json::{Escapes, encode_json, json_char, json_string_body};
 
-use crate::error::{CompileError, ProblemKind};
+use crate::error::CompileError;
 use crate::grammar::{Cfg, CfgBuilder, Regular};
 use crate::limits::Limits;
 
 /// Groups of a regular expression nest at most this deep, whatever `nesting` allows: automata are built from the
 /// expression by recursion.
 const DEEPEST: usize = 250;
+
+/// Expressions that regex-syntax parses have at most this many bytes, whatever `source_bytes` allows: it has no limit
+/// of its own, and `\pL` becomes five thousand bytes.
+const LONGEST: usize = 1 << 16;
 
 /// The texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means it.
 ///
@@ -45,14 +49,14 @@ const DEEPEST: usize = 250;
 /// assert_eq!(error.column, Some(4));
 /// ```
 pub fn ecma(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
-    check_length(pattern, limits)?;
+    check_length(pattern, limits.source_bytes)?;
     let node = ecma::parse(pattern, limits.nesting.min(DEEPEST))?;
     whole::search(node, limits.regular_states as u64)
 }
 
 /// The texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
 pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
-    check_length(pattern, limits)?;
+    check_length(pattern, limits.source_bytes.min(LONGEST))?;
     let node = rust::parse(pattern, limits.nesting.min(DEEPEST))?;
     whole::whole(node, limits.regular_states as u64)
 }
@@ -68,19 +72,14 @@ pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     Ok(builder.finish(start))
 }
 
-fn check_length(pattern: &str, limits: &Limits) -> Result<(), RegexError> {
-    if pattern.len() <= limits.source_bytes {
+fn check_length(pattern: &str, longest: usize) -> Result<(), RegexError> {
+    if pattern.len() <= longest {
         return Ok(());
     }
-    Err(RegexError {
-        kind: ProblemKind::Limit,
-        column: None,
-        message: format!(
-            "the pattern has {} bytes, more than `source_bytes` = {}",
-            pattern.len(),
-            limits.source_bytes
-        ),
-    })
+    let length = pattern.len();
+    Err(RegexError::limit(format!(
+        "the pattern has {length} bytes, more than `source_bytes` = {longest}"
+    )))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //!
 //! The machine is then minimised and turned back into an expression ([`eliminate`](super::eliminate)).
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -40,6 +41,7 @@ pub(crate) fn language(node: &Node) -> Result<Language, RegexError> {
     look::read_sets(node, &mut sets);
     let alphabet = Rc::new(Alphabet {
         kinds: look::kinds(&sets, KINDS)?,
+        work: Cell::new(0),
     });
     let mut machine = Machine::new(node, &alphabet, Role::Whole)?;
     let dfa = machine.explore()?;
@@ -52,6 +54,8 @@ fn too_large() -> RegexError {
 
 struct Alphabet {
     kinds: Vec<ClassUnicode>,
+    /// The threads followed so far, by all machines.
+    work: Cell<usize>,
 }
 
 impl Alphabet {
@@ -134,7 +138,6 @@ struct Machine {
     snapshots: Vec<Snapshot>,
     known: HashMap<Snapshot, u32>,
     moves: HashMap<(u32, usize), u32>,
-    work: usize,
 }
 
 impl Machine {
@@ -149,7 +152,6 @@ impl Machine {
             snapshots: Vec::new(),
             known: HashMap::new(),
             moves: HashMap::new(),
-            work: 0,
         };
         let mut end = 0;
         if role == Role::Ahead {
@@ -309,8 +311,8 @@ impl Machine {
             if !seen.insert(thread.clone()) {
                 continue;
             }
-            self.work += 1;
-            if self.work > THREADS {
+            self.alphabet.work.set(self.alphabet.work.get() + 1);
+            if self.alphabet.work.get() > THREADS {
                 return Err(too_large());
             }
             let at = |place: usize| Thread {
@@ -435,14 +437,14 @@ fn prune(threads: &mut Vec<Thread>) {
     threads.sort_unstable_by_key(|thread| (thread.place, thread.promises.len()));
     let mut kept: Vec<Thread> = Vec::new();
     for thread in threads.drain(..) {
+        let same_place = kept.iter().rev().take_while(|known| known.place == thread.place);
         let asks_no_less = |known: &Thread| {
-            known.place == thread.place
-                && known
-                    .promises
-                    .iter()
-                    .all(|promise| thread.promises.contains(promise))
+            known
+                .promises
+                .iter()
+                .all(|promise| thread.promises.contains(promise))
         };
-        if !kept.iter().any(asks_no_less) {
+        if !same_place.into_iter().any(asks_no_less) {
             kept.push(thread);
         }
     }

@@ -19,6 +19,9 @@ use super::error::RegexError;
 use super::node::{Around, Node, Test, any_set, difference, is_empty};
 use crate::error::ProblemKind;
 
+/// The most ranges that all classes have together: a property such as `\p{L}` has hundreds in six bytes.
+const RANGES: usize = 1_000_000;
+
 /// Parses a pattern; the result may contain look-around.
 pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
     let mut parser = Parser {
@@ -27,6 +30,7 @@ pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
         depth: 0,
         nesting,
         names: Vec::new(),
+        ranges: RANGES,
     };
     let node = parser.disjunction()?;
     match parser.peek() {
@@ -41,6 +45,8 @@ struct Parser {
     depth: usize,
     nesting: usize,
     names: Vec<String>,
+    /// How many ranges of characters the classes may still have, all together.
+    ranges: usize,
 }
 
 /// What a term may do behind it.
@@ -149,7 +155,11 @@ impl Parser {
                 let message = "a backreference is not a regular language and is not supported";
                 Err(RegexError::unsupported(self.at + 1, message))
             }
-            _ => Ok(Term::Atom(Node::Set(self.class_escape(false)?.into_set()))),
+            _ => {
+                let set = self.class_escape(false)?.into_set();
+                self.spend_ranges(set.ranges().len())?;
+                Ok(Term::Atom(Node::Set(set)))
+            }
         }
     }
 

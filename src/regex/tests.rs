@@ -5,6 +5,7 @@ use regex_syntax::hir::{ClassUnicode, Look};
 
 use super::node::{Around, Node, Test, char_set};
 use super::*;
+use crate::error::ProblemKind;
 use crate::grammar::Part;
 use crate::machine::{Terminal, TerminalError};
 
@@ -335,6 +336,18 @@ fn what_is_too_large_is_refused_by_name() {
     );
     assert!(refused(&"(^)?a".repeat(5000)).contains("steps"));
     assert!(refused(&format!("(^)?({})", "a?".repeat(20_000))).contains("`regular_states`"));
+    assert!(refused(&r"\p{L}".repeat(100_000)).contains("ranges"));
+    assert!(
+        rust(&r"\pL".repeat(100_000), &Limits::default())
+            .is_err_and(|e| e.message.contains("`source_bytes`"))
+    );
+    let many: String = (0x100..0x2_0000).step_by(2).filter_map(char::from_u32).collect();
+    check(
+        &found(&format!("^[^{many}]$")),
+        "a long class",
+        &["a", "ı"],
+        &["İ", "aa"],
+    );
     let strict = Limits {
         nesting: 3,
         ..Limits::default()

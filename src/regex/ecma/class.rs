@@ -3,6 +3,7 @@
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 use super::Parser;
+use crate::error::ProblemKind;
 use crate::regex::error::RegexError;
 use crate::regex::node::{any_set, difference};
 
@@ -118,15 +119,17 @@ impl Parser {
         let start = self.at;
         self.at += 1;
         let negated = self.eat('^');
-        let mut set = ClassUnicode::empty();
+        // Collected first and ordered once: a union for each item would cost the square of a long class.
+        let mut ranges = Vec::new();
         loop {
             match self.peek() {
                 None => return Err(RegexError::syntax(start + 1, "`[` without its `]`")),
                 Some(']') => break,
-                Some(_) => self.class_item(&mut set)?,
+                Some(_) => self.class_item(&mut ranges)?,
             }
         }
         self.at += 1;
+        let set = ClassUnicode::new(ranges);
         Ok(if negated {
             difference(&any_set(), &set)
         } else {
@@ -134,30 +137,43 @@ impl Parser {
         })
     }
 
-    fn class_item(&mut self, set: &mut ClassUnicode) -> Result<(), RegexError> {
+    fn class_item(&mut self, ranges: &mut Vec<ClassUnicodeRange>) -> Result<(), RegexError> {
         let start = self.at;
         let first = self.class_atom()?;
         let is_range = self.peek() == Some('-') && !matches!(self.peek_at(1), Some(']') | None);
         if !is_range {
-            set.union(&first.into_set());
-            return Ok(());
+            return self.add_ranges(&first.into_set(), ranges);
         }
         self.at += 1;
         match (first, self.class_atom()?) {
-            (Atom::Point(from), Atom::Point(to)) if from <= to => set.union(&points(from, to)),
-            (Atom::Point(_), Atom::Point(_)) => {
-                return Err(RegexError::syntax(
-                    start + 1,
-                    "the ends of a range are out of order",
-                ));
-            }
+            (Atom::Point(from), Atom::Point(to)) if from <= to => self.add_ranges(&points(from, to), ranges),
+            (Atom::Point(_), Atom::Point(_)) => Err(RegexError::syntax(
+                start + 1,
+                "the ends of a range are out of order",
+            )),
             // With a class at one end, the hyphen stands for itself.
             (first, last) => {
-                set.union(&first.into_set());
-                set.union(&last.into_set());
-                set.union(&set_of(&[('-', '-')]));
+                self.add_ranges(&first.into_set(), ranges)?;
+                self.add_ranges(&last.into_set(), ranges)?;
+                self.add_ranges(&set_of(&[('-', '-')]), ranges)
             }
         }
+    }
+
+    fn add_ranges(
+        &mut self,
+        set: &ClassUnicode,
+        ranges: &mut Vec<ClassUnicodeRange>,
+    ) -> Result<(), RegexError> {
+        ranges.extend(set.ranges());
+        self.spend_ranges(set.ranges().len())
+    }
+
+    pub(super) fn spend_ranges(&mut self, count: usize) -> Result<(), RegexError> {
+        self.ranges = self.ranges.checked_sub(count).ok_or_else(|| {
+            let message = "the classes of the pattern have more than a million ranges of characters";
+            RegexError::at(ProblemKind::Limit, self.at + 1, message)
+        })?;
         Ok(())
     }
 

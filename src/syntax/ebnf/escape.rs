@@ -29,12 +29,12 @@ pub(super) fn class(inside: &str) -> Result<ClassUnicode, Vec<BadText>> {
         text: inside,
         at: usize::from(negated),
     };
-    let (mut set, mut bad) = (ClassUnicode::empty(), Vec::new());
+    let (mut ranges, mut bad) = (Vec::new(), Vec::new());
     loop {
         let offset = reader.at;
         match reader.range() {
             None => break,
-            Some(Ok((start, end))) if start <= end => set.push(ClassUnicodeRange::new(start, end)),
+            Some(Ok((start, end))) if start <= end => ranges.push(ClassUnicodeRange::new(start, end)),
             Some(Ok(_)) => {
                 bad.push(BadText {
                     offset,
@@ -44,6 +44,7 @@ pub(super) fn class(inside: &str) -> Result<ClassUnicode, Vec<BadText>> {
             Some(Err(problem)) => bad.push(problem),
         }
     }
+    let mut set = ClassUnicode::new(ranges);
     if negated {
         set.negate();
     }
