@@ -7,9 +7,12 @@ use clap::{Parser, Subcommand};
 
 pub mod check;
 pub mod eval;
+pub mod expected;
 pub mod generate;
 pub mod mask;
 pub mod serve;
+pub mod source;
+pub mod tokens;
 
 /// What the arguments of `lexiform` say.
 #[derive(Debug, Parser)]

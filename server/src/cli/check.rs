@@ -1,15 +1,158 @@
-//! Compile a schema, regex or grammar and say of texts whether they belong to it.
+//! `lexiform check`: does this constraint compile, and which texts belong to it?
+//!
+//! ```text
+//!   $ lexiform check --schema '{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}' --text '{"a":x}'
+//!   schema: compiles
+//!   text 1: does not belong: at byte 5 (line 1, column 6) there is "x", expected '-', '0'–'9'
+//! ```
+//!
+//! The exit code is 0 if the source compiles and all texts belong, 1 if some text does not, 3 if the source does not
+//! compile, and 2, as for every command, if the call itself was wrong.
 
-use super::{Failure, Outcome};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lexiform::Grammar;
+use lexiform::compile::compile;
+use lexiform::error::Place;
+
+use super::expected::Expected;
+use super::source::{Constraint, Meaning};
+use super::{Failure, Outcome, tokens};
 
 /// The arguments of `lexiform check`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+#[command(
+    after_help = "Exit codes: 0 all belong, 1 some text does not belong, 2 wrong call, 3 the source does not compile."
+)]
+pub struct Args {
+    #[command(flatten)]
+    constraint: Constraint,
+    #[command(flatten)]
+    meaning: Meaning,
+    /// A text to check; may be given several times.
+    #[arg(long, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Files to check, each one text. A line break at the very end of a file is not part of its text.
+    files: Vec<PathBuf>,
+}
+
+/// The source does not compile.
+const DOES_NOT_COMPILE: u8 = 3;
 
 /// Runs `lexiform check`.
 ///
 /// # Errors
-/// This command is not part of this build.
-pub fn run(_: Args) -> Outcome {
-    Err(Failure::message("this command is not part of this build"))
+/// A file cannot be read.
+pub fn run(args: Args) -> Outcome {
+    let source = args.constraint.load()?;
+    let texts = texts(&args)?;
+    let (grammar, diagnostics) = match compile(
+        source.source(),
+        &tokens::bytes_only()?,
+        &args.meaning.options_for_judging(),
+    ) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            println!("{}: does not compile", source.name());
+            error.problems.iter().for_each(|problem| println!("  {problem}"));
+            return Ok(ExitCode::from(DOES_NOT_COMPILE));
+        }
+    };
+    println!("{}: compiles", source.name());
+    diagnostics
+        .findings
+        .iter()
+        .for_each(|finding| println!("  note: {finding}"));
+    let mut all_belong = true;
+    for (name, text) in &texts {
+        let verdict = judge(&grammar, text);
+        all_belong &= verdict == Verdict::Belongs;
+        println!("{name}: {}", verdict.in_words(text));
+    }
+    Ok(if all_belong {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The texts with what to call them.
+fn texts(args: &Args) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let given = args.text.iter().enumerate();
+    let mut texts: Vec<_> = given
+        .map(|(index, text)| (format!("text {}", index + 1), text.clone().into_bytes()))
+        .collect();
+    for path in &args.files {
+        let mut bytes = std::fs::read(path).map_err(|source| Failure::Read {
+            path: path.clone(),
+            source,
+        })?;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        texts.push((path.display().to_string(), bytes));
+    }
+    Ok(texts)
+}
+
+/// Whether a text belongs to a language, and if not, where it leaves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    Belongs,
+    /// The byte here is not one that could come.
+    Leaves {
+        offset: usize,
+        expected: Expected,
+    },
+    /// All is well up to the end, but the text is not whole.
+    EndsEarly {
+        expected: Expected,
+    },
+}
+
+fn judge(grammar: &Grammar, text: &[u8]) -> Verdict {
+    let mut state = grammar.start();
+    for (offset, byte) in text.iter().enumerate() {
+        match grammar.step_bytes(state, &[*byte]) {
+            Some(next) => state = next,
+            None => {
+                return Verdict::Leaves {
+                    offset,
+                    expected: Expected::after(grammar, state),
+                };
+            }
+        }
+    }
+    if grammar.is_accepting(state) {
+        return Verdict::Belongs;
+    }
+    Verdict::EndsEarly {
+        expected: Expected::after(grammar, state),
+    }
+}
+
+impl Verdict {
+    fn in_words(&self, text: &[u8]) -> String {
+        match self {
+            Verdict::Belongs => "belongs".to_owned(),
+            Verdict::Leaves { offset, expected } => {
+                let found = String::from_utf8_lossy(&text[*offset..])
+                    .chars()
+                    .next()
+                    .unwrap_or(' ');
+                let (place, expected) = (place(text, *offset), expected.in_words());
+                format!("does not belong: at {place} there is {found:?}, expected {expected}")
+            }
+            Verdict::EndsEarly { expected } => {
+                let (place, expected) = (place(text, text.len()), expected.in_words());
+                format!("does not belong: it ends too early, at {place}, expected {expected}")
+            }
+        }
+    }
+}
+
+fn place(text: &[u8], offset: usize) -> String {
+    let before = String::from_utf8_lossy(&text[..offset]);
+    format!("byte {offset} ({})", Place::in_text(&before, before.len()))
 }

@@ -1,0 +1,135 @@
+//! Turning samples into the figures of a report.
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// All samples of one measurement, in microseconds. Every one is kept: the tail is what people compare, and an
+/// estimate of a 99.9th percentile is worth little.
+#[derive(Clone, Debug, Default)]
+pub struct Samples(Vec<f32>);
+
+impl Samples {
+    /// Adds a sample.
+    pub fn push(&mut self, microseconds: f64) {
+        self.0.push(microseconds as f32);
+    }
+
+    /// `count`, `mean`, percentiles and `max`; all but the count are null where there is no sample.
+    pub fn summary(&self) -> Value {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f32::total_cmp);
+        let sum: f64 = sorted.iter().map(|it| f64::from(*it)).sum();
+        let mean = (!sorted.is_empty()).then(|| sum / sorted.len() as f64);
+        let percentile = |share: f64| rounded(nearest_rank(&sorted, share));
+        json!({
+            "count": sorted.len(),
+            "mean": rounded(mean),
+            "p50": percentile(0.50),
+            "p90": percentile(0.90),
+            "p99": percentile(0.99),
+            "p999": percentile(0.999),
+            "max": rounded(sorted.last().map(|it| f64::from(*it))),
+        })
+    }
+}
+
+/// The smallest sample that at least this share of the samples does not exceed.
+fn nearest_rank(sorted: &[f32], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).map(|it| f64::from(*it))
+}
+
+/// Two decimals: a hundredth of a microsecond is below what the clock can tell.
+fn rounded(value: Option<f64>) -> Value {
+    value.map_or(Value::Null, |it| json!((it * 100.0).round() / 100.0))
+}
+
+/// How often each reason occurred, the most frequent first.
+#[derive(Clone, Debug, Default)]
+pub struct Reasons(BTreeMap<String, u64>);
+
+impl Reasons {
+    /// Counts a reason, in its normal form: what differs from source to source in the same complaint is left out.
+    pub fn count(&mut self, reason: &str) {
+        *self.0.entry(normal_form(reason)).or_default() += 1;
+    }
+
+    /// `{reason: count}`.
+    pub fn report(&self) -> Value {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        Value::Object(
+            all.into_iter()
+                .map(|(reason, count)| (reason.clone(), json!(count)))
+                .collect::<Map<_, _>>(),
+        )
+    }
+}
+
+const REASON_CHARACTERS: usize = 120;
+
+/// Replaces what stands between double quotes by `…` and every number by `N`, and cuts a long text short.
+fn normal_form(reason: &str) -> String {
+    let mut text = String::new();
+    for (index, part) in reason.split('"').enumerate() {
+        if index % 2 == 1 {
+            text.push_str("\"…\"");
+            continue;
+        }
+        for it in part.chars() {
+            match it {
+                digit if digit.is_ascii_digit() => text.extend((!text.ends_with('N')).then_some('N')),
+                space if space.is_whitespace() => text.extend((!text.ends_with(' ')).then_some(' ')),
+                other => text.push(other),
+            }
+        }
+    }
+    text.trim().chars().take(REASON_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_samples() {
+        let mut samples = Samples::default();
+        (1..=1000).rev().for_each(|it| samples.push(f64::from(it)));
+        let expected = json!({"count": 1000, "mean": 500.5, "p50": 500.0, "p90": 900.0, "p99": 990.0, "p999": 999.0, "max": 1000.0});
+        assert_eq!(samples.summary(), expected);
+    }
+
+    #[test]
+    fn one_sample_is_every_percentile_and_none_is_null() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.summary()["p50"], Value::Null);
+        samples.push(2.5);
+        let summary = samples.summary();
+        assert_eq!(
+            (&summary["p50"], &summary["p999"], &summary["max"]),
+            (&json!(2.5), &json!(2.5), &json!(2.5))
+        );
+    }
+
+    #[test]
+    fn like_reasons_are_counted_together() {
+        let mut reasons = Reasons::default();
+        reasons.count("the pattern \"^a$\" has 12 states, more than 10");
+        reasons.count("the pattern \"b\" has 300 states, more than 10");
+        reasons.count("`not` is not supported");
+        let report = reasons.report();
+        let listed: Vec<_> = report
+            .as_object()
+            .expect("an object")
+            .iter()
+            .map(|(key, it)| format!("{key} {it}"))
+            .collect();
+        assert_eq!(
+            listed,
+            [
+                "the pattern \"…\" has N states, more than N 2",
+                "`not` is not supported 1"
+            ]
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! `lexiform eval maskbench`: every instance of every schema, token by token, as MaskBench walks them.
+//!
+//! ```text
+//!   schema text ──compile──► grammar ──mask(start)──► first mask
+//!   instance ──json.dumps──► text ──tokenizer──► tokens:  step, mask, is the next token allowed?  …  at the end: EOS?
+//! ```
+//!
+//! A sample of `mask_us` is the way from one token to the next mask: the step with the token and the mask of the
+//! state it leads to, since a lazy engine may do its work in either.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use lexiform::Grammar;
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::vocab::Tokenizer;
+use serde_json::{Map, Value, json};
+
+use super::clock::timed;
+use super::figures::{Reasons, Samples};
+use super::panics::{caught, quietly};
+use super::{Counts, Verdict, parse_line, progress, python_json};
+use crate::cli::source::Meaning;
+use crate::cli::{Failure, read_text, tokens};
+
+/// The arguments of `lexiform eval maskbench`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Each schema is counted once: as right, or by the first thing that went wrong with it."
+)]
+pub struct Args {
+    /// The schemas: JSON lines with `name`, `schema` and `tests` (`valid`, `data`).
+    #[arg(long, value_name = "FILE.jsonl")]
+    data: PathBuf,
+    /// The `tokenizer.json` whose tokens are walked.
+    #[arg(long, value_name = "TOKENIZER.json")]
+    tokenizer: PathBuf,
+    #[command(flatten)]
+    meaning: Meaning,
+    /// Only the first so many schemas.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Whether what was learned about masks is forgotten before every schema, or kept from schema to schema.
+    #[arg(long, value_enum, default_value_t)]
+    cache: Cache,
+    /// Write the report to this file too.
+    #[arg(long, value_name = "OUT")]
+    pub(super) json: Option<PathBuf>,
+}
+
+/// What a schema may profit from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Cache {
+    /// Nothing but its own earlier instances.
+    #[default]
+    Cold,
+    /// What schemas before it left behind.
+    Warm,
+}
+
+/// Walks the collection and makes the report.
+///
+/// # Errors
+/// The data or the tokenizer cannot be read.
+pub fn report(args: &Args) -> Result<Value, Failure> {
+    let text = read_text(&args.data)?;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let wanted = args.limit.unwrap_or(lines.len()).min(lines.len());
+    let mut bench = Bench::new(args)?;
+    let bar = progress(wanted);
+    quietly(|| {
+        for (index, line) in lines[..wanted].iter().enumerate() {
+            let entry = parse_line(&args.data, index + 1, line)?;
+            bench.walk_entry(&entry);
+            bar.inc(1);
+        }
+        Ok::<(), Failure>(())
+    })?;
+    bar.finish_and_clear();
+    Ok(bench.results.report())
+}
+
+/// The engine under test with everything it needs, and what was found so far.
+struct Bench {
+    tokenizer: Tokenizer,
+    compiler: Compiler,
+    options: Options,
+    cache: Cache,
+    results: Results,
+}
+
+#[derive(Default)]
+struct Results {
+    counts: Counts,
+    by_split: BTreeMap<String, Counts>,
+    errors: Reasons,
+    instances_valid: u64,
+    instances_invalid: u64,
+    mask_us: Samples,
+    compile_us: Samples,
+    first_mask_us: Samples,
+}
+
+/// What was being done when a panic came.
+#[derive(Clone, Copy)]
+enum Stage {
+    Compile,
+    Instance { valid: bool },
+}
+
+impl Bench {
+    fn new(args: &Args) -> Result<Self, Failure> {
+        let (tokenizer, vocabulary) = tokens::load(&args.tokenizer, None)?;
+        let options = args.meaning.options();
+        Ok(Self {
+            tokenizer,
+            compiler: Compiler::new(vocabulary),
+            options,
+            cache: args.cache,
+            results: Results::default(),
+        })
+    }
+
+    fn walk_entry(&mut self, entry: &Value) {
+        let schema = entry["schema"].to_string();
+        let tests = entry["tests"].as_array().map_or(&[][..], Vec::as_slice);
+        let stage = Cell::new(Stage::Compile);
+        let verdict = caught(|| self.judge(&schema, tests, &stage));
+        let verdict = verdict.unwrap_or_else(|panic| match stage.get() {
+            Stage::Compile => Verdict::DoesNotCompile(panic),
+            Stage::Instance { valid: true } => Verdict::Refused(panic),
+            Stage::Instance { valid: false } => Verdict::LetThrough(panic),
+        });
+        self.results.add(entry, tests, &verdict);
+    }
+
+    fn judge(&mut self, schema: &str, tests: &[Value], stage: &Cell<Stage>) -> Verdict {
+        if self.cache == Cache::Cold {
+            // What grammars share lies in their compiler; a new one knows nothing.
+            self.compiler = Compiler::new(self.compiler.vocabulary().clone());
+        }
+        let (compiled, compile_us) =
+            timed(|| self.compiler.compile(Source::JsonSchema(schema), &self.options));
+        self.results.compile_us.push(compile_us);
+        let grammar = match compiled {
+            Ok((grammar, _)) => grammar,
+            Err(error) => {
+                let first = error
+                    .problems
+                    .first()
+                    .map_or("no reason given", |problem| &problem.message);
+                return Verdict::DoesNotCompile(first.to_owned());
+            }
+        };
+        let (_, mask_us) = timed(|| grammar.mask(grammar.start()));
+        self.results.first_mask_us.push(compile_us + mask_us);
+        self.results.mask_us.push(mask_us);
+        for test in tests {
+            let valid = test["valid"] == Value::Bool(true);
+            stage.set(Stage::Instance { valid });
+            let allowed = match self.tokenizer.encode(&python_json::dumps(&test["data"])) {
+                Ok(tokens) => self.allows(&grammar, &tokens),
+                Err(error) => return Verdict::Refused(error.to_string()),
+            };
+            match (valid, allowed) {
+                (true, false) => return Verdict::Refused("valid instance rejected".to_owned()),
+                (false, true) => return Verdict::LetThrough("invalid instance accepted".to_owned()),
+                _ => {}
+            }
+        }
+        Verdict::Right
+    }
+
+    /// Whether masks allow these tokens one after another, and then the end.
+    fn allows(&mut self, grammar: &Grammar, tokens: &[u32]) -> bool {
+        let mut state = grammar.start();
+        let mut mask = grammar.mask(state);
+        for token in tokens {
+            if !mask.contains(*token) {
+                return false;
+            }
+            let (next, microseconds) = timed(|| {
+                grammar
+                    .step(state, *token)
+                    .map(|state| (state, grammar.mask(state)))
+            });
+            let Some(next) = next else { return false };
+            self.results.mask_us.push(microseconds);
+            (state, mask) = next;
+        }
+        grammar.vocabulary().eos().iter().any(|eos| mask.contains(*eos))
+    }
+}
+
+impl Results {
+    fn add(&mut self, entry: &Value, tests: &[Value], verdict: &Verdict) {
+        let valid = tests
+            .iter()
+            .filter(|test| test["valid"] == Value::Bool(true))
+            .count() as u64;
+        self.instances_valid += valid;
+        self.instances_invalid += tests.len() as u64 - valid;
+        self.counts.add(verdict, 1);
+        self.by_split
+            .entry(split(entry["name"].as_str().unwrap_or("")))
+            .or_default()
+            .add(verdict, 1);
+        match verdict {
+            Verdict::Right => {}
+            Verdict::DoesNotCompile(reason) | Verdict::Refused(reason) | Verdict::LetThrough(reason) => {
+                self.errors.count(reason);
+            }
+        }
+    }
+
+    fn report(&self) -> Value {
+        let mut report = schema_counts(&self.counts);
+        report.extend([
+            ("instances_valid".to_owned(), json!(self.instances_valid)),
+            ("instances_invalid".to_owned(), json!(self.instances_invalid)),
+            ("mask_us".to_owned(), self.mask_us.summary()),
+            ("compile_us".to_owned(), self.compile_us.summary()),
+            ("first_mask_us".to_owned(), self.first_mask_us.summary()),
+        ]);
+        let splits = self
+            .by_split
+            .iter()
+            .map(|(name, counts)| (name.clone(), Value::Object(schema_counts(counts))));
+        report.insert("by_split".to_owned(), Value::Object(splits.collect()));
+        report.insert("errors".to_owned(), self.errors.report());
+        Value::Object(report)
+    }
+}
+
+fn schema_counts(counts: &Counts) -> Map<String, Value> {
+    let fields = [
+        ("schemas", counts.all),
+        ("right", counts.right),
+        ("compile_errors", counts.does_not_compile),
+        ("valid_rejected", counts.refused),
+        ("invalid_accepted", counts.let_through),
+    ];
+    fields
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), json!(count)))
+        .collect()
+}
+
+/// The part of the collection that a name belongs to: `Github_easy---o123` to `Github_easy`, `BFCL_java_0` to `BFCL`.
+fn split(name: &str) -> String {
+    let part = name
+        .split_once("---")
+        .or_else(|| name.split_once('_'))
+        .map_or(name, |(part, _)| part);
+    part.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_their_part_of_the_collection() {
+        assert_eq!(split("Github_easy---o123_x"), "Github_easy");
+        assert_eq!(split("BFCL_java_0"), "BFCL");
+        assert_eq!(split("alone"), "alone");
+    }
+}

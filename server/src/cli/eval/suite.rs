@@ -1,0 +1,170 @@
+//! `lexiform eval suite`: the official test suite of JSON Schema, one draft of it.
+//!
+//! The folder is a checkout of the suite: `tests/draft7/*.json`, each a list of schemas with tests, and `remotes/`,
+//! which the suite's schemas refer to under `http://localhost:1234/`. Those are handed to the compiler by name; nothing
+//! is fetched.
+
+use std::path::{Path, PathBuf};
+
+use lexiform::Grammar;
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::schema::Draft;
+use serde_json::{Value, json};
+
+use super::panics::{caught, quietly};
+use super::{Counts, Verdict, must_exist, progress, python_json};
+use crate::cli::source::{KeyOrder, Meaning, Whitespace};
+use crate::cli::{Failure, read_text, tokens};
+
+/// The arguments of `lexiform eval suite`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The folder with `tests/` and `remotes/`.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The draft: 4, 6, 7, 2019-09 or 2020-12.
+    #[arg(long, value_parser = ["4", "6", "7", "2019-09", "2020-12"])]
+    draft: String,
+    /// The optional tests of `format` too.
+    #[arg(long)]
+    optional_format: bool,
+    /// Write the report to this file too.
+    #[arg(long, value_name = "OUT")]
+    pub(super) json: Option<PathBuf>,
+}
+
+/// Judges every test of the draft.
+///
+/// # Errors
+/// A file of the suite cannot be read.
+pub fn report(args: &Args) -> Result<Value, Failure> {
+    let folder = args.data.join("tests").join(format!("draft{}", args.draft));
+    let mut files = json_files(&must_exist(folder.clone(), "the tests of this draft")?)?;
+    if args.optional_format {
+        files.extend(json_files(&must_exist(
+            folder.join("optional/format"),
+            "the optional tests of format",
+        )?)?);
+    }
+    let options = options(&args.draft, remotes(&args.data.join("remotes"))?);
+    let mut counts = Counts::default();
+    let bar = progress(files.len());
+    quietly(|| {
+        for file in &files {
+            judge_file(file, &options, &mut counts)?;
+            bar.inc(1);
+        }
+        Ok::<(), Failure>(())
+    })?;
+    bar.finish_and_clear();
+    Ok(json!({
+        "cases": counts.all,
+        "right": counts.right,
+        "compile_errors": counts.does_not_compile,
+        "valid_rejected": counts.refused,
+        "invalid_accepted": counts.let_through,
+    }))
+}
+
+/// The specification knows no order of keys and every spelling of a string; without `$schema`, a schema is of the draft
+/// whose folder it lies in.
+fn options(draft: &str, documents: Vec<(String, String)>) -> Options {
+    let meaning = Meaning {
+        key_order: KeyOrder::Any,
+        whitespace: Whitespace::Flexible,
+    };
+    let mut options = meaning.options_for_judging();
+    options.schema.draft = Some(match draft {
+        "4" => Draft::D4,
+        "6" => Draft::D6,
+        "7" => Draft::D7,
+        "2019-09" => Draft::D2019,
+        _ => Draft::D2020,
+    });
+    options.schema.documents = documents;
+    options
+}
+
+/// Where the suite's own server would serve `remotes/`.
+const REMOTES: &str = "http://localhost:1234/";
+
+/// Every JSON file under `remotes/`, by its URI.
+fn remotes(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let mut documents = Vec::new();
+    let mut open = vec![(folder.to_owned(), REMOTES.to_owned())];
+    while let Some((folder, uri)) = open.pop() {
+        for path in entries(&folder)? {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if path.is_dir() {
+                open.push((path, format!("{uri}{name}/")));
+            } else if path.extension().is_some_and(|it| it == "json") {
+                documents.push((format!("{uri}{name}"), read_text(&path)?));
+            }
+        }
+    }
+    documents.sort();
+    Ok(documents)
+}
+
+/// The JSON files directly in a folder.
+fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
+    Ok(entries(folder)?.into_iter().filter(is_json).collect())
+}
+
+/// What lies in a folder, in order of name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |source| Failure::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
+    let mut paths = entries
+        .map(|entry| entry.map(|it| it.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(unreadable)?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn judge_file(path: &Path, options: &Options, counts: &mut Counts) -> Result<(), Failure> {
+    let groups: Value = serde_json::from_str(&read_text(path)?)
+        .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
+    let compiler = Compiler::new(tokens::bytes_only()?);
+    for group in groups.as_array().map_or(&[][..], Vec::as_slice) {
+        let tests = group["tests"].as_array().map_or(&[][..], Vec::as_slice);
+        let schema = group["schema"].to_string();
+        let compiled = caught(|| compiler.compile(Source::JsonSchema(&schema), options));
+        match compiled {
+            Ok(Ok((grammar, _))) => tests
+                .iter()
+                .for_each(|test| counts.add(&judge(&grammar, test), 1)),
+            Ok(Err(error)) => counts.add(&Verdict::DoesNotCompile(error.to_string()), tests.len() as u64),
+            Err(panic) => counts.add(&Verdict::DoesNotCompile(panic), tests.len() as u64),
+        }
+    }
+    Ok(())
+}
+
+fn judge(grammar: &Grammar, test: &Value) -> Verdict {
+    let valid = test["valid"] == Value::Bool(true);
+    let text = python_json::dumps(&test["data"]);
+    match (caught(|| belongs(grammar, &text)), valid) {
+        (Ok(true), true) | (Ok(false), false) => Verdict::Right,
+        (Ok(_), true) => Verdict::Refused("valid instance rejected".to_owned()),
+        (Ok(_), false) => Verdict::LetThrough("invalid instance accepted".to_owned()),
+        (Err(panic), true) => Verdict::Refused(panic),
+        (Err(panic), false) => Verdict::LetThrough(panic),
+    }
+}
+
+/// Whether a whole text is in the language.
+pub(super) fn belongs(grammar: &Grammar, text: &str) -> bool {
+    grammar
+        .step_bytes(grammar.start(), text.as_bytes())
+        .is_some_and(|state| grammar.is_accepting(state))
+}

@@ -1,0 +1,10 @@
+//! The command line as people and scripts meet it: the real program, its output and its exit codes.
+
+#[path = "cli/check.rs"]
+mod check;
+#[path = "cli/eval.rs"]
+mod eval;
+#[path = "cli/mask.rs"]
+mod mask;
+#[path = "cli/program.rs"]
+mod program;
