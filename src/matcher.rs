@@ -84,6 +84,11 @@ impl Grammar {
         self.inner.tables.vocabulary()
     }
 
+    /// Whether both are handles on the same compiled grammar, so that their states mean the same.
+    pub fn is(&self, other: &Grammar) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Where every sequence begins.
     pub fn start(&self) -> State {
         State(self.inner.machine.start())

@@ -4,12 +4,13 @@
 //! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
 //! row the engine gives up and refuses everything.
 
-use crate::blocks::{Blocks, Table};
 use crate::error::{EngineError, Refusal};
 use crate::model::Model;
 use crate::request::{Event, Finish, Request};
+use crate::sample;
 use crate::sequence::Sequence;
-use crate::step::Core;
+use crate::step::{Core, Parts};
+use lexiform::draft::Tokenise;
 use lexiform::vocab::Vocabulary;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -38,6 +39,10 @@ pub struct EngineConfig {
     pub max_step_tokens: usize,
     /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
     pub mask_threads: usize,
+    /// Whether requests under the global law share what failed attempts have taught, if they agree in all but the seed.
+    /// Later ones then need fewer attempts, from the same law; but which text a seed gives depends on what was asked
+    /// before.
+    pub share_attempts: bool,
 }
 
 impl Default for EngineConfig {
@@ -49,6 +54,7 @@ impl Default for EngineConfig {
             max_waiting: 256,
             max_step_tokens: 512,
             mask_threads: 1,
+            share_attempts: false,
         }
     }
 }
@@ -88,6 +94,8 @@ pub struct Stats {
     pub preemptions: u64,
     /// Panics caught.
     pub panics: u64,
+    /// Whether the draft model was given up because it failed.
+    pub draft_model_failed: bool,
 }
 
 enum Command {
@@ -108,6 +116,7 @@ struct Limits {
     max_waiting: usize,
     max_context: usize,
     vocab_size: usize,
+    vocabulary: Arc<Vocabulary>,
 }
 
 /// A place in the bounded queue, held until the request runs or is dropped.
@@ -134,13 +143,46 @@ impl Engine {
         vocabulary: Arc<Vocabulary>,
         config: EngineConfig,
     ) -> Result<Engine, EngineError> {
-        check_config(&config)?;
+        Self::start_parts(Parts {
+            model,
+            draft,
+            vocabulary,
+            tokeniser: None,
+            config,
+        })
+    }
+
+    /// The same with the model's tokenizer, so that forced text is drafted in the tokens that the model would write.
+    /// Without one it is cut by the longest token at each place.
+    pub fn start_with_tokeniser(
+        model: Box<dyn Model>,
+        draft: Option<Box<dyn Model>>,
+        vocabulary: Arc<Vocabulary>,
+        tokeniser: Arc<dyn Tokenise + Sync>,
+        config: EngineConfig,
+    ) -> Result<Engine, EngineError> {
+        Self::start_parts(Parts {
+            model,
+            draft,
+            vocabulary,
+            tokeniser: Some(tokeniser),
+            config,
+        })
+    }
+
+    fn start_parts(parts: Parts) -> Result<Engine, EngineError> {
+        let config = &parts.config;
+        check_config(config)?;
         let limits = Limits {
             max_waiting: config.max_waiting,
-            max_context: model.max_positions().min(config.blocks * config.block_size),
-            vocab_size: model.vocab_size(),
+            max_context: parts
+                .model
+                .max_positions()
+                .min(config.blocks.saturating_mul(config.block_size)),
+            vocab_size: parts.model.vocab_size(),
+            vocabulary: parts.vocabulary.clone(),
         };
-        let core = Core::new(model, draft, vocabulary, config)?;
+        let core = Core::new(parts)?;
         let shared = Arc::new(Shared {
             stats: Mutex::default(),
             queued: AtomicUsize::new(0),
@@ -170,6 +212,8 @@ impl Engine {
     /// Takes a request, or says why not. Events go to `sink`; dropping the ticket cancels the request.
     pub fn submit(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
         self.check(&request)?;
+        let warper = sample::warper(&request)?;
+        let walk = sample::local_walk(&request, &warper, &self.shared.limits.vocabulary);
         let queued = &self.shared.queued;
         let limit = self.shared.limits.max_waiting;
         let room = |waiting| (waiting < limit).then_some(waiting + 1);
@@ -178,7 +222,7 @@ impl Engine {
             .map_err(|waiting| Refusal::Busy { waiting, limit })?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let place = QueuePlace(self.shared.clone());
-        let sequence = Box::new(Sequence::new(id, request, sink, place));
+        let sequence = Box::new(Sequence::new(id, request, (warper, walk), sink, place));
         self.commands
             .send(Command::Submit(sequence))
             .map_err(|_| Refusal::Stopped)?;
@@ -220,7 +264,13 @@ impl Engine {
                 len,
             });
         }
-        request.sampling.check()
+        match &request.grammar {
+            // Equal vocabularies would do, but a comparison of all tokens for each request would not.
+            Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
+                Err(Refusal::OtherVocabulary)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What the engine is doing; as of the end of the last step.
@@ -296,7 +346,10 @@ impl Decoder {
         while self.take_commands() {
             match catch_unwind(AssertUnwindSafe(|| self.core.step())) {
                 Ok(()) => self.panics = 0,
-                Err(panic) => self.recover(&panic_message(&*panic)),
+                Err(panic) => {
+                    self.panics += 1;
+                    self.core.recover(&panic_message(&*panic));
+                }
             }
             self.publish();
             if self.panics >= MAX_PANICS {
@@ -329,11 +382,7 @@ impl Decoder {
 
     fn take(&mut self, command: Command) {
         match command {
-            Command::Submit(sequence) => {
-                self.core.stats.requests += 1;
-                self.core.stats.prompt_tokens += sequence.request.prompt.len() as u64;
-                self.core.scheduler.waiting.push_back(*sequence);
-            }
+            Command::Submit(sequence) => self.core.take_in(*sequence),
             Command::Cancel(id) => {
                 let found = self.core.scheduler.all().find(|sequence| sequence.id == id);
                 if let Some(sequence) = found {
@@ -342,20 +391,6 @@ impl Decoder {
                 self.core.collect();
             }
         }
-    }
-
-    /// Fails what ran. The cache may hold anything now, so it starts empty.
-    fn recover(&mut self, message: &str) {
-        self.panics += 1;
-        self.core.stats.panics += 1;
-        let core = &mut self.core;
-        for mut sequence in core.scheduler.running.drain(..) {
-            core.stats.failed += 1;
-            sequence.fail(EngineError::Panicked(message.to_string()));
-            // Its table speaks of blocks that are about to be forgotten.
-            sequence.table = Table::default();
-        }
-        core.blocks = Blocks::new(core.config.blocks, core.config.block_size);
     }
 
     fn refuse_rest(&mut self) {
@@ -369,15 +404,7 @@ impl Decoder {
     }
 
     fn publish(&mut self) {
-        let core = &mut self.core;
-        let scheduler = &core.scheduler;
-        core.stats.running = scheduler.running.len();
-        core.stats.waiting = scheduler.waiting.len();
-        core.stats.preemptions = scheduler.preemptions;
-        core.stats.blocks_total = core.blocks.total();
-        core.stats.blocks_used = core.blocks.used();
-        core.stats.blocks_kept = core.blocks.kept();
-        *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner) = core.stats.clone();
+        *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner) = self.core.measure();
     }
 }
 

@@ -70,6 +70,9 @@ pub enum Refusal {
         /// Tokens the model has.
         len: usize,
     },
+    /// The grammar was compiled for another vocabulary than the engine's, so its masks would mean other tokens.
+    #[error("the grammar was compiled for another vocabulary")]
+    OtherVocabulary,
     /// A value that makes no sense, named.
     #[error("{name} is {value}, but must be {expected}")]
     Invalid {

@@ -17,10 +17,12 @@
 //! The loop never draws from anything but a mask of the request's grammar: a request whose mask cannot be had fails.
 
 mod blocks;
+mod draft_model;
 mod engine;
 mod error;
 mod masks;
 mod model;
+mod replay;
 mod request;
 mod sample;
 mod scheduler;
@@ -29,11 +31,16 @@ mod sequence;
 mod speculate;
 mod step;
 pub mod torch;
+mod tries;
+mod write;
 
 pub use engine::{Engine, EngineConfig, Sink, Stats, Ticket};
 pub use error::{EngineError, LoadError, Refusal};
+pub use lexiform::draft::Tokenise;
+pub use lexiform::law::LawTag;
+pub use lexiform::mask::Mask;
+pub use lexiform::{Grammar, State};
 pub use model::{Feed, Logits, Model};
-pub use request::{Event, Finish, LawChoice, LawTag, Origin, Outcome, Request, Sampling, Speculation};
+pub use request::{Event, Finish, LawChoice, Origin, Outcome, Request, Sampling, Speculation};
 pub use scripted::{Script, ScriptedModel};
-pub use lexiform::{Grammar, Mask, State};
 pub use torch::{Device, Dtype, LoadOptions, LoadedModel, ModelFiles, load};

@@ -43,6 +43,11 @@ impl Logits {
         &self.values[index * self.width..(index + 1) * self.width]
     }
 
+    pub(crate) fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
+        // An empty pass has no width.
+        self.values.chunks_exact_mut(self.width.max(1))
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.values.len().checked_div(self.width).unwrap_or(0)

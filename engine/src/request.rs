@@ -1,7 +1,8 @@
 //! What goes into the engine and what comes out of it: plain data.
 
 use crate::Grammar;
-use crate::error::{EngineError, Refusal};
+use crate::error::EngineError;
+use lexiform::law::LawTag;
 
 /// One text to continue.
 #[derive(Clone, Debug)]
@@ -94,48 +95,6 @@ impl Sampling {
             ..Sampling::default()
         }
     }
-
-    /// Names the first field whose value makes no sense.
-    pub fn check(&self) -> Result<(), Refusal> {
-        let within = |name, value: f32, ok: bool, expected| match ok {
-            true => Ok(()),
-            false => Err(Refusal::Invalid {
-                name,
-                value: value.to_string(),
-                expected,
-            }),
-        };
-        let temperature = self.temperature;
-        within(
-            "temperature",
-            temperature,
-            (0.0..=100.0).contains(&temperature),
-            "a number from 0 to 100",
-        )?;
-        within(
-            "top_p",
-            self.top_p,
-            self.top_p > 0.0 && self.top_p <= 1.0,
-            "a number above 0 and at most 1",
-        )?;
-        within(
-            "min_p",
-            self.min_p,
-            (0.0..=1.0).contains(&self.min_p),
-            "a number from 0 to 1",
-        )?;
-        within("top_k", 0.0, self.top_k != Some(0), "at least 1")?;
-        for (name, value) in [
-            ("presence_penalty", self.presence_penalty),
-            ("frequency_penalty", self.frequency_penalty),
-        ] {
-            within(name, value, value.is_finite(), "a finite number")?;
-        }
-        let bias = self.logit_bias.iter().find(|(_, bias)| !bias.is_finite());
-        bias.map_or(Ok(()), |&(_, bias)| {
-            within("logit_bias", bias, false, "finite numbers")
-        })
-    }
 }
 
 /// The law that an answer is drawn from, where `p` is the warped model and `L` the grammar's texts.
@@ -198,7 +157,7 @@ pub enum Event {
         bytes: Vec<u8>,
         /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask.
         logprob: f32,
-        /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: the model's own law).
+        /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: as at temperature 1).
         log_mass: f32,
         /// The most likely tokens of the model itself, if asked for.
         top: Vec<(u32, f32)>,
@@ -229,10 +188,10 @@ pub struct Outcome {
     pub finish: Finish,
     /// The law it was drawn from.
     pub law: LawTag,
-    /// `ln p` of the whole answer under the warped model law (at temperature 0: the model's own law).
+    /// `ln p` of the whole answer under the warped model law (at temperature 0: as at temperature 1).
     pub log_probability: f64,
-    /// `ln W`, the sum over positions of `ln` of the mass on allowed tokens: importance weight of a local sample with
-    /// respect to the global law. 0 for a sample of the global law, whose weight is 1.
+    /// The log importance weight of the answer with respect to the global law; what it sums for each law is said in
+    /// [`lexiform::law`]. For a local sample `ln W`, the sum over positions of `ln` of the mass on allowed tokens.
     pub log_weight: f64,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
@@ -257,17 +216,4 @@ pub enum Finish {
     Length,
     /// The caller gave up.
     Cancelled,
-}
-
-/// The law that an answer was drawn from; travels with every answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LawTag {
-    /// The warped model itself.
-    Raw,
-    /// The most likely allowed token at every position: not a sample.
-    Greedy,
-    /// Each token restricted to what the grammar allows there.
-    Local,
-    /// The warped model restricted to the grammar's texts of at most `max_tokens` tokens, exactly.
-    Global,
 }

@@ -1,223 +1,214 @@
-//! From a row of logits to one token, with the figures that travel with it.
+//! From rows of logits to tokens: the request's law, applied to what the model computed.
 //!
 //! ```text
-//!   logits ─ bias, penalties ─ temperature ─ top-k, top-p, min-p ─► p ─ mask ─► p·1_A, with mass m ─► draw
+//!   rows of the pass ─ holes out ─ warp ─► p ─┐
+//!   masks along the draft ────────────────────┼─► verify::chain ─► tokens, each with what it was drawn from
+//!   Seeded(seed), place (attempt, position) ──┘
 //! ```
 //!
-//! The draw depends on the seed and on the token's position only, not on how many passes it took to get there: so
-//! drafting, batching, preemption and chunked prompts leave the text as it is.
+//! A draw depends on the seed and on its place only, not on how many passes it took to get there: drafting, batching,
+//! preemption and chunked prompts leave the text as it is.
 
-use crate::error::EngineError;
-use crate::request::Sampling;
+use crate::error::{EngineError, Refusal};
+use crate::request::{LawChoice, Request, Sampling};
+use crate::sequence::Sequence;
+use crate::{Mask, State};
+use lexiform::law::{
+    Allowed, Distribution, Drawn, Fallback, History, Law, LawError, Row, RowError, Seeded, Trie, Walk,
+    Warper, Warping,
+};
+use lexiform::verify::{Verified, chain};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A drawn token.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Draw {
-    pub(crate) token: u32,
-    /// Under the model itself.
+/// A trie of the global law, shared by all requests with its key.
+pub(crate) type SharedTrie = Arc<Mutex<Trie>>;
+
+/// Checks what a request says about sampling, and settles the order of warping and mask.
+pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
+    let Sampling {
+        temperature,
+        top_p,
+        top_k,
+        min_p,
+        presence_penalty,
+        frequency_penalty,
+        ..
+    } = request.sampling;
+    let warping = Warping {
+        temperature,
+        top_k,
+        top_p,
+        min_p,
+        presence_penalty,
+        frequency_penalty,
+        bias: request.sampling.logit_bias.clone(),
+        ..Warping::default()
+    };
+    Warper::new(warping, law(request)).map_err(|error| match error {
+        LawError::OutOfRange {
+            name,
+            value,
+            expected,
+        } => {
+            let name = if name == "bias" { "logit_bias" } else { name };
+            Refusal::Invalid {
+                name,
+                value: value.to_string(),
+                expected,
+            }
+        }
+        _ => Refusal::Invalid {
+            name: "temperature",
+            value: temperature.to_string(),
+            expected: "above 0 under the global law",
+        },
+    })
+}
+
+/// Without a grammar there is nothing to condition on, and both laws are the model's own.
+pub(crate) fn law(request: &Request) -> Law {
+    match request.law {
+        LawChoice::Global { max_attempts } if request.grammar.is_some() => Law::Global {
+            attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
+            fallback: Fallback::Fail,
+        },
+        _ => Law::Local,
+    }
+}
+
+/// The walk of a request that is not under the global law.
+pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
+    let mut ends = vocabulary.eos().to_vec();
+    match &request.grammar {
+        Some(_) => (),
+        None if request.ignore_eos => ends.clear(),
+        None => ends.extend(&request.stop_tokens),
+    }
+    Walk::local(warper, request.grammar.is_some(), &ends)
+}
+
+/// What a sequence drew from the rows of a pass.
+pub(crate) struct Drawing {
+    pub(crate) verified: Verified,
+    /// For each drawn token, what the model itself thinks of it.
+    pub(crate) own: Vec<Own>,
+}
+
+/// The model's own view of a token, before warping and mask.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Own {
     pub(crate) logprob: f32,
-    /// `ln p` under the warped law.
-    pub(crate) log_p: f64,
-    /// `ln m`.
-    pub(crate) log_mass: f64,
     pub(crate) top: Vec<(u32, f32)>,
 }
 
-/// Working memory, kept between draws.
-#[derive(Default)]
-pub(crate) struct Sampler {
-    weights: Vec<f64>,
-    order: Vec<u32>,
+/// Which columns of a row are tokens.
+pub(crate) struct Columns {
+    /// Rows may be longer than the vocabulary.
+    width: usize,
+    holes: Vec<usize>,
 }
 
-/// What a draw depends on beside the logits.
-pub(crate) struct Context<'a> {
-    pub(crate) sampling: &'a Sampling,
-    /// Tokens generated so far.
-    pub(crate) generated: &'a [u32],
-    pub(crate) logprobs: Option<u8>,
-    /// Packed bits of the allowed tokens.
-    pub(crate) allowed: &'a [u32],
-    /// Packed bits of all tokens that exist.
-    pub(crate) usable: &'a [u32],
-}
-
-fn has(words: &[u32], token: usize) -> bool {
-    words
-        .get(token / 32)
-        .is_some_and(|word| word >> (token % 32) & 1 == 1)
-}
-
-impl Sampler {
-    pub(crate) fn draw(&mut self, logits: &[f32], context: &Context<'_>) -> Result<Draw, EngineError> {
-        let raw_norm = log_sum_exp(logits, context.usable);
-        if !raw_norm.is_finite() {
-            return Err(EngineError::Model("the logits are not finite".to_string()));
+impl Columns {
+    pub(crate) fn new(vocabulary: &Vocabulary, model_width: usize) -> Self {
+        let width = vocabulary.len().min(model_width);
+        let is_hole = |&token: &usize| vocabulary.kind(token as u32) == TokenKind::Unused;
+        Columns {
+            width,
+            holes: (0..width).filter(is_hole).collect(),
         }
-        self.warp(logits, context);
-        let greedy = context.sampling.temperature == 0.0;
-        let total: f64 = self.weights.iter().sum();
-        let mass: f64 = self.allowed(context).map(|token| self.weights[token]).sum();
-        if mass <= 0.0 {
-            return Err(EngineError::DeadEnd {
-                generated: context.generated.len(),
+    }
+
+    /// Makes sure that holes cannot be drawn.
+    pub(crate) fn clean(&self, row: &mut [f32]) {
+        for &hole in &self.holes {
+            row[hole] = f32::NEG_INFINITY;
+        }
+    }
+
+    /// The part of a row over the vocabulary.
+    pub(crate) fn of<'r>(&self, row: &'r [f32]) -> &'r [f32] {
+        &row[..self.width]
+    }
+}
+
+/// Draws along the sequence's drafts. `rows` are clean, one more than drafts; `masks` likewise, if there is a grammar.
+pub(crate) fn draw(
+    sequence: &mut Sequence,
+    rows: &[&[f32]],
+    masks: Option<&[Arc<Mask>]>,
+) -> Result<Drawing, EngineError> {
+    let drafts: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let warper = &sequence.warper;
+    let row = |index: usize| {
+        let history = History {
+            prompt,
+            answer,
+            draft: &drafts[..index],
+        };
+        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].words()));
+        Ok((warper.row(rows[index], history)?, allowed))
+    };
+    let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
+    let verified = chain(&drafts, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
+    let own = verified
+        .drawn
+        .iter()
+        .zip(rows)
+        .map(|(drawn, row)| own(sequence, drawn, row));
+    let own = own.collect::<Result<_, _>>()?;
+    Ok(Drawing { verified, own })
+}
+
+fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
+    let count = sequence.request.logprobs.unwrap_or(0);
+    if count == 0 && sequence.warper.is_identity() && !sequence.warper.is_filtered() {
+        return Ok(Own {
+            logprob: drawn.log_probability as f32,
+            top: Vec::new(),
+        });
+    }
+    let row = Distribution::new(row).map_err(not_a_law)?;
+    let top = row
+        .top(usize::from(count))
+        .into_iter()
+        .map(|(token, logprob)| (token, logprob as f32));
+    Ok(Own {
+        logprob: row.log_probability(drawn.token) as f32,
+        top: top.collect(),
+    })
+}
+
+fn not_a_law(error: RowError) -> EngineError {
+    EngineError::Model(error.to_string())
+}
+
+/// Why there will be no sample.
+pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
+    match error {
+        LawError::Exhausted { attempts } => {
+            let bound = sequence.trie.as_ref().map_or(1.0, |trie| {
+                trie.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .bound(&[])
+                    .unwrap_or(1.0)
             });
-        }
-        let token = match greedy {
-            true => self.most_likely(context),
-            false => self.choose(
-                uniform(context.sampling.seed, context.generated.len() as u64) * mass,
-                context,
-            ),
-        };
-        Ok(Draw {
-            token: token as u32,
-            logprob: (f64::from(logits[token]) - raw_norm) as f32,
-            log_p: (self.weights[token] / total).ln(),
-            log_mass: (mass / total).ln(),
-            top: self.top(logits, raw_norm, context),
-        })
-    }
-
-    fn allowed<'a>(&self, context: &'a Context<'_>) -> impl Iterator<Item = usize> + use<'a> {
-        (0..self.weights.len()).filter(|&token| has(context.allowed, token))
-    }
-
-    /// Fills `weights` with numbers proportional to `p`.
-    fn warp(&mut self, logits: &[f32], context: &Context<'_>) {
-        let sampling = context.sampling;
-        let temperature = if sampling.temperature == 0.0 {
-            1.0
-        } else {
-            f64::from(sampling.temperature)
-        };
-        self.weights.clear();
-        self.weights.extend(logits.iter().map(|&logit| f64::from(logit)));
-        for &(token, bias) in &sampling.logit_bias {
-            if let Some(weight) = self.weights.get_mut(token as usize) {
-                *weight += f64::from(bias);
+            EngineError::AttemptsExhausted {
+                attempts: *attempts as usize,
+                bound,
             }
         }
-        self.penalise(context);
-        let usable = |token: usize| has(context.usable, token);
-        let weights = self
-            .weights
-            .iter()
-            .enumerate()
-            .filter(|&(token, _)| usable(token));
-        let max = weights
-            .map(|(_, &weight)| weight)
-            .fold(f64::NEG_INFINITY, f64::max);
-        for (token, weight) in self.weights.iter_mut().enumerate() {
-            *weight = if usable(token) {
-                ((*weight - max) / temperature).exp()
-            } else {
-                0.0
-            };
-        }
-        if sampling.temperature > 0.0 {
-            self.filter(sampling);
-        }
-    }
-
-    fn penalise(&mut self, context: &Context<'_>) {
-        let Sampling {
-            presence_penalty,
-            frequency_penalty,
-            ..
-        } = *context.sampling;
-        if presence_penalty == 0.0 && frequency_penalty == 0.0 {
-            return;
-        }
-        for (index, &token) in context.generated.iter().enumerate() {
-            self.weights[token as usize] -= f64::from(frequency_penalty);
-            if !context.generated[..index].contains(&token) {
-                self.weights[token as usize] -= f64::from(presence_penalty);
-            }
-        }
-    }
-
-    fn filter(&mut self, sampling: &Sampling) {
-        if sampling.top_k.is_none() && sampling.top_p >= 1.0 && sampling.min_p <= 0.0 {
-            return;
-        }
-        let weights = &mut self.weights;
-        self.order.clear();
-        self.order.extend(0..weights.len() as u32);
-        self.order
-            .sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));
-        let total: f64 = weights.iter().sum();
-        let floor = f64::from(sampling.min_p) * weights[self.order[0] as usize];
-        let mut before = 0.0;
-        for (rank, &token) in self.order.iter().enumerate() {
-            let weight = &mut weights[token as usize];
-            let kept = before < f64::from(sampling.top_p) * total
-                && sampling.top_k.is_none_or(|k| rank < k as usize)
-                && *weight >= floor;
-            before += *weight;
-            if !kept {
-                *weight = 0.0;
-            }
-        }
-    }
-
-    fn most_likely(&self, context: &Context<'_>) -> usize {
-        let better = |best: usize, token: usize| {
-            if self.weights[token] > self.weights[best] {
-                token
-            } else {
-                best
-            }
-        };
-        self.allowed(context).reduce(better).unwrap_or(0)
-    }
-
-    fn choose(&self, target: f64, context: &Context<'_>) -> usize {
-        let mut sum = 0.0;
-        let mut last = 0;
-        for token in self.allowed(context).filter(|&token| self.weights[token] > 0.0) {
-            sum += self.weights[token];
-            last = token;
-            if target < sum {
-                break;
-            }
-        }
-        last
-    }
-
-    fn top(&mut self, logits: &[f32], norm: f64, context: &Context<'_>) -> Vec<(u32, f32)> {
-        let Some(count) = context.logprobs.filter(|&count| count > 0) else {
-            return Vec::new();
-        };
-        self.order.clear();
-        self.order
-            .extend((0..logits.len() as u32).filter(|&token| has(context.usable, token as usize)));
-        self.order
-            .sort_by(|&a, &b| logits[b as usize].total_cmp(&logits[a as usize]));
-        let logprob = |&token: &u32| (token, (f64::from(logits[token as usize]) - norm) as f32);
-        self.order.iter().take(usize::from(count)).map(logprob).collect()
+        _ => EngineError::DeadEnd {
+            generated: sequence.generated().len(),
+        },
     }
 }
 
-fn log_sum_exp(logits: &[f32], usable: &[u32]) -> f64 {
-    let used = || {
-        logits
-            .iter()
-            .enumerate()
-            .filter(|&(token, _)| has(usable, token))
-            .map(|(_, &logit)| logit)
+/// Whether the grammar leaves nothing but the end.
+pub(crate) fn only_the_end_is_left(sequence: &Sequence, state: State) -> bool {
+    let Some(grammar) = &sequence.request.grammar else {
+        return false;
     };
-    let max = used().fold(f32::NEG_INFINITY, f32::max);
-    used().map(|logit| f64::from(logit - max).exp()).sum::<f64>().ln() + f64::from(max)
-}
-
-/// A number in `[0, 1)` from a seed and a counter.
-fn uniform(seed: u64, counter: u64) -> f64 {
-    let mix = |mut x: u64| {
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    };
-    (mix(mix(seed).wrapping_add(counter.wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 11) as f64
-        / (1u64 << 53) as f64
+    grammar.is_accepting(state) && grammar.mask(state).count() == grammar.vocabulary().eos().len()
 }

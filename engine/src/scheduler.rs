@@ -54,6 +54,10 @@ impl Scheduler {
 
     fn plan_one(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) {
         let sequence = &mut self.running[index];
+        if sequence.table.blocks().is_empty() {
+            // It begins another attempt; the cache remembers the prompt.
+            (sequence.table, sequence.computed) = blocks.take_over(&sequence.tokens);
+        }
         let feed = sequence.unfed().min(plan.budget);
         let room = if feed == sequence.unfed() {
             plan.budget - feed

@@ -3,8 +3,11 @@
 use crate::blocks::Table;
 use crate::engine::{QueuePlace, Sink};
 use crate::error::EngineError;
-use crate::request::{Event, Finish, LawTag, Origin, Outcome, Request};
+use crate::replay::Replay;
+use crate::request::{Event, Finish, Origin, Outcome, Request};
+use crate::sample::SharedTrie;
 use crate::{Grammar, State};
+use lexiform::law::{Walk, Warper};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A token that may come next, to be verified.
@@ -27,12 +30,18 @@ pub(crate) struct Sequence {
     pub(crate) state: Option<State>,
     /// What is fed beyond the tokens in the next pass.
     pub(crate) drafts: Vec<Draft>,
-    pub(crate) log_probability: f64,
-    pub(crate) log_weight: f64,
+    /// How many guessed tokens are worth feeding.
+    pub(crate) reach: usize,
+    pub(crate) warper: Warper,
+    pub(crate) walk: Walk,
+    /// What the walk's attempts have learned, under the global law.
+    pub(crate) trie: Option<SharedTrie>,
+    pub(crate) replay: Replay,
+    /// Tokens that the client hears of once they are certain.
+    held: Vec<Event>,
     pub(crate) cached: usize,
     pub(crate) drafted: usize,
     pub(crate) accepted: usize,
-    pub(crate) attempts: usize,
     /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
     pub(crate) place: Option<QueuePlace>,
     sink: Sink,
@@ -43,21 +52,30 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    pub(crate) fn new(id: u64, request: Request, sink: Sink, place: QueuePlace) -> Self {
+    pub(crate) fn new(
+        id: u64,
+        request: Request,
+        (warper, walk): (Warper, Walk),
+        sink: Sink,
+        place: QueuePlace,
+    ) -> Self {
         Sequence {
             id,
             tokens: request.prompt.clone(),
             state: request.grammar.as_ref().map(Grammar::start),
+            reach: request.speculation.max_draft,
             request,
             computed: 0,
             table: Table::default(),
             drafts: Vec::new(),
-            log_probability: 0.0,
-            log_weight: 0.0,
+            warper,
+            walk,
+            trie: None,
+            replay: Replay::default(),
+            held: Vec::new(),
             cached: 0,
             drafted: 0,
             accepted: 0,
-            attempts: 1,
             place: Some(place),
             sink,
             closed: false,
@@ -90,8 +108,35 @@ impl Sequence {
         Some((grammar.clone(), states))
     }
 
+    /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's probability.
+    pub(crate) fn ends_early(&self) -> bool {
+        !self.request.weigh_end && self.walk.is_certain()
+    }
+
+    /// Goes back to the prompt: the attempt failed.
+    pub(crate) fn restart(&mut self) {
+        self.tokens.truncate(self.request.prompt.len());
+        self.state = self.request.grammar.as_ref().map(Grammar::start);
+        self.drafts.clear();
+        self.held.clear();
+    }
+
+    /// Tells the client of a token, now or when it is certain.
+    pub(crate) fn report(&mut self, token: Event) {
+        self.held.push(token);
+        if self.walk.is_certain() {
+            self.release();
+        }
+    }
+
+    fn release(&mut self) {
+        for event in std::mem::take(&mut self.held) {
+            self.send(event);
+        }
+    }
+
     /// Tells the client. A client that says no, or whose sink panics, is gone.
-    pub(crate) fn send(&mut self, event: Event) {
+    fn send(&mut self, event: Event) {
         if self.closed {
             return;
         }
@@ -101,7 +146,13 @@ impl Sequence {
         self.failed |= !last && !wants_more;
     }
 
+    /// The last event of an answer, after all its tokens.
     pub(crate) fn finish(&mut self, finish: Finish) {
+        match finish {
+            // Tokens of an attempt that was never accepted are of no law.
+            Finish::Cancelled => self.held.clear(),
+            Finish::Stop | Finish::Length => self.release(),
+        }
         let outcome = self.outcome(finish);
         self.send(Event::Done(outcome));
     }
@@ -114,23 +165,15 @@ impl Sequence {
     fn outcome(&self, finish: Finish) -> Outcome {
         Outcome {
             finish,
-            law: self.law_tag(),
-            log_probability: self.log_probability,
-            log_weight: self.log_weight,
+            law: self.walk.tag(),
+            log_probability: self.walk.log_probability(),
+            log_weight: self.walk.log_weight(),
             prompt_tokens: self.request.prompt.len(),
             cached_tokens: self.cached,
             completion_tokens: self.generated().len(),
             drafted: self.drafted,
             accepted: self.accepted,
-            attempts: self.attempts,
-        }
-    }
-
-    fn law_tag(&self) -> LawTag {
-        match &self.request {
-            request if request.sampling.temperature == 0.0 => LawTag::Greedy,
-            Request { grammar: None, .. } => LawTag::Raw,
-            Request { .. } => LawTag::Local,
+            attempts: self.walk.failed_attempts() as usize + 1,
         }
     }
 }

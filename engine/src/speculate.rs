@@ -1,127 +1,143 @@
 //! Drafts: tokens that are cheap to guess, fed together with what must be fed anyway.
 //!
-//! A draft is a chain of single guesses. It is verified by *drawing once*: at every position the law draws its token
-//! as if there were no draft, and if that token is the one drafted, the logits behind it are already there. So a draft
-//! can only save passes; the text, its probability and the random numbers used are the same without it.
+//! ```text
+//!   forced text ─► lookup in prompt and answer ─► draft model      each goes on where the one before it stopped
+//! ```
+//!
+//! A draft is verified by *drawing once*: at every position the law draws its token as if there were no draft, and if
+//! that token is the one drafted, the logits behind it are already there. So a draft can only save passes; the text,
+//! its probability and the random numbers used are the same without it.
+//!
+//! Forced text is drafted as far as it goes. Guesses are kept short where they fail: a sequence drafts one token more
+//! than were confirmed the last time, and twice as many after all were.
 
 use crate::request::Origin;
+use crate::sample::only_the_end_is_left;
 use crate::sequence::{Draft, Sequence};
+use crate::{Grammar, State};
+use lexiform::draft::{self, Drafter, Forced, PromptLookup, Text, Tokenise};
 use lexiform::vocab::Vocabulary;
+use std::sync::Arc;
 
-/// The longest context that lookup matches.
-const LOOKUP_CONTEXT: usize = 4;
-/// How far back lookup searches; bounds its cost for long prompts.
-const LOOKUP_WINDOW: usize = 8192;
+/// Shorter matches than two tokens are mostly chance.
+const LOOKUP: PromptLookup = PromptLookup {
+    longest: 4,
+    shortest: 2,
+};
 
-/// Sets the drafts of a sequence that is about to decode.
-pub(crate) fn propose(sequence: &mut Sequence, vocabulary: &Vocabulary) {
-    let speculation = sequence.request.speculation;
-    sequence.drafts.clear();
-    // The last token drawn needs no draft: a row behind it would be wasted.
-    let room = speculation.max_draft.min(sequence.remaining().saturating_sub(1));
-    if room == 0 {
-        return;
-    }
-    if speculation.forced {
-        let forced = forced(sequence, vocabulary);
-        keep_allowed(sequence, &forced, room, vocabulary, Origin::Forced);
-    }
-    if sequence.drafts.is_empty() && speculation.lookup {
-        let copied = lookup(&sequence.tokens, room).to_vec();
-        keep_allowed(sequence, &copied, room, vocabulary, Origin::Drafted);
+/// A tokenizer that drafters share.
+struct Cutter(Arc<dyn Tokenise + Sync>);
+
+impl Tokenise for Cutter {
+    fn tokens(&self, bytes: &[u8]) -> Option<Vec<u32>> {
+        self.0.tokens(bytes)
     }
 }
 
-/// Appends a guess up to the first token that the grammar does not allow. End tokens are not drafted: nothing follows.
-pub(crate) fn keep_allowed(
-    sequence: &mut Sequence,
-    guess: &[u32],
-    room: usize,
-    vocabulary: &Vocabulary,
-    origin: Origin,
-) {
-    let mut state = match sequence.states_along_drafts() {
-        Some((_, states)) => states.last().copied(),
-        None => None,
-    };
-    for &token in guess.iter().take(room.saturating_sub(sequence.drafts.len())) {
-        if vocabulary.is_eos(token) {
+/// The drafters that need no model.
+pub(crate) struct Drafters {
+    forced: Forced<Cutter>,
+    vocabulary: Arc<Vocabulary>,
+}
+
+impl Drafters {
+    pub(crate) fn new(tokeniser: Arc<dyn Tokenise + Sync>, vocabulary: Arc<Vocabulary>) -> Self {
+        Drafters {
+            forced: Forced::new(Cutter(tokeniser), vocabulary.clone()),
+            vocabulary,
+        }
+    }
+
+    /// Sets the drafts of a sequence.
+    pub(crate) fn propose(&mut self, sequence: &mut Sequence) {
+        sequence.drafts.clear();
+        let speculation = sequence.request.speculation;
+        let room = room(sequence);
+        if room == 0 || !(speculation.forced || speculation.lookup) {
             return;
         }
-        if let (Some(grammar), Some(before)) = (&sequence.request.grammar, state) {
-            state = grammar.step(before, token);
-            if state.is_none() {
+        let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+        let text = Text { prompt, answer };
+        let at = sequence.request.grammar.as_ref().zip(sequence.state);
+        let mut draft: draft::Draft<'_, Grammar> = draft::Draft::new(at, self.vocabulary.eos(), room);
+        if speculation.forced {
+            self.forced.propose(text, &mut draft);
+        }
+        if speculation.lookup {
+            LOOKUP.clone().propose(text, &mut draft);
+        }
+        let drafts: Vec<(Draft, Option<State>)> = draft
+            .nodes()
+            .iter()
+            .map(|node| {
+                let origin = match node.origin {
+                    draft::Origin::Forced => Origin::Forced,
+                    draft::Origin::Copied | draft::Origin::Model => Origin::Drafted,
+                };
+                (
+                    Draft {
+                        token: node.token,
+                        origin,
+                    },
+                    node.state,
+                )
+            })
+            .collect();
+        for (draft, state) in drafts {
+            if !push(sequence, draft, state, &self.vocabulary) {
                 return;
             }
         }
-        sequence.drafts.push(Draft { token, origin });
     }
 }
 
-/// Forced text as tokens, each the longest that fits. Where the model would cut the text otherwise, the draft ends.
-fn forced(sequence: &Sequence, vocabulary: &Vocabulary) -> Vec<u32> {
-    let (Some(grammar), Some(state)) = (&sequence.request.grammar, sequence.state) else {
-        return Vec::new();
+/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be wasted.
+pub(crate) fn room(sequence: &Sequence) -> usize {
+    sequence
+        .request
+        .speculation
+        .max_draft
+        .min(sequence.remaining().saturating_sub(1))
+}
+
+/// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left (the draw
+/// that confirms it ends the text), or a guess beyond what the sequence's guesses have been good for.
+pub(crate) fn push(
+    sequence: &mut Sequence,
+    draft: Draft,
+    state: Option<State>,
+    vocabulary: &Vocabulary,
+) -> bool {
+    let guesses = sequence
+        .drafts
+        .iter()
+        .filter(|draft| draft.origin == Origin::Drafted)
+        .count();
+    let too_bold = draft.origin == Origin::Drafted && guesses >= sequence.reach;
+    let ends = vocabulary.is_eos(draft.token)
+        || sequence.ends_early() && state.is_some_and(|state| only_the_end_is_left(sequence, state));
+    if too_bold || ends || sequence.drafts.len() >= room(sequence) {
+        return false;
+    }
+    sequence.drafts.push(draft);
+    true
+}
+
+/// Learns from a verified draft.
+pub(crate) fn observe(sequence: &mut Sequence, accepted: usize) {
+    let guessed = |drafts: &[Draft]| {
+        drafts
+            .iter()
+            .filter(|draft| draft.origin == Origin::Drafted)
+            .count()
     };
-    let bytes = grammar.forced(state);
-    longest_match(vocabulary, &bytes)
-}
-
-fn longest_match(vocabulary: &Vocabulary, mut bytes: &[u8]) -> Vec<u32> {
-    let mut tokens = Vec::new();
-    while let Some((token, length)) = longest_token(vocabulary, bytes) {
-        tokens.push(token);
-        bytes = &bytes[length..];
-    }
-    tokens
-}
-
-fn longest_token(vocabulary: &Vocabulary, bytes: &[u8]) -> Option<(u32, usize)> {
-    let nodes = vocabulary.trie().nodes();
-    let (mut at, mut end, mut best) = (0, nodes.len(), None);
-    for (depth, &byte) in bytes.iter().enumerate() {
-        // Siblings follow one another behind their subtrees.
-        while at < end && nodes[at].byte != byte {
-            at = nodes[at].end as usize;
-        }
-        if at >= end {
-            break;
-        }
-        if let Some(&token) = vocabulary.trie().tokens_at(&nodes[at]).first() {
-            best = Some((token, depth + 1));
-        }
-        end = nodes[at].end as usize;
-        at += 1;
-    }
-    best
-}
-
-/// What followed the last occurrence of the last few tokens, longest context first.
-fn lookup(tokens: &[u32], room: usize) -> &[u32] {
-    let window = &tokens[tokens.len().saturating_sub(LOOKUP_WINDOW)..];
-    for context in (1..=LOOKUP_CONTEXT.min(window.len().saturating_sub(1))).rev() {
-        let (before, suffix) = window.split_at(window.len() - context);
-        let earlier = &window[..window.len() - 1];
-        let found = earlier
-            .windows(context)
-            .rposition(|candidate| candidate == suffix);
-        if let Some(place) = found.filter(|place| *place < before.len()) {
-            let follow = &window[place + context..];
-            return &follow[..follow.len().min(room)];
-        }
-    }
-    &[]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::lookup;
-
-    #[test]
-    fn lookup_prefers_the_longest_and_latest_context() {
-        assert_eq!(lookup(&[1, 2, 3, 9, 2, 3, 4, 1, 2, 3], 2), &[9, 2]);
-        assert_eq!(lookup(&[5, 3, 8, 5, 3, 7, 5, 3], 4), &[7, 5, 3]);
-        assert_eq!(lookup(&[1, 2, 3], 4), &[] as &[u32]);
-        assert_eq!(lookup(&[7, 7], 4), &[7]);
+    let (offered, confirmed) = (guessed(&sequence.drafts), guessed(&sequence.drafts[..accepted]));
+    if offered > 0 {
+        let reach = if confirmed == offered {
+            2 * offered.max(sequence.reach)
+        } else {
+            confirmed + 1
+        };
+        sequence.reach = reach.clamp(1, sequence.request.speculation.max_draft);
     }
 }

@@ -7,55 +7,72 @@
 //! ```
 
 use crate::blocks::Blocks;
+use crate::draft_model::DraftModel;
 use crate::engine::{EngineConfig, Stats};
 use crate::error::EngineError;
 use crate::masks::{MaskPool, Masks};
 use crate::model::{Feed, Logits, Model};
-use crate::request::{Event, Finish, Origin};
-use crate::sample::{Context, Draw, Sampler};
-use crate::scheduler::{Scheduler, Work};
+use crate::sample::{Columns, law};
+use crate::scheduler::{Scheduler, Work, forget_cache};
 use crate::sequence::Sequence;
-use crate::speculate;
-use lexiform::vocab::{TokenKind, Vocabulary};
+use crate::speculate::{self, Drafters};
+use crate::tries::{self, Tries};
+use crate::write::Writer;
+use lexiform::draft::{LongestMatch, Tokenise};
+use lexiform::law::{Law, Walk};
+use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
+
+/// What an engine is made of.
+pub(crate) struct Parts {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) draft: Option<Box<dyn Model>>,
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) tokeniser: Option<Arc<dyn Tokenise + Sync>>,
+    pub(crate) config: EngineConfig,
+}
 
 /// All that the decode thread owns.
 pub(crate) struct Core {
-    pub(crate) model: Box<dyn Model>,
-    pub(crate) vocabulary: Arc<Vocabulary>,
-    pub(crate) config: EngineConfig,
+    model: Box<dyn Model>,
+    vocabulary: Arc<Vocabulary>,
+    config: EngineConfig,
     pub(crate) blocks: Blocks,
     pub(crate) scheduler: Scheduler,
     pub(crate) stats: Stats,
     masks: MaskPool,
-    sampler: Sampler,
-    /// Packed bits of the tokens that exist: all a sequence without grammar is held to.
-    usable: Vec<u32>,
+    columns: Columns,
+    drafters: Drafters,
+    draft_model: Option<DraftModel>,
+    tries: Tries,
 }
 
 impl Core {
-    pub(crate) fn new(
-        mut model: Box<dyn Model>,
-        _draft: Option<Box<dyn Model>>,
-        vocabulary: Arc<Vocabulary>,
-        config: EngineConfig,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn new(parts: Parts) -> Result<Self, EngineError> {
+        let Parts {
+            mut model,
+            draft,
+            vocabulary,
+            tokeniser,
+            config,
+        } = parts;
         model.create_cache(config.blocks, config.block_size)?;
-        let width = vocabulary.len().min(model.vocab_size());
-        let mut usable = vec![0; width.div_ceil(32)];
-        for token in (0..width).filter(|&token| vocabulary.kind(token as u32) != TokenKind::Unused) {
-            usable[token / 32] |= 1 << (token % 32);
-        }
+        let draft_model = draft
+            .map(|draft| DraftModel::new(draft, vocabulary.clone(), &config))
+            .transpose()?;
+        let tokeniser = tokeniser.unwrap_or_else(|| Arc::new(LongestMatch(vocabulary.clone())));
         Ok(Core {
             blocks: Blocks::new(config.blocks, config.block_size),
             masks: MaskPool::new(config.mask_threads),
+            columns: Columns::new(&vocabulary, model.vocab_size()),
+            drafters: Drafters::new(tokeniser, vocabulary.clone()),
             scheduler: Scheduler::default(),
             stats: Stats::default(),
-            sampler: Sampler::default(),
+            tries: Tries::default(),
+            draft_model,
             model,
             vocabulary,
             config,
-            usable,
         })
     }
 
@@ -64,20 +81,32 @@ impl Core {
         self.scheduler.running.is_empty() && self.scheduler.waiting.is_empty()
     }
 
+    /// Takes a new sequence in.
+    pub(crate) fn take_in(&mut self, mut sequence: Sequence) {
+        self.stats.requests += 1;
+        self.stats.prompt_tokens += sequence.request.prompt.len() as u64;
+        if let (Law::Global { attempts, fallback }, Some(grammar)) =
+            (law(&sequence.request), &sequence.request.grammar)
+        {
+            let trie = match self.config.share_attempts {
+                true => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
+                false => tries::new(&sequence.request, &self.vocabulary),
+            };
+            sequence.walk = Walk::global(trie.clone(), attempts, fallback);
+            sequence.trie = Some(trie);
+        }
+        // Drafts after the prompt are fed with the last of it.
+        self.drafters.propose(&mut sequence);
+        self.scheduler.waiting.push_back(sequence);
+    }
+
     /// One pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
-        for sequence in self
-            .scheduler
-            .running
-            .iter_mut()
-            .filter(|sequence| sequence.unfed() == 1)
-        {
-            speculate::propose(sequence, &self.vocabulary);
-        }
+        self.propose();
         let works = self.scheduler.schedule(&mut self.blocks, &self.config);
         let (logits, masks) = self.forward(&works);
         match logits {
-            Ok(logits) => self.sample_all(&works, &logits, masks),
+            Ok(logits) => self.sample(&works, logits, masks),
             Err(error) => {
                 for work in &works {
                     self.scheduler.running[work.index].fail(error.clone());
@@ -88,11 +117,25 @@ impl Core {
         self.stats.steps += 1;
     }
 
-    /// Lets go of the sequences that are done.
-    pub(crate) fn collect(&mut self) {
-        for sequence in self.scheduler.collect(&mut self.blocks) {
-            self.stats.failed += u64::from(sequence.failed);
-            self.stats.cached_tokens += sequence.cached as u64;
+    fn propose(&mut self) {
+        let decoding = self
+            .scheduler
+            .running
+            .iter_mut()
+            .filter(|sequence| sequence.unfed() == 1);
+        let mut for_model = Vec::new();
+        for sequence in decoding {
+            self.drafters.propose(sequence);
+            if sequence.request.speculation.model {
+                for_model.push(sequence);
+            }
+        }
+        if let Some(model) = &mut self.draft_model
+            && model.propose(&mut for_model, &self.masks).is_err()
+        {
+            // Drafts are not needed; a model that fails once would fail again.
+            self.stats.draft_model_failed = true;
+            self.draft_model = None;
         }
     }
 
@@ -109,48 +152,103 @@ impl Core {
             .iter()
             .map(|work| fed_tokens(&running[work.index], work))
             .collect();
-        let feeds: Vec<Feed<'_>> = works
-            .iter()
-            .zip(&fed)
-            .map(|(work, tokens)| {
-                let sequence = &running[work.index];
-                Feed {
-                    tokens,
-                    start: sequence.computed,
-                    table: sequence.table.blocks(),
-                    rows: work.rows,
-                }
-            })
-            .collect();
+        let mut feeds = Vec::with_capacity(works.len());
+        for (work, tokens) in works.iter().zip(&fed) {
+            let sequence = &running[work.index];
+            let table = sequence.table.blocks();
+            feeds.push(Feed {
+                tokens,
+                start: sequence.computed,
+                table,
+                rows: work.rows,
+            });
+        }
         let logits = self.model.forward(&feeds);
         (logits, pending.wait())
     }
 
-    fn sample_all(&mut self, works: &[Work], logits: &Logits, masks: Vec<Masks>) {
+    fn sample(&mut self, works: &[Work], mut logits: Logits, masks: Vec<Masks>) {
+        for row in logits.rows_mut() {
+            self.columns.clean(row);
+        }
         let mut first_row = 0;
         for (work, masks) in works.iter().zip(masks) {
             let sequence = &mut self.scheduler.running[work.index];
-            let end = sequence.computed + work.feed;
+            let mut computed = sequence.computed + work.feed;
+            let mut restart = false;
             if work.rows > 0 {
-                let rows = (first_row..first_row + work.rows).map(|row| logits.row(row));
-                let sample = Sample {
-                    sampler: &mut self.sampler,
+                let rows = first_row..first_row + work.rows;
+                let rows: Vec<&[f32]> = rows.map(|row| self.columns.of(logits.row(row))).collect();
+                let written = Writer {
                     vocabulary: &self.vocabulary,
-                    usable: &self.usable,
-                };
-                let accepted = sample.verify(sequence, rows, masks);
+                }
+                .write(sequence, &rows, masks.as_deref());
                 self.stats.drafted += sequence.drafts.len() as u64;
-                self.stats.accepted += accepted as u64;
-                self.stats.generated += accepted as u64 + 1;
-                sequence.computed = end + accepted;
+                self.stats.accepted += written.accepted as u64;
+                self.stats.generated += written.drawn as u64;
+                speculate::observe(sequence, written.accepted);
                 sequence.drafts.clear();
-            } else {
-                sequence.computed = end;
+                restart = written.restart;
+                computed += if restart { 0 } else { written.accepted };
             }
             first_row += work.rows;
+            sequence.computed = computed;
             self.blocks
-                .commit(&mut sequence.table, &sequence.tokens, sequence.computed);
+                .commit(&mut sequence.table, &sequence.tokens, computed);
+            if restart {
+                // Only now: what the failed attempt computed is remembered by its tokens.
+                sequence.restart();
+                forget_cache(sequence, &mut self.blocks);
+                Writer {
+                    vocabulary: &self.vocabulary,
+                }
+                .replay(sequence);
+            }
         }
+    }
+
+    /// Lets go of the sequences that are done.
+    pub(crate) fn collect(&mut self) {
+        let done = self.scheduler.collect(&mut self.blocks);
+        for sequence in &done {
+            self.stats.failed += u64::from(sequence.failed);
+            self.stats.cached_tokens += sequence.cached as u64;
+        }
+        if let Some(model) = &mut self.draft_model
+            && !done.is_empty()
+        {
+            let alive: Vec<u64> = self
+                .scheduler
+                .running
+                .iter()
+                .map(|sequence| sequence.id)
+                .collect();
+            model.retain(|id| alive.contains(&id));
+        }
+    }
+
+    /// Fails what ran, after a panic. The caches may hold anything now, so they start empty.
+    pub(crate) fn recover(&mut self, message: &str) {
+        self.stats.panics += 1;
+        for mut sequence in self.scheduler.running.drain(..) {
+            self.stats.failed += 1;
+            sequence.fail(EngineError::Panicked(message.to_string()));
+        }
+        self.blocks = Blocks::new(self.config.blocks, self.config.block_size);
+        if let Some(model) = &mut self.draft_model {
+            model.reset(&self.config);
+        }
+    }
+
+    /// Brings the figures up to date.
+    pub(crate) fn measure(&mut self) -> Stats {
+        self.stats.running = self.scheduler.running.len();
+        self.stats.waiting = self.scheduler.waiting.len();
+        self.stats.preemptions = self.scheduler.preemptions;
+        self.stats.blocks_total = self.blocks.total();
+        self.stats.blocks_used = self.blocks.used();
+        self.stats.blocks_kept = self.blocks.kept();
+        self.stats.clone()
     }
 }
 
@@ -160,121 +258,4 @@ fn fed_tokens(sequence: &Sequence, work: &Work) -> Vec<u32> {
         tokens.extend(sequence.drafts.iter().map(|draft| draft.token));
     }
     tokens
-}
-
-struct Sample<'a> {
-    sampler: &'a mut Sampler,
-    vocabulary: &'a Vocabulary,
-    usable: &'a [u32],
-}
-
-impl Sample<'_> {
-    /// Draws a token from every row until a draw differs from the draft; says how many drafts were confirmed.
-    fn verify<'r>(
-        mut self,
-        sequence: &mut Sequence,
-        rows: impl Iterator<Item = &'r [f32]>,
-        masks: Masks,
-    ) -> usize {
-        if sequence.request.grammar.is_some() && masks.is_none() {
-            sequence.fail(EngineError::Panicked("while computing a mask".to_string()));
-            return 0;
-        }
-        sequence.drafted += sequence.drafts.len();
-        for (number, row) in rows.enumerate() {
-            let allowed = masks.as_ref().map_or(self.usable, |masks| masks[number].words());
-            let draw = match self.draw(sequence, row, allowed) {
-                Ok(draw) => draw,
-                Err(error) => {
-                    sequence.fail(error);
-                    return number;
-                }
-            };
-            let token = draw.token;
-            let draft = sequence
-                .drafts
-                .get(number)
-                .copied()
-                .filter(|draft| draft.token == token);
-            sequence.accepted += usize::from(draft.is_some());
-            self.accept(
-                sequence,
-                draw,
-                draft.map_or(Origin::Sampled, |draft| draft.origin),
-            );
-            if draft.is_none() || sequence.closed {
-                return number;
-            }
-        }
-        sequence.drafts.len()
-    }
-
-    fn draw(&mut self, sequence: &Sequence, row: &[f32], allowed: &[u32]) -> Result<Draw, EngineError> {
-        let context = Context {
-            sampling: &sequence.request.sampling,
-            generated: sequence.generated(),
-            logprobs: sequence.request.logprobs,
-            allowed,
-            usable: self.usable,
-        };
-        self.sampler.draw(row, &context)
-    }
-
-    /// Makes a drawn token part of the sequence and tells the client.
-    fn accept(&mut self, sequence: &mut Sequence, draw: Draw, origin: Origin) {
-        let token = draw.token;
-        sequence.tokens.push(token);
-        sequence.log_probability += draw.log_p;
-        sequence.log_weight += draw.log_mass;
-        if let (Some(grammar), Some(state)) = (&sequence.request.grammar, sequence.state) {
-            sequence.state = grammar.step(state, token);
-            if sequence.state.is_none() {
-                let message = format!("token {token} is in the mask, but the grammar does not step over it");
-                return sequence.fail(EngineError::Model(message));
-            }
-        }
-        if self.ends(sequence, token) {
-            return sequence.finish(Finish::Stop);
-        }
-        sequence.send(Event::Token {
-            token,
-            bytes: self.text(token),
-            logprob: draw.logprob,
-            log_mass: draw.log_mass as f32,
-            top: draw.top,
-            origin,
-        });
-        if self.only_the_end_is_left(sequence) {
-            sequence.finish(Finish::Stop);
-        } else if sequence.remaining() == 0 {
-            sequence.finish(Finish::Length);
-        }
-    }
-
-    fn text(&self, token: u32) -> Vec<u8> {
-        match self.vocabulary.kind(token) {
-            TokenKind::Text => self.vocabulary.bytes(token).to_vec(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn ends(&self, sequence: &Sequence, token: u32) -> bool {
-        let request = &sequence.request;
-        match (&request.grammar, sequence.state) {
-            (Some(grammar), Some(state)) => grammar.is_finished(state),
-            _ => {
-                !request.ignore_eos && (self.vocabulary.is_eos(token) || request.stop_tokens.contains(&token))
-            }
-        }
-    }
-
-    /// Then the answer is complete without asking the model, unless somebody wants to know what it would have said.
-    fn only_the_end_is_left(&self, sequence: &Sequence) -> bool {
-        let (Some(grammar), Some(state)) = (&sequence.request.grammar, sequence.state) else {
-            return false;
-        };
-        !sequence.request.weigh_end
-            && grammar.is_accepting(state)
-            && grammar.mask(state).count() == self.vocabulary.eos().len()
-    }
 }

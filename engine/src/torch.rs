@@ -14,6 +14,7 @@ mod checkpoint;
 mod config;
 mod device;
 mod files;
+mod fused;
 mod llama;
 mod load;
 mod rope;

@@ -2,7 +2,7 @@
 //! answers collect them.
 
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Event, Finish, LawTag, Outcome};
+use lexiform_engine::{Event, Finish, Outcome};
 
 use crate::error::ApiError;
 use crate::text::TextBuffer;
@@ -142,12 +142,7 @@ impl SampleState {
 
 fn sample(outcome: &Outcome) -> Sample {
     Sample {
-        law: match outcome.law {
-            LawTag::Raw => "raw",
-            LawTag::Greedy => "greedy",
-            LawTag::Local => "local",
-            LawTag::Global => "global",
-        },
+        law: outcome.law.as_str(),
         log_probability: finite(outcome.log_probability),
         log_weight: finite(outcome.log_weight),
         attempts: outcome.attempts,

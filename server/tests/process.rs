@@ -194,7 +194,7 @@ fn the_whole_answer_tells_its_law() {
     assert!(output.status.success(), "{}", shown(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for choice in answer["choices"].as_array().expect("choices") {
-        assert_eq!(choice["lexiform"]["law"], "global");
+        assert_eq!(choice["lexiform"]["law"], "global-exact");
         assert!(["yes", "no"].contains(&choice["message"]["content"].as_str().unwrap_or_default()));
     }
 }

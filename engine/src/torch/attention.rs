@@ -12,7 +12,11 @@
 //!
 //! The query heads that share a key head are laid along the query axis, so that attention sees as many heads as the
 //! cache has: no key is repeated, and every kernel of torch can be used.
+//!
+//! On the CPU, sequences that feed only a few tokens are left to the loops of [`fused`](super::fused), which need
+//! neither views nor masks.
 
+use super::fused;
 use crate::model::Feed;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -55,13 +59,22 @@ struct View {
     mask: Option<Tensor>,
 }
 
+/// How a sequence attends.
+enum Way {
+    /// By the loops: its blocks.
+    Loops(Vec<u32>),
+    /// By torch: what is seen in layers that look back all the way, and in the others.
+    Torch { whole: View, windowed: Option<View> },
+}
+
 /// One sequence's part of the pass.
 struct Part {
     /// Its fed tokens among all fed tokens.
     first: i64,
     count: i64,
-    whole: View,
-    windowed: Option<View>,
+    /// The position of the first of them.
+    start: usize,
+    way: Way,
 }
 
 /// A pass, before any layer.
@@ -70,6 +83,10 @@ pub(super) struct Plan {
     pub(super) positions: Tensor,
     /// The cache rows of the fed tokens.
     slots: Tensor,
+    pub(super) host_positions: Vec<i64>,
+    host_slots: Vec<i64>,
+    block_size: usize,
+    window: usize,
     /// The fed tokens whose logits are wanted; `None` if all are.
     pub(super) wanted: Option<Tensor>,
     parts: Vec<Part>,
@@ -80,43 +97,55 @@ fn slot(feed: &Feed<'_>, position: usize, block_size: usize) -> i64 {
     i64::from(feed.table[position / block_size]) * block_size as i64 + (position % block_size) as i64
 }
 
+/// Sequences that feed at most so many tokens attend by the loops, where those can be used.
+const FEW: usize = 16;
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) block_size: usize,
+    pub(super) heads: Heads,
+    pub(super) window: Option<i64>,
+    pub(super) place: Place,
+    /// Whether the loops of [`fused`] can be used.
+    pub(super) fused: bool,
+}
+
 impl Plan {
-    pub(super) fn new(
-        feeds: &[Feed<'_>],
-        block_size: usize,
-        heads: Heads,
-        window: Option<i64>,
-        place: Place,
-    ) -> Result<Self> {
+    pub(super) fn new(feeds: &[Feed<'_>], layout: Layout) -> Result<Self> {
         let (mut tokens, mut positions, mut slots, mut wanted) = (vec![], vec![], vec![], vec![]);
         let mut parts = Vec::with_capacity(feeds.len());
         for feed in feeds {
-            let first = tokens.len() as i64;
-            let end = feed.start + feed.tokens.len();
+            let (first, count) = (tokens.len() as i64, feed.tokens.len());
+            let end = feed.start + count;
             tokens.extend(feed.tokens.iter().map(|&token| i64::from(token)));
             positions.extend((feed.start..end).map(|position| position as i64));
-            slots.extend((feed.start..end).map(|position| slot(feed, position, block_size)));
+            slots.extend((feed.start..end).map(|position| slot(feed, position, layout.block_size)));
             wanted.extend(tokens.len() as i64 - feed.rows as i64..tokens.len() as i64);
-            let group = heads.queries / heads.keys;
-            let view = |window| View::new(feed, block_size, group, window, place);
-            let windowed = window.filter(|&window| end as i64 > window);
-            let windowed = windowed.map(|window| view(Some(window))).transpose()?;
+            let way = match layout.fused && count <= FEW {
+                true => Way::Loops(feed.table.to_vec()),
+                false => Way::torch(feed, layout)?,
+            };
             parts.push(Part {
                 first,
-                count: feed.tokens.len() as i64,
-                whole: view(None)?,
-                windowed,
+                count: count as i64,
+                start: feed.start,
+                way,
             });
         }
         let all = wanted.len() == tokens.len();
-        let tensor = |values: &[i64]| Tensor::f_from_slice(values)?.f_to_device(place.device);
+        let tensor = |values: &[i64]| Tensor::f_from_slice(values)?.f_to_device(layout.place.device);
         Ok(Plan {
             tokens: tensor(&tokens)?,
             positions: tensor(&positions)?,
             slots: tensor(&slots)?,
+            host_positions: positions,
+            host_slots: slots,
             wanted: if all { None } else { Some(tensor(&wanted)?) },
             parts,
-            heads,
+            heads: layout.heads,
+            block_size: layout.block_size,
+            window: layout.window.map_or(usize::MAX, |window| window as usize),
         })
     }
 
@@ -132,15 +161,76 @@ impl Plan {
     ) -> Result<Tensor> {
         let _ = cache.keys.f_index_copy_(0, &self.slots, keys)?;
         let _ = cache.values.f_index_copy_(0, &self.slots, values)?;
-        let part = |part: &Part| {
-            let view = part.windowed.as_ref().filter(|_| windowed).unwrap_or(&part.whole);
-            let own = queries.f_narrow(0, part.first, part.count)?;
-            self.attend_one(cache, &own, part.count, view)
-        };
+        let part = |part: &Part| self.attend_by_torch(cache, queries, part, windowed);
         match self.parts.as_slice() {
             [only] => part(only),
             parts => Tensor::f_cat(&parts.iter().map(part).collect::<Result<Vec<Tensor>>>()?, 0),
         }
+    }
+
+    /// The same for rows `[queries | keys | values]` on the CPU, by the loops as far as they serve.
+    pub(super) fn attend_fused(&self, cache: &mut Cache, rows: &Tensor, windowed: bool) -> Result<Tensor> {
+        let Heads { queries, keys, size } = self.heads;
+        let (tokens, width) = (rows.size()[0], queries * size);
+        let numbers = fused::floats(rows);
+        let (cached_keys, cached_values) = (&mut cache.keys, &mut cache.values);
+        fused::store(
+            numbers,
+            self.heads,
+            &self.host_slots,
+            fused::floats_mut(cached_keys),
+            fused::floats_mut(cached_values),
+        );
+        let mut out = Tensor::f_empty([tokens, width], (Kind::Float, Device::Cpu))?;
+        let mut scores = Vec::new();
+        for part in &self.parts {
+            let Way::Loops(table) = &part.way else {
+                let heads = rows.f_narrow(1, 0, width)?.f_view([tokens, queries, size])?;
+                let attended = self.attend_by_torch(cache, &heads, part, windowed)?;
+                out.f_narrow(0, part.first, part.count)?.f_copy_(&attended)?;
+                continue;
+            };
+            let row_width = (queries + 2 * keys) * size;
+            let looking = fused::Looking {
+                heads: self.heads,
+                rows: &numbers[(part.first * row_width) as usize..][..(part.count * row_width) as usize],
+                start: part.start,
+                window: if windowed { self.window } else { usize::MAX },
+                table,
+                block_size: self.block_size,
+                keys: fused::floats(&cache.keys),
+                values: fused::floats(&cache.values),
+            };
+            let own = &mut fused::floats_mut(&mut out)[(part.first * width) as usize..]
+                [..(part.count * width) as usize];
+            fused::look(&looking, &mut scores, own);
+        }
+        Ok(out)
+    }
+
+    fn attend_by_torch(
+        &self,
+        cache: &Cache,
+        queries: &Tensor,
+        part: &Part,
+        windowed: bool,
+    ) -> Result<Tensor> {
+        let Way::Torch {
+            whole,
+            windowed: near,
+        } = &part.way
+        else {
+            return Err(TchError::Convert(
+                "a sequence planned for the loops came to torch".to_string(),
+            ));
+        };
+        let view = near.as_ref().filter(|_| windowed).unwrap_or(whole);
+        self.attend_one(
+            cache,
+            &queries.f_narrow(0, part.first, part.count)?,
+            part.count,
+            view,
+        )
     }
 
     fn attend_one(&self, cache: &Cache, queries: &Tensor, count: i64, view: &View) -> Result<Tensor> {
@@ -181,6 +271,26 @@ impl Plan {
         };
         read.f_view([1, -1, self.heads.keys, self.heads.size])?
             .f_transpose(1, 2)
+    }
+}
+
+impl Way {
+    fn torch(feed: &Feed<'_>, layout: Layout) -> Result<Self> {
+        let Layout {
+            block_size,
+            heads,
+            window,
+            place,
+            ..
+        } = layout;
+        let end = (feed.start + feed.tokens.len()) as i64;
+        let view = |window| View::new(feed, block_size, heads.queries / heads.keys, window, place);
+        let windowed = window.filter(|&window| end > window);
+        let windowed = windowed.map(|window| view(Some(window))).transpose()?;
+        Ok(Way::Torch {
+            whole: view(None)?,
+            windowed,
+        })
     }
 }
 

@@ -6,11 +6,13 @@
 //! ```
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products instead of
-//! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart.
+//! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart. On the CPU
+//! in f32, what lies between the products is done by the loops of [`fused`].
 
-use super::attention::{Cache, Heads, Place, Plan};
+use super::attention::{Cache, Heads, Layout, Place, Plan};
 use super::checkpoint::Checkpoint;
 use super::config::Config;
+use super::fused::{self, Turning, floats, floats_mut};
 use crate::error::{EngineError, LoadError};
 use crate::model::{Feed, Logits, Model};
 use tch::{Kind, TchError, Tensor};
@@ -46,6 +48,8 @@ pub(super) struct Llama {
     config: Config,
     place: Place,
     threads: usize,
+    /// Whether the loops of [`fused`] do what lies between the matrix products.
+    fused: bool,
     embedding: Tensor,
     layers: Vec<Layer>,
     norm: Tensor,
@@ -190,8 +194,9 @@ impl Llama {
         checkpoint: &Checkpoint<'_>,
         config: Config,
         place: Place,
-        threads: usize,
+        (threads, fused): (usize, bool),
     ) -> std::result::Result<Self, LoadError> {
+        let fused = fused && place.device == tch::Device::Cpu && place.kind == Kind::Float;
         let weights = Weights {
             checkpoint,
             config: &config,
@@ -211,6 +216,7 @@ impl Llama {
         Ok(Llama {
             place,
             threads,
+            fused,
             embedding,
             layers,
             norm,
@@ -221,20 +227,6 @@ impl Llama {
             block_size,
             config,
         })
-    }
-
-    fn heads(&self) -> Heads {
-        let Config {
-            heads,
-            kv_heads,
-            head_dim,
-            ..
-        } = self.config;
-        Heads {
-            queries: heads,
-            keys: kv_heads,
-            size: head_dim,
-        }
     }
 
     fn new_cache(&self, slots: i64) -> Result<Cache> {
@@ -248,24 +240,36 @@ impl Llama {
         })
     }
 
-    fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Logits> {
-        let plan = Plan::new(
-            feeds,
-            self.block_size,
-            self.heads(),
-            self.config.window,
-            self.place,
-        )?;
-        let turns = Turns {
-            cosines: self.cosines.f_index_select(0, &plan.positions)?.f_unsqueeze(1)?,
-            sines: self.sines.f_index_select(0, &plan.positions)?.f_unsqueeze(1)?,
+    fn layout(&self) -> Layout {
+        let Config {
+            heads,
+            kv_heads,
+            head_dim,
+            window,
+            ..
+        } = self.config;
+        let heads = Heads {
+            queries: heads,
+            keys: kv_heads,
+            size: head_dim,
         };
-        let mut x = self.embedding.f_index_select(0, &plan.tokens)?;
-        for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
-            let attended = layer.attend(&x, cache, &plan, &turns, &self.config)?;
-            x = x.f_add(&attended)?;
-            x = x.f_add(&layer.mlp(&x, &self.config)?)?;
+        Layout {
+            block_size: self.block_size,
+            heads,
+            window,
+            place: self.place,
+            fused: self.fused,
         }
+    }
+
+    fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Logits> {
+        let plan = Plan::new(feeds, self.layout())?;
+        let mut x = self.embedding.f_index_select(0, &plan.tokens)?;
+        x = if self.fused {
+            self.layers_fused(x, &plan)?
+        } else {
+            self.layers_by_torch(x, &plan)?
+        };
         if let Some(wanted) = &plan.wanted {
             x = x.f_index_select(0, wanted)?;
         }
@@ -281,6 +285,58 @@ impl Llama {
         let mut values = vec![0.0; logits.numel()];
         logits.f_copy_data(&mut values, logits.numel())?;
         Ok(Logits::new(values, self.config.vocab as usize))
+    }
+
+    fn layers_by_torch(&mut self, mut x: Tensor, plan: &Plan) -> Result<Tensor> {
+        let turns = Turns {
+            cosines: self.cosines.f_index_select(0, &plan.positions)?.f_unsqueeze(1)?,
+            sines: self.sines.f_index_select(0, &plan.positions)?.f_unsqueeze(1)?,
+        };
+        for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
+            let attended = layer.attend(&x, cache, plan, &turns, &self.config)?;
+            x = x.f_add(&attended)?;
+            x = x.f_add(&layer.mlp(&x, &self.config)?)?;
+        }
+        Ok(x)
+    }
+
+    fn layers_fused(&mut self, mut x: Tensor, plan: &Plan) -> Result<Tensor> {
+        let heads = self.layout().heads;
+        let eps = self.config.eps as f32;
+        let mut normed = x.f_empty_like()?;
+        for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
+            fused::norm(
+                floats(&x),
+                floats(&layer.before_attention),
+                eps,
+                floats_mut(&mut normed),
+            );
+            let mut rows = layer.qkv.apply(&normed)?;
+            let turning = Turning {
+                heads,
+                cosines: floats(&self.cosines),
+                sines: floats(&self.sines),
+                positions: &plan.host_positions,
+                norm: layer.qk_norm.as_ref().map(floats),
+                eps,
+            };
+            fused::turn(floats_mut(&mut rows), &turning);
+            let attended = layer
+                .out
+                .apply(&plan.attend_fused(cache, &rows, layer.windowed)?)?;
+            fused::add(floats_mut(&mut x), floats(&attended));
+            fused::norm(
+                floats(&x),
+                floats(&layer.before_mlp),
+                eps,
+                floats_mut(&mut normed),
+            );
+            let both = layer.gate_up.apply(&normed)?;
+            let mut gated = Tensor::f_empty([x.size()[0], self.config.ffn], (Kind::Float, tch::Device::Cpu))?;
+            fused::gated(floats(&both), self.config.ffn as usize, floats_mut(&mut gated));
+            fused::add(floats_mut(&mut x), floats(&layer.down.apply(&gated)?));
+        }
+        Ok(x)
     }
 }
 

@@ -20,6 +20,9 @@ pub struct LoadOptions {
     pub dtype: Dtype,
     /// The threads of one matrix product on the CPU; the process-wide setting of torch.
     pub threads: usize,
+    /// On the CPU in f32: whether the small steps between matrix products are done by loops of our own, which is
+    /// faster, or by torch like everywhere else.
+    pub fused: bool,
 }
 
 impl Default for LoadOptions {
@@ -29,6 +32,7 @@ impl Default for LoadOptions {
             device: Device::Cpu,
             dtype: Dtype::Auto,
             threads: cores.min(8),
+            fused: true,
         }
     }
 }
@@ -72,7 +76,12 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
         vocab_size: config.vocab as usize,
         max_positions: config.max_positions,
     };
-    let model = Llama::load(&checkpoint, config, place, options.threads.max(1))?;
+    let model = Llama::load(
+        &checkpoint,
+        config,
+        place,
+        (options.threads.max(1), options.fused),
+    )?;
     Ok(LoadedModel {
         model: Box::new(model),
         config: described,

@@ -2,5 +2,8 @@
 
 mod bad_models;
 mod decoding;
+mod drafting;
+mod grammars;
+mod laws;
 mod rig;
 mod torch;

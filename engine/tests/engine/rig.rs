@@ -1,5 +1,8 @@
 //! A small vocabulary, scripts to follow, and a listener that collects what a request hears.
 
+use lexiform::Grammar;
+use lexiform::limits::Limits;
+use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Event, Origin, Outcome, Request, ScriptedModel, Stats, Ticket,
@@ -31,6 +34,22 @@ pub(crate) fn vocabulary() -> Arc<Vocabulary> {
         Arc::new(Vocabulary::new(&tokens, &[EOS]).unwrap())
     });
     VOCABULARY.clone()
+}
+
+/// The texts that a pattern matches from end to end.
+pub(crate) fn grammar(pattern: &str) -> Grammar {
+    grammar_over(&vocabulary(), pattern)
+}
+
+pub(crate) fn grammar_over(vocabulary: &Arc<Vocabulary>, pattern: &str) -> Grammar {
+    let limits = Limits::default();
+    let tables = Arc::new(Tables::new(vocabulary.clone(), 1 << 24));
+    Grammar::new(
+        &lexiform::regex::lower(pattern, &limits).unwrap(),
+        &tables,
+        &limits,
+    )
+    .unwrap()
 }
 
 /// A text, one token a letter.

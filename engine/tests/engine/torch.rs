@@ -19,6 +19,14 @@ const FAMILIES: [&str; 7] = [
     "qwen3_bf16",
 ];
 const WIDTH: usize = 96;
+
+/// Every family, with the steps between matrix products done by torch and by our loops.
+fn kinds() -> impl Iterator<Item = (&'static str, bool)> {
+    FAMILIES
+        .into_iter()
+        .flat_map(|family| [(family, false), (family, true)])
+}
+
 const TOLERANCE: f32 = 1e-4;
 
 fn folder(family: &str) -> PathBuf {
@@ -27,9 +35,10 @@ fn folder(family: &str) -> PathBuf {
         .join(family)
 }
 
-pub(crate) fn load_family(family: &str) -> LoadedModel {
+fn load_family(family: &str, fused: bool) -> LoadedModel {
     let options = LoadOptions {
         threads: 1,
+        fused,
         ..LoadOptions::default()
     };
     load(&ModelFiles::folder(folder(family)), &options).unwrap()
@@ -78,8 +87,8 @@ impl Expected {
     }
 }
 
-fn model(family: &str, blocks: usize, block_size: usize) -> Box<dyn Model> {
-    let mut model = load_family(family).model;
+fn model((family, fused): (&str, bool), blocks: usize, block_size: usize) -> Box<dyn Model> {
+    let mut model = load_family(family, fused).model;
     model.create_cache(blocks, block_size).unwrap();
     model
 }
@@ -97,11 +106,11 @@ const IN_A_ROW: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 #[test]
 fn logits_are_those_of_transformers() {
-    for family in FAMILIES {
+    for (family, fused) in kinds() {
         let expected = Expected::read(family);
         for table in [IN_A_ROW, SCATTERED] {
             for piece in [40, 7, 1] {
-                let mut model = model(family, 10, 4);
+                let mut model = model((family, fused), 10, 4);
                 for start in (0..40).step_by(piece) {
                     let tokens = &expected.tokens[start..(start + piece).min(40)];
                     let feed = Feed {
@@ -110,7 +119,7 @@ fn logits_are_those_of_transformers() {
                         table: &table,
                         rows: tokens.len(),
                     };
-                    let what = format!("{family}, {piece} tokens at a time, from {start}");
+                    let what = format!("{family}, {fused}, {piece} tokens at a time, from {start}");
                     expected.compare(start, &rows(&mut *model, &[feed]), &what);
                 }
             }
@@ -120,9 +129,9 @@ fn logits_are_those_of_transformers() {
 
 #[test]
 fn sequences_in_one_pass_do_not_see_each_other() {
-    for family in FAMILIES {
+    for (family, fused) in kinds() {
         let expected = Expected::read(family);
-        let mut model = model(family, 40, 4);
+        let mut model = model((family, fused), 40, 4);
         let tables: Vec<Vec<u32>> = (0..4)
             .map(|number| SCATTERED.map(|block| block + number * 10).to_vec())
             .collect();
@@ -165,9 +174,9 @@ fn sequences_in_one_pass_do_not_see_each_other() {
 
 #[test]
 fn a_rejected_draft_leaves_no_trace() {
-    for family in FAMILIES {
+    for (family, fused) in kinds() {
         let expected = Expected::read(family);
-        let mut model = model(family, 10, 4);
+        let mut model = model((family, fused), 10, 4);
         let table = &IN_A_ROW;
         let wrong = [expected.tokens[..20].to_vec(), vec![5; 9]].concat();
         rows(
@@ -201,7 +210,7 @@ fn vocabulary() -> Arc<Vocabulary> {
 }
 
 fn engine(family: &str, config: EngineConfig) -> Engine {
-    Engine::start(load_family(family).model, None, vocabulary(), config).unwrap()
+    Engine::start(load_family(family, true).model, None, vocabulary(), config).unwrap()
 }
 
 fn small() -> EngineConfig {

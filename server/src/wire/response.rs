@@ -237,7 +237,7 @@ pub struct TextLogprobs {
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The law: `raw`, `greedy`, `local` or `global`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, and the first and third with `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the model, without the constraint.
     pub log_probability: f64,

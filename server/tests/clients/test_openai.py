@@ -85,7 +85,7 @@ class Answers(Client):
             extra_body={"structured_outputs": {"choice": ["yes", "no"]}, "law": "global"},
         )
         self.assertIn(completion.choices[0].message.content, ["yes", "no"])
-        self.assertEqual(completion.choices[0].lexiform["law"], "global")
+        self.assertEqual(completion.choices[0].lexiform["law"], "global-exact")
 
     def test_logprobs(self):
         completion = self.client.chat.completions.create(

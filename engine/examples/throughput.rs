@@ -1,0 +1,180 @@
+//! Tokens a second of the decode loop on a model folder, greedy, without a grammar.
+//!
+//! ```text
+//! cargo run --release -p lexiform-engine --example throughput -- --model models/demo --batch 8 --tokens 256
+//! python engine/examples/throughput.py                           --model models/demo --batch 8 --tokens 256
+//! ```
+//!
+//! Both take the same options and the same prompts (`--prompts FILE`, one a line, used in turn), and time from the
+//! first prompt token to the last generated one. `--speculate` lets the loop draft by lookup, and with
+//! `--draft FOLDER` by a draft model; the tokens stay the same, which `--print` shows. `--by-torch` leaves the small
+//! steps between matrix products to torch.
+
+use lexiform::vocab::Tokenizer;
+use lexiform_engine::{
+    Device, Dtype, Engine, EngineConfig, Event, LoadOptions, LoadedModel, ModelFiles, Request, Speculation,
+    load,
+};
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+const PROMPTS: [&str; 4] = [
+    "Order 4711 by Ada Lovelace from 12 March 2024: three lamps at 19.90 each, to be sent to 5 Mill Road, Cambridge.",
+    "The printer on the second floor has been jammed since Monday, says Grace Hopper. It is urgent.",
+    "Team meeting on 3 May 2025 at 10:30 in room Turing; Alan, Katherine and Edsger take part.",
+    "Please book a table for four at Luigi's tomorrow at seven, outside if the weather is good.",
+];
+
+/// The options, all of them with a value except the flags.
+struct Options {
+    values: HashMap<String, String>,
+    flags: Vec<String>,
+}
+
+impl Options {
+    fn read() -> Result<Self, Box<dyn Error>> {
+        let (mut values, mut flags) = (HashMap::new(), Vec::new());
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument
+                .strip_prefix("--")
+                .ok_or_else(|| format!("{argument}: expected an option"))?
+            {
+                flag @ ("speculate" | "print" | "by-torch") => flags.push(flag.to_string()),
+                name => {
+                    let value = arguments
+                        .next()
+                        .ok_or_else(|| format!("--{name} needs a value"))?;
+                    values.insert(name.to_string(), value);
+                }
+            }
+        }
+        Ok(Options { values, flags })
+    }
+
+    fn get<T: std::str::FromStr>(&self, name: &str, default: T) -> Result<T, Box<dyn Error>>
+    where
+        T::Err: std::fmt::Display,
+    {
+        match self.values.get(name) {
+            None => Ok(default),
+            Some(value) => value
+                .parse()
+                .map_err(|error| format!("--{name} {value}: {error}").into()),
+        }
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|given| given == flag)
+    }
+}
+
+fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> {
+    let load_options = LoadOptions {
+        device: options.get("device", Device::Cpu)?,
+        dtype: options.get("dtype", Dtype::Auto)?,
+        threads: options.get("threads", 2)?,
+        fused: !options.has("by-torch"),
+    };
+    Ok(load(&ModelFiles::folder(folder), &load_options)?)
+}
+
+/// Generates for all prompts at once; the tokens of each.
+fn run(engine: &Engine, prompts: &[Vec<u32>], tokens: usize, speculation: Speculation) -> Vec<Vec<u32>> {
+    let (sender, events) = channel();
+    let tickets: Vec<_> = prompts
+        .iter()
+        .enumerate()
+        .map(|(index, prompt)| {
+            let sender = sender.clone();
+            let request = Request {
+                ignore_eos: true,
+                speculation,
+                ..Request::new(prompt.clone(), tokens)
+            };
+            engine.submit(
+                request,
+                Box::new(move |event| sender.send((index, event)).is_ok()),
+            )
+        })
+        .collect();
+    drop(sender);
+    let mut answers = vec![Vec::new(); prompts.len()];
+    for (index, event) in events {
+        match event {
+            Event::Token { token, .. } => answers[index].push(token),
+            Event::Done(_) => (),
+            Event::Failed(error) => eprintln!("error: {error}"),
+        }
+    }
+    for refusal in tickets.iter().filter_map(|ticket| ticket.as_ref().err()) {
+        eprintln!("error: {refusal}");
+    }
+    answers
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::read()?;
+    let folder: String = options.get("model", "models/demo".to_string())?;
+    let (batch, tokens) = (options.get("batch", 1)?, options.get("tokens", 256)?);
+    let tokenizer = Tokenizer::from_bytes(&std::fs::read(format!("{folder}/tokenizer.json"))?)?;
+    let texts: Vec<String> = match options.values.get("prompts") {
+        Some(file) => std::fs::read_to_string(file)?
+            .lines()
+            .map(ToString::to_string)
+            .collect(),
+        None => PROMPTS.map(ToString::to_string).to_vec(),
+    };
+    let encode = |text: &String| tokenizer.encode(text);
+    let prompts: Vec<Vec<u32>> = texts
+        .iter()
+        .cycle()
+        .take(batch)
+        .map(encode)
+        .collect::<Result<_, _>>()?;
+
+    let model = open(&folder, &options)?;
+    let draft = options
+        .values
+        .get("draft")
+        .map(|folder| open(folder, &options))
+        .transpose()?;
+    let vocabulary = Arc::new(tokenizer.vocabulary_with_rows(&model.eos, model.config.vocab_size)?);
+    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0) + tokens;
+    let config = EngineConfig {
+        blocks: batch * longest.div_ceil(16) + batch,
+        ..EngineConfig::default()
+    };
+    let engine = Engine::start(model.model, draft.map(|draft| draft.model), vocabulary, config)?;
+    let speculation = if options.has("speculate") {
+        Speculation::all()
+    } else {
+        Speculation::none()
+    };
+
+    // Other prompts than those timed, so that nothing of them is cached.
+    run(&engine, &vec![vec![1; 8]; batch], 8, speculation);
+    let steps = engine.stats().steps;
+    let begun = Instant::now();
+    let answers = run(&engine, &prompts, tokens, speculation);
+    let seconds = begun.elapsed().as_secs_f64();
+    let count: usize = answers.iter().map(Vec::len).sum();
+    let stats = engine.stats();
+    println!(
+        "{{\"tool\": \"lexiform\", \"batch\": {batch}, \"tokens\": {count}, \"seconds\": {seconds:.3}, \
+         \"tokens_per_second\": {:.1}, \"passes\": {}, \"drafted\": {}, \"accepted\": {}}}",
+        count as f64 / seconds,
+        stats.steps - steps,
+        stats.drafted,
+        stats.accepted
+    );
+    if options.has("print") {
+        answers
+            .iter()
+            .for_each(|answer| println!("{:?}", tokenizer.decode(answer)));
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! A small model that drafts for the big one.
+//!
+//! It reads the same tokens into a cache of its own and draws from its own rows, with the mask, the warping and the
+//! very random numbers that the big model's draws will use: where the two models agree about a position, they draw the
+//! same token even at a high temperature.
+//!
+//! Its cache is a convenience. A sequence that finds no room in it goes without drafts; nobody is preempted for one.
+
+use crate::blocks::{Blocks, Table};
+use crate::engine::EngineConfig;
+use crate::error::EngineError;
+use crate::masks::MaskPool;
+use crate::model::{Feed, Model};
+use crate::request::Origin;
+use crate::sample::Columns;
+use crate::sequence::{Draft, Sequence};
+use crate::speculate;
+use lexiform::law::{Allowed, History, Part, Place, Row, Seeded};
+use lexiform::vocab::Vocabulary;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the small model has read of a sequence.
+#[derive(Default)]
+struct Track {
+    table: Table,
+    /// The tokens whose keys and values are in the cache.
+    read: Vec<u32>,
+}
+
+/// The small model and its cache.
+pub(crate) struct DraftModel {
+    model: Box<dyn Model>,
+    blocks: Blocks,
+    tracks: HashMap<u64, Track>,
+    columns: Columns,
+    vocabulary: Arc<Vocabulary>,
+    max_feed: usize,
+}
+
+impl DraftModel {
+    pub(crate) fn new(
+        mut model: Box<dyn Model>,
+        vocabulary: Arc<Vocabulary>,
+        config: &EngineConfig,
+    ) -> Result<Self, EngineError> {
+        model.create_cache(config.blocks, config.block_size)?;
+        Ok(DraftModel {
+            blocks: Blocks::new(config.blocks, config.block_size),
+            tracks: HashMap::new(),
+            columns: Columns::new(&vocabulary, model.vocab_size()),
+            max_feed: config.max_step_tokens,
+            vocabulary,
+            model,
+        })
+    }
+
+    /// Forgets sequences that are gone.
+    pub(crate) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
+        let gone = self.tracks.extract_if(|&id, _| !alive(id));
+        for (_, track) in gone {
+            self.blocks.release(track.table);
+        }
+    }
+
+    /// Empties the cache, which may hold anything after a panic.
+    pub(crate) fn reset(&mut self, config: &EngineConfig) {
+        self.tracks.clear();
+        self.blocks = Blocks::new(config.blocks, config.block_size);
+    }
+
+    /// Lengthens the drafts of these sequences, all of them by one token a pass.
+    pub(crate) fn propose(
+        &mut self,
+        sequences: &mut [&mut Sequence],
+        masks: &MaskPool,
+    ) -> Result<(), EngineError> {
+        let mut active: Vec<usize> = (0..sequences.len()).collect();
+        while !active.is_empty() {
+            active.retain(|&index| self.prepare(sequences[index]));
+            let rows = self.forward(sequences, &active)?;
+            let wanted = active.iter().map(|&index| sequences[index].states_along_drafts());
+            let wanted = wanted
+                .map(|states| states.map(|(grammar, states)| (grammar, states[states.len() - 1..].to_vec())));
+            let masks = masks.start(wanted.collect()).wait();
+            let mut drawn = active.iter().zip(rows).zip(masks);
+            let mut going = Vec::new();
+            for ((&index, row), mask) in &mut drawn {
+                let Some(mut row) = row else { continue };
+                let mask = mask.as_ref().and_then(|masks| masks.first());
+                let allowed = match (mask, &sequences[index].request.grammar) {
+                    (Some(mask), _) => Allowed::Words(mask.words()),
+                    (None, None) => Allowed::All,
+                    (None, Some(_)) => continue,
+                };
+                self.columns.clean(&mut row);
+                if extend(sequences[index], self.columns.of(&row), allowed, &self.vocabulary) {
+                    going.push(index);
+                }
+            }
+            active = going;
+        }
+        Ok(())
+    }
+
+    /// Whether the sequence can draft one more token: there is room for it in the draft and in the cache.
+    fn prepare(&mut self, sequence: &Sequence) -> bool {
+        let text = text(sequence);
+        if sequence.drafts.len() >= speculate::room(sequence).min(sequence.reach)
+            || text.len() > self.model.max_positions()
+        {
+            return false;
+        }
+        let track = self.tracks.entry(sequence.id).or_default();
+        if track.table.blocks().is_empty() {
+            let (table, covered) = self.blocks.take_over(&text);
+            *track = Track {
+                table,
+                read: text[..covered].to_vec(),
+            };
+        }
+        let known = track
+            .read
+            .iter()
+            .zip(&text)
+            .take_while(|(read, token)| read == token)
+            .count();
+        // The last token is fed again if need be: its row is what this is about.
+        track.read.truncate(known.min(text.len() - 1));
+        let end = text.len().min(track.read.len() + self.max_feed);
+        self.blocks.grow(&mut track.table, end)
+    }
+
+    /// Feeds what is new of each sequence; a row for each that was read to its end.
+    fn forward(
+        &mut self,
+        sequences: &[&mut Sequence],
+        active: &[usize],
+    ) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
+        let texts: Vec<Vec<u32>> = active.iter().map(|&index| text(sequences[index])).collect();
+        let feeds: Vec<Feed<'_>> = active
+            .iter()
+            .zip(&texts)
+            .map(|(&index, text)| {
+                let track = &self.tracks[&sequences[index].id];
+                let start = track.read.len();
+                let end = text.len().min(start + self.max_feed);
+                Feed {
+                    tokens: &text[start..end],
+                    start,
+                    table: track.table.blocks(),
+                    rows: usize::from(end == text.len()),
+                }
+            })
+            .collect();
+        if feeds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let logits = self.model.forward(&feeds)?;
+        let mut number = 0;
+        let mut rows = Vec::new();
+        let ends: Vec<(usize, usize)> = feeds
+            .iter()
+            .map(|feed| (feed.start + feed.tokens.len(), feed.rows))
+            .collect();
+        for ((&index, text), (end, wanted)) in active.iter().zip(&texts).zip(ends) {
+            rows.push((wanted == 1).then(|| logits.row(number).to_vec()));
+            number += wanted;
+            let sequence = &sequences[index];
+            if let Some(track) = self.tracks.get_mut(&sequence.id) {
+                track.read = text[..end].to_vec();
+                // Drafts may be rejected; only what is certain is remembered for others.
+                let certain = end.min(sequence.tokens.len());
+                self.blocks.commit(&mut track.table, text, certain);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn text(sequence: &Sequence) -> Vec<u32> {
+    sequence
+        .tokens
+        .iter()
+        .copied()
+        .chain(sequence.drafts.iter().map(|draft| draft.token))
+        .collect()
+}
+
+/// Draws the next draft as the big model will draw it; whether the draft goes on.
+fn extend(sequence: &mut Sequence, row: &[f32], allowed: Allowed<'_>, vocabulary: &Vocabulary) -> bool {
+    let drafted: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let history = History {
+        prompt,
+        answer,
+        draft: &drafted,
+    };
+    let place = Place::new(
+        sequence.walk.failed_attempts(),
+        sequence.walk.position() + drafted.len() as u32,
+    );
+    let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
+    let Ok(row) = sequence.warper.row(row, history) else {
+        return false;
+    };
+    let Some(token) = row.part(allowed).draw(place, &mut chooser) else {
+        return false;
+    };
+    let last = sequence
+        .states_along_drafts()
+        .and_then(|(grammar, states)| grammar.step(*states.last()?, token));
+    if sequence.request.grammar.is_some() && last.is_none() {
+        return false;
+    }
+    speculate::push(
+        sequence,
+        Draft {
+            token,
+            origin: Origin::Drafted,
+        },
+        last,
+        vocabulary,
+    )
+}

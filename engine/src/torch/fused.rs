@@ -1,0 +1,325 @@
+//! The small steps between matrix products, on the CPU in f32, without torch.
+//!
+//! A decoder layer of a small model spends more time in starting torch's operations than in computing them. Here
+//! each step is one loop over plain numbers; matrix products, and attention of long prompts, stay with torch. Attention
+//! reads keys and values where they lie in the paged cache: no block is copied, contiguous or not.
+//!
+//! The loops are written once and compiled twice, for any processor and for those with AVX2 and FMA. Sums run in lanes
+//! of eight, so the compiler turns them into vector instructions.
+
+use super::attention::Heads;
+use tch::{Device, Kind, Tensor};
+
+const LANES: usize = 8;
+
+/// The numbers of a tensor.
+pub(super) fn floats(tensor: &Tensor) -> &[f32] {
+    check(tensor);
+    // SAFETY: the tensor is a contiguous f32 tensor in memory, which it keeps alive and which nobody writes meanwhile:
+    // all tensors of a pass belong to the one thread that runs it, and those written are borrowed mutably below.
+    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<f32>(), tensor.numel()) }
+}
+
+/// The numbers of a tensor, to be changed.
+pub(super) fn floats_mut(tensor: &mut Tensor) -> &mut [f32] {
+    check(tensor);
+    // SAFETY: as above; the callers hold no other view of the same storage while they write.
+    unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast::<f32>(), tensor.numel()) }
+}
+
+fn check(tensor: &Tensor) {
+    let plain = tensor.kind() == Kind::Float && tensor.device() == Device::Cpu && tensor.is_contiguous();
+    assert!(
+        plain,
+        "these loops are for contiguous f32 tensors on the CPU: {tensor:?}"
+    );
+}
+
+/// Defines a function twice and picks the faster version that the processor can run.
+macro_rules! vectorised {
+    ($(#[$doc:meta])* $name:ident => $body:ident($($argument:ident: $kind:ty),* $(,)?)) => {
+        $(#[$doc])*
+        pub(super) fn $name($($argument: $kind),*) {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma")]
+                fn fast($($argument: $kind),*) {
+                    $body::<true>($($argument),*);
+                }
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                    // SAFETY: the processor has both features.
+                    return unsafe { fast($($argument),*) };
+                }
+            }
+            $body::<false>($($argument),*);
+        }
+    };
+}
+
+/// `a * b + c`, in one instruction where there is one.
+#[inline(always)]
+fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FMA { a.mul_add(b, c) } else { a * b + c }
+}
+
+#[inline(always)]
+fn dot<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest = a_chunks
+        .remainder()
+        .iter()
+        .zip(b_chunks.remainder())
+        .map(|(a, b)| a * b)
+        .sum::<f32>();
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] = fma::<FMA>(a[lane], b[lane], lanes[lane]);
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// `e^x` to about one unit in the last place, without branches; for `x` at most 88.
+#[inline(always)]
+fn exp<const FMA: bool>(x: f32) -> f32 {
+    // Adding and subtracting 1.5 · 2^23 rounds to an integer.
+    const ROUND: f32 = 12_582_912.0;
+    let x = x.max(-87.0);
+    let whole = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND) - ROUND;
+    // ln 2 in two parts, so that the remainder is exact.
+    let rest = fma::<FMA>(whole, -0.693_359_4, x);
+    let rest = fma::<FMA>(whole, 2.121_944_4e-4, rest);
+    let mut sum = 1.987_569_1e-4;
+    for coefficient in [
+        1.398_199_9e-3,
+        8.333_452e-3,
+        4.166_579_6e-2,
+        1.666_666_5e-1,
+        5e-1,
+        1.0,
+        1.0,
+    ] {
+        sum = fma::<FMA>(sum, rest, coefficient);
+    }
+    f32::from_bits(((whole as i32 + 127) << 23) as u32) * sum
+}
+
+vectorised! {
+    /// Root mean square norm of every row, into `out`.
+    norm => norm_body(x: &[f32], scale: &[f32], eps: f32, out: &mut [f32])
+}
+
+#[inline(always)]
+fn norm_body<const FMA: bool>(x: &[f32], scale: &[f32], eps: f32, out: &mut [f32]) {
+    for (row, out) in x.chunks_exact(scale.len()).zip(out.chunks_exact_mut(scale.len())) {
+        let factor = 1.0 / (dot::<FMA>(row, row) / row.len() as f32 + eps).sqrt();
+        for ((out, x), scale) in out.iter_mut().zip(row).zip(scale) {
+            *out = x * factor * scale;
+        }
+    }
+}
+
+vectorised! {
+    /// `x += y`.
+    add => add_body(x: &mut [f32], y: &[f32])
+}
+
+#[inline(always)]
+fn add_body<const FMA: bool>(x: &mut [f32], y: &[f32]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        *x += y;
+    }
+}
+
+vectorised! {
+    /// `silu(gate) · up` for rows that hold the `width` gates and then the `width` ups.
+    gated => gated_body(both: &[f32], width: usize, out: &mut [f32])
+}
+
+#[inline(always)]
+fn gated_body<const FMA: bool>(both: &[f32], width: usize, out: &mut [f32]) {
+    for (row, out) in both.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
+        let (gate, up) = row.split_at(width);
+        for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
+            *out = gate / (1.0 + exp::<FMA>((-gate).min(88.0))) * up;
+        }
+    }
+}
+
+/// What turns queries and keys of one layer.
+pub(super) struct Turning<'a> {
+    pub(super) heads: Heads,
+    /// `[positions, head size]`: cosines, and sines whose first half is negated.
+    pub(super) cosines: &'a [f32],
+    pub(super) sines: &'a [f32],
+    /// The position of every token.
+    pub(super) positions: &'a [i64],
+    /// The scales of query and key heads, where those are normed.
+    pub(super) norm: Option<&'a [f32]>,
+    pub(super) eps: f32,
+}
+
+vectorised! {
+    /// Norms (where the model does) and turns the query and key heads of rows `[queries | keys | values]`.
+    turn => turn_body(rows: &mut [f32], turning: &Turning<'_>)
+}
+
+#[inline(always)]
+fn turn_body<const FMA: bool>(rows: &mut [f32], turning: &Turning<'_>) {
+    let Heads { queries, keys, size } = turning.heads;
+    let (size, turned) = (size as usize, (queries + keys) as usize);
+    let width = (turned + keys as usize) * size;
+    for (row, &position) in rows.chunks_exact_mut(width).zip(turning.positions) {
+        let table = position as usize * size..(position as usize + 1) * size;
+        let (cosines, sines) = (&turning.cosines[table.clone()], &turning.sines[table][size / 2..]);
+        for (number, head) in row[..turned * size].chunks_exact_mut(size).enumerate() {
+            if let Some(scales) = turning.norm {
+                let factor = 1.0 / (dot::<FMA>(head, head) / size as f32 + turning.eps).sqrt();
+                for (x, scale) in head.iter_mut().zip(&scales[number * size..]) {
+                    *x *= factor * scale;
+                }
+            }
+            let (low, high) = head.split_at_mut(size / 2);
+            for ((low, high), (cosine, sine)) in low.iter_mut().zip(high).zip(cosines.iter().zip(sines)) {
+                let (a, b) = (*low, *high);
+                *low = a * cosine - b * sine;
+                *high = b * cosine + a * sine;
+            }
+        }
+    }
+}
+
+/// Copies keys and values of rows `[queries | keys | values]` to their slots of the cache.
+pub(super) fn store(rows: &[f32], heads: Heads, slots: &[i64], keys: &mut [f32], values: &mut [f32]) {
+    let width = (heads.keys * heads.size) as usize;
+    let skipped = (heads.queries * heads.size) as usize;
+    for (row, &slot) in rows.chunks_exact(skipped + 2 * width).zip(slots) {
+        let place = slot as usize * width..(slot as usize + 1) * width;
+        keys[place.clone()].copy_from_slice(&row[skipped..skipped + width]);
+        values[place].copy_from_slice(&row[skipped + width..]);
+    }
+}
+
+/// The queries of one sequence, and what they may look at.
+pub(super) struct Looking<'a> {
+    pub(super) heads: Heads,
+    /// The rows `[queries | keys | values]` of the sequence's fed tokens.
+    pub(super) rows: &'a [f32],
+    /// The position of the first of them.
+    pub(super) start: usize,
+    /// How far back a token may look.
+    pub(super) window: usize,
+    pub(super) table: &'a [u32],
+    pub(super) block_size: usize,
+    pub(super) keys: &'a [f32],
+    pub(super) values: &'a [f32],
+}
+
+vectorised! {
+    /// Attention of one sequence's fed tokens over the cache; a row of all heads for each token.
+    look => look_body(looking: &Looking<'_>, scores: &mut Vec<f32>, out: &mut [f32])
+}
+
+#[inline(always)]
+fn look_body<const FMA: bool>(looking: &Looking<'_>, scores: &mut Vec<f32>, out: &mut [f32]) {
+    let Heads { queries, keys, size } = looking.heads;
+    let (queries, keys, size) = (queries as usize, keys as usize, size as usize);
+    let row_width = (queries + 2 * keys) * size;
+    for (number, out) in out.chunks_exact_mut(queries * size).enumerate() {
+        let row = &looking.rows[number * row_width..][..queries * size];
+        let end = looking.start + number + 1;
+        let from = end.saturating_sub(looking.window);
+        scores.clear();
+        scores.resize(queries * (end - from), 0.0);
+        score::<FMA>(looking, row, from, scores);
+        for scores in scores.chunks_exact_mut(end - from) {
+            soften::<FMA>(scores);
+        }
+        mix::<FMA>(looking, from, scores, out);
+    }
+}
+
+/// Where position `position` of the sequence lies among rows of `width` numbers.
+#[inline(always)]
+fn place(looking: &Looking<'_>, position: usize, width: usize) -> std::ops::Range<usize> {
+    let slot = looking.table[position / looking.block_size] as usize * looking.block_size;
+    let row = slot + position % looking.block_size;
+    row * width..(row + 1) * width
+}
+
+/// The products of all query heads with the keys from position `from` on; a row of positions for each query head.
+#[inline(always)]
+fn score<const FMA: bool>(looking: &Looking<'_>, query: &[f32], from: usize, scores: &mut [f32]) {
+    let Heads { queries, keys, size } = looking.heads;
+    let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
+    let count = scores.len() / queries as usize;
+    let scale = 1.0 / (size as f32).sqrt();
+    for offset in 0..count {
+        let row = &looking.keys[place(looking, from + offset, keys * size)];
+        for (number, query) in query.chunks_exact(size).enumerate() {
+            let key = &row[number / group * size..][..size];
+            scores[number * count + offset] = scale * dot::<FMA>(query, key);
+        }
+    }
+}
+
+/// Scores to weights that sum to one.
+#[inline(always)]
+fn soften<const FMA: bool>(scores: &mut [f32]) {
+    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    for score in scores.iter_mut() {
+        *score = exp::<FMA>(*score - most);
+    }
+    let sum: f32 = scores.iter().sum();
+    for score in scores.iter_mut() {
+        *score /= sum;
+    }
+}
+
+/// The values from position `from` on, weighted; a row of all query heads.
+#[inline(always)]
+fn mix<const FMA: bool>(looking: &Looking<'_>, from: usize, weights: &[f32], out: &mut [f32]) {
+    let Heads { queries, keys, size } = looking.heads;
+    let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
+    let count = weights.len() / queries as usize;
+    out.fill(0.0);
+    for offset in 0..count {
+        let row = &looking.values[place(looking, from + offset, keys * size)];
+        for (number, out) in out.chunks_exact_mut(size).enumerate() {
+            let weight = weights[number * count + offset];
+            let value = &row[number / group * size..][..size];
+            for (out, value) in out.iter_mut().zip(value) {
+                *out = fma::<FMA>(weight, *value, *out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponentials_are_close_to_those_of_the_library() {
+        for step in -8700..=8800 {
+            let x = step as f32 / 100.0;
+            for found in [exp::<false>(x), exp::<true>(x)] {
+                assert!(
+                    (f64::from(found) / f64::from(x).exp() - 1.0).abs() < 3e-7,
+                    "{x}: {found}"
+                );
+            }
+        }
+        assert!(exp::<false>(f32::NEG_INFINITY) < 1e-37);
+    }
+
+    #[test]
+    fn products_of_any_length_are_whole() {
+        for length in 0..40 {
+            let a: Vec<f32> = (0..length).map(|number| number as f32).collect();
+            let expected: f32 = a.iter().map(|number| number * number).sum();
+            assert_eq!(dot::<false>(&a, &a), expected);
+        }
+    }
+}

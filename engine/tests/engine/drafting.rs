@@ -1,0 +1,242 @@
+//! Drafts save passes and change nothing: not a token, not a probability.
+
+use crate::rig::{
+    Heard, WIDTH, cycle_script, engine, generate, grammar, letters, start, vocabulary, wait_until,
+    wordy_script,
+};
+use lexiform_engine::{
+    Engine, EngineConfig, EngineError, Feed, Logits, Model, Origin, Request, Sampling, ScriptedModel,
+    Speculation,
+};
+
+const PATTERNS: [&str; 5] = [
+    "the quick (brown fox|[0-9]{2,5}) the quick [a-z]{3}",
+    "(ab|bc|the )*z?",
+    "[a-z]{1,20}",
+    "the [0-9] the [0-9] the [0-9] the",
+    "(th|he|the|quick){3,9}",
+];
+
+fn sources() -> [Speculation; 5] {
+    let none = Speculation::none();
+    let some = Speculation { max_draft: 5, ..none };
+    [
+        Speculation { forced: true, ..some },
+        Speculation { lookup: true, ..some },
+        Speculation { model: true, ..some },
+        Speculation::all(),
+        Speculation {
+            max_draft: 1,
+            ..Speculation::all()
+        },
+    ]
+}
+
+fn with_draft_model(draft: impl Fn(&[u32]) -> Vec<f32> + Send + 'static, config: EngineConfig) -> Engine {
+    let model = |script| Box::new(ScriptedModel::new(WIDTH, 100_000, script));
+    let draft = Box::new(ScriptedModel::new(WIDTH, 100_000, draft));
+    Engine::start(model(wordy_script), Some(draft), vocabulary(), config).unwrap()
+}
+
+/// Close to [`wordy_script`], not equal to it.
+fn nearly_wordy(prefix: &[u32]) -> Vec<f32> {
+    let noise = wordy_script(&[prefix, &[1]].concat());
+    wordy_script(prefix)
+        .iter()
+        .zip(noise)
+        .map(|(logit, noise)| logit + 0.2 * noise)
+        .collect()
+}
+
+fn compare(without: &Heard, with: &Heard, what: &str) {
+    assert_eq!(
+        without.tokens_without_origin(),
+        with.tokens_without_origin(),
+        "{what}"
+    );
+    let (without, with) = (without.outcome(), with.outcome());
+    assert_eq!(without.log_probability, with.log_probability, "{what}");
+    assert_eq!(without.log_weight, with.log_weight, "{what}");
+    assert_eq!(
+        (without.finish, without.completion_tokens),
+        (with.finish, with.completion_tokens),
+        "{what}"
+    );
+}
+
+#[test]
+fn no_source_changes_the_answer() {
+    let plain = engine(wordy_script);
+    let drafting = with_draft_model(nearly_wordy, EngineConfig::default());
+    for pattern in PATTERNS.map(Some).into_iter().chain([None]) {
+        for seed in 0..4 {
+            for temperature in [0.0, 0.3, 1.0] {
+                let request = |speculation| Request {
+                    grammar: pattern.map(grammar),
+                    sampling: Sampling {
+                        temperature,
+                        top_p: 0.9,
+                        frequency_penalty: 0.1,
+                        ..Sampling::seeded(seed)
+                    },
+                    speculation,
+                    logprobs: Some(2),
+                    weigh_end: seed == 1,
+                    ..Request::new(letters("the the "), 30)
+                };
+                let without = generate(&plain, request(Speculation::none()));
+                for source in sources() {
+                    let what = format!("{pattern:?}, seed {seed}, temperature {temperature}, {source:?}");
+                    compare(&without, &generate(&drafting, request(source)), &what);
+                }
+            }
+        }
+    }
+    let stats = wait_until(&drafting, |stats| stats.running == 0);
+    assert!(stats.accepted > 0 && stats.accepted < stats.drafted && !stats.draft_model_failed);
+    assert_eq!(stats.blocks_used, 0);
+}
+
+#[test]
+fn forced_text_is_written_in_few_passes() {
+    let engine = engine(wordy_script);
+    let pattern = "the quick [0-9] the quick [0-9] the quick";
+    let request = |speculation| Request {
+        grammar: Some(grammar(pattern)),
+        sampling: Sampling {
+            temperature: 0.1,
+            ..Sampling::seeded(2)
+        },
+        speculation,
+        ..Request::new(letters("x"), 60)
+    };
+    let passes = |engine: &Engine, done| {
+        wait_until(engine, |stats| stats.requests == done && stats.running == 0).steps
+    };
+    let without = generate(&engine, request(Speculation::none()));
+    let before = passes(&engine, 1);
+    let with = generate(
+        &engine,
+        request(Speculation {
+            forced: true,
+            max_draft: 16,
+            ..Speculation::none()
+        }),
+    );
+    compare(&without, &with, "forced");
+    assert!(passes(&engine, 2) - before < before, "{:?}", with.outcome());
+    assert!(with.origins().contains(&Origin::Forced));
+}
+
+#[test]
+fn a_draft_model_that_agrees_is_always_confirmed() {
+    let drafting = with_draft_model(wordy_script, EngineConfig::default());
+    let request = Request {
+        sampling: Sampling::seeded(4),
+        ignore_eos: true,
+        speculation: Speculation {
+            model: true,
+            max_draft: 4,
+            ..Speculation::none()
+        },
+        ..Request::new(letters("the "), 41)
+    };
+    let heard = generate(&drafting, request);
+    let outcome = heard.outcome();
+    assert_eq!(outcome.accepted, outcome.drafted);
+    // One token of the prompt's pass, then nearly five a pass: end tokens are not drafted.
+    assert!((28..=32).contains(&outcome.accepted), "{outcome:?}");
+}
+
+#[test]
+fn the_draft_models_cache_is_given_back_and_may_be_full() {
+    let config = EngineConfig {
+        blocks: 24,
+        block_size: 4,
+        ..EngineConfig::default()
+    };
+    let drafting = with_draft_model(nearly_wordy, config);
+    let request = |seed| Request {
+        sampling: Sampling::seeded(seed),
+        ignore_eos: true,
+        speculation: Speculation {
+            model: true,
+            max_draft: 4,
+            ..Speculation::none()
+        },
+        ..Request::new(letters("the "), 40)
+    };
+    let plain = engine(wordy_script);
+    let listeners: Vec<_> = (0..8)
+        .map(|seed| crate::rig::listen(&drafting, request(seed)))
+        .collect();
+    for (seed, listener) in (0..).zip(listeners) {
+        let without = Request {
+            speculation: Speculation::none(),
+            ..request(seed)
+        };
+        compare(&generate(&plain, without), &listener.wait(), "crowded");
+    }
+}
+
+/// Fails at every pass.
+struct Broken;
+
+impl Model for Broken {
+    fn vocab_size(&self) -> usize {
+        WIDTH
+    }
+    fn max_positions(&self) -> usize {
+        1000
+    }
+    fn cache_bytes_per_token(&self) -> usize {
+        0
+    }
+    fn create_cache(&mut self, _blocks: usize, _block_size: usize) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn forward(&mut self, _feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+        Err(EngineError::Model("broken".to_string()))
+    }
+}
+
+#[test]
+fn a_draft_model_that_fails_is_given_up() {
+    let model = Box::new(ScriptedModel::new(WIDTH, 1000, cycle_script));
+    let engine = Engine::start(
+        model,
+        Some(Box::new(Broken)),
+        vocabulary(),
+        EngineConfig::default(),
+    )
+    .unwrap();
+    let request = Request {
+        speculation: Speculation::all(),
+        ..Request::new(letters("abc "), 12)
+    };
+    assert_eq!(generate(&engine, request).text(), "abc abc abc ");
+    assert!(wait_until(&engine, |stats| stats.running == 0).draft_model_failed);
+}
+
+#[test]
+fn guesses_that_fail_become_short() {
+    // The text repeats itself, so lookup always has something to say; the model never repeats.
+    let engine = start(wordy_script, EngineConfig::default());
+    let prompt = letters(&"abcdefgh".repeat(4));
+    let speculation = Speculation {
+        lookup: true,
+        max_draft: 8,
+        ..Speculation::none()
+    };
+    let sampling = Sampling::seeded(1);
+    let heard = generate(
+        &engine,
+        Request {
+            sampling,
+            speculation,
+            ignore_eos: true,
+            ..Request::new(prompt, 40)
+        },
+    );
+    assert!(heard.outcome().drafted < 40, "{:?}", heard.outcome());
+}

@@ -1,0 +1,209 @@
+//! Answers stay inside their grammar, whatever the model would rather write.
+
+use crate::rig::{
+    EOS, WIDTH, engine, generate, grammar, grammar_over, letters, phrase_script, start, text_of, vocabulary,
+    wait_until, wordy_script,
+};
+use lexiform::vocab::Vocabulary;
+use lexiform_engine::{
+    EngineConfig, EngineError, Event, Finish, LawTag, Refusal, Request, Sampling, Speculation,
+};
+use std::sync::Arc;
+
+fn constrained(pattern: &str, seed: u64) -> Request {
+    Request {
+        grammar: Some(grammar(pattern)),
+        sampling: Sampling::seeded(seed),
+        ..Request::new(letters("go "), 60)
+    }
+}
+
+#[test]
+fn every_answer_matches() {
+    let engine = engine(wordy_script);
+    for seed in 0..20 {
+        let heard = generate(&engine, constrained("(ab|cd){2,4} [0-9]{3}", seed));
+        let text = heard.text();
+        let (words, number) = text.split_once(' ').expect(&text);
+        assert!(
+            (4..=8).contains(&words.len()) && words.len().is_multiple_of(2),
+            "{text}"
+        );
+        assert!(
+            words
+                .as_bytes()
+                .chunks(2)
+                .all(|pair| pair == b"ab" || pair == b"cd"),
+            "{text}"
+        );
+        assert!(
+            number.len() == 3 && number.bytes().all(|digit| digit.is_ascii_digit()),
+            "{text}"
+        );
+        assert_eq!(
+            (heard.outcome().finish, heard.outcome().law),
+            (Finish::Stop, LawTag::Local)
+        );
+    }
+}
+
+#[test]
+fn mask_threads_do_not_change_the_text() {
+    let texts = |mask_threads| {
+        let engine = start(
+            wordy_script,
+            EngineConfig {
+                mask_threads,
+                ..EngineConfig::default()
+            },
+        );
+        (0..6)
+            .map(|seed| generate(&engine, constrained("([a-f]|[0-9]{2})*z", seed)).text())
+            .collect::<Vec<_>>()
+    };
+    let expected = texts(0);
+    assert_eq!(texts(1), expected);
+    assert_eq!(texts(3), expected);
+}
+
+#[test]
+fn a_text_that_can_only_end_ends_without_asking_the_model() {
+    let engine = engine(phrase_script);
+    let request = Request {
+        grammar: Some(grammar("dog")),
+        ..Request::new(letters("a"), 10)
+    };
+    let heard = generate(&engine, request.clone());
+    assert_eq!(
+        (heard.text().as_str(), heard.outcome().completion_tokens),
+        ("dog", 3)
+    );
+    assert_eq!(
+        wait_until(&engine, |stats| stats.requests == 1 && stats.running == 0).steps,
+        3
+    );
+    let weighed = generate(
+        &engine,
+        Request {
+            weigh_end: true,
+            ..request
+        },
+    );
+    assert_eq!(
+        (weighed.text().as_str(), weighed.outcome().completion_tokens),
+        ("dog", 4)
+    );
+    assert!(weighed.outcome().log_weight < heard.outcome().log_weight);
+}
+
+#[test]
+fn weights_are_the_mass_of_the_mask() {
+    // Six tokens are tokens of this vocabulary of which the pattern allows some; all are equally likely.
+    let tokens = (EOS + 1) as f64;
+    let engine = engine(|_| vec![0.0; WIDTH]);
+    let request = Request {
+        weigh_end: true,
+        ..constrained("[a-e]7", 3)
+    };
+    let heard = generate(&engine, request);
+    let expected = (5.0 / tokens).ln() + 2.0 * (1.0 / tokens).ln();
+    assert!((heard.outcome().log_weight - expected).abs() < 1e-9);
+    assert!((heard.outcome().log_probability - 3.0 * (1.0 / tokens).ln()).abs() < 1e-9);
+    let Event::Token {
+        log_mass, logprob, ..
+    } = &heard.events[0]
+    else {
+        panic!()
+    };
+    assert!((f64::from(*log_mass) - (5.0 / tokens).ln()).abs() < 1e-6);
+    assert!((f64::from(*logprob) - (1.0 / tokens).ln()).abs() < 1e-6);
+}
+
+#[test]
+fn max_tokens_cuts_an_answer_that_could_go_on() {
+    let engine = engine(wordy_script);
+    let heard = generate(
+        &engine,
+        Request {
+            max_tokens: 7,
+            ..constrained("a{100}", 1)
+        },
+    );
+    assert_eq!(
+        (heard.tokens().len(), heard.outcome().finish),
+        (7, Finish::Length)
+    );
+}
+
+#[test]
+fn stop_tokens_do_not_end_a_grammar_early() {
+    let engine = engine(phrase_script);
+    let stop_tokens = letters("o");
+    let request = Request {
+        stop_tokens,
+        grammar: Some(grammar("dog")),
+        ..Request::new(letters("a"), 10)
+    };
+    assert_eq!(generate(&engine, request).text(), "dog");
+}
+
+#[test]
+fn no_probability_for_any_allowed_token_is_an_error() {
+    let engine = engine(|prefix| {
+        let mut row = phrase_script(prefix);
+        letters("xyz")
+            .into_iter()
+            .for_each(|token| row[token as usize] = f32::NEG_INFINITY);
+        row
+    });
+    let heard = generate(&engine, constrained("ab[xyz]", 0));
+    assert!(
+        matches!(heard.failure(), Some(EngineError::DeadEnd { generated: 1 | 2 })),
+        "{heard:?}"
+    );
+    assert_eq!(wait_until(&engine, |stats| stats.running == 0).blocks_used, 0);
+}
+
+#[test]
+fn a_grammar_over_another_vocabulary_is_refused() {
+    let tokens: Vec<_> = (0..EOS + 1)
+        .map(|token| (vocabulary().kind(token), text_of(&[token])))
+        .collect();
+    let other = Arc::new(Vocabulary::new(&tokens, &[EOS]).unwrap());
+    let request = Request {
+        grammar: Some(grammar_over(&other, "a")),
+        ..Request::new(letters("a"), 4)
+    };
+    let refusal = engine(phrase_script).submit(request, Box::new(|_| true)).err();
+    assert_eq!(refusal, Some(Refusal::OtherVocabulary));
+}
+
+#[test]
+fn preemption_keeps_the_place_in_the_grammar() {
+    let pattern = "(ab|cd|[0-9]{3} ){20}";
+    let request = |seed| Request {
+        speculation: Speculation::all(),
+        ..constrained(pattern, seed)
+    };
+    let roomy = engine(wordy_script);
+    let expected: Vec<String> = (0..5)
+        .map(|seed| generate(&roomy, request(seed)).text())
+        .collect();
+    let tight = start(
+        wordy_script,
+        EngineConfig {
+            blocks: 20,
+            block_size: 4,
+            ..EngineConfig::default()
+        },
+    );
+    let listeners: Vec<_> = (0..5)
+        .map(|seed| crate::rig::listen(&tight, request(seed)))
+        .collect();
+    let texts: Vec<String> = listeners
+        .into_iter()
+        .map(|listener| listener.wait().text())
+        .collect();
+    assert_eq!(texts, expected);
+    assert!(wait_until(&tight, |stats| stats.running == 0).preemptions > 0);
+}

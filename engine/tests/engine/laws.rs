@@ -1,0 +1,301 @@
+//! The laws that answers are drawn from, measured on a model small enough to know them exactly.
+//!
+//! The model writes three digits and ends. Its texts and their probabilities are counted out by hand, so the law under
+//! a grammar is known; thousands of answers with different seeds are compared with it. Seeds are fixed: these tests
+//! cannot fail by chance.
+
+use crate::rig::{Heard, generate, grammar_over, listen};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_engine::{
+    Engine, EngineConfig, EngineError, LawChoice, LawTag, Refusal, Request, Sampling, ScriptedModel,
+    Speculation,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+const END: u32 = 2;
+
+fn vocabulary() -> Arc<Vocabulary> {
+    static VOCABULARY: LazyLock<Arc<Vocabulary>> = LazyLock::new(|| {
+        let tokens = [
+            (TokenKind::Text, "0"),
+            (TokenKind::Text, "1"),
+            (TokenKind::Special, "$"),
+        ];
+        Arc::new(Vocabulary::new(&tokens, &[END]).unwrap())
+    });
+    VOCABULARY.clone()
+}
+
+/// Fixture F1: three digits; a leading 0 makes another 0 unlikely (1/10), a leading 1 leaves both equal.
+fn script(prefix: &[u32]) -> Vec<f32> {
+    let answer = &prefix[1..];
+    let probabilities: [f32; 3] = match answer {
+        [_, _, _] => [0.0, 0.0, 1.0],
+        [0, ..] => [0.1, 0.9, 0.0],
+        _ => [0.5, 0.5, 0.0],
+    };
+    probabilities.map(f32::ln).to_vec()
+}
+
+fn engine(config: EngineConfig) -> Engine {
+    let model = ScriptedModel::new(3, 100, script);
+    Engine::start(Box::new(model), None, vocabulary(), config).unwrap()
+}
+
+/// Only 000, or anything that begins with 1.
+const PATTERN: &str = "000|1[01][01]";
+
+fn request(law: LawChoice, seed: u64) -> Request {
+    Request {
+        grammar: Some(grammar_over(&vocabulary(), PATTERN)),
+        sampling: Sampling::seeded(seed),
+        law,
+        ..Request::new(vec![0], 10)
+    }
+}
+
+fn text(heard: &Heard) -> String {
+    heard.tokens().iter().map(|token| token.to_string()).collect()
+}
+
+/// The share of each text in `count` answers.
+fn shares(engine: &Engine, request: impl Fn(u64) -> Request, count: u64) -> BTreeMap<String, f64> {
+    let mut shares = BTreeMap::new();
+    for seed in 0..count {
+        *shares
+            .entry(text(&generate(engine, request(seed))))
+            .or_insert(0.0) += 1.0 / count as f64;
+    }
+    shares
+}
+
+/// Within five standard deviations of the law.
+fn agrees(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: u64) {
+    assert!(
+        shares
+            .keys()
+            .all(|text| law.iter().any(|(known, _)| known == text)),
+        "{shares:?}"
+    );
+    for &(text, expected) in law {
+        let found = shares.get(text).copied().unwrap_or(0.0);
+        let spread = 5.0 * (expected * (1.0 - expected) / count as f64).sqrt();
+        assert!(
+            (found - expected).abs() < spread,
+            "{text}: {found}, expected {expected}"
+        );
+    }
+}
+
+const LOCAL: [(&str, f64); 5] = [
+    ("000", 0.5),
+    ("100", 0.125),
+    ("101", 0.125),
+    ("110", 0.125),
+    ("111", 0.125),
+];
+const GLOBAL: [(&str, f64); 5] = [
+    ("000", 1.0 / 101.0),
+    ("100", 25.0 / 101.0),
+    ("101", 25.0 / 101.0),
+    ("110", 25.0 / 101.0),
+    ("111", 25.0 / 101.0),
+];
+const ATTEMPTS: LawChoice = LawChoice::Global { max_attempts: 1000 };
+
+#[test]
+fn the_local_law_is_that_of_the_masked_rows() {
+    let count = 2000;
+    agrees(
+        &shares(
+            &engine(EngineConfig::default()),
+            |seed| request(LawChoice::Local, seed),
+            count,
+        ),
+        &LOCAL,
+        count,
+    );
+}
+
+#[test]
+fn local_weights_lead_to_the_global_law() {
+    let engine = engine(EngineConfig::default());
+    let (mut all, mut zeros) = (0.0, 0.0);
+    for seed in 0..1000 {
+        let heard = generate(&engine, request(LawChoice::Local, seed));
+        let weight = heard.outcome().log_weight.exp();
+        let expected = if text(&heard) == "000" { 0.01 } else { 1.0 };
+        assert!((weight / expected - 1.0).abs() < 1e-5, "{heard:?}");
+        all += weight;
+        zeros += if text(&heard) == "000" { weight } else { 0.0 };
+    }
+    assert!((zeros / all - 1.0 / 101.0).abs() < 2e-3, "{}", zeros / all);
+}
+
+#[test]
+fn the_global_law_is_the_model_conditioned_on_the_grammar() {
+    let count = 2000;
+    agrees(
+        &shares(
+            &engine(EngineConfig::default()),
+            |seed| request(ATTEMPTS, seed),
+            count,
+        ),
+        &GLOBAL,
+        count,
+    );
+}
+
+#[test]
+fn sharing_attempts_keeps_the_law_and_saves_attempts() {
+    let (count, mut attempts) = (2000, [0, 0]);
+    for share_attempts in [false, true] {
+        let engine = engine(EngineConfig {
+            share_attempts,
+            ..EngineConfig::default()
+        });
+        let grammar = grammar_over(&vocabulary(), PATTERN);
+        let request = |seed| Request {
+            grammar: Some(grammar.clone()),
+            ..request(ATTEMPTS, seed)
+        };
+        let heard: Vec<Heard> = (0..count).map(|seed| generate(&engine, request(seed))).collect();
+        attempts[usize::from(share_attempts)] = heard.iter().map(|heard| heard.outcome().attempts).sum();
+        let mut shares = BTreeMap::new();
+        for heard in &heard {
+            *shares.entry(text(heard)).or_insert(0.0) += 1.0 / count as f64;
+        }
+        agrees(&shares, &GLOBAL, count);
+    }
+    // 1.53182 attempts a sample from an empty trie; from one that knows all there is to know, one.
+    let mean = attempts[0] as f64 / count as f64;
+    assert!((mean - 1.53182).abs() < 0.1, "{mean}");
+    assert!(attempts[1] < count as usize + 50, "{attempts:?}");
+}
+
+#[test]
+fn global_answers_in_company_with_drafts_are_those_alone() {
+    let alone = engine(EngineConfig::default());
+    let crowd = engine(EngineConfig {
+        max_running: 7,
+        blocks: 12,
+        block_size: 2,
+        ..EngineConfig::default()
+    });
+    let drafted = |seed| Request {
+        speculation: Speculation::all(),
+        ..request(ATTEMPTS, seed)
+    };
+    let listeners: Vec<_> = (0..60).map(|seed| listen(&crowd, drafted(seed))).collect();
+    for (seed, listener) in (0..).zip(listeners) {
+        let (expected, found) = (generate(&alone, request(ATTEMPTS, seed)), listener.wait());
+        assert_eq!(text(&expected), text(&found), "seed {seed}");
+        assert_eq!(
+            expected.outcome().attempts,
+            found.outcome().attempts,
+            "seed {seed}"
+        );
+        assert_eq!(
+            expected.outcome().log_probability,
+            found.outcome().log_probability,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_global_answer_says_so_and_weighs_one() {
+    let heard = generate(&engine(EngineConfig::default()), request(ATTEMPTS, 7));
+    let outcome = heard.outcome();
+    assert_eq!(
+        (outcome.law, outcome.log_weight, outcome.completion_tokens),
+        (LawTag::GlobalExact, 0.0, 4)
+    );
+    assert_eq!(
+        heard.tokens().len(),
+        3,
+        "tokens of failed attempts are not reported"
+    );
+}
+
+#[test]
+fn attempts_are_bounded() {
+    let engine = engine(EngineConfig::default());
+    let rare = Request {
+        grammar: Some(grammar_over(&vocabulary(), "000")),
+        ..request(LawChoice::Global { max_attempts: 2 }, 0)
+    };
+    let failures: Vec<_> = (0..20)
+        .map(|seed| {
+            generate(
+                &engine,
+                Request {
+                    sampling: Sampling::seeded(seed),
+                    ..rare.clone()
+                },
+            )
+        })
+        .collect();
+    let failed = failures.iter().filter_map(Heard::failure).collect::<Vec<_>>();
+    assert!(!failed.is_empty());
+    for failure in failed {
+        let EngineError::AttemptsExhausted { attempts: 2, bound } = failure else {
+            panic!("{failure:?}")
+        };
+        assert!((0.0049..=0.5).contains(bound), "{bound}");
+    }
+}
+
+#[test]
+fn the_global_law_is_about_texts_that_fit() {
+    // Three digits and the end are four tokens; with three there is no such text.
+    let heard = generate(
+        &engine(EngineConfig::default()),
+        Request {
+            max_tokens: 3,
+            ..request(ATTEMPTS, 0)
+        },
+    );
+    assert!(
+        matches!(
+            heard.failure(),
+            Some(EngineError::AttemptsExhausted { bound: 0.0, .. })
+        ),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn the_global_law_has_no_temperature_zero() {
+    let greedy = Request {
+        sampling: Sampling::default(),
+        ..request(ATTEMPTS, 0)
+    };
+    let refusal = engine(EngineConfig::default())
+        .submit(greedy, Box::new(|_| true))
+        .err();
+    assert!(
+        matches!(
+            refusal,
+            Some(Refusal::Invalid {
+                name: "temperature",
+                ..
+            })
+        ),
+        "{refusal:?}"
+    );
+}
+
+#[test]
+fn without_a_grammar_the_law_is_the_models_own() {
+    let engine = engine(EngineConfig::default());
+    let raw = |seed| Request {
+        grammar: None,
+        ..request(ATTEMPTS, seed)
+    };
+    assert_eq!(generate(&engine, raw(1)).outcome().law, LawTag::Raw);
+    let count = 2000;
+    let zeros = shares(&engine, raw, count).get("000").copied().unwrap_or(0.0);
+    assert!((zeros - 0.005).abs() < 0.008, "{zeros}");
+}
