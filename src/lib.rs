@@ -29,3 +29,8 @@ pub use compile::{Compiler, Options, Source, compile};
 pub use error::{CompileError, Diagnostics};
 pub use mask::Mask;
 pub use matcher::{Grammar, State};
+
+// The example of the README is a test like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
