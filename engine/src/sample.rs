@@ -163,7 +163,7 @@ pub(crate) fn draw(
 
 fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
     let count = sequence.request.logprobs.unwrap_or(0);
-    if count == 0 && sequence.warper.is_identity() && !sequence.warper.is_filtered() {
+    if count == 0 && sequence.warper.is_identity() {
         return Ok(Own {
             logprob: drawn.log_probability as f32,
             top: Vec::new(),
