@@ -1,0 +1,93 @@
+//! Measures a model: greedy answers to held-out prompts, counted right only if every byte is.
+
+use crate::batch::{self, Row};
+use crate::error::Error;
+use crate::model::Model;
+use crate::text::{Sample, Words, Writer};
+use crate::tokenizer::{self, END};
+use tch::{Kind, Tensor};
+use tokenizers::Tokenizer;
+
+/// The seed of held-out samples; training must not use it.
+pub(crate) const SEED: u64 = 0x0068_656c_646f_7574;
+
+/// How many answers were right, of how many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Score {
+    pub(crate) right: usize,
+    pub(crate) of: usize,
+}
+
+/// `count` samples that training has not seen.
+pub(crate) fn samples(count: usize, seed: u64, words: Words) -> Vec<Sample> {
+    let mut writer = Writer::new(seed ^ SEED, words);
+    (0..count).map(|_| writer.sample(0)).collect()
+}
+
+/// Counts the samples whose greedy answer is right, and lists up to `show` wrong ones.
+///
+/// The greedy answer is right exactly if, with the right answer laid before the model, each next token of it ranks
+/// first; so one pass over prompt and answer decides, and nothing needs to be decoded token by token.
+pub(crate) fn measure(
+    model: &Model,
+    tokenizer: &Tokenizer,
+    samples: &[Sample],
+    show: usize,
+) -> Result<Score, Error> {
+    let mut score = Score {
+        right: 0,
+        of: samples.len(),
+    };
+    let mut shown = 0;
+    for sample in samples {
+        let row = batch::row(tokenizer, sample)?;
+        if passes(model, row) {
+            score.right += 1;
+        } else if shown < show {
+            shown += 1;
+            let prompt = tokenizer::prompt(&sample.text, sample.sketch.as_deref());
+            let got = answer(model, tokenizer, &prompt, 200)?;
+            println!(
+                "{}\n  {}\n  want {}\n  got  {got}",
+                sample.text,
+                sample.sketch.as_deref().unwrap_or(""),
+                sample.answer
+            );
+        }
+    }
+    Ok(score)
+}
+
+fn passes(model: &Model, row: Row) -> bool {
+    let batch = batch::lay(&[row]);
+    let logits = tch::no_grad(|| model.logits(&batch.inputs));
+    let wrong = batch.right(&logits).logical_not().logical_and(&batch.answers);
+    wrong.sum(Kind::Int64).int64_value(&[]) == 0
+}
+
+/// The greedy continuation of `prompt`, to the end token or `most` tokens.
+pub(crate) fn answer(
+    model: &Model,
+    tokenizer: &Tokenizer,
+    prompt: &str,
+    most: usize,
+) -> Result<String, Error> {
+    let ids = tokenizer::encode(tokenizer, prompt)?;
+    let mut out = Vec::new();
+    tch::no_grad(|| {
+        let mut cache = model.empty_cache();
+        let mut next = Tensor::from_slice(&ids).unsqueeze(0);
+        let mut position = 0;
+        while out.len() < most {
+            let logits = model.step(&next, position, &mut cache);
+            position += next.size()[1];
+            let best = logits.select(1, -1).argmax(-1, false).int64_value(&[0]);
+            if best == END {
+                break;
+            }
+            out.push(best as u32);
+            next = Tensor::from_slice(&[best]).unsqueeze(0);
+        }
+    });
+    Ok(tokenizer.decode(&out, false)?)
+}
