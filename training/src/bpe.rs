@@ -127,3 +127,33 @@ pub(crate) fn byte_letters() -> [char; 256] {
     }
     letters
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{byte_letters, learn};
+    use std::collections::{BTreeSet, HashMap};
+
+    #[test]
+    fn common_pairs_are_merged_after_the_digits() {
+        let pieces = HashMap::from([(b"lola".to_vec(), 5), (b"lost".to_vec(), 3), (b"36".to_vec(), 1)]);
+        let merges = learn(&pieces, 102);
+        assert_eq!(merges.pairs[36], (b"3".to_vec(), b"6".to_vec()));
+        assert_eq!(merges.pairs[100], (b"l".to_vec(), b"o".to_vec()));
+        assert_eq!(merges.pairs[101], (b"l".to_vec(), b"a".to_vec()));
+    }
+
+    #[test]
+    fn no_symbol_is_made_twice() {
+        let pieces = HashMap::from([(b"abcabcabc".to_vec(), 2), (b"bcbcab".to_vec(), 3)]);
+        let merges = learn(&pieces, 140);
+        let made: Vec<Vec<u8>> = merges.pairs.iter().map(|(left, right)| [&left[..], right].concat()).collect();
+        assert_eq!(made.iter().collect::<BTreeSet<_>>().len(), made.len());
+    }
+
+    #[test]
+    fn each_byte_has_a_letter_of_its_own() {
+        let letters = byte_letters();
+        assert_eq!(letters.iter().collect::<BTreeSet<_>>().len(), 256);
+        assert_eq!((letters[b'A' as usize], letters[b' ' as usize], letters[b'\n' as usize]), ('A', 'Ġ', 'Ċ'));
+    }
+}

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::text::{Sample, Words, Writer};
 use crate::tokenizer::{self, END};
-use tch::{Kind, Tensor};
+use tch::Tensor;
 use tokenizers::Tokenizer;
 
 /// The seed of held-out samples; training must not use it.
@@ -60,9 +60,8 @@ pub(crate) fn measure(
 
 fn passes(model: &Model, row: Row) -> bool {
     let batch = batch::lay(&[row]);
-    let logits = tch::no_grad(|| model.logits(&batch.inputs));
-    let wrong = batch.right(&logits).logical_not().logical_and(&batch.answers);
-    wrong.sum(Kind::Int64).int64_value(&[]) == 0
+    let (right, all) = tch::no_grad(|| batch.right(&model.logits(&batch.inputs, &batch.places)));
+    right == all
 }
 
 /// The greedy continuation of `prompt`, to the end token or `most` tokens.
@@ -81,7 +80,7 @@ pub(crate) fn answer(
         while out.len() < most {
             let logits = model.step(&next, position, &mut cache);
             position += next.size()[1];
-            let best = logits.select(1, -1).argmax(-1, false).int64_value(&[0]);
+            let best = logits.argmax(-1, false).int64_value(&[0]);
             if best == END {
                 break;
             }

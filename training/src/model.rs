@@ -172,10 +172,10 @@ impl Model {
         self.weights.iter().map(Tensor::numel).sum()
     }
 
-    /// The logits after every token of `ids`, a `[rows, tokens]` tensor, as `[rows, tokens, vocabulary]`.
-    pub(crate) fn logits(&self, ids: &Tensor) -> Tensor {
-        let mut cache = self.empty_cache();
-        self.advance(ids, 0, &mut cache, false)
+    /// The logits after the tokens at `places` of `ids`, which is `[rows, tokens]`, as `[places, vocabulary]`.
+    pub(crate) fn logits(&self, ids: &Tensor, places: &Tensor) -> Tensor {
+        let stream = self.advance(ids, 0, &mut self.empty_cache(), false);
+        self.head(&stream.view([-1, self.shape.width]).index_select(0, places))
     }
 
     /// A cache for a text yet unread.
@@ -183,9 +183,10 @@ impl Model {
         (0..self.shape.layers).map(|_| None).collect()
     }
 
-    /// Reads one more token, the one at `position`, and gives the logits after it.
+    /// Reads one more token, the one at `position`, and gives the logits after it as `[rows, vocabulary]`.
     pub(crate) fn step(&self, ids: &Tensor, position: i64, cache: &mut Cache) -> Tensor {
-        self.advance(ids, position, cache, true)
+        let stream = self.advance(ids, position, cache, true);
+        self.head(&stream.select(1, -1))
     }
 
     fn advance(&self, ids: &Tensor, position: i64, cache: &mut Cache, keep: bool) -> Tensor {
@@ -201,8 +202,13 @@ impl Model {
             let hidden = gate * normed.linear(&layer[7], None::<Tensor>);
             stream = stream + hidden.linear(&layer[8], None::<Tensor>);
         }
+        stream
+    }
+
+    /// What may come next, from what the last layer says.
+    fn head(&self, stream: &Tensor) -> Tensor {
         let last = &self.weights[self.weights.len() - 1];
-        norm(&stream, last).linear(&self.weights[0], None::<Tensor>)
+        norm(stream, last).linear(&self.weights[0], None::<Tensor>)
     }
 
     fn attend(
@@ -288,4 +294,46 @@ fn normal(random: &mut Random) -> f64 {
     let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;
     let (first, second) = (1.0 - unit(random.bits()), unit(random.bits()));
     (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Model, Shape};
+    use tch::Tensor;
+
+    const SMALL: Shape = Shape { layers: 2, width: 32, heads: 4, key_heads: 2, hidden: 48, vocabulary: 50 };
+
+    #[test]
+    fn the_shapes_have_the_sizes_that_the_card_names() {
+        let size = |shape: Shape| shape.parameters().iter().map(|(_, size)| size.iter().product::<i64>()).sum::<i64>();
+        assert_eq!(size(Shape::DEMO), 4_656_384);
+        assert!(size(Shape::DRAFT) * 8 < size(Shape::DEMO));
+    }
+
+    #[test]
+    fn a_configuration_reads_back() {
+        assert_eq!(Shape::from_config(&Shape::DEMO.config()), Some(Shape::DEMO));
+        assert_eq!(Shape::from_config(&serde_json::json!({"hidden_size": 3})), None);
+    }
+
+    #[test]
+    fn token_by_token_says_what_the_whole_says() {
+        tch::set_num_threads(1);
+        // Output matrices begin at zero, which would hide the layers from this test.
+        let mut model = Model::new(SMALL, 3);
+        for weight in &mut model.weights[1..] {
+            let count = weight.numel() as i64;
+            let ramp = Tensor::arange(count, (tch::Kind::Float, tch::Device::Cpu)).view(&weight.size()[..]);
+            *weight = &*weight + (ramp * 0.7).sin() * 0.1;
+        }
+        let ids = [3i64, 14, 15, 9, 2, 6];
+        let places = Tensor::from_slice(&[0i64, 1, 2, 3, 4, 5]);
+        let whole = model.logits(&Tensor::from_slice(&ids).unsqueeze(0), &places);
+        let mut cache = model.empty_cache();
+        for (position, &id) in ids.iter().enumerate() {
+            let one = model.step(&Tensor::from_slice(&[id]).unsqueeze(0), position as i64, &mut cache);
+            let apart = (one.squeeze() - whole.get(position as i64)).abs().max().double_value(&[]);
+            assert!(apart < 1e-4, "{apart} apart at {position}");
+        }
+    }
 }

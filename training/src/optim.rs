@@ -12,7 +12,7 @@ const BETAS: (f64, f64) = (0.9, 0.95);
 const EPSILON: f64 = 1e-8;
 /// The odd polynomial `a x + b x³ + c x⁵` that drives singular values towards one: steep at zero, and stable.
 const QUINTIC: (f64, f64, f64) = (3.4445, -4.7750, 2.0315);
-const ITERATIONS: usize = 5;
+const ITERATIONS: usize = 4;
 
 /// How far one step goes.
 #[derive(Clone, Copy, Debug)]

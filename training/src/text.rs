@@ -262,27 +262,45 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_the_keys_of_their_schema() {
-        let mut writer = Writer::new(5, Words::Seen);
-        for _ in 0..2000 {
-            let sample = writer.sample(10);
-            let Some(schema) = sample.schema else { continue };
-            let answer: Value =
-                serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
-            let (Some(properties), Some(answer)) = (schema["properties"].as_object(), answer.as_object())
-            else {
-                continue;
-            };
-            for key in answer.keys() {
-                assert!(properties.contains_key(key), "{key} in {}", sample.answer);
-            }
-            for key in schema["required"].as_array().into_iter().flatten() {
-                assert!(
-                    answer.contains_key(key.as_str().unwrap_or_default()),
-                    "{key} not in {}",
-                    sample.answer
-                );
+    fn answers_are_valid_under_their_schemas() {
+        for (seed, words) in [(5, Words::Seen), (6, Words::Unseen)] {
+            let mut writer = Writer::new(seed, words);
+            for _ in 0..1500 {
+                let sample = writer.sample(10);
+                let Some(schema) = sample.schema else { continue };
+                let answer: Value = serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
+                assert!(jsonschema::is_valid(&schema, &answer), "{} under {schema}", sample.answer);
             }
         }
+    }
+
+    #[test]
+    fn free_strings_stand_in_the_text() {
+        let mut writer = Writer::new(8, Words::Seen);
+        for _ in 0..1500 {
+            let sample = writer.sample(10);
+            let Some(schema) = sample.schema else { continue };
+            let answer: Value = serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
+            for value in copied(&schema, &answer) {
+                assert!(sample.text.contains(value) || spelled(value), "{value} in {}", sample.text);
+            }
+        }
+    }
+
+    /// The strings of `answer` for which `schema` names neither choices nor a format.
+    fn copied<'a>(schema: &Value, answer: &'a Value) -> Vec<&'a str> {
+        match answer {
+            Value::String(text) if *schema == serde_json::json!({"type": "string"}) => vec![text],
+            Value::Array(items) => items.iter().flat_map(|item| copied(&schema["items"], item)).collect(),
+            Value::Object(map) => {
+                map.iter().flat_map(|(key, value)| copied(&schema["properties"][key], value)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Small counts may be written as words in the text.
+    fn spelled(value: &str) -> bool {
+        value.parse::<u32>().is_ok_and(|count| count <= 12)
     }
 }

@@ -65,13 +65,13 @@ pub(crate) fn train(plan: &Plan) -> Result<(), Error> {
         }
         let batch = batches.next(ease(share, plan.simple))?;
         tokens += batch.tokens;
-        let logits = model.logits(&batch.inputs);
+        let logits = model.logits(&batch.inputs, &batch.places);
         let loss = loss(&logits, &batch.targets, &batch.weights);
         loss.backward();
         let norm = optimizer.step(&mut model, scaled(plan.rates, share, plan.fall));
         report.add(
             loss.double_value(&[]),
-            tch::no_grad(|| batch.accuracy(&logits)),
+            tch::no_grad(|| batch.right(&logits)),
             norm,
         );
         if step % REPORT == REPORT - 1 {
@@ -108,9 +108,8 @@ pub(crate) fn finish(model: &Model, tokenizer: &Path, out: &Path) -> Result<(), 
 }
 
 fn loss(logits: &Tensor, targets: &Tensor, weights: &Tensor) -> Tensor {
-    let flat = logits.view([-1, logits.size()[2]]);
-    let losses = flat.cross_entropy_loss(&targets.view([-1]), None::<Tensor>, Reduction::None, -100, 0.0);
-    (losses * weights.view([-1])).sum(Kind::Float) / weights.sum(Kind::Float)
+    let losses = logits.cross_entropy_loss(targets, None::<Tensor>, Reduction::None, -100, 0.0);
+    (losses * weights).sum(Kind::Float) / weights.sum(Kind::Float)
 }
 
 /// The percentage of simple samples.
@@ -132,27 +131,69 @@ fn scaled(rates: Rates, share: f64, fall: f64) -> Rates {
     }
 }
 
-/// Means of the figures since the last line.
+/// Sums of the figures since the last line.
 #[derive(Default)]
 struct Report {
-    sums: [f64; 3],
-    count: f64,
+    loss: f64,
+    norm: f64,
+    steps: f64,
+    right: f64,
+    answers: f64,
 }
 
 impl Report {
-    fn add(&mut self, loss: f64, accuracy: f64, norm: f64) {
-        for (sum, value) in self.sums.iter_mut().zip([loss, accuracy, norm]) {
-            *sum += value;
-        }
-        self.count += 1.0;
+    fn add(&mut self, loss: f64, (right, answers): (f64, f64), norm: f64) {
+        self.loss += loss;
+        self.norm += norm;
+        self.right += right;
+        self.answers += answers;
+        self.steps += 1.0;
     }
 
     fn line(&mut self) -> String {
-        let [loss, accuracy, norm] = self.sums.map(|sum| sum / self.count);
-        *self = Self::default();
-        format!(
-            "loss {loss:.3} | answer tokens right {:.1} % | gradient {norm:.2}",
-            accuracy * 100.0
-        )
+        let Self { loss, norm, steps, right, answers } = std::mem::take(self);
+        let percent = 100.0 * right / answers;
+        format!("loss {:.3} | answer tokens right {percent:.1} % | gradient {:.2}", loss / steps, norm / steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ease, loss, scaled};
+    use crate::batch::{self, Row};
+    use crate::model::{Model, Shape};
+    use crate::optim::{Optimizer, Rates};
+
+    #[test]
+    fn rates_rise_and_fall() {
+        let rates = Rates { muon: 1.0, adam: 0.5, decay: 0.1 };
+        let muon = |share| scaled(rates, share, 0.5).muon;
+        assert!(muon(0.0) < muon(0.005) && muon(0.005) < muon(0.01));
+        assert!((muon(0.3) - 1.0).abs() < 1e-9 && (muon(0.75) - 0.5).abs() < 1e-9);
+        assert!(muon(0.999) < 0.01);
+        assert!(ease(0.0, 0.2) > ease(0.1, 0.2) && ease(0.1, 0.2) > ease(0.2, 0.2));
+    }
+
+    #[test]
+    fn a_few_steps_learn_a_batch_by_heart() {
+        tch::set_num_threads(1);
+        let shape = Shape { layers: 1, width: 32, heads: 2, key_heads: 1, hidden: 48, vocabulary: 30 };
+        let mut model = Model::new(shape, 1);
+        let mut optimizer = Optimizer::new(&mut model);
+        let batch = batch::lay(&[
+            Row { ids: vec![2, 9, 4, 7, 7, 8, 1], prompt: 3 },
+            Row { ids: vec![2, 5, 4, 6, 1], prompt: 3 },
+        ]);
+        let mut losses = Vec::new();
+        for _ in 0..40 {
+            let loss = loss(&model.logits(&batch.inputs, &batch.places), &batch.targets, &batch.weights);
+            losses.push(loss.double_value(&[]));
+            loss.backward();
+            optimizer.step(&mut model, Rates { muon: 0.02, adam: 0.01, decay: 0.0 });
+        }
+        let (first, last) = (losses[0], losses[losses.len() - 1]);
+        assert!(last < first / 4.0, "the loss went from {first} to {last}");
+        let (right, all) = batch.right(&model.logits(&batch.inputs, &batch.places));
+        assert_eq!((right, all), (6.0, 6.0));
     }
 }

@@ -134,3 +134,17 @@ pub(crate) fn month(values: &mut Values) -> String {
         values.random.between(1990, 2030)
     )
 }
+
+/// The fact that something is at a time of a day, as one string.
+pub(super) fn moment(
+    values: &mut Values,
+    day: Day,
+    time: Clock,
+    slot: &'static str,
+    keys: &'static [&'static str],
+) -> Fact {
+    let clock = time.fact(values, slot, keys).words;
+    let words = format!("{} at {clock}", day.words(values));
+    let full = format!("{}T{}", day.iso(), time.full());
+    Fact { slot, keys, node: Node::Formatted("date-time", full, words.clone()), words }
+}

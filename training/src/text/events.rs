@@ -1,6 +1,6 @@
 //! Events and meetings: what, when, where and with whom.
 
-use super::dates::{Clock, Day, weekday};
+use super::dates::{Clock, Day, moment, weekday};
 use super::people::{list, nest};
 use super::scene::{Fact, Node, Scene, compose, fact, integer, text};
 use super::values::{Values, capital};
@@ -11,6 +11,8 @@ const OPENERS: &[&str] = &[
     "{people} will attend the {event} on {date}.",
     "The {event} is on {date} at {start}.",
     "The {event} takes place on {date} in {city}.",
+    "The {event} takes place on {moment} in {city}.",
+    "The {event} starts on {moment}.",
     "The {event} takes place in {place} on {date} from {start} to {end}.",
     "The {event} starts at {start} and ends at {end}.",
     "{host} invites you to the {event} on {date} at {start} in {place}.",
@@ -66,7 +68,9 @@ pub(crate) fn event(values: &mut Values) -> Scene {
     let online = values.random.chance(50);
     let day = Day::any(values, 2020, 2030);
     let (start, end) = (Clock::any(values, 7, 15), Clock::any(values, 16, 23));
+    let moment = moment(values, day, start, "moment", &["start", "starts_at", "datetime", "date_time", "time", "when"]);
     let facts = vec![
+        moment,
         text(
             "event",
             &["event", "name", "title", "event_name", "subject", "meeting"],

@@ -190,7 +190,7 @@ fn node(values: &mut Values) -> (String, Node) {
         5 | 6 => values.invented(),
         7 => values.goods(),
         8 => return number(values),
-        9 => return whole(values),
+        9 => return if values.random.chance(70) { whole(values) } else { several(values) },
         10 => return day(values),
         _ => phrase(values),
     };
@@ -206,6 +206,13 @@ fn whole(values: &mut Values) -> (String, Node) {
     let value = *values.random.pick(&[99, 999, 99_999]);
     let value = values.random.between(0, value);
     (value.to_string(), Node::Integer(value))
+}
+
+/// A list of whole numbers.
+fn several(values: &mut Values) -> (String, Node) {
+    let numbers: Vec<i64> = (0..2 + values.random.below(4)).map(|_| values.random.between(0, 120)).collect();
+    let words: Vec<String> = numbers.iter().map(i64::to_string).collect();
+    (super::people::listed(&words), Node::List(numbers.into_iter().map(Node::Integer).collect()))
 }
 
 fn day(values: &mut Values) -> (String, Node) {

@@ -144,11 +144,7 @@ fn items(values: &mut Values) -> Fact {
 pub(crate) fn order(values: &mut Values) -> Scene {
     let total = values.amount();
     let paid = values.random.chance(50);
-    let street = format!("{} {}", values.random.between(1, 250), values.last());
-    let street = format!(
-        "{street} {}",
-        values.random.pick(&["Street", "Road", "Avenue", "Lane"])
-    );
+    let street = values.street();
     let day = Day::any(values, 2018, 2029);
     let payments = vec!["card", "cash", "invoice", "transfer"];
     let payment = *values.random.pick(&payments);

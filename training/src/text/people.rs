@@ -20,6 +20,7 @@ const JOB: &[&str] = &[
 ];
 const COMPANY: &[&str] = &["company", "employer", "organization", "workplace"];
 const EMAIL: &[&str] = &["email", "email_address", "mail", "contact_email"];
+const STREET: &[&str] = &["street", "street_address", "address", "address_line"];
 const PHONE: &[&str] = &["phone", "phone_number", "telephone", "tel", "mobile"];
 const BORN: &[&str] = &["birthday", "birth_date", "date_of_birth", "born", "birthdate"];
 const HOBBIES: &[&str] = &["hobbies", "interests", "likes"];
@@ -55,6 +56,9 @@ const OPENERS: &[&str] = &[
     "A {age}-year-old {job} named {name} lives in {city}.",
     "From {city}, {country}: {name}, aged {age}.",
     "In {city} lives a {job} called {name}.",
+    "{name} lives at {street} in {city}.",
+    "{name}, {street}, {zip} {city}, {country}.",
+    "{name}\n{street}\n{city}, {zip}",
     "At {age}, {name} is the youngest {job} at {company}.",
 ];
 
@@ -62,6 +66,8 @@ const FOLLOWERS: &[&str] = &[
     "{_They} {_is} {age} years old.",
     "{_They} live{_s} in {city}.",
     "{_They} come{_s} from {country}.",
+    "The address is {street}, {city}.",
+    "Address: {street}, {zip} {city}.",
     "{_They} work{_s} as a {job}.",
     "{_They} work{_s} for {company}.",
     "{_They} {_is} employed by {company} as a {job}.",
@@ -138,7 +144,9 @@ fn facts(values: &mut Values) -> Vec<Fact> {
         text("country", COUNTRY, values.country()),
         text("job", JOB, job),
         text("company", COMPANY, values.company()),
-        text("email", EMAIL, values.email(&name)),
+        email(values, &name),
+        text("street", STREET, values.street()),
+        text("zip", &["zip", "zip_code", "postal_code", "postcode"], values.random.between(10_000, 99_999).to_string()),
         text("phone", PHONE, values.phone()),
         Day::any(values, 1930, 2015).fact(values, "born", BORN),
         list(values, "hobbies", HOBBIES, 3, |values| values.from(words::TOPICS)),
@@ -164,6 +172,9 @@ pub(crate) fn person(values: &mut Values) -> Scene {
     facts.extend(said);
     let mut scene = compose(&mut values.random, facts, &[opener], FOLLOWERS);
     scene.unsaid.retain(|fact| !fact.slot.starts_with('_'));
+    if values.random.chance(15) {
+        split_name(&mut scene);
+    }
     if values.random.chance(20) {
         nest(
             &mut scene,
@@ -187,6 +198,28 @@ pub(crate) fn person(values: &mut Values) -> Scene {
     scene
 }
 
+/// Asks for the parts of a name, if it has two.
+fn split_name(scene: &mut Scene) {
+    let Some(place) = scene.said.iter().position(|fact| fact.slot == "name") else { return };
+    let Some((first, last)) = scene.said[place].words.split_once(' ') else { return };
+    if last.contains(' ') || first.ends_with('.') {
+        return;
+    }
+    let first = text("first", &["first_name", "given_name", "forename"], first);
+    let last = text("last", &["last_name", "family_name", "surname"], last);
+    scene.said.splice(place..=place, [first, last]);
+}
+
+/// The fact that mail reaches `person` at an address.
+pub(super) fn email(values: &mut Values, person: &str) -> Fact {
+    let address = values.email(person);
+    let node = match values.random.chance(30) {
+        true => Node::Formatted("email", address.clone(), address.clone()),
+        false => Node::Text(address.clone()),
+    };
+    fact("email", EMAIL, address, node)
+}
+
 /// Puts the facts of `slots` into an object, if the text says at least two of them.
 pub(super) fn nest(scene: &mut Scene, slot: &'static str, keys: &'static [&'static str], slots: &[&str]) {
     let said = std::mem::take(&mut scene.said);
@@ -198,6 +231,15 @@ pub(super) fn nest(scene: &mut Scene, slot: &'static str, keys: &'static [&'stat
         outer.push(fact(slot, keys, "", Node::Object(inner)));
     }
     scene.said = outer;
+}
+
+/// All rows of a list have one schema, so a format that one row leaves open is left open by all.
+fn alike(rows: &mut [Vec<Fact>]) {
+    for fact in rows.iter_mut().flatten() {
+        if let Node::Formatted("email", _, words) = &fact.node {
+            fact.node = Node::Text(words.clone());
+        }
+    }
 }
 
 /// Several people in one text.
@@ -224,6 +266,7 @@ pub(crate) fn group(values: &mut Values) -> Scene {
         row.rotate_right(1);
         rows.push(row);
     }
+    alike(&mut rows);
     let keys: &[&str] = &["people", "persons", "contacts", "employees", "members", "users"];
     let separator = if sentence.starts_with('-') { "\n" } else { " " };
     let people = fact("people", keys, "", Node::Rows(rows));

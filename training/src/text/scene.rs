@@ -194,9 +194,13 @@ impl Questioner<'_> {
     pub(crate) fn ask(&mut self, scene: &Scene) -> Asked {
         let mut object = self.object(&scene.said);
         if !self.plain && !scene.unsaid.is_empty() && self.random.chance(12) {
-            self.ask_for_nothing(&mut object, &scene.unsaid);
+            self.ask_for_nothing(&mut object, scene);
         }
-        object.finish()
+        let asked = object.finish();
+        if !self.plain && self.random.chance(5) {
+            return self.wrapped(asked);
+        }
+        asked
     }
 
     /// Asks for all of `facts`, in their order.
@@ -251,9 +255,21 @@ impl Questioner<'_> {
             .unwrap_or_else(|| format!("{}_2", fact.slot))
     }
 
-    fn ask_for_nothing(&mut self, drawn: &mut Drawn, unsaid: &[Fact]) {
-        let fact = self.random.pick(unsaid);
+    /// Puts the whole answer under one key.
+    fn wrapped(&mut self, asked: Asked) -> Asked {
+        let key = *self.random.pick(&["data", "result", "record", "info", "details", "entry", "output", "item"]);
+        let mut drawn = Drawn::default();
+        drawn.push(key.to_owned(), asked.schema, Some(asked.answer), true);
+        drawn.finish()
+    }
+
+    fn ask_for_nothing(&mut self, drawn: &mut Drawn, scene: &Scene) {
+        let fact = self.random.pick(&scene.unsaid);
         let key = self.key(fact, drawn);
+        if scene.said.iter().any(|said| said.keys.iter().any(|other| self.style.write(other) == key)) {
+            // The key could as well mean something that the text does say.
+            return;
+        }
         let schema = self.node(&fact.node).schema;
         if self.random.chance(50) {
             drawn.push(key, schema, None, false);
@@ -286,14 +302,8 @@ impl Questioner<'_> {
                     answer: json!(words),
                 },
             },
-            Node::Integer(value) => Asked {
-                schema: json!({"type": "integer"}),
-                answer: json!(value),
-            },
-            Node::Number(digits) => Asked {
-                schema: json!({"type": "number"}),
-                answer: number(digits),
-            },
+            Node::Integer(value) => self.numeral("integer", &value.to_string()),
+            Node::Number(digits) => self.numeral("number", digits),
             Node::Flag(value) => Asked {
                 schema: json!({"type": "boolean"}),
                 answer: json!(value),
@@ -305,19 +315,38 @@ impl Questioner<'_> {
         }
     }
 
+    /// Some schemas want a number as a string, and some a whole number under the wider name.
+    fn numeral(&mut self, kind: &str, digits: &str) -> Asked {
+        match self.random.below(20) {
+            0 if !self.plain => Asked { schema: json!({"type": "string"}), answer: json!(digits) },
+            1 if !self.plain => Asked { schema: json!({"type": "number"}), answer: number(digits) },
+            _ => Asked { schema: json!({"type": kind}), answer: number(digits) },
+        }
+    }
+
+    /// Schemas write their choices in small letters, in capitals or as titles; the text does not follow them.
     fn choice(&mut self, value: &str, options: &[&'static str]) -> Asked {
         let mut options = options.to_vec();
         if self.random.chance(50) {
             self.random.shuffle(&mut options);
         }
-        Asked {
-            schema: json!({"type": "string", "enum": options}),
-            answer: json!(value),
-        }
+        let write: fn(&str) -> String = match self.random.below(10) {
+            0 => str::to_uppercase,
+            1 | 2 => super::values::capital,
+            _ => str::to_owned,
+        };
+        let options: Vec<String> = options.into_iter().map(write).collect();
+        Asked { schema: json!({"type": "string", "enum": options}), answer: json!(write(value)) }
     }
 
+    /// All items must have one schema; see [`Questioner::rows`].
     fn list(&mut self, items: &[Node]) -> Asked {
-        let asked: Vec<Asked> = items.iter().map(|item| self.node(item)).collect();
+        let before = self.random.clone();
+        let mut ask = |item| {
+            *self.random = before.clone();
+            self.node(item)
+        };
+        let asked: Vec<Asked> = items.iter().map(&mut ask).collect();
         let schema = asked.first().map_or(json!({}), |first| first.schema.clone());
         let answer = asked.into_iter().map(|one| one.answer).collect();
         Asked {

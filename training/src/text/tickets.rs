@@ -1,6 +1,7 @@
 //! Support tickets and reviews: choices that the text gives by name or by its tone.
 
 use super::dates::Day;
+use super::people::email;
 use super::scene::{Fact, Node, Scene, compose, fact, fill, integer, text};
 use super::values::Values;
 use super::words;
@@ -104,11 +105,7 @@ pub(crate) fn ticket(values: &mut Values) -> Scene {
             values.person(),
         ),
         text("product", &["product", "item", "device"], values.goods()),
-        text(
-            "email",
-            &["email", "contact", "email_address", "from"],
-            values.email(&customer),
-        ),
+        email(values, &customer),
         integer(
             "users",
             &["affected_users", "users", "users_affected"],

@@ -111,6 +111,13 @@ impl Values {
         self.name_part(words::CITIES, 30)
     }
 
+    /// A street with a house number.
+    pub(crate) fn street(&mut self) -> String {
+        let name = if self.random.chance(50) { self.last() } else { self.invented() };
+        let kind = *self.random.pick(&["Street", "Road", "Avenue", "Lane", "Street"]);
+        format!("{} {name} {kind}", self.random.between(1, 250))
+    }
+
     /// A country.
     pub(crate) fn country(&mut self) -> String {
         self.name_part(words::COUNTRIES, 10)

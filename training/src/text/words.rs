@@ -11,7 +11,7 @@ Mateo Maya Mei Mia Michael Milan Mina Mohamed Monica Nadia Naomi Nadine Nia Nina
 Oscar Otto Pablo Paul Paula Pedro Peter Petra Philip Priya Rachel Rafael Raj Ravi Rebecca Rita Robert Rosa Rosalind Ruth \
 Ryan Salma Sam Samuel Sana Sandra Sara Sarah Sean Sergei Silvia Simon Sofia Sonia Stefan Stella Susan Sven Talia Tara \
 Teresa Theo Thomas Tim Tina Tom Uma Uri Vera Victor Viola Walter Wendy Willem William Xavier Yara Yasmin Yuki Yusuf Zara \
-Zoe Margaret Katherine Dorothy Charles Edward Anna Alex Chris Jordan Bob Tariq Wei Aisha Kofi Lorenzo Ines Marek Tomas";
+Zoe Margaret Katherine Dorothy Charles Edward Anna Alex Chris Jordan Bob Tariq Wei Aisha Kofi Lorenzo Ines Marek Tomas José Zoë Chloé Renée François Søren Jürgen Björn Łukasz Inés André Héctor Åsa Émile";
 
 /// Family names.
 pub(crate) const LAST: &str = "Abbott Adams Ahmed Allen Almeida Anders Archer Bach Baker Banks Barnes Bauer Becker Bell Bennett \
@@ -26,7 +26,7 @@ Olsen Ortiz Osborne Owens Palmer Park Parker Patel Pearson Peeters Perez Perry P
 Quinn Ramirez Reed Reyes Rice Richards Rivera Roberts Robinson Rogers Romero Rossi Russell Ryan Salazar Sanchez Santos \
 Sato Schmidt Schneider Scott Shah Sharma Shaw Silva Simpson Singh Smith Sousa Stein Stevens Stewart Stone Suzuki Svensson \
 Tanaka Taylor Thomas Thompson Torres Tucker Turing Turner Vargas Vega Vogel Wagner Walker Wallace Walsh Wang Ward Watson \
-Weber Webb Wells West White Williams Wilson Winter Wolf Wood Wright Wu Yamamoto Yang Young Zhang Zimmermann Doe Zapata Mehta";
+Weber Webb Wells West White Williams Wilson Winter Wolf Wood Wright Wu Yamamoto Yang Young Zhang Zimmermann Doe Zapata Mehta Müller García Núñez Gödel Schröder Poincaré Dvořák Ångström López Šimić";
 
 /// Cities.
 pub(crate) const CITIES: &str = "Amsterdam|Athens|Atlanta|Austin|Baltimore|Bangkok|Barcelona|Basel|Beijing|Belfast|Berlin|Bern|Bogota\
@@ -37,7 +37,7 @@ pub(crate) const CITIES: &str = "Amsterdam|Athens|Atlanta|Austin|Baltimore|Bangk
 |Munich|Nairobi|Nantes|Naples|New York|Nice|Osaka|Oslo|Ottawa|Oxford|Palermo|Paris|Perth|Philadelphia|Phoenix|Porto|Portland\
 |Prague|Quito|Riga|Rio de Janeiro|Rome|Rotterdam|Salzburg|San Diego|San Francisco|Santiago|Sao Paulo|Seattle|Seoul|Seville\
 |Shanghai|Singapore|Sofia|Stockholm|Stuttgart|Sydney|Taipei|Tallinn|Tokyo|Toronto|Toulouse|Turin|Utrecht|Valencia|Vancouver\
-|Venice|Vienna|Vilnius|Warsaw|Washington|Wellington|York|Zagreb|Zurich|Cambridge|Boulder|Nashville|Oakland|Reykjavik";
+|Venice|Vienna|Vilnius|Warsaw|Washington|Wellington|York|Zagreb|Zurich|Cambridge|Boulder|Nashville|Oakland|Reykjavik|Zürich|São Paulo|Malmö|Köln|Málaga|Springfield";
 
 /// Countries.
 pub(crate) const COUNTRIES: &str = "Argentina|Australia|Austria|Belgium|Brazil|Canada|Chile|China|Colombia|Croatia|Denmark|Egypt\
