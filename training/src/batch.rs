@@ -80,8 +80,14 @@ impl Batch {
     /// How many answer tokens the logits `[places, vocabulary]` put first, and how many there are.
     pub(crate) fn right(&self, logits: &Tensor) -> (f64, f64) {
         let answers = self.weights.eq(1.0);
-        let right = logits.argmax(-1, false).eq_tensor(&self.targets).logical_and(&answers);
-        (right.sum(Kind::Float).double_value(&[]), answers.sum(Kind::Float).double_value(&[]))
+        let right = logits
+            .argmax(-1, false)
+            .eq_tensor(&self.targets)
+            .logical_and(&answers);
+        (
+            right.sum(Kind::Float).double_value(&[]),
+            answers.sum(Kind::Float).double_value(&[]),
+        )
     }
 }
 

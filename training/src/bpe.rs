@@ -146,7 +146,11 @@ mod tests {
     fn no_symbol_is_made_twice() {
         let pieces = HashMap::from([(b"abcabcabc".to_vec(), 2), (b"bcbcab".to_vec(), 3)]);
         let merges = learn(&pieces, 140);
-        let made: Vec<Vec<u8>> = merges.pairs.iter().map(|(left, right)| [&left[..], right].concat()).collect();
+        let made: Vec<Vec<u8>> = merges
+            .pairs
+            .iter()
+            .map(|(left, right)| [&left[..], right].concat())
+            .collect();
         assert_eq!(made.iter().collect::<BTreeSet<_>>().len(), made.len());
     }
 
@@ -154,6 +158,13 @@ mod tests {
     fn each_byte_has_a_letter_of_its_own() {
         let letters = byte_letters();
         assert_eq!(letters.iter().collect::<BTreeSet<_>>().len(), 256);
-        assert_eq!((letters[b'A' as usize], letters[b' ' as usize], letters[b'\n' as usize]), ('A', 'Ġ', 'Ċ'));
+        assert_eq!(
+            (
+                letters[b'A' as usize],
+                letters[b' ' as usize],
+                letters[b'\n' as usize]
+            ),
+            ('A', 'Ġ', 'Ċ')
+        );
     }
 }

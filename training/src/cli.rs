@@ -35,7 +35,7 @@ enum Command {
     Tokenizer {
         #[arg(long)]
         out: PathBuf,
-        #[arg(long, default_value_t = 40_000)]
+        #[arg(long, default_value_t = 20_000)]
         samples: usize,
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -109,11 +109,11 @@ struct Train {
     #[arg(long)]
     draft: bool,
     /// Tokens in one step.
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, default_value_t = 2048)]
     batch: usize,
-    /// Where to keep the weights while training.
+    /// A file for the weights, written every three minutes.
     #[arg(long)]
-    checkpoint: PathBuf,
+    checkpoint: Option<PathBuf>,
     /// Weights to go on from.
     #[arg(long)]
     resume: Option<PathBuf>,

@@ -89,7 +89,14 @@ mod tests {
     use crate::tokenizer;
     use std::path::{Path, PathBuf};
 
-    const SMALL: Shape = Shape { layers: 1, width: 16, heads: 2, key_heads: 1, hidden: 24, vocabulary: 40 };
+    const SMALL: Shape = Shape {
+        layers: 1,
+        width: 16,
+        heads: 2,
+        key_heads: 1,
+        hidden: 24,
+        vocabulary: 40,
+    };
 
     fn scratch(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("lexiform-training-{}-{name}", std::process::id()))
@@ -107,7 +114,8 @@ mod tests {
         save(&model, &folder).expect("a scratch folder can be written");
         save_checkpoint(&model, &folder.join("exact.safetensors")).expect("a scratch folder can be written");
         let rounded = load(&folder).expect("what was written can be read");
-        let exact = load_weights(SMALL, &folder.join("exact.safetensors")).expect("what was written can be read");
+        let exact =
+            load_weights(SMALL, &folder.join("exact.safetensors")).expect("what was written can be read");
         for ((whole, exact), rounded) in model.weights.iter().zip(&exact.weights).zip(&rounded.weights) {
             assert_eq!(whole, exact);
             let apart = (whole - rounded).abs().max().double_value(&[]);
@@ -120,8 +128,15 @@ mod tests {
     fn a_missing_tensor_is_named() {
         let path = scratch("other.safetensors");
         save_checkpoint(&Model::new(SMALL, 5), &path).expect("a scratch file can be written");
-        let error = load_weights(Shape { layers: 2, ..SMALL }, &path).map(|_| ()).expect_err("a layer is missing");
-        assert!(error.to_string().contains("model.layers.1.input_layernorm.weight"), "{error}");
+        let error = load_weights(Shape { layers: 2, ..SMALL }, &path)
+            .map(|_| ())
+            .expect_err("a layer is missing");
+        assert!(
+            error
+                .to_string()
+                .contains("model.layers.1.input_layernorm.weight"),
+            "{error}"
+        );
         std::fs::remove_file(path).expect("a scratch file can be removed");
     }
 
@@ -134,7 +149,8 @@ mod tests {
             "Ada Lovelace is 36 years old and lives in London.",
             Some("{name:string,age:integer,city:string}"),
         );
-        let answer = eval::answer(&model, &tokenizer, &prompt, 60).expect("the prompt can be cut into tokens");
+        let answer =
+            eval::answer(&model, &tokenizer, &prompt, 60).expect("the prompt can be cut into tokens");
         assert_eq!(answer, r#"{"name":"Ada Lovelace","age":36,"city":"London"}"#);
     }
 
@@ -142,7 +158,8 @@ mod tests {
     fn the_shipped_draft_shares_the_vocabulary() {
         let draft = load(&demo().join("draft")).expect("the draft model is in the repository");
         assert_eq!(draft.shape, Shape::DRAFT);
-        let read = |folder: PathBuf| std::fs::read(folder.join("tokenizer.json")).expect("there is a tokenizer");
+        let read =
+            |folder: PathBuf| std::fs::read(folder.join("tokenizer.json")).expect("there is a tokenizer");
         assert_eq!(read(demo()), read(demo().join("draft")));
     }
 }

@@ -301,11 +301,24 @@ mod tests {
     use super::{Model, Shape};
     use tch::Tensor;
 
-    const SMALL: Shape = Shape { layers: 2, width: 32, heads: 4, key_heads: 2, hidden: 48, vocabulary: 50 };
+    const SMALL: Shape = Shape {
+        layers: 2,
+        width: 32,
+        heads: 4,
+        key_heads: 2,
+        hidden: 48,
+        vocabulary: 50,
+    };
 
     #[test]
     fn the_shapes_have_the_sizes_that_the_card_names() {
-        let size = |shape: Shape| shape.parameters().iter().map(|(_, size)| size.iter().product::<i64>()).sum::<i64>();
+        let size = |shape: Shape| {
+            shape
+                .parameters()
+                .iter()
+                .map(|(_, size)| size.iter().product::<i64>())
+                .sum::<i64>()
+        };
         assert_eq!(size(Shape::DEMO), 4_656_384);
         assert!(size(Shape::DRAFT) * 8 < size(Shape::DEMO));
     }
@@ -331,8 +344,15 @@ mod tests {
         let whole = model.logits(&Tensor::from_slice(&ids).unsqueeze(0), &places);
         let mut cache = model.empty_cache();
         for (position, &id) in ids.iter().enumerate() {
-            let one = model.step(&Tensor::from_slice(&[id]).unsqueeze(0), position as i64, &mut cache);
-            let apart = (one.squeeze() - whole.get(position as i64)).abs().max().double_value(&[]);
+            let one = model.step(
+                &Tensor::from_slice(&[id]).unsqueeze(0),
+                position as i64,
+                &mut cache,
+            );
+            let apart = (one.squeeze() - whole.get(position as i64))
+                .abs()
+                .max()
+                .double_value(&[]);
             assert!(apart < 1e-4, "{apart} apart at {position}");
         }
     }

@@ -268,8 +268,13 @@ mod tests {
             for _ in 0..1500 {
                 let sample = writer.sample(10);
                 let Some(schema) = sample.schema else { continue };
-                let answer: Value = serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
-                assert!(jsonschema::is_valid(&schema, &answer), "{} under {schema}", sample.answer);
+                let answer: Value =
+                    serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
+                assert!(
+                    jsonschema::is_valid(&schema, &answer),
+                    "{} under {schema}",
+                    sample.answer
+                );
             }
         }
     }
@@ -280,9 +285,14 @@ mod tests {
         for _ in 0..1500 {
             let sample = writer.sample(10);
             let Some(schema) = sample.schema else { continue };
-            let answer: Value = serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
+            let answer: Value =
+                serde_json::from_str(&sample.answer).expect("an answer under a schema is JSON");
             for value in copied(&schema, &answer) {
-                assert!(sample.text.contains(value) || spelled(value), "{value} in {}", sample.text);
+                assert!(
+                    sample.text.contains(value) || spelled(value),
+                    "{value} in {}",
+                    sample.text
+                );
             }
         }
     }
@@ -291,10 +301,14 @@ mod tests {
     fn copied<'a>(schema: &Value, answer: &'a Value) -> Vec<&'a str> {
         match answer {
             Value::String(text) if *schema == serde_json::json!({"type": "string"}) => vec![text],
-            Value::Array(items) => items.iter().flat_map(|item| copied(&schema["items"], item)).collect(),
-            Value::Object(map) => {
-                map.iter().flat_map(|(key, value)| copied(&schema["properties"][key], value)).collect()
-            }
+            Value::Array(items) => items
+                .iter()
+                .flat_map(|item| copied(&schema["items"], item))
+                .collect(),
+            Value::Object(map) => map
+                .iter()
+                .flat_map(|(key, value)| copied(&schema["properties"][key], value))
+                .collect(),
             _ => Vec::new(),
         }
     }

@@ -169,15 +169,26 @@ mod tests {
     use tokenizers::Tokenizer;
 
     fn shipped() -> Tokenizer {
-        open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo")).expect("the demo model is in the repository")
+        open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo"))
+            .expect("the demo model is in the repository")
     }
 
     #[test]
     fn texts_come_back_unchanged() {
         let tokenizer = shipped();
         assert_eq!(tokenizer.get_vocab_size(true), VOCABULARY);
-        for text in ["Ada Lovelace, 36.", " two  spaces\n\tand a tab ", "Zoë Müller 東京 🦀", r#"{"a_b":[1,-2.5e10,null]}"#, ""] {
-            let ids: Vec<u32> = encode(&tokenizer, text).expect("any text").iter().map(|&id| id as u32).collect();
+        for text in [
+            "Ada Lovelace, 36.",
+            " two  spaces\n\tand a tab ",
+            "Zoë Müller 東京 🦀",
+            r#"{"a_b":[1,-2.5e10,null]}"#,
+            "",
+        ] {
+            let ids: Vec<u32> = encode(&tokenizer, text)
+                .expect("any text")
+                .iter()
+                .map(|&id| id as u32)
+                .collect();
             assert_eq!(tokenizer.decode(&ids, false).expect("known ids"), text);
         }
     }
@@ -186,26 +197,43 @@ mod tests {
     fn a_value_is_cut_alike_in_text_and_in_json() {
         let tokenizer = shipped();
         let cut = |text: &str| encode(&tokenizer, text).expect("any text");
-        for value in ["Ada Lovelace", "36", "brown desk lamp", "AB-4071", "ada.l@example.com", "2024-03-05", "O'Neill"] {
+        for value in [
+            "Ada Lovelace",
+            "36",
+            "brown desk lamp",
+            "AB-4071",
+            "ada.l@example.com",
+            "2024-03-05",
+            "O'Neill",
+        ] {
             let ids = cut(value);
             let inside = |text: String| cut(&text).windows(ids.len()).any(|window| window == ids);
             assert!(inside(format!("It says {value}, I think.")), "{value} in text");
-            assert!(inside(json!({"key": value, "n": 1}).to_string()), "{value} in JSON");
+            assert!(
+                inside(json!({"key": value, "n": 1}).to_string()),
+                "{value} in JSON"
+            );
         }
     }
 
     #[test]
     fn the_chat_template_writes_the_prompt_of_training() {
         let mut environment = minijinja::Environment::new();
-        environment.add_template("chat", TEMPLATE).expect("the template is well formed");
+        environment
+            .add_template("chat", TEMPLATE)
+            .expect("the template is well formed");
         let render = |context: serde_json::Value| {
             let template = environment.get_template("chat").expect("it was added");
             template.render(context).expect("the template renders")
         };
         let user = json!({"role": "user", "content": "Hello"});
         let system = json!({"role": "system", "content": "Be brief."});
-        assert_eq!(render(json!({"messages": [user], "add_generation_prompt": true})), prompt("Hello", None));
-        let context = json!({"messages": [system, user], "schema": "{a:date}", "add_generation_prompt": true});
+        assert_eq!(
+            render(json!({"messages": [user], "add_generation_prompt": true})),
+            prompt("Hello", None)
+        );
+        let context =
+            json!({"messages": [system, user], "schema": "{a:date}", "add_generation_prompt": true});
         assert_eq!(render(context), prompt("Hello", Some("{a:date}")));
     }
 }

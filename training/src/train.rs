@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub(crate) shape: Shape,
     pub(crate) tokenizer: PathBuf,
     pub(crate) out: PathBuf,
-    pub(crate) checkpoint: PathBuf,
+    pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) resume: Option<PathBuf>,
     pub(crate) minutes: f64,
     pub(crate) seed: u64,
@@ -85,15 +85,22 @@ pub(crate) fn train(plan: &Plan) -> Result<(), Error> {
         }
         if elapsed - saved > CHECKPOINT {
             saved = elapsed;
-            export::save_checkpoint(&model, &plan.checkpoint)?;
+            keep(&model, plan)?;
         }
     }
-    export::save_checkpoint(&model, &plan.checkpoint)?;
+    keep(&model, plan)?;
     println!(
         "{tokens} tokens in {:.1} minutes",
         begin.elapsed().as_secs_f64() / 60.0
     );
     finish(&model, &plan.tokenizer, &plan.out)
+}
+
+/// Writes a checkpoint, if the plan wants any.
+fn keep(model: &Model, plan: &Plan) -> Result<(), Error> {
+    plan.checkpoint
+        .as_ref()
+        .map_or(Ok(()), |path| export::save_checkpoint(model, path))
 }
 
 /// Writes the model with the tokenizer beside it.
@@ -151,9 +158,19 @@ impl Report {
     }
 
     fn line(&mut self) -> String {
-        let Self { loss, norm, steps, right, answers } = std::mem::take(self);
+        let Self {
+            loss,
+            norm,
+            steps,
+            right,
+            answers,
+        } = std::mem::take(self);
         let percent = 100.0 * right / answers;
-        format!("loss {:.3} | answer tokens right {percent:.1} % | gradient {:.2}", loss / steps, norm / steps)
+        format!(
+            "loss {:.3} | answer tokens right {percent:.1} % | gradient {:.2}",
+            loss / steps,
+            norm / steps
+        )
     }
 }
 
@@ -166,7 +183,11 @@ mod tests {
 
     #[test]
     fn rates_rise_and_fall() {
-        let rates = Rates { muon: 1.0, adam: 0.5, decay: 0.1 };
+        let rates = Rates {
+            muon: 1.0,
+            adam: 0.5,
+            decay: 0.1,
+        };
         let muon = |share| scaled(rates, share, 0.5).muon;
         assert!(muon(0.0) < muon(0.005) && muon(0.005) < muon(0.01));
         assert!((muon(0.3) - 1.0).abs() < 1e-9 && (muon(0.75) - 0.5).abs() < 1e-9);
@@ -177,19 +198,43 @@ mod tests {
     #[test]
     fn a_few_steps_learn_a_batch_by_heart() {
         tch::set_num_threads(1);
-        let shape = Shape { layers: 1, width: 32, heads: 2, key_heads: 1, hidden: 48, vocabulary: 30 };
+        let shape = Shape {
+            layers: 1,
+            width: 32,
+            heads: 2,
+            key_heads: 1,
+            hidden: 48,
+            vocabulary: 30,
+        };
         let mut model = Model::new(shape, 1);
         let mut optimizer = Optimizer::new(&mut model);
         let batch = batch::lay(&[
-            Row { ids: vec![2, 9, 4, 7, 7, 8, 1], prompt: 3 },
-            Row { ids: vec![2, 5, 4, 6, 1], prompt: 3 },
+            Row {
+                ids: vec![2, 9, 4, 7, 7, 8, 1],
+                prompt: 3,
+            },
+            Row {
+                ids: vec![2, 5, 4, 6, 1],
+                prompt: 3,
+            },
         ]);
         let mut losses = Vec::new();
         for _ in 0..40 {
-            let loss = loss(&model.logits(&batch.inputs, &batch.places), &batch.targets, &batch.weights);
+            let loss = loss(
+                &model.logits(&batch.inputs, &batch.places),
+                &batch.targets,
+                &batch.weights,
+            );
             losses.push(loss.double_value(&[]));
             loss.backward();
-            optimizer.step(&mut model, Rates { muon: 0.02, adam: 0.01, decay: 0.0 });
+            optimizer.step(
+                &mut model,
+                Rates {
+                    muon: 0.02,
+                    adam: 0.01,
+                    decay: 0.0,
+                },
+            );
         }
         let (first, last) = (losses[0], losses[losses.len() - 1]);
         assert!(last < first / 4.0, "the loss went from {first} to {last}");

@@ -146,5 +146,10 @@ pub(super) fn moment(
     let clock = time.fact(values, slot, keys).words;
     let words = format!("{} at {clock}", day.words(values));
     let full = format!("{}T{}", day.iso(), time.full());
-    Fact { slot, keys, node: Node::Formatted("date-time", full, words.clone()), words }
+    Fact {
+        slot,
+        keys,
+        node: Node::Formatted("date-time", full, words.clone()),
+        words,
+    }
 }

@@ -68,7 +68,13 @@ pub(crate) fn event(values: &mut Values) -> Scene {
     let online = values.random.chance(50);
     let day = Day::any(values, 2020, 2030);
     let (start, end) = (Clock::any(values, 7, 15), Clock::any(values, 16, 23));
-    let moment = moment(values, day, start, "moment", &["start", "starts_at", "datetime", "date_time", "time", "when"]);
+    let moment = moment(
+        values,
+        day,
+        start,
+        "moment",
+        &["start", "starts_at", "datetime", "date_time", "time", "when"],
+    );
     let facts = vec![
         moment,
         text(

@@ -190,7 +190,13 @@ fn node(values: &mut Values) -> (String, Node) {
         5 | 6 => values.invented(),
         7 => values.goods(),
         8 => return number(values),
-        9 => return if values.random.chance(70) { whole(values) } else { several(values) },
+        9 => {
+            return if values.random.chance(70) {
+                whole(values)
+            } else {
+                several(values)
+            };
+        }
         10 => return day(values),
         _ => phrase(values),
     };
@@ -210,9 +216,14 @@ fn whole(values: &mut Values) -> (String, Node) {
 
 /// A list of whole numbers.
 fn several(values: &mut Values) -> (String, Node) {
-    let numbers: Vec<i64> = (0..2 + values.random.below(4)).map(|_| values.random.between(0, 120)).collect();
+    let numbers: Vec<i64> = (0..2 + values.random.below(4))
+        .map(|_| values.random.between(0, 120))
+        .collect();
     let words: Vec<String> = numbers.iter().map(i64::to_string).collect();
-    (super::people::listed(&words), Node::List(numbers.into_iter().map(Node::Integer).collect()))
+    (
+        super::people::listed(&words),
+        Node::List(numbers.into_iter().map(Node::Integer).collect()),
+    )
 }
 
 fn day(values: &mut Values) -> (String, Node) {

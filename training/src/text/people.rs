@@ -146,7 +146,11 @@ fn facts(values: &mut Values) -> Vec<Fact> {
         text("company", COMPANY, values.company()),
         email(values, &name),
         text("street", STREET, values.street()),
-        text("zip", &["zip", "zip_code", "postal_code", "postcode"], values.random.between(10_000, 99_999).to_string()),
+        text(
+            "zip",
+            &["zip", "zip_code", "postal_code", "postcode"],
+            values.random.between(10_000, 99_999).to_string(),
+        ),
         text("phone", PHONE, values.phone()),
         Day::any(values, 1930, 2015).fact(values, "born", BORN),
         list(values, "hobbies", HOBBIES, 3, |values| values.from(words::TOPICS)),
@@ -200,8 +204,12 @@ pub(crate) fn person(values: &mut Values) -> Scene {
 
 /// Asks for the parts of a name, if it has two.
 fn split_name(scene: &mut Scene) {
-    let Some(place) = scene.said.iter().position(|fact| fact.slot == "name") else { return };
-    let Some((first, last)) = scene.said[place].words.split_once(' ') else { return };
+    let Some(place) = scene.said.iter().position(|fact| fact.slot == "name") else {
+        return;
+    };
+    let Some((first, last)) = scene.said[place].words.split_once(' ') else {
+        return;
+    };
     if last.contains(' ') || first.ends_with('.') {
         return;
     }

@@ -257,7 +257,9 @@ impl Questioner<'_> {
 
     /// Puts the whole answer under one key.
     fn wrapped(&mut self, asked: Asked) -> Asked {
-        let key = *self.random.pick(&["data", "result", "record", "info", "details", "entry", "output", "item"]);
+        let key = *self.random.pick(&[
+            "data", "result", "record", "info", "details", "entry", "output", "item",
+        ]);
         let mut drawn = Drawn::default();
         drawn.push(key.to_owned(), asked.schema, Some(asked.answer), true);
         drawn.finish()
@@ -266,7 +268,11 @@ impl Questioner<'_> {
     fn ask_for_nothing(&mut self, drawn: &mut Drawn, scene: &Scene) {
         let fact = self.random.pick(&scene.unsaid);
         let key = self.key(fact, drawn);
-        if scene.said.iter().any(|said| said.keys.iter().any(|other| self.style.write(other) == key)) {
+        if scene
+            .said
+            .iter()
+            .any(|said| said.keys.iter().any(|other| self.style.write(other) == key))
+        {
             // The key could as well mean something that the text does say.
             return;
         }
@@ -318,9 +324,18 @@ impl Questioner<'_> {
     /// Some schemas want a number as a string, and some a whole number under the wider name.
     fn numeral(&mut self, kind: &str, digits: &str) -> Asked {
         match self.random.below(20) {
-            0 if !self.plain => Asked { schema: json!({"type": "string"}), answer: json!(digits) },
-            1 if !self.plain => Asked { schema: json!({"type": "number"}), answer: number(digits) },
-            _ => Asked { schema: json!({"type": kind}), answer: number(digits) },
+            0 if !self.plain => Asked {
+                schema: json!({"type": "string"}),
+                answer: json!(digits),
+            },
+            1 if !self.plain => Asked {
+                schema: json!({"type": "number"}),
+                answer: number(digits),
+            },
+            _ => Asked {
+                schema: json!({"type": kind}),
+                answer: number(digits),
+            },
         }
     }
 
@@ -336,7 +351,10 @@ impl Questioner<'_> {
             _ => str::to_owned,
         };
         let options: Vec<String> = options.into_iter().map(write).collect();
-        Asked { schema: json!({"type": "string", "enum": options}), answer: json!(write(value)) }
+        Asked {
+            schema: json!({"type": "string", "enum": options}),
+            answer: json!(write(value)),
+        }
     }
 
     /// All items must have one schema; see [`Questioner::rows`].

@@ -113,7 +113,11 @@ impl Values {
 
     /// A street with a house number.
     pub(crate) fn street(&mut self) -> String {
-        let name = if self.random.chance(50) { self.last() } else { self.invented() };
+        let name = if self.random.chance(50) {
+            self.last()
+        } else {
+            self.invented()
+        };
         let kind = *self.random.pick(&["Street", "Road", "Avenue", "Lane", "Street"]);
         format!("{} {name} {kind}", self.random.between(1, 250))
     }
