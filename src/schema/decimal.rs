@@ -214,7 +214,7 @@ impl Decimal {
         let rest = self.digits.iter().fold(0u128, |rest, digit| {
             (rest * 10 + u128::from(digit - b'0')) % modulus
         });
-        Some(rest * power_of_ten(shift, modulus) % modulus == 0)
+        Some((rest * power_of_ten(shift, modulus)).is_multiple_of(modulus))
     }
 
     /// The least common multiple of two positive numbers; `None` where it has too many digits.

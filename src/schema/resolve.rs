@@ -53,11 +53,14 @@ pub(crate) fn read(
     draft: Option<Draft>,
     limits: &Limits,
 ) -> Result<(Parsed, Diagnostics), CompileError> {
-    let mut resources = Resources::default();
-    resources.documents = documents
+    let documents = documents
         .iter()
         .map(|(uri, value)| (uri.as_str(), value))
         .collect();
+    let resources = Resources {
+        documents,
+        ..Resources::default()
+    };
     let mut reader = Reader::new(limits, resources);
     let base: Rc<str> = "".into();
     reader.scopes.push(Scope {

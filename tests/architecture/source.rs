@@ -298,8 +298,8 @@ fn opaque_length(rest: &str, before: Option<char>) -> usize {
     if rest.starts_with("/*") {
         return block_comment_length(rest);
     }
-    if rest.starts_with('"') {
-        return 1 + quoted_length(&rest[1..], '"');
+    if let Some(quoted) = rest.strip_prefix('"') {
+        return 1 + quoted_length(quoted, '"');
     }
     if !grown_on && let Some(length) = raw_string_length(rest) {
         return length;

@@ -17,6 +17,9 @@ use super::hir;
 /// The most states of an automaton for numbers.
 const MOST_STATES: usize = 20_000;
 
+/// By state, the transitions: a byte class and the state that it leads to.
+type Edges = Vec<Vec<(u8, usize)>>;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Start,
@@ -172,7 +175,7 @@ impl<'s> Table<'s> {
         }
     }
 
-    fn explore(&self) -> Result<(Vec<State>, Vec<Vec<(u8, usize)>>), &'static str> {
+    fn explore(&self) -> Result<(Vec<State>, Edges), &'static str> {
         let mut states = vec![self.start()];
         let mut known = HashMap::from([(self.start(), 0usize)]);
         let mut edges: Vec<Vec<(u8, usize)>> = Vec::new();

@@ -108,7 +108,7 @@ impl NumberShape {
 
     /// Evaluates the demands on a finite set; false where nothing is left.
     pub(super) fn finish(&mut self) -> bool {
-        if let (Some(step), true) = (&self.step, self.not_steps.len() > 0)
+        if let (Some(step), true) = (&self.step, !self.not_steps.is_empty())
             && self
                 .not_steps
                 .iter()

@@ -15,9 +15,6 @@ use crate::regex::{self, RegexError};
 /// Counts of a class up to this are written out as states; larger ones are left to a register.
 const SMALL_COUNT: u32 = 64;
 
-/// The most problems that are reported; nobody reads more, and each place costs a walk through the text.
-const PROBLEMS: usize = 100;
-
 /// Lowers all definitions, or reports everything that is wrong with them.
 pub(super) fn lower<'a>(
     text: &str,
