@@ -194,7 +194,7 @@ impl Frame {
         } else {
             delta.content = Some(news.text);
         }
-        let logprobs = self.logprobs.then(|| ChatLogprobs {
+        let logprobs = self.logprobs.then_some(ChatLogprobs {
             content: news.logprobs,
             refusal: None,
         });

@@ -189,6 +189,10 @@ impl Model {
         self.head(&stream.select(1, -1))
     }
 
+    #[expect(
+        clippy::assign_op_pattern,
+        reason = "`+=` works in place, on a tensor that the gradient still needs"
+    )]
     fn advance(&self, ids: &Tensor, position: i64, cache: &mut Cache, keep: bool) -> Tensor {
         let tokens = ids.size()[1];
         let cosine = self.cosine.narrow(0, position, tokens);

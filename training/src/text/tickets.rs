@@ -163,7 +163,7 @@ pub(crate) fn review(values: &mut Values) -> Scene {
     }
     let author = text("author", &["author", "reviewer", "name", "user"], values.person());
     let rating = integer("rating", &["rating", "stars", "score"], stars);
-    let mut text = fill(*values.random.pick(&sentences), &facts);
+    let mut text = fill(values.random.pick(&sentences), &facts);
     if values.random.chance(50) {
         let patterns = [
             "{rating} stars.",
@@ -173,7 +173,7 @@ pub(crate) fn review(values: &mut Values) -> Scene {
         ];
         text = format!(
             "{text} {}",
-            fill(*values.random.pick(&patterns), std::slice::from_ref(&rating))
+            fill(values.random.pick(&patterns), std::slice::from_ref(&rating))
         );
         facts.push(rating);
     }
@@ -186,7 +186,7 @@ pub(crate) fn review(values: &mut Values) -> Scene {
         ];
         text = format!(
             "{}{text}",
-            fill(*values.random.pick(&patterns), std::slice::from_ref(&author))
+            fill(values.random.pick(&patterns), std::slice::from_ref(&author))
         );
         facts.push(author);
     }
