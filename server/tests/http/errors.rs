@@ -95,9 +95,8 @@ fn what_is_not_honoured_is_refused() {
     for (more, param) in table {
         refused(&service, more, "unsupported_parameter", param);
     }
-    for neutral in [json!({"repetition_penalty": 1.0, "min_tokens": 0, "user": "u", "brand_new_field": 3})] {
-        assert_eq!(service.chat("echo x", neutral).status, 200);
-    }
+    let neutral = json!({"repetition_penalty": 1.0, "min_tokens": 0, "user": "u", "brand_new_field": 3});
+    assert_eq!(service.chat("echo x", neutral).status, 200);
 }
 
 #[test]

@@ -311,8 +311,7 @@ fn told(prefix: &[u32]) -> String {
     };
     let messages = prefix.split(|&token| token == IM_START).map(bytes);
     let user = messages
-        .filter(|message| message.starts_with(b"user\n"))
-        .last()
+        .rfind(|message| message.starts_with(b"user\n"))
         .unwrap_or_default();
     let content = user.strip_prefix(b"user\n").unwrap_or_default();
     let content = content.strip_suffix(b"\xff\n").unwrap_or(content);

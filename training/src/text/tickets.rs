@@ -163,7 +163,8 @@ pub(crate) fn review(values: &mut Values) -> Scene {
     }
     let author = text("author", &["author", "reviewer", "name", "user"], values.person());
     let rating = integer("rating", &["rating", "stars", "score"], stars);
-    let mut text = fill(values.random.pick(&sentences), &facts);
+    let sentence: &str = values.random.pick::<&str>(&sentences);
+    let mut text = fill(sentence, &facts);
     if values.random.chance(50) {
         let patterns = [
             "{rating} stars.",
@@ -173,7 +174,10 @@ pub(crate) fn review(values: &mut Values) -> Scene {
         ];
         text = format!(
             "{text} {}",
-            fill(values.random.pick(&patterns), std::slice::from_ref(&rating))
+            fill(
+                values.random.pick::<&str>(&patterns),
+                std::slice::from_ref(&rating)
+            )
         );
         facts.push(rating);
     }
@@ -186,7 +190,10 @@ pub(crate) fn review(values: &mut Values) -> Scene {
         ];
         text = format!(
             "{}{text}",
-            fill(values.random.pick(&patterns), std::slice::from_ref(&author))
+            fill(
+                values.random.pick::<&str>(&patterns),
+                std::slice::from_ref(&author)
+            )
         );
         facts.push(author);
     }
