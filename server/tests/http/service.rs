@@ -309,7 +309,7 @@ fn told(prefix: &[u32]) -> String {
             .map(|&token| token.min(255) as u8)
             .collect::<Vec<u8>>()
     };
-    let messages = prefix.split(|&token| token == IM_START).map(bytes);
+    let mut messages = prefix.split(|&token| token == IM_START).map(bytes);
     let user = messages
         .rfind(|message| message.starts_with(b"user\n"))
         .unwrap_or_default();
