@@ -28,7 +28,18 @@ const SMALL_COUNT: u32 = 64;
 pub(crate) fn search(node: Node, size: u64) -> Result<Regular, RegexError> {
     match node {
         Node::Alt(alternatives) if !alternatives.is_empty() => {
-            let hirs: Result<Vec<_>, _> = alternatives.into_iter().map(|one| single(one, size)).collect();
+            // Alternatives without conditions share what stands around them: apart, an automaton would have to
+            // remember which of them were found, which is exponential.
+            let (free, bound): (Vec<_>, Vec<_>) = alternatives.into_iter().partition(Node::is_plain);
+            if bound.is_empty() {
+                return Search::new(Node::Concat(vec![Node::Alt(free)])).parts(size);
+            }
+            let free = (!free.is_empty()).then(|| Node::Concat(vec![Node::Alt(free)]));
+            let hirs: Result<Vec<_>, _> = bound
+                .into_iter()
+                .chain(free)
+                .map(|one| single(one, size))
+                .collect();
             Ok(matching(Hir::alternation(hirs?)))
         }
         node => Search::new(node).parts(size),

@@ -6,6 +6,7 @@
 
 mod array;
 mod automaton;
+mod digits;
 mod hir;
 mod number;
 mod object;

@@ -21,6 +21,8 @@ pub(super) struct ArrayShape {
     min: u64,
     max: Option<u64>,
     some: Vec<SomeItems>,
+    /// Items that must be somewhere behind the prefix: what one and the same item satisfies.
+    groups: Vec<Vec<Literal>>,
     unique: Option<NodeId>,
     not_unique: Option<NodeId>,
 }
@@ -71,6 +73,27 @@ impl ArrayShape {
         self.max.is_none_or(|max| self.min <= max)
     }
 
+    /// Whether a demand is met by what the shape says already.
+    pub(super) fn meets(&self, step: &ArrayStep) -> bool {
+        match step {
+            ArrayStep::Min(min) => self.min >= *min,
+            ArrayStep::Max(max) => self.max.is_some_and(|have| have <= *max),
+            ArrayStep::At(place, literal) => {
+                self.min > *place as u64 && self.prefix.get(*place).unwrap_or(&self.rest).contains(literal)
+            }
+            ArrayStep::Some(some) => {
+                let same = |have: &SomeItems| {
+                    have.literal == some.literal
+                        && have.from >= some.from
+                        && have.max.is_none()
+                        && have.min >= some.min
+                };
+                some.max.is_none() && self.some.iter().any(same)
+            }
+            _ => false,
+        }
+    }
+
     /// Gives the first places goals of their own.
     fn reach(&mut self, places: usize) {
         while self.prefix.len() < places {
@@ -90,6 +113,9 @@ impl ArrayShape {
 
 /// The most items that a demand on some of them may name one by one.
 const MOST_MEMBERS: u64 = 256;
+
+/// The most demands for which it is tried which of them one item meets.
+const MOST_DEMANDS: usize = 5;
 
 /// The most leading places among which the choice of a demand is made.
 const MOST_PLACES: usize = 8;
@@ -151,7 +177,13 @@ impl Algebra<'_> {
             };
             let places = shape.prefix.len().saturating_sub(some.from);
             for chosen in 0u32..1 << places {
-                open.extend(place_one(&shape, at, &some, chosen).map(|shape| (shape, at + 1)));
+                let placed = place_one(&shape, at, &some, chosen);
+                open.extend(
+                    placed
+                        .into_iter()
+                        .flat_map(|shape| grouped(shape, at))
+                        .map(|shape| (shape, at + 1)),
+                );
             }
         }
         arrays
@@ -290,9 +322,8 @@ fn refusal(shape: &ArrayShape, bounded: bool) -> Option<&'static str> {
             "two counts of items that satisfy something, one of them above 1, are not supported together",
         );
     }
-    if shape.some.len() > 1 && shape.prefix.is_empty() {
-        // One item may meet several demands at once; members stand for different items.
-        return Some("two demands that some item satisfy something are not supported together");
+    if shape.some.len() > MOST_DEMANDS {
+        return Some("so many demands that some item satisfy something are not supported together");
     }
     let places = shape
         .some
@@ -323,6 +354,25 @@ fn place_one(shape: &ArrayShape, at: usize, some: &SomeItems, chosen: u32) -> Op
     shape.some[at].min = some.min.saturating_sub(met);
     shape.some[at].max = some.max.map(|max| max - met);
     shape.max.is_none_or(|max| shape.min <= max).then_some(shape)
+}
+
+/// The shapes in which a demand for one item is met by an item of its own, or by one that meets others as well.
+fn grouped(mut shape: ArrayShape, at: usize) -> Vec<ArrayShape> {
+    if shape.some.len() == 1 || shape.some[at].min == 0 {
+        return vec![shape];
+    }
+    let literal = shape.some[at].literal;
+    shape.some[at].min = 0;
+    let mut shapes = Vec::new();
+    for group in 0..=shape.groups.len() {
+        let mut shape = shape.clone();
+        match shape.groups.get_mut(group) {
+            Some(group) => group.push(literal),
+            None => shape.groups.push(vec![literal]),
+        }
+        shapes.push(shape);
+    }
+    shapes
 }
 
 /// What a keyword asks of an array.

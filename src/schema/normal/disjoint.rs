@@ -8,6 +8,7 @@ use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::NodeId;
 
 use super::array::Array;
+use super::expand::Shape;
 use super::object::Object;
 use super::{Algebra, Normal};
 
@@ -41,6 +42,16 @@ impl Algebra<'_> {
         let normal = self.normal(goal);
         self.depth -= 1;
         Some(normal)
+    }
+
+    /// Whether a required key of a shape can have no value, for a reason that is seen at once.
+    pub(super) fn is_hopeless(&mut self, shape: &Shape, name: &str) -> bool {
+        let Shape::Object(shape) = shape else { return false };
+        let Some(literals) = shape.required_value(name) else {
+            return false;
+        };
+        let goal = self.goals.intern(literals);
+        self.is_surely_empty(goal, 1)
     }
 
     fn is_surely_empty(&mut self, goal: GoalId, depth: u32) -> bool {

@@ -63,6 +63,9 @@ struct Branch {
     seen: Vec<Literal>,
 }
 
+/// The most conjunctions that one goal may be a union of.
+const MOST_SHAPES: usize = 1_000;
+
 impl Algebra<'_> {
     /// The conjunctions whose union is the goal, for one kind of value.
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
@@ -83,6 +86,9 @@ impl Algebra<'_> {
                 if self.finish_shape(&mut branch.shape, goal) {
                     done.push(branch.shape);
                 }
+                if done.len() > MOST_SHAPES {
+                    self.burn(usize::MAX, goal);
+                }
                 continue;
             };
             for way in choice.into_iter().rev() {
@@ -101,7 +107,10 @@ impl Algebra<'_> {
                 return false;
             }
             let Step::Literal(literal) = step else {
-                if !branch.shape.add(step) {
+                let value_of = step.value_of();
+                if !branch.shape.add(step)
+                    || value_of.is_some_and(|name| self.is_hopeless(&branch.shape, &name))
+                {
                     return false;
                 }
                 continue;
@@ -217,6 +226,16 @@ pub(super) fn only(kind: Kind, wanted: Kind, demand: impl FnOnce() -> Demand) ->
 }
 
 impl Branch {
+    /// Whether all demands of a way are met already.
+    fn meets(&self, way: &[Step]) -> bool {
+        way.iter().all(|step| match step {
+            Step::Literal(literal) => self.seen.contains(literal),
+            Step::Object(step) => matches!(&self.shape, Shape::Object(shape) if shape.meets(step)),
+            Step::Array(step) => matches!(&self.shape, Shape::Array(shape) if shape.meets(step)),
+            _ => false,
+        })
+    }
+
     fn demand(&mut self, demand: Demand) -> bool {
         match demand {
             Demand::Never => return false,
@@ -226,8 +245,12 @@ impl Branch {
         true
     }
 
-    /// The choice with the fewest ways; the first of them, so that the order of the source is kept.
+    /// The choice with the fewest ways; the first of them, so that the order of the source is kept. Choices of which one
+    /// way is met already are none.
     fn take_choice(&mut self) -> Option<Vec<Vec<Step>>> {
+        let mut choices = std::mem::take(&mut self.choices);
+        choices.retain(|choice| !choice.iter().any(|way| self.meets(way)));
+        self.choices = choices;
         let (at, _) = self
             .choices
             .iter()

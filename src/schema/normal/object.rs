@@ -17,7 +17,7 @@ use crate::schema::text::TextSet;
 
 use super::Algebra;
 use super::expand::Demand;
-use super::step::{ObjectStep, SomeKey, Step};
+use super::step::{KeyClass, MapRef, ObjectStep, SomeKey, Step};
 use super::string::StringShape;
 
 /// A conjunction of demands on an object, as it is collected.
@@ -93,6 +93,39 @@ impl ObjectShape {
         self.max.is_none_or(|max| self.min <= max)
     }
 
+    /// Whether a demand is met by what the shape says already.
+    pub(super) fn meets(&self, step: &ObjectStep) -> bool {
+        match step {
+            ObjectStep::Min(min) => self.min >= *min,
+            ObjectStep::Max(max) => self.max.is_some_and(|have| have <= *max),
+            ObjectStep::Require(name) => self.required.contains(name),
+            ObjectStep::Absent(name) => self.absent.contains(name),
+            ObjectStep::Value(name, literal) => self
+                .values
+                .iter()
+                .any(|(key, value)| key == name && value == literal),
+            _ => false,
+        }
+    }
+
+    /// What is said by name of the value of a key, if the key is required.
+    pub(super) fn required_value(&self, name: &str) -> Option<Vec<Literal>> {
+        if !self.required.iter().any(|key| &**key == name) {
+            return None;
+        }
+        let by_maps = self
+            .maps
+            .iter()
+            .filter_map(|map| map.index.get(name))
+            .map(|&node| Literal::yes(node));
+        let by_values = self
+            .values
+            .iter()
+            .filter(|(key, _)| &**key == name)
+            .map(|(_, literal)| *literal);
+        Some(by_maps.chain(by_values).collect())
+    }
+
     /// All keys that some demand names, in the order of the source.
     fn names(&self) -> Vec<Rc<str>> {
         let named = self
@@ -129,29 +162,91 @@ const MOST_PATTERNS: usize = 5;
 impl Algebra<'_> {
     /// The objects of a shape.
     pub(super) fn finish_object(&mut self, shape: &ObjectShape) -> Vec<Object> {
-        if let Some(some) = shape.some.first() {
-            let message = "that some key of a class be there cannot be demanded yet";
-            self.unsupported(some.source.0, some.source.1, message);
-            return Vec::new();
+        let mut open = vec![shape.clone()];
+        let mut objects = Vec::new();
+        while let Some(mut shape) = open.pop() {
+            match shape.some.pop() {
+                Some(some) => open.extend(self.place_key(&shape, &some)),
+                None => objects.extend(self.plain_object(&shape)),
+            }
         }
+        objects
+    }
+
+    fn plain_object(&mut self, shape: &ObjectShape) -> Option<Object> {
         let mut names = shape.names();
         let key_shapes = self.key_shapes(shape);
         let open = self.open_keys(&key_shapes, &mut names);
-        let Some(members) = self.members(shape, &names, &key_shapes) else {
-            return Vec::new();
-        };
+        let members = self.members(shape, &names, &key_shapes)?;
         let rest = if open {
             self.rest_classes(shape, &key_shapes)
         } else {
             Vec::new()
         };
-        let (min, max) = (shape.min, shape.max);
-        vec![Object {
+        Some(Object {
             members,
             rest,
-            min,
-            max,
-        }]
+            min: shape.min,
+            max: shape.max,
+        })
+    }
+
+    /// A demand that some key of a class be there becomes a choice among the keys that have a name. Where keys without a
+    /// name are possible as well, it is refused.
+    fn place_key(&mut self, shape: &ObjectShape, some: &SomeKey) -> Vec<ObjectShape> {
+        let Some(plain) = self.plain_object(shape) else {
+            return Vec::new();
+        };
+        if !plain.rest.is_empty() {
+            let message = "that some key of a class be there cannot be demanded yet";
+            self.unsupported(some.source.0, some.source.1, message);
+            return Vec::new();
+        }
+        let mut shapes = Vec::new();
+        for member in &plain.members {
+            if !self.key_is_in(&some.class, &member.name, some) {
+                continue;
+            }
+            let mut shape = shape.clone();
+            let mut fits = shape.add(ObjectStep::Require(member.name.clone()));
+            if let Some(value) = some.value {
+                fits &= shape.add(ObjectStep::Value(member.name.clone(), value));
+            }
+            if fits {
+                shapes.push(shape);
+            }
+        }
+        shapes
+    }
+
+    fn key_is_in(&mut self, class: &KeyClass, name: &str, some: &SomeKey) -> bool {
+        let found = match class {
+            KeyClass::Text(set) => self.texts.set_contains(set, name),
+            KeyClass::Other(MapRef(map)) => {
+                let matched = map
+                    .patterns
+                    .iter()
+                    .map(|(set, _)| self.texts.set_contains(set, name));
+                let matched = matched.collect::<Option<Vec<bool>>>();
+                matched.map(|matched| !map.index.contains_key(name) && !matched.contains(&true))
+            }
+            KeyClass::Names(literal) => {
+                let goal = self.goals.intern(vec![*literal]);
+                let shapes = self.nested_normal(goal).map(|normal| normal.strings.clone());
+                let fits =
+                    shapes.map(|shapes| shapes.iter().map(|shape| self.string_fits(shape, name)).collect());
+                fits.and_then(|fits: Vec<Option<bool>>| fits.into_iter().collect::<Option<Vec<bool>>>())
+                    .map(|fits| fits.contains(&true))
+            }
+        };
+        found.unwrap_or_else(|| {
+            self.unsupported(
+                some.source.0,
+                some.source.1,
+                "the pattern is too large to test names of properties with",
+            );
+            false
+        })
     }
 
     /// What `propertyNames` allows, as a union of string shapes; one shape that allows everything where it is silent.

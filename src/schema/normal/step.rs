@@ -18,6 +18,16 @@ pub(super) enum Step {
     Object(ObjectStep),
 }
 
+impl Step {
+    /// The key whose value the demand is about, if it is about one.
+    pub(super) fn value_of(&self) -> Option<Rc<str>> {
+        match self {
+            Step::Object(ObjectStep::Value(name, _)) => Some(name.clone()),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum NumberStep {
     Lower {

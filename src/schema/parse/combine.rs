@@ -16,8 +16,12 @@ impl<'v> Reader<'v> {
             }
             "if" | "then" | "else" if !site.since(Draft::D7) => self.note_unknown(site.id, key),
             "if" => self.condition(site, value),
-            // Read with `if`, without which they have no effect.
-            "then" | "else" => {}
+            "then" | "else" => {
+                // Read with `if`. Without it they have no effect, but references may lead into them.
+                if !site.map.contains_key("if") {
+                    self.child(site, &format!("/{key}"), value);
+                }
+            }
             _ => self.list(site, key, value),
         }
     }
