@@ -64,7 +64,11 @@ impl Writer<'_> {
     fn tail(&mut self, array: &Array) -> ExprId {
         let before = array.prefix.len() as u64;
         let forms = self.forms;
-        if array.members.iter().any(|(goal, required)| *required && !forms.is_live(*goal)) {
+        if array
+            .members
+            .iter()
+            .any(|(goal, required)| *required && !forms.is_live(*goal))
+        {
             return self.builder.never();
         }
         let mut members = Vec::new();

@@ -23,26 +23,9 @@ impl Writer<'_> {
         if let (true, Some(known)) = (shape.is_any(), self.any_string) {
             return known;
         }
-        let mut parts = Vec::new();
-        for &(text, sign) in &shape.texts {
-            parts.extend(self.part(text, sign, goal));
-        }
-        if !shape.except.is_empty() {
-            parts.push(Part::Not(self.one_of(&shape.except)));
-        }
-        let escapes = self.options.escapes;
-        if shape.min > 0 || shape.max.is_some() {
-            parts.push(Part::Units {
-                unit: regex::json_char(escapes),
-                min: shape.min,
-                max: shape.max,
-            });
-        } else if !parts
-            .iter()
-            .any(|part| matches!(part, Part::Match(_) | Part::Units { .. }))
-        {
-            parts.push(Part::Match(regex::json_string_body(escapes)));
-        }
+        let Some(parts) = self.parts(shape, goal) else {
+            return self.builder.never();
+        };
         let body = self.regular(Regular { parts });
         let quote = self.builder.bytes("\"");
         let string = self.builder.seq([quote, body, quote]);
@@ -50,6 +33,50 @@ impl Writer<'_> {
             self.any_string = Some(string);
         }
         string
+    }
+
+    /// The languages whose intersection the shape is, between the quotes; `None` where its lengths exclude one another.
+    fn parts(&mut self, shape: &StringShape, goal: GoalId) -> Option<Vec<Part>> {
+        let escapes = self.options.escapes;
+        let (mut min, mut max) = (shape.min, shape.max);
+        let mut runs = Vec::new();
+        let mut parts = Vec::new();
+        for &(text, sign) in &shape.texts {
+            match self.part(text, sign, goal) {
+                Some(Part::Units { unit, min, max }) => runs.push((unit, min, max)),
+                part => parts.extend(part),
+            }
+        }
+        if let ([(unit, from, to)], 0, None) = (&runs[..], min, max) {
+            parts.push(Part::Units {
+                unit: unit.clone(),
+                min: *from,
+                max: *to,
+            });
+            runs.clear();
+        }
+        // A unit of a text is one character, so several counts are one: the length of the string.
+        for (unit, from, to) in runs {
+            parts.push(Part::Match(hir::star(unit)));
+            min = min.max(from);
+            max = max.into_iter().chain(to).min();
+        }
+        if !shape.except.is_empty() {
+            parts.push(Part::Not(self.one_of(&shape.except)));
+        }
+        if min > 0 || max.is_some() {
+            parts.push(Part::Units {
+                unit: regex::json_char(escapes),
+                min,
+                max,
+            });
+        } else if !parts
+            .iter()
+            .any(|part| matches!(part, Part::Match(_) | Part::Units { .. }))
+        {
+            parts.push(Part::Match(regex::json_string_body(escapes)));
+        }
+        max.is_none_or(|max| min <= max).then_some(parts)
     }
 
     /// A text with its sign, as it is spelled between quotes.
