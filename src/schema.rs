@@ -4,11 +4,11 @@
 //!   text ─source─► JSON ─parse, resolve─► keyword tree ─normal─► normal forms ─lower─► Cfg
 //! ```
 //!
-//! * [`source`] reads the text within the limits;
-//! * [`parse`] makes the keyword tree, the same for all drafts;
-//! * [`resolve`] leads every reference to a node;
-//! * [`normal`] is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
-//! * [`lower`] writes the normal forms as a grammar, in the spelling that the options ask for.
+//! * `source` reads the text within the limits;
+//! * `parse` makes the keyword tree, the same for all drafts;
+//! * `resolve` leads every reference to a node;
+//! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
+//! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
 //!
 //! A keyword is enforced exactly or refused with its JSON pointer; nothing is widened. A JSON text belongs to the
 //! grammar if its value is valid and its spelling is one that the [`Options`] allow.

@@ -335,7 +335,7 @@ fn kind_name(kind: ProblemKind) -> &'static str {
     }
 }
 
-/// At most [`SHOWN_CHARS`] characters of a text that a client sent.
+/// At most `SHOWN_CHARS` characters of a text that a client sent.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_CHARS) {
         None => Cow::Borrowed(text),
