@@ -20,6 +20,8 @@ use crate::served::Served;
 
 /// The largest body that is read, unless the operator chooses.
 pub const BODY_LIMIT: usize = 4 << 20;
+/// Connections of each worker; more wait until one is closed. With the body limit, this bounds what bodies can hold.
+const CONNECTIONS: usize = 1024;
 /// Threads of each worker that prepare requests: more would only make compiles of many clients slow each other.
 const BLOCKING_THREADS: usize = 8;
 /// The longest request id that is taken over from a client.
@@ -90,6 +92,7 @@ pub fn server(
             .wrap(from_fn(around))
     })
     .workers(listening.workers)
+    .max_connections(CONNECTIONS)
     .worker_max_blocking_threads(BLOCKING_THREADS)
     // A client that closes its side of the connection is gone; without this, actix lets its handler run to the end.
     .h1_allow_half_closed(false)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lexiform::vocab::Vocabulary;
-use lexiform::{CompileError, Compiler, Grammar, Options};
+use lexiform::{CompileError, Compiler, Grammar, Options, schema};
 use moka::sync::Cache;
 
 use crate::metrics::Metrics;
@@ -92,7 +92,15 @@ pub fn compile(constraint: &Constraint, compiler: &Compiler) -> Result<Grammar, 
 }
 
 fn options(constraint: &Constraint) -> Options {
-    let options = Options::default();
-    let _ = constraint;
+    let mut options = Options::default();
+    options.schema.whitespace = match &constraint.whitespace {
+        Whitespace::Flexible => schema::Whitespace::Flexible,
+        Whitespace::Compact => schema::Whitespace::Compact,
+        Whitespace::Pattern(pattern) => schema::Whitespace::Pattern(pattern.clone()),
+    };
+    options.schema.key_order = match constraint.key_order {
+        KeyOrder::Schema => schema::KeyOrder::Schema,
+        KeyOrder::Any => schema::KeyOrder::Any,
+    };
     options
 }

@@ -87,7 +87,7 @@ fn greeting(model: &str, address: &str) -> String {
     format!(
         "lexiform {version} serves the model '{model}' at http://{address}/v1\n\n\
          Try it:\n  curl -s http://{address}/v1/chat/completions -H 'content-type: application/json' -d '\n  \
-         {{\"model\":\"{model}\",\"messages\":[{{\"role\":\"user\",\"content\":\"Maria Keller is 34 years old and lives in Vienna.\"}}],\n   \
+         {{\"model\":\"{model}\",\"temperature\":0,\"messages\":[{{\"role\":\"user\",\"content\":\"Maria Keller is 34 years old and lives in Vienna.\"}}],\n   \
          \"response_format\":{{\"type\":\"json_schema\",\"json_schema\":{{\"name\":\"person\",\"schema\":\n    {schema}}}}}}}'\n",
         version = env!("CARGO_PKG_VERSION"),
     )

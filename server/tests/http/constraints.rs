@@ -78,6 +78,35 @@ fn a_constraint_holds_against_what_the_model_would_say() {
 }
 
 #[test]
+fn the_layout_of_json_can_be_chosen() {
+    let service = Service::start();
+    let say = |text: &str, layout: Value| {
+        let mut more = json!({"guided_json": person()});
+        more.as_object_mut()
+            .expect("an object")
+            .extend(layout.as_object().cloned().unwrap_or_default());
+        let answer = service.chat(&format!("echo {text}"), more);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["choices"][0]["message"]["content"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let spaced = "{\"name\": \"Ada\", \"age\": 36}";
+    assert_eq!(say(spaced, json!({})), spaced);
+    assert_eq!(say(spaced, json!({"whitespace": "flexible"})), spaced);
+    assert!(!say(spaced, json!({"whitespace": "compact"})).contains(' '));
+    let turned = "{\"age\":36,\"name\":\"Ada\"}";
+    assert_eq!(say(turned, json!({"key_order": "any"})), turned);
+    assert!(say(turned, json!({"key_order": "schema"})).starts_with("{\"name\""));
+    let pattern = json!({"guided_whitespace_pattern": "_?"});
+    assert_eq!(
+        say("{_\"name\":_\"Ada\",\"age\":36}", pattern),
+        "{_\"name\":_\"Ada\",\"age\":36}"
+    );
+}
+
+#[test]
 fn a_forced_tool_is_called() {
     let service = Service::start();
     let tool = json!({"type": "function", "function": {"name": "mk", "parameters": person()}});
