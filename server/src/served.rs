@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::vocab::{Tokenizer, TokenizerError, Vocabulary, VocabularyError};
-use lexiform_engine::{Engine, EngineConfig, EngineError, LoadError, Model, ModelFiles};
+use lexiform_engine::{Engine, EngineConfig, EngineError, LoadError, Model, ModelFiles, Tokenise};
 use serde_json::Value;
 
 use crate::grammars::Grammars;
@@ -98,7 +98,7 @@ impl Defaults {
 /// What a model folder says beside its weights.
 pub struct ModelText {
     /// The tokenizer.
-    pub tokenizer: Tokenizer,
+    pub tokenizer: Arc<Tokenizer>,
     /// The chat template, if the model has one.
     pub template: Option<ChatTemplate>,
     /// The sampling that its makers recommend.
@@ -130,7 +130,7 @@ impl ModelText {
         jinja: Option<String>,
         defaults: Defaults,
     ) -> Result<Self, StartError> {
-        let tokenizer = Tokenizer::from_bytes(tokenizer_json)?;
+        let tokenizer = Arc::new(Tokenizer::from_bytes(tokenizer_json)?);
         let source = jinja.or_else(|| template_source(tokenizer_config));
         let template = match source {
             None => None,
@@ -205,6 +205,15 @@ fn optional_json(files: &ModelFiles, name: &str) -> Result<Option<Value>, StartE
     })
 }
 
+/// Cuts text that a grammar forces into the tokens that the model itself would write, so that its draw confirms them.
+struct ForcedText(Arc<Tokenizer>);
+
+impl Tokenise for ForcedText {
+    fn tokens(&self, bytes: &[u8]) -> Option<Vec<u32>> {
+        self.0.encode(std::str::from_utf8(bytes).ok()?).ok()
+    }
+}
+
 /// A model with everything that a request needs of it.
 pub struct Served {
     name: String,
@@ -232,7 +241,8 @@ impl Served {
     ) -> Result<Self, StartError> {
         let vocabulary = Arc::new(text.tokenizer.vocabulary_with_rows(eos, model.vocab_size())?);
         let queue = config.max_waiting;
-        let engine = Engine::start(model, draft, vocabulary.clone(), config)?;
+        let cutter = Arc::new(ForcedText(text.tokenizer.clone()));
+        let engine = Engine::start_with_tokeniser(model, draft, vocabulary.clone(), cutter, config)?;
         let grammars = Grammars::new(vocabulary.clone(), GRAMMAR_CACHE_BYTES);
         let metrics = Metrics::default();
         Ok(Self {
