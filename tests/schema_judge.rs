@@ -69,7 +69,7 @@ fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
         7 => ("minLength", count),
         8 => ("maxLength", count),
         9 => ("pattern", json!(dice.pick(&["^a", "b$", "^[ab]*$", "a.?b"]))),
-        10 => ("required", json!([dice.pick(&KEYS)])),
+        10 => ("required", json!([dice.pick::<&str>(&KEYS)])),
         11 => (
             "enum",
             json!([instance(dice, 1), instance(dice, 0), instance(dice, 0)]),
@@ -79,13 +79,14 @@ fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
             count,
         ),
         13 | 14 => {
-            let keys = (0..1 + dice.roll(2)).map(|_| (dice.pick(&KEYS).to_string(), schema(dice, depth - 1)));
+            let keys = (0..1 + dice.roll(2))
+                .map(|_| (dice.pick::<&str>(&KEYS).to_string(), schema(dice, depth - 1)));
             ("properties", Value::Object(keys.collect()))
         }
         15 => ("additionalProperties", schema(dice, depth - 1)),
         16 => (
             "patternProperties",
-            object(dice.pick(&["^a", "b$"]), schema(dice, depth - 1)),
+            object(dice.pick::<&str>(&["^a", "b$"]), schema(dice, depth - 1)),
         ),
         17 | 18 => ("items", schema(dice, depth - 1)),
         19 => ("prefixItems", schemas(dice, depth - 1)),
@@ -96,7 +97,7 @@ fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
         24 => ("contains", schema(dice, depth - 1)),
         _ => (
             "dependentRequired",
-            object(dice.pick(&KEYS), json!([dice.pick(&KEYS)])),
+            object(dice.pick::<&str>(&KEYS), json!([dice.pick::<&str>(&KEYS)])),
         ),
     }
 }
@@ -106,11 +107,12 @@ fn instance(dice: &mut Dice, depth: usize) -> Value {
         0 => Value::Null,
         1 => json!(dice.roll(2) == 0),
         2 => json!(dice.roll(7) as i64 - 3),
-        3 => serde_json::from_str(dice.pick(&["0.5", "-1.5", "2.0"])).expect("a number"),
+        3 => serde_json::from_str(dice.pick::<&str>(&["0.5", "-1.5", "2.0"])).expect("a number"),
         4 => json!(dice.pick(&["", "a", "b", "ab", "acb", "ba", "c"])),
         5 | 6 => Value::Array((0..dice.roll(4)).map(|_| instance(dice, depth - 1)).collect()),
         _ => {
-            let keys = (0..dice.roll(4)).map(|_| (dice.pick(&KEYS).to_string(), instance(dice, depth - 1)));
+            let keys =
+                (0..dice.roll(4)).map(|_| (dice.pick::<&str>(&KEYS).to_string(), instance(dice, depth - 1)));
             Value::Object(keys.collect())
         }
     }
