@@ -24,10 +24,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     reader.disable_recursion_limit();
     let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| {
-        let place = Place::LineColumn {
-            line: error.line().max(1),
-            column: error.column().max(1),
-        };
+        let place = place_of(&error, text);
         let text = error.to_string();
         // serde_json ends its message with the position, which the place already says.
         let message = text
@@ -35,6 +32,22 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
             .map_or(text.as_str(), |(message, _)| message);
         Problem::new(ProblemKind::Syntax, place, format!("not JSON: {message}"))
     })
+}
+
+/// The place of a syntax error. One that a line break caused is said to be at the end of the line that it ends.
+fn place_of(error: &serde_json::Error, text: &str) -> Place {
+    let (line, column) = (error.line().max(1), error.column());
+    if column > 0 || line == 1 {
+        return Place::LineColumn {
+            line,
+            column: column.max(1),
+        };
+    }
+    let before = text.lines().nth(line - 2).unwrap_or_default();
+    Place::LineColumn {
+        line: line - 1,
+        column: before.chars().count() + 1,
+    }
 }
 
 fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {

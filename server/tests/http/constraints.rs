@@ -55,14 +55,11 @@ fn a_constraint_holds_against_what_the_model_would_say() {
             .to_owned()
     };
     assert_eq!(say("forever", json!({"guided_regex": "[0-9]{3}x"})).len(), 4);
-    assert_eq!(
-        say(
-            "echo maybe",
-            json!({"structured_outputs": {"choice": ["yes", "no"]}})
-        )
-        .len(),
-        3
+    let choice = say(
+        "echo maybe",
+        json!({"structured_outputs": {"choice": ["yes", "no"]}}),
     );
+    assert!(["yes", "no"].contains(&choice.as_str()), "{choice}");
     assert_eq!(say("echo xy", json!({"ebnf": "root ::= \"x\" \"z\""})), "xz");
     let value: Value = serde_json::from_str(&say("forever", json!({"guided_json": person()}))).expect("JSON");
     assert!(
