@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::frame::{FrameId, Frames, RETURN};
+use super::frame::{FrameId, FrameKey, Frames, RETURN};
 
 /// The number of an interned configuration.
 pub(crate) type ConfigId = u32;
@@ -42,6 +42,8 @@ pub(crate) struct Fringe {
     pub(crate) readers: Vec<(FrameId, ConfigId)>,
     /// Whether the text may end here.
     pub(crate) accepting: bool,
+    /// Whether one of the readers is writing a key of a series.
+    pub(crate) writes_key: bool,
 }
 
 /// All configurations of one grammar, found lazily. Reads never lock.
@@ -137,8 +139,8 @@ impl Stacks {
 
     fn expand(&self, config: ConfigId) -> Fringe {
         let mut fringe = Fringe {
-            readers: Vec::new(),
             accepting: config == END,
+            ..Fringe::default()
         };
         let mut seen: FxHashSet<(FrameId, ConfigId)> = FxHashSet::default();
         let mut open: Vec<(FrameId, ConfigId)> = self.configs[config as usize].pairs.to_vec();
@@ -150,6 +152,7 @@ impl Stacks {
             let known = self.frames.get(frame);
             if known.reads {
                 fringe.readers.push((frame, callers));
+                fringe.writes_key |= matches!(known.key, FrameKey::Key { .. });
             }
             for call in self.frames.calls(frame).iter().rev() {
                 let below = if call.then == RETURN {

@@ -1,5 +1,7 @@
 //! The mask of a configuration from the factors of its frames.
 
+use std::ops::Range;
+
 use super::cache::Tables;
 use super::factor::Factor;
 use super::set::Mask;
@@ -34,26 +36,30 @@ impl Fill<'_> {
                 self.escapes(&factor, callers, mask);
                 continue;
             }
-            // The shared walk for keys needs to know where a key ends, and that keys do not run out.
-            match self
-                .machine
-                .key_view(frame)
-                .filter(|key| key.terminal.is_prefix_code())
-            {
+            match self.shared_key(frame) {
                 Some(key) if key.used.is_empty() => self.key((frame, callers), &key, mask),
-                Some(key) if key.terminal.is_endless() => {
+                Some(key) => {
                     // Written keys are taken out again, and must not take out what other frames allow.
                     let mut own = Mask::empty(self.tables.vocabulary().len());
                     self.key((frame, callers), &key, &mut own);
                     mask.unite(&own);
                 }
-                _ => walked.push((frame, callers)),
+                None => walked.push((frame, callers)),
             }
         }
         if !walked.is_empty() {
             let whole = 0..self.trie.nodes().len();
-            self.walk(self.stacks.intern(walked), whole, mask);
+            self.walk_plain(self.stacks.intern(walked), whole, mask);
         }
+    }
+
+    /// The key that a frame is writing, where the shared walks for keys are exact: they need to know where a key
+    /// ends, and that keys do not run out.
+    fn shared_key(&self, frame: FrameId) -> Option<KeyView<'_>> {
+        let shared = |key: &KeyView<'_>| {
+            key.terminal.is_prefix_code() && (key.used.is_empty() || key.terminal.is_endless())
+        };
+        self.machine.key_view(frame).filter(shared)
     }
 
     /// The tokens that leave a terminal where it may end and go on in its callers.
@@ -75,7 +81,27 @@ impl Fill<'_> {
     }
 
     /// All tokens in a range of siblings and their subtrees, read from a configuration.
-    fn walk(&self, config: ConfigId, range: std::ops::Range<usize>, mask: &mut Mask) {
+    ///
+    /// A configuration that writes a key remembers its text, so there would be one for every text that a token
+    /// could write: keys are walked apart, without configurations.
+    fn walk(&self, config: ConfigId, range: Range<usize>, mask: &mut Mask) {
+        if range.is_empty() || !self.stacks.fringe(config).writes_key {
+            return self.walk_plain(config, range, mask);
+        }
+        let mut others = Vec::new();
+        for &(frame, callers) in &self.stacks.fringe(config).readers {
+            match self.shared_key(frame) {
+                Some(key) => self.walk_key((frame, callers), &key, range.clone(), mask),
+                None => others.push((frame, callers)),
+            }
+        }
+        if !others.is_empty() {
+            self.walk_plain(self.stacks.intern(others), range, mask);
+        }
+    }
+
+    /// A walk from a configuration that writes no key (though it may come to write one).
+    fn walk_plain(&self, config: ConfigId, range: Range<usize>, mask: &mut Mask) {
         if range.is_empty() {
             return;
         }
@@ -87,9 +113,47 @@ impl Fill<'_> {
             let node: &Node = &nodes[at];
             let depth = node.depth as usize - base;
             configs.truncate(depth + 1);
-            match self.stacks.step(configs[depth], node.byte) {
-                Some(next) => {
-                    configs.push(next);
+            let Some(next) = self.stacks.step(configs[depth], node.byte) else {
+                at = node.end as usize;
+                continue;
+            };
+            mask.insert_all(self.trie.tokens_at(node));
+            if node.end as usize > at + 1 && self.stacks.fringe(next).writes_key {
+                // As deep as a token has keys at most.
+                self.walk(next, at + 1..node.end as usize, mask);
+                at = node.end as usize;
+            } else {
+                configs.push(next);
+                at += 1;
+            }
+        }
+    }
+
+    /// The tokens of a range that write on a key.
+    fn walk_key(&self, pair: (FrameId, ConfigId), key: &KeyView<'_>, range: Range<usize>, mask: &mut Mask) {
+        let nodes = self.trie.nodes();
+        let base = nodes[range.start].depth as usize;
+        let item = self.stacks.intern(vec![(key.item, END)]);
+        let mut cursors = vec![key.cursor];
+        let mut bytes = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let node = &nodes[at];
+            let depth = node.depth as usize - base;
+            cursors.truncate(depth + 1);
+            bytes.truncate(depth);
+            let next = key.terminal.next(cursors[depth], node.byte);
+            bytes.push(node.byte);
+            match next {
+                Some(cursor) if key.terminal.is_accepting(cursor) => {
+                    if !is_used(key, &bytes) {
+                        mask.insert_all(self.trie.tokens_at(node));
+                        self.behind(pair, &bytes, item, at as u32, mask);
+                    }
+                    at = node.end as usize;
+                }
+                Some(cursor) => {
+                    cursors.push(cursor);
                     mask.insert_all(self.trie.tokens_at(node));
                     at += 1;
                 }
@@ -108,14 +172,21 @@ impl Fill<'_> {
             let entered = &self.trie.nodes()[*end as usize];
             if is_used(key, bytes) {
                 mask.remove_all(self.trie.tokens_at(entered));
-            } else if !self.behind_key(item, *end, mask) {
-                let config = bytes
-                    .iter()
-                    .try_fold(self.stacks.intern(vec![pair]), |c, &b| self.stacks.step(c, b));
-                if let Some(config) = config {
-                    self.walk(config, *end as usize + 1..entered.end as usize, mask);
-                }
+            } else {
+                self.behind(pair, bytes, item, *end, mask);
             }
+        }
+    }
+
+    /// Adds the tokens that go on behind a complete key, which ends at a node.
+    fn behind(&self, pair: (FrameId, ConfigId), bytes: &[u8], item: ConfigId, end: u32, mask: &mut Mask) {
+        let range = end as usize + 1..self.trie.nodes()[end as usize].end as usize;
+        if range.is_empty() || self.behind_key(item, end, mask) {
+            return;
+        }
+        let read = |config, &byte| self.stacks.step(config, byte);
+        if let Some(config) = bytes.iter().try_fold(self.stacks.intern(vec![pair]), read) {
+            self.walk(config, range, mask);
         }
     }
 
