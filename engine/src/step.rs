@@ -192,6 +192,9 @@ impl Core {
                 computed += if restart { 0 } else { written.accepted };
             }
             first_row += work.rows;
+            // A client that leaves in the middle of an accepted draft never hears of its end: those tokens are in
+            // the cache, but not in the text.
+            let computed = computed.min(sequence.tokens.len());
             sequence.computed = computed;
             self.blocks
                 .commit(&mut sequence.table, &sequence.tokens, computed);
