@@ -143,6 +143,8 @@ impl Algebra<'_> {
             }
             return branch.demand(Demand::any(ways));
         }
+        // What the keywords bring comes before what was open: the order of the source is the order of the keys.
+        let open = std::mem::take(&mut branch.todo);
         for index in 0..count {
             let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
             let demand = self.affirm(literal.node, name, &keyword, kind);
@@ -150,6 +152,7 @@ impl Algebra<'_> {
                 return false;
             }
         }
+        branch.todo.extend(open);
         true
     }
 
