@@ -9,9 +9,10 @@ import os
 import threading
 import unittest
 from enum import Enum
+from typing import Annotated
 
 import openai
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 URL = os.environ.get("LEXIFORM_URL", "http://127.0.0.1:8000")
 
@@ -21,9 +22,13 @@ class Level(Enum):
     high = "high"
 
 
+# Bounded, so that every answer is whole within the length that the test asks for, whatever the model writes.
+Text = Annotated[str, Field(max_length=24)]
+
+
 class Address(BaseModel):
-    street: str
-    city: str
+    street: Text
+    city: Text
 
 
 class Person(BaseModel):
@@ -33,9 +38,9 @@ class Person(BaseModel):
 
 
 class Ticket(BaseModel):
-    title: str
+    title: Text
     level: Level
-    tags: list[str]
+    tags: Annotated[list[Text], Field(max_length=3)]
     contact: Address | None
 
 
@@ -66,6 +71,7 @@ class Answers(Client):
             model=self.model,
             messages=[{"role": "user", "content": "Ticket: printer broken. Level high. Tags: office, paper."}],
             response_format=Ticket,
+            temperature=0,
             max_tokens=400,
         )
         self.assertIsInstance(completion.choices[0].message.parsed, Ticket)
@@ -181,7 +187,7 @@ class Crowds(Client):
 
         def ask(number):
             completion = self.client.chat.completions.parse(
-                model=self.model, messages=self.messages, response_format=Person, seed=number
+                model=self.model, messages=self.messages, response_format=Person, seed=number, temperature=0
             )
             answers.append(json.loads(completion.choices[0].message.content))
 
