@@ -1,70 +1,162 @@
-//! What chats and completions share in the shape of their answers, streamed or whole.
+//! An answer in the making: samples grow side by side, and a writer puts their parts into the shapes of a route.
 //!
 //! ```text
-//!   (sample, event) ─► SampleState ─► News ─► Frame ─► {chat,completion}[.chunk] ─► bytes
+//!   (sample, event) ─► SampleState ─► text ─► Reader ─► parts ─► Writer ─► bytes
+//!                                                                ├ chat        chat.completion[.chunk]
+//!                                                                ├ text        text_completion
+//!                                                                └ responses   response, response.*
 //! ```
+
+pub mod chat;
+pub mod text;
 
 use std::sync::Arc;
 
+use lexiform_engine::Event;
+
+use crate::channels::{Part, Reader, Reading};
 use crate::error::ApiError;
-use crate::sample::{Ended, News, SampleState};
+use crate::sample::{Ended, SampleState};
 use crate::served::Served;
-use crate::wire::generation::{Generation, StreamOptions};
-use crate::wire::response::{
-    Answer, ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, Choice, Delta, FunctionCall, TextChoice,
-    TextLogprobs, TokenLogprob, ToolCall, Usage,
-};
+use crate::wire::generation::Generation;
+use crate::wire::response::{TokenLogprob, Usage};
 use crate::worker::Running;
 
 /// The version that clients see as `system_fingerprint`.
-const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
+pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
 
-/// Which route's shapes an answer has.
+/// What all shapes tell of an answer.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// The identity of the answer; the same for all its chunks.
+    pub id: String,
+    /// When it was begun, in seconds.
+    pub created: u64,
+    /// The model.
+    pub model: String,
+}
+
+impl Base {
+    /// Of a new answer, with an identity of this kind.
+    pub fn new(prefix: &str, served: &Served) -> Self {
+        Self {
+            id: format!("{prefix}{}", crate::chance::identity()),
+            created: crate::chance::now(),
+            model: served.name().to_owned(),
+        }
+    }
+}
+
+/// A call of a tool, as far as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// A chat's message.
-    Chat,
-    /// A chat's message that calls this tool.
-    Tool(String),
-    /// A completion's text.
-    Text,
+pub struct Call {
+    /// Its identity.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Whether the tool takes raw text.
+    pub custom: bool,
+    /// What it is called with.
+    pub input: String,
+}
+
+/// A sample that has ended, whole.
+#[derive(Debug)]
+pub struct Whole {
+    /// Its number.
+    pub index: usize,
+    /// What the model thought.
+    pub reasoning: String,
+    /// What it said.
+    pub content: String,
+    /// What it called.
+    pub calls: Vec<Call>,
+    /// Log-probabilities of its tokens.
+    pub logprobs: Vec<TokenLogprob>,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// One more part of a sample of a stream.
+#[derive(Debug)]
+pub struct Piece {
+    /// The sample.
+    pub index: usize,
+    /// The part.
+    pub part: Part,
+    /// Log-probabilities of the tokens that came since the last piece.
+    pub logprobs: Vec<TokenLogprob>,
+    /// The tokens used so far.
+    pub usage: Usage,
+}
+
+/// The shapes of a route.
+pub trait Writer: Send {
+    /// The first frames of a stream of so many samples.
+    fn opening(&mut self, samples: usize, out: &mut String);
+    /// One more part.
+    fn piece(&mut self, piece: Piece, out: &mut String);
+    /// A sample has ended; `logprobs` are those that came with no part.
+    fn end(
+        &mut self,
+        index: usize,
+        ended: &Ended,
+        logprobs: Vec<TokenLogprob>,
+        usage: Usage,
+        out: &mut String,
+    );
+    /// The last frames of a stream.
+    fn closing(&mut self, usage: Usage, out: &mut String);
+    /// The frames that tell of an error in the middle of a stream.
+    fn failed(&mut self, error: &ApiError, out: &mut String) {
+        frame(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
+    }
+    /// The whole answer.
+    fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String;
+}
+
+struct Growing {
+    sample: SampleState,
+    reader: Reader,
+    logprobs: Vec<TokenLogprob>,
+    thought_tokens: usize,
+    ended: Option<Ended>,
 }
 
 /// An answer in the making.
 pub struct Frame {
     served: Arc<Served>,
-    shape: Shape,
-    id: String,
-    created: u64,
-    samples: Vec<SampleState>,
+    writer: Box<dyn Writer>,
+    reading: Arc<Reading>,
+    samples: Vec<Growing>,
     /// Samples with the same prompt stand together, this many of them; the prompt counts once.
     per_prompt: usize,
-    ended: Vec<Option<Ended>>,
-    logprobs: bool,
-    offsets: Vec<usize>,
 }
 
 impl Frame {
     /// An answer of this many samples.
     pub fn new(
         served: Arc<Served>,
-        shape: Shape,
+        writer: Box<dyn Writer>,
+        reading: Reading,
         generation: &Generation,
         count: usize,
         logprobs: bool,
     ) -> Self {
-        let prefix = if shape == Shape::Text { "cmpl" } else { "chatcmpl" };
-        let sample = || SampleState::new(&generation.stop, generation.include_stop, logprobs);
+        let reading = Arc::new(reading);
+        let growing = || Growing {
+            sample: SampleState::new(&generation.stop, generation.include_stop, logprobs),
+            reader: Reader::new(reading.clone()),
+            logprobs: Vec::new(),
+            thought_tokens: 0,
+            ended: None,
+        };
         Self {
             served,
-            shape,
-            id: format!("{prefix}-{}", crate::chance::identity()),
-            created: crate::chance::now(),
-            samples: std::iter::repeat_with(sample).take(count).collect(),
-            per_prompt: generation.n,
-            ended: vec![None; count],
-            logprobs,
-            offsets: vec![0; count],
+            writer,
+            samples: std::iter::repeat_with(growing).take(count).collect(),
+            reading,
+            per_prompt: generation.n.max(1),
         }
     }
 
@@ -73,72 +165,51 @@ impl Frame {
     /// # Errors
     /// The engine failed.
     pub async fn collect(mut self, mut running: Running) -> Result<String, ApiError> {
-        let mut texts = vec![String::new(); self.samples.len()];
-        let mut logprobs: Vec<Vec<TokenLogprob>> = vec![Vec::new(); self.samples.len()];
+        let mut parts: Vec<Vec<Part>> = self.samples.iter().map(|_| Vec::new()).collect();
         while !self.complete() {
             let (index, event) = running.next().await.ok_or_else(ApiError::internal)?;
-            let news = self.take(index, event, &mut running)?;
-            texts[index].push_str(&news.text);
-            logprobs[index].extend(news.logprobs);
+            let read = self.take(index, event, &mut running)?;
+            parts[index].extend(read);
         }
-        let whole = texts.into_iter().zip(logprobs).enumerate();
-        if self.shape == Shape::Text {
-            let choices = whole
-                .filter_map(|(index, (text, logprobs))| self.text_choice(index, text, logprobs))
-                .collect();
-            Ok(self.encode("text_completion", choices, Some(self.usage())))
-        } else {
-            let choices = whole
-                .filter_map(|(index, (text, logprobs))| self.chat_choice(index, text, logprobs))
-                .collect();
-            Ok(self.encode("chat.completion", choices, Some(self.usage())))
-        }
+        let usage = self.usage();
+        let reading = self.reading.clone();
+        let samples = self.samples.iter_mut().zip(parts).enumerate();
+        let whole = samples.filter_map(|(index, (growing, parts))| {
+            let logprobs = std::mem::take(&mut growing.logprobs);
+            Some(whole(index, &reading, parts, logprobs, growing.ended?))
+        });
+        let whole = whole.collect();
+        Ok(self.writer.whole(whole, usage))
     }
 
     /// Whether every sample has ended.
     pub fn complete(&self) -> bool {
-        self.ended.iter().all(Option::is_some)
+        self.samples.iter().all(|growing| growing.ended.is_some())
     }
 
-    /// Hands an event to its sample and ends a sample that found its stop string.
-    fn take(
-        &mut self,
-        index: usize,
-        event: lexiform_engine::Event,
-        running: &mut Running,
-    ) -> Result<News, ApiError> {
-        let Some(sample) = self.samples.get_mut(index) else {
-            return Err(ApiError::internal());
-        };
-        let news = sample.on(event, self.served.vocabulary())?;
-        if sample.wants_no_more() {
+    /// Hands an event to its sample, ends a sample that found its stop string, and reads the text.
+    fn take(&mut self, index: usize, event: Event, running: &mut Running) -> Result<Vec<Part>, ApiError> {
+        let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
+        if matches!(event, Event::Token { .. }) && growing.reader.thinks() {
+            growing.thought_tokens += 1;
+        }
+        let news = growing.sample.on(event, self.served.vocabulary())?;
+        if growing.sample.wants_no_more() {
             running.cancel(index);
         }
+        let mut parts = growing.reader.push(&news.text);
+        growing.logprobs.extend(news.logprobs);
         if let Some(ended) = news.ended {
-            self.ended[index] = Some(ended);
+            parts.extend(growing.reader.finish());
+            growing.ended = Some(ended);
             self.served.metrics().finished(&ended);
         }
-        Ok(news)
+        Ok(parts)
     }
 
-    /// The first frames of a stream: who speaks.
-    pub fn opening(&self, options: StreamOptions, out: &mut String) {
-        if self.shape == Shape::Text {
-            return;
-        }
-        for index in 0..self.samples.len() {
-            let mut delta = Delta {
-                role: Some("assistant"),
-                content: Some(String::new()),
-                refusal: Some(()),
-                ..Delta::default()
-            };
-            if let Shape::Tool(name) = &self.shape {
-                delta.content = None;
-                delta.tool_calls = vec![opened_call(name, Some(0), String::new())];
-            }
-            self.send(vec![chat_delta(index, delta, None, None)], options, out);
-        }
+    /// The first frames of a stream.
+    pub fn opening(&mut self, out: &mut String) {
+        self.writer.opening(self.samples.len(), out);
     }
 
     /// The frames that an event gives rise to.
@@ -148,167 +219,49 @@ impl Frame {
     pub fn event(
         &mut self,
         index: usize,
-        event: lexiform_engine::Event,
+        event: Event,
         running: &mut Running,
-        options: StreamOptions,
         out: &mut String,
     ) -> Result<(), ApiError> {
-        let news = self.take(index, event, running)?;
-        let ended = news.ended;
-        if !news.text.is_empty() || !news.logprobs.is_empty() {
-            self.send_text(index, news, options, out);
+        let parts = self.take(index, event, running)?;
+        let usage = self.usage();
+        let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
+        for part in parts {
+            let logprobs = std::mem::take(&mut growing.logprobs);
+            let piece = Piece {
+                index,
+                part,
+                logprobs,
+                usage,
+            };
+            self.writer.piece(piece, out);
         }
-        if let Some(ended) = ended {
-            self.send_end(index, &ended, options, out);
+        if let Some(ended) = growing.ended {
+            let rest = std::mem::take(&mut growing.logprobs);
+            self.writer.end(index, &ended, rest, usage, out);
         }
         Ok(())
     }
 
-    fn send_text(&mut self, index: usize, news: News, options: StreamOptions, out: &mut String) {
-        if self.shape == Shape::Text {
-            let logprobs = self
-                .logprobs
-                .then(|| text_logprobs(&news.logprobs, self.offsets[index]));
-            self.offsets[index] += news.text.chars().count();
-            let choice = TextChoice {
-                index,
-                text: news.text,
-                logprobs,
-                finish_reason: None,
-                lexiform: None,
-            };
-            return self.send(vec![choice], options, out);
-        }
-        let mut delta = Delta::default();
-        if matches!(self.shape, Shape::Tool(_)) {
-            let function = FunctionCall {
-                name: None,
-                arguments: news.text,
-            };
-            delta.tool_calls = vec![ToolCall {
-                index: Some(0),
-                id: None,
-                kind: None,
-                function,
-            }];
-        } else {
-            delta.content = Some(news.text);
-        }
-        let logprobs = self.logprobs.then_some(ChatLogprobs {
-            content: news.logprobs,
-            refusal: None,
-        });
-        let mut choice = chat_delta(index, delta, None, None);
-        choice.logprobs = logprobs;
-        self.send(vec![choice], options, out);
-    }
-
-    fn send_end(&self, index: usize, ended: &Ended, options: StreamOptions, out: &mut String) {
-        let (finish, sample) = (Some(self.finish(ended)), Some(ended.sample));
-        if self.shape == Shape::Text {
-            let choice = TextChoice {
-                index,
-                text: String::new(),
-                logprobs: None,
-                finish_reason: finish,
-                lexiform: sample,
-            };
-            self.send(vec![choice], options, out);
-        } else {
-            self.send(
-                vec![chat_delta(index, Delta::default(), finish, sample)],
-                options,
-                out,
-            );
-        }
-    }
-
     /// The last frames of a stream.
-    pub fn closing(&self, options: StreamOptions, out: &mut String) {
-        if options.include_usage {
-            let chunk = self.encode::<ChatDelta>(self.chunk_object(), Vec::new(), Some(self.usage()));
-            frame(&chunk, out);
-        }
-        out.push_str("data: [DONE]\n\n");
+    pub fn closing(&mut self, out: &mut String) {
+        let usage = self.usage();
+        self.writer.closing(usage, out);
     }
 
-    fn send<C: Choice>(&self, choices: Vec<C>, options: StreamOptions, out: &mut String) {
-        let usage = options.continuous_usage.then(|| self.usage());
-        frame(&self.encode(self.chunk_object(), choices, usage), out);
-    }
-
-    fn chunk_object(&self) -> &'static str {
-        if self.shape == Shape::Text {
-            "text_completion"
-        } else {
-            "chat.completion.chunk"
-        }
-    }
-
-    fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
-        let answer = Answer {
-            id: &self.id,
-            object,
-            created: self.created,
-            model: self.served.name(),
-            system_fingerprint: FINGERPRINT,
-            choices,
-            usage,
-        };
-        answer.to_json()
-    }
-
-    fn finish(&self, ended: &Ended) -> &'static str {
-        match (&self.shape, ended.finish) {
-            (Shape::Tool(_), "stop") => "tool_calls",
-            (_, finish) => finish,
-        }
-    }
-
-    fn chat_choice(&self, index: usize, text: String, logprobs: Vec<TokenLogprob>) -> Option<ChatChoice> {
-        let ended = self.ended[index]?;
-        let mut message = ChatMessage {
-            role: "assistant",
-            content: None,
-            refusal: None,
-            annotations: [],
-            tool_calls: Vec::new(),
-        };
-        match &self.shape {
-            Shape::Tool(name) => message.tool_calls = vec![opened_call(name, None, text)],
-            _ => message.content = Some(text),
-        }
-        let logprobs = self.logprobs.then_some(ChatLogprobs {
-            content: logprobs,
-            refusal: None,
-        });
-        Some(ChatChoice {
-            index,
-            message,
-            logprobs,
-            finish_reason: self.finish(&ended),
-            lexiform: ended.sample,
-        })
-    }
-
-    fn text_choice(&self, index: usize, text: String, logprobs: Vec<TokenLogprob>) -> Option<TextChoice> {
-        let ended = self.ended[index]?;
-        let logprobs = self.logprobs.then(|| text_logprobs(&logprobs, 0));
-        Some(TextChoice {
-            index,
-            text,
-            logprobs,
-            finish_reason: Some(ended.finish),
-            lexiform: Some(ended.sample),
-        })
+    /// The last frames of a stream that failed.
+    pub fn failed(&mut self, error: &ApiError, out: &mut String) {
+        self.writer.failed(error, out);
     }
 
     /// The tokens used so far: each prompt once, what was written of all samples.
     fn usage(&self) -> Usage {
         let mut usage = Usage::default();
-        for (index, (sample, ended)) in self.samples.iter().zip(&self.ended).enumerate() {
-            usage.completion_tokens += ended.map_or(sample.tokens(), |ended| ended.completion_tokens);
-            if let Some(ended) = ended.filter(|_| index % self.per_prompt == 0) {
+        for (index, growing) in self.samples.iter().enumerate() {
+            let written = growing.ended.map(|ended| ended.completion_tokens);
+            usage.completion_tokens += written.unwrap_or_else(|| growing.sample.tokens());
+            usage.completion_tokens_details.reasoning_tokens += growing.thought_tokens;
+            if let Some(ended) = growing.ended.filter(|_| index % self.per_prompt == 0) {
                 usage.prompt_tokens += ended.prompt_tokens;
                 usage.prompt_tokens_details.cached_tokens += ended.cached_tokens;
             }
@@ -318,47 +271,46 @@ impl Frame {
     }
 }
 
-fn chat_delta(
+fn whole(
     index: usize,
-    delta: Delta,
-    finish_reason: Option<&'static str>,
-    lexiform: Option<crate::wire::response::Sample>,
-) -> ChatDelta {
-    ChatDelta {
+    reading: &Reading,
+    parts: Vec<Part>,
+    logprobs: Vec<TokenLogprob>,
+    ended: Ended,
+) -> Whole {
+    let mut whole = Whole {
         index,
-        delta,
-        logprobs: None,
-        finish_reason,
-        lexiform,
+        reasoning: String::new(),
+        content: String::new(),
+        calls: Vec::new(),
+        logprobs,
+        ended,
+    };
+    for part in parts {
+        match part {
+            Part::Reasoning(text) => whole.reasoning.push_str(&text),
+            Part::Content(text) => whole.content.push_str(&text),
+            Part::Opened(tool) => whole.calls.push(opened(reading, tool)),
+            Part::Input(text) => {
+                if let Some(call) = whole.calls.last_mut() {
+                    call.input.push_str(&text);
+                }
+            }
+            Part::Closed => {}
+        }
     }
+    whole
 }
 
-fn opened_call(name: &str, index: Option<usize>, arguments: String) -> ToolCall {
-    ToolCall {
-        index,
-        id: Some(format!("call_{}", crate::chance::identity())),
-        kind: Some("function"),
-        function: FunctionCall {
-            name: Some(name.to_owned()),
-            arguments,
-        },
+/// A call that begins.
+pub fn opened(reading: &Reading, tool: usize) -> Call {
+    let (name, custom) = reading.tool(tool);
+    Call {
+        id: format!("call_{}", crate::chance::identity()),
+        name: name.to_owned(),
+        custom,
+        input: String::new(),
     }
-}
-
-fn text_logprobs(entries: &[TokenLogprob], mut offset: usize) -> TextLogprobs {
-    let mut out = TextLogprobs::default();
-    for entry in entries {
-        out.text_offset.push(offset);
-        offset += entry.token.chars().count();
-        out.tokens.push(entry.token.clone());
-        out.token_logprobs.push(entry.logprob);
-        let top = entry
-            .top_logprobs
-            .iter()
-            .map(|top| (top.token.clone(), top.logprob.into()));
-        out.top_logprobs.push(top.collect());
-    }
-    out
 }
 
 /// Writes one event of a stream.

@@ -1,4 +1,4 @@
-//! Compiled grammars, kept by their source: a client sends the same schema with every request.
+//! Compiled grammars, kept by what they mean: a client sends the same schema with every request.
 //!
 //! The cache is bounded by bytes. Requests that bring the same new source at the same time wait for one compile. What
 //! does not compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but
@@ -7,100 +7,89 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use lexiform::error::Problem;
+use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
-use lexiform::{CompileError, Compiler, Grammar, Options, schema};
+use lexiform::{Compiler, Grammar};
 use moka::sync::Cache;
 
+use crate::language::{Language, Rejected};
 use crate::metrics::Metrics;
-use crate::wire::constraint::{Constraint, KeyOrder, Source, Whitespace};
 
 /// What a grammar is estimated to hold beside its source: states and masks that fill as it is used.
 const BASE_BYTES: u32 = 64 * 1024;
 /// How many bytes a compiled grammar is estimated to take for each byte of its source.
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
 
-/// What makes two grammars the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    source: Source,
-    whitespace: Whitespace,
-    key_order: KeyOrder,
-}
-
-impl Key {
-    fn text(&self) -> &str {
-        match &self.source {
-            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text,
-        }
-    }
+/// A grammar that compiled, with what was found on the way.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The grammar.
+    pub grammar: Grammar,
+    /// Findings that did not stop the compile: a keyword without effect, an unknown format.
+    pub findings: Arc<[Problem]>,
+    /// Microseconds that the compile took.
+    pub micros: u64,
 }
 
 /// The compiler of one model's vocabulary, with its cache.
 pub struct Grammars {
     compiler: Compiler,
-    cache: Cache<Key, Grammar>,
+    limits: Limits,
+    cache: Cache<Language, Compiled>,
 }
 
 impl Grammars {
     /// A compiler whose cache is bounded by about this many bytes.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
-        let weigh = |key: &Key, _: &Grammar| {
-            let source = u32::try_from(key.text().len()).unwrap_or(u32::MAX);
+        let weigh = |key: &Language, _: &Compiled| {
+            let source = u32::try_from(key.source_bytes()).unwrap_or(u32::MAX);
             BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE))
         };
         Self {
             compiler: Compiler::new(vocabulary),
+            limits: Limits::default(),
             cache: Cache::builder().max_capacity(bytes).weigher(weigh).build(),
         }
     }
 
-    /// The grammar of a constraint; blocks while it compiles.
+    /// The grammar of a language; blocks while it compiles.
     ///
     /// # Errors
-    /// The constraint does not compile.
-    pub fn get(&self, constraint: &Constraint, metrics: &Metrics) -> Result<Grammar, Arc<CompileError>> {
-        let key = Key {
-            source: constraint.source.clone(),
-            whitespace: constraint.whitespace.clone(),
-            key_order: constraint.key_order,
-        };
-        if let Some(grammar) = self.cache.get(&key) {
+    /// One of its constraints does not compile.
+    pub fn get(&self, language: &Language, metrics: &Metrics) -> Result<Compiled, Arc<Rejected>> {
+        if let Some(compiled) = self.cache.get(language) {
             metrics.grammar_hit();
-            return Ok(grammar);
+            return Ok(compiled);
         }
-        self.cache.try_get_with_by_ref(&key, || {
+        self.cache.try_get_with_by_ref(language, || {
             let begun = Instant::now();
-            let compiled = compile(constraint, &self.compiler);
+            let compiled = compile(language, &self.compiler, &self.limits);
             metrics.grammar_compiled(begun.elapsed(), compiled.is_ok());
             compiled
         })
     }
+
+    /// About how many bytes the cache holds, and how many grammars.
+    pub fn size(&self) -> (u64, u64) {
+        (self.cache.weighted_size(), self.cache.entry_count())
+    }
 }
 
-/// Compiles a constraint without any cache.
+/// Compiles a language without any cache.
 ///
 /// # Errors
-/// The constraint does not compile.
-pub fn compile(constraint: &Constraint, compiler: &Compiler) -> Result<Grammar, CompileError> {
-    let source = match &constraint.source {
-        Source::Schema(text) => lexiform::Source::JsonSchema(text),
-        Source::Regex(text) => lexiform::Source::Regex(text),
-        Source::Ebnf(text) => lexiform::Source::Ebnf(text),
-    };
-    let (grammar, _) = compiler.compile(source, &options(constraint))?;
-    Ok(grammar)
-}
-
-fn options(constraint: &Constraint) -> Options {
-    let mut options = Options::default();
-    options.schema.whitespace = match &constraint.whitespace {
-        Whitespace::Flexible => schema::Whitespace::Flexible,
-        Whitespace::Compact => schema::Whitespace::Compact,
-        Whitespace::Pattern(pattern) => schema::Whitespace::Pattern(pattern.clone()),
-    };
-    options.schema.key_order = match constraint.key_order {
-        KeyOrder::Schema => schema::KeyOrder::Schema,
-        KeyOrder::Any => schema::KeyOrder::Any,
-    };
-    options
+/// One of its constraints does not compile.
+pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Result<Compiled, Rejected> {
+    let begun = Instant::now();
+    let (cfg, diagnostics) = language.grammar(compiler.vocabulary(), limits)?;
+    let grammar = Grammar::new(&cfg, compiler.tables(), limits).map_err(|error| Rejected {
+        constraint: language.blamed(),
+        error,
+    })?;
+    Ok(Compiled {
+        grammar,
+        findings: diagnostics.findings.into(),
+        micros: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+    })
 }

@@ -11,6 +11,8 @@
 //! * `wire` is the JSON of the API: what requests may hold, every problem with its path, and the shapes of answers.
 //! * `served` is a model that is ready to be asked; `prompt` turns a checked request into what its engine takes, with
 //!   `template` (chat templates) and `grammars` (the compiler and its cache).
+//! * `language` is what a whole answer may be (a thought, content, calls of tools), written with `compose` as one
+//!   grammar; `channels` reads an answer back into these parts.
 //! * `worker` submits; `sample` follows one text as it grows (`text` holds back what is not certain); `answer` puts
 //!   the samples of a request into the API's shapes; `stream` is the body of a streamed answer.
 //! * `cli` is the command line; the binary is a single call of [`cli::main`]. Everything is a library, so that the
@@ -24,12 +26,16 @@ pub mod answer;
 pub mod app;
 pub mod body;
 pub mod chance;
+pub mod channels;
 pub mod cli;
+pub mod compose;
 pub mod config;
 pub mod demo;
 pub mod error;
 pub mod grammars;
+pub mod language;
 pub mod metrics;
+pub mod prepare;
 pub mod prompt;
 mod respond;
 pub mod routes;

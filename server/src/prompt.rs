@@ -3,15 +3,17 @@
 //! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
 //! block, never on one that serves connections.
 
-use lexiform_engine::{LawChoice, Request, Sampling, Speculation};
+use lexiform_engine::{Grammar, LawChoice, Request, Sampling, Speculation};
 use serde_json::Value;
 
 use crate::error::ApiError;
+use crate::grammars::Compiled;
+use crate::language::{CALL, Calls, END_CALL, END_THINK, Input, Language, Mode, THINK, Thought};
 use crate::served::Served;
 use crate::template::{ChatTemplate, Conversation, Piece, TemplateError};
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::completion::Prompt;
-use crate::wire::constraint::Source;
+use crate::wire::constraint::{Constraint, Source};
 use crate::wire::generation::{Generation, Law, SchemaInPrompt};
 
 /// Attempts of the global law before it gives up.
@@ -29,11 +31,19 @@ pub fn check_model(served: &Served, generation: &Generation) -> Result<(), ApiEr
     }
 }
 
-/// The tokens of a conversation.
+/// A conversation as the model reads it, and what may follow.
+pub struct Chat {
+    /// Its tokens.
+    pub tokens: Vec<u32>,
+    /// The language of the answer.
+    pub language: Language,
+}
+
+/// The tokens of a conversation, and the language of its answer.
 ///
 /// # Errors
 /// The model has no chat template, or its template refuses the conversation.
-pub fn of_chat(served: &Served, request: &ChatRequest) -> Result<Vec<u32>, ApiError> {
+pub fn of_chat(served: &Served, request: &ChatRequest) -> Result<Chat, ApiError> {
     let Some(template) = &served.text().template else {
         let message = "This model has no chat template; use /v1/completions.";
         return Err(ApiError::invalid(
@@ -42,12 +52,25 @@ pub fn of_chat(served: &Served, request: &ChatRequest) -> Result<Vec<u32>, ApiEr
             message,
         ));
     };
-    let schema = shown_schema(template, &request.generation);
-    let told = told_constraint(template, &request.generation);
-    let messages = told.map_or_else(
-        || request.messages.clone(),
-        |told| with_instructions(&request.messages, &told),
-    );
+    let mut language = Language {
+        thought: Thought::None,
+        content: request.generation.constraint.clone(),
+        calls: request.calls.clone().map(|calls| framed(calls, template)),
+    };
+    let shown = shown(&language);
+    let schema = shown.and_then(|constraint| shown_schema(template, constraint, &request.generation));
+    let told = shown.and_then(|constraint| told_constraint(template, constraint, &request.generation));
+    let tools = told_tools(template, request, &language);
+    let instructions = [tools, told]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n\n");
+    let messages = if instructions.is_empty() {
+        request.messages.clone()
+    } else {
+        with_instructions(&request.messages, &instructions)
+    };
     let conversation = Conversation {
         messages: &messages,
         tools: &request.tools,
@@ -55,16 +78,76 @@ pub fn of_chat(served: &Served, request: &ChatRequest) -> Result<Vec<u32>, ApiEr
         arguments: &request.template_arguments,
     };
     let pieces = template.render(&conversation).map_err(|error| refused(&error))?;
+    language.thought = thought(served, &pieces);
+    let tokens = encode(served, &pieces)?;
+    Ok(Chat { tokens, language })
+}
+
+fn encode(served: &Served, pieces: &[Piece]) -> Result<Vec<u32>, ApiError> {
     let tokenizer = &served.text().tokenizer;
     let mut tokens = Vec::new();
     for piece in pieces {
-        let encoded = match &piece {
+        let encoded = match piece {
             Piece::Template(text) => tokenizer.encode_with_special(text),
             Piece::Plain(text) => tokenizer.encode(text),
         };
         tokens.extend(encoded.map_err(|error| unwritable("messages", &error))?);
     }
     Ok(tokens)
+}
+
+/// A model that was trained to call tools writes the frame of a call, also around a call that it must make.
+fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
+    if calls.mode != Mode::Bare || !template.takes_tools() {
+        return calls;
+    }
+    Calls {
+        mode: Mode::Required,
+        parallel: false,
+        ..calls
+    }
+}
+
+/// The one constraint that the whole answer obeys, if there is one to show.
+fn shown(language: &Language) -> Option<&Constraint> {
+    let Some(calls) = &language.calls else {
+        return language.content.as_ref();
+    };
+    match (calls.mode, &calls.tools.first()?.input) {
+        (Mode::Bare, Input::Arguments(constraint)) => Some(constraint),
+        _ => None,
+    }
+}
+
+/// Whether the answer begins with a thought: the prompt may have opened one, or opened and closed it.
+fn thought(served: &Served, pieces: &[Piece]) -> Thought {
+    if !served.thinks() {
+        return Thought::None;
+    }
+    let Some(Piece::Template(last)) = pieces.last() else {
+        return Thought::Possible;
+    };
+    let end = last.trim_end();
+    if end.ends_with(THINK) {
+        Thought::Begun
+    } else if end.ends_with(END_THINK) {
+        Thought::None
+    } else {
+        Thought::Possible
+    }
+}
+
+/// What the system message must say about tools where the template has no place for them.
+fn told_tools(template: &ChatTemplate, request: &ChatRequest, language: &Language) -> Option<String> {
+    let calls = language.calls.as_ref()?;
+    if template.takes_tools() || calls.mode == Mode::Bare {
+        return None;
+    }
+    let listed: Vec<String> = request.tools.iter().map(Value::to_string).collect();
+    Some(format!(
+        "You can call these tools:\n{}\nA call is written as\n{CALL}\n{{\"name\": NAME, \"arguments\": ARGUMENTS}}\n{END_CALL}",
+        listed.join("\n")
+    ))
 }
 
 /// The tokens of a completion's prompt.
@@ -96,11 +179,11 @@ fn unwritable(param: &str, error: &lexiform::vocab::TokenizerError) -> ApiError 
 }
 
 /// The short form of the schema, if the template has a place for it and the request lets the model see it.
-fn shown_schema(template: &ChatTemplate, generation: &Generation) -> Option<String> {
+fn shown_schema(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
     if generation.schema_in_prompt == SchemaInPrompt::Never || !template.takes_schema() {
         return None;
     }
-    match &generation.constraint.as_ref()?.source {
+    match &constraint.source {
         Source::Schema(text) => {
             let schema: Value = serde_json::from_str(text).ok()?;
             Some(lexiform::schema::sketch::sketch(&schema))
@@ -110,11 +193,15 @@ fn shown_schema(template: &ChatTemplate, generation: &Generation) -> Option<Stri
 }
 
 /// What the system message must say about the constraint: asked for by `always`, where the template has no place.
-fn told_constraint(template: &ChatTemplate, generation: &Generation) -> Option<String> {
+fn told_constraint(
+    template: &ChatTemplate,
+    constraint: &Constraint,
+    generation: &Generation,
+) -> Option<String> {
     if generation.schema_in_prompt != SchemaInPrompt::Always {
         return None;
     }
-    match &generation.constraint.as_ref()?.source {
+    match &constraint.source {
         Source::Schema(_) if template.takes_schema() => None,
         Source::Schema(text) => Some(format!("Answer with JSON that obeys this JSON Schema:\n{text}")),
         Source::Regex(text) => Some(format!(
@@ -147,23 +234,31 @@ fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
     messages
 }
 
+/// The grammar of a language, if it is not free.
+///
+/// # Errors
+/// One of its constraints does not compile.
+pub fn compiled(served: &Served, language: &Language) -> Result<Option<Compiled>, ApiError> {
+    if language.is_free() {
+        return Ok(None);
+    }
+    let compiled = served.grammars().get(language, served.metrics());
+    compiled
+        .map(Some)
+        .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))
+}
+
 /// One engine request for each sample: prompt by prompt, `n` samples each.
 ///
 /// # Errors
-/// The constraint does not compile, or a prompt leaves no room for an answer.
+/// A prompt leaves no room for an answer, or a field names tokens that do not exist.
 pub fn engine_requests(
     served: &Served,
     generation: &Generation,
     prompts: Vec<Vec<u32>>,
+    grammar: Option<&Grammar>,
     logprobs: Option<u8>,
 ) -> Result<Vec<Request>, ApiError> {
-    let grammar = match &generation.constraint {
-        None => None,
-        Some(constraint) => {
-            let compiled = served.grammars().get(constraint, served.metrics());
-            Some(compiled.map_err(|error| ApiError::constraint(&constraint.subject(), &error))?)
-        }
-    };
     check_tokens(served, generation)?;
     let seed = generation.seed.unwrap_or_else(crate::chance::seed);
     let mut requests = Vec::with_capacity(prompts.len() * generation.n);
@@ -173,7 +268,7 @@ pub fn engine_requests(
             let sampling = sampling(served, generation, seed.wrapping_add(requests.len() as u64));
             requests.push(Request {
                 prompt: prompt.clone(),
-                grammar: grammar.clone(),
+                grammar: grammar.cloned(),
                 sampling,
                 max_tokens,
                 law: match generation.law {

@@ -7,6 +7,7 @@ use lexiform_engine::{Engine, EngineConfig, EngineError, LoadError, Model, Model
 use serde_json::Value;
 
 use crate::grammars::Grammars;
+use crate::language::{END_THINK, THINK};
 use crate::metrics::Metrics;
 use crate::template::{ChatTemplate, TemplateError};
 
@@ -290,6 +291,14 @@ impl Served {
     /// The counters.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Whether the model has tokens for a thought before its answer.
+    pub fn thinks(&self) -> bool {
+        [THINK, END_THINK].iter().all(|mark| {
+            let text = self.vocabulary.token_of(mark.as_bytes());
+            text.or_else(|| self.vocabulary.special(mark)).is_some()
+        })
     }
 
     /// How many requests may wait.

@@ -13,9 +13,8 @@ use actix_web::web::Bytes;
 use futures_core::Stream;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::answer::{Frame, frame};
+use crate::answer::Frame;
 use crate::error::ApiError;
-use crate::wire::generation::StreamOptions;
 use crate::worker::Running;
 
 /// How long a stream may be silent.
@@ -27,7 +26,6 @@ const GATHERED: usize = 16 * 1024;
 pub struct EventStream {
     frame: Frame,
     running: Running,
-    options: StreamOptions,
     keep_alive: Interval,
     phase: Phase,
 }
@@ -41,13 +39,12 @@ enum Phase {
 
 impl EventStream {
     /// A stream of this answer. Must be made inside the runtime.
-    pub fn new(frame: Frame, running: Running, options: StreamOptions) -> Self {
+    pub fn new(frame: Frame, running: Running) -> Self {
         let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             frame,
             running,
-            options,
             keep_alive,
             phase: Phase::Opening,
         }
@@ -59,16 +56,13 @@ impl EventStream {
             let taken = match self.running.poll_next(context) {
                 Poll::Pending => return,
                 Poll::Ready(None) => Err(ApiError::internal()),
-                Poll::Ready(Some((index, event))) => {
-                    self.frame
-                        .event(index, event, &mut self.running, self.options, out)
-                }
+                Poll::Ready(Some((index, event))) => self.frame.event(index, event, &mut self.running, out),
             };
             if let Err(error) = taken {
-                frame(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
+                self.frame.failed(&error, out);
                 self.phase = Phase::Closed;
             } else if self.frame.complete() {
-                self.frame.closing(self.options, out);
+                self.frame.closing(out);
                 self.phase = Phase::Closed;
             }
         }
@@ -82,7 +76,7 @@ impl Stream for EventStream {
         let this = self.get_mut();
         let mut out = String::new();
         if this.phase == Phase::Opening {
-            this.frame.opening(this.options, &mut out);
+            this.frame.opening(&mut out);
             this.phase = Phase::Writing;
         }
         let closed_before = this.phase == Phase::Closed;

@@ -71,6 +71,7 @@ pub struct ChatTemplate {
     constants: Vec<(String, String)>,
     control_tokens: Vec<String>,
     takes_schema: bool,
+    takes_tools: bool,
 }
 
 impl ChatTemplate {
@@ -91,18 +92,25 @@ impl ChatTemplate {
         let template = environment
             .get_template(NAME)
             .map_err(|error| TemplateError::Invalid(told(&error)))?;
-        let takes_schema = template.undeclared_variables(false).contains("schema");
+        let variables = template.undeclared_variables(false);
+        let (takes_schema, takes_tools) = (variables.contains("schema"), variables.contains("tools"));
         Ok(Self {
             environment,
             constants,
             control_tokens,
             takes_schema,
+            takes_tools,
         })
     }
 
     /// Whether the template has a place for the schema of the answer.
     pub fn takes_schema(&self) -> bool {
         self.takes_schema
+    }
+
+    /// Whether the template has a place for tools, so that its model was trained to call them.
+    pub fn takes_tools(&self) -> bool {
+        self.takes_tools
     }
 
     /// Renders a conversation up to the point where the assistant's answer begins.

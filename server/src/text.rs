@@ -76,7 +76,7 @@ impl TextBuffer {
 }
 
 /// How many bytes at the end of `text` are a proper beginning of `stop`.
-fn overlap(text: &str, stop: &str) -> usize {
+pub fn overlap(text: &str, stop: &str) -> usize {
     let longest = text.len().min(stop.len().saturating_sub(1));
     (1..=longest)
         .rev()

@@ -12,6 +12,7 @@ pub mod fields;
 pub mod generation;
 pub mod models;
 pub mod response;
+pub mod tools;
 
 use serde_json::{Map, Value};
 

@@ -1,9 +1,9 @@
 //! The service as clients meet it: a real server on a free port, real connections, a model that follows a script.
 
-#[path = "http/bodies.rs"]
-mod bodies;
 #[path = "http/chats.rs"]
 mod chats;
+#[path = "http/conformance.rs"]
+mod conformance;
 #[path = "http/constraints.rs"]
 mod constraints;
 #[path = "http/errors.rs"]
@@ -14,5 +14,9 @@ mod leaving;
 mod service;
 #[path = "http/streams.rs"]
 mod streams;
+#[path = "http/thoughts.rs"]
+mod thoughts;
 #[path = "http/tokenizer.rs"]
 mod tokenizer;
+#[path = "http/tools.rs"]
+mod tools;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use tokenizer::{IM_END, TEMPLATE, TOKENS, tokenizer_json};
+use tokenizer::{IM_END, TEMPLATE, TOKENS, tokenizer_json_with};
 
 const HIDDEN: usize = 16;
 const INNER: usize = 32;
@@ -27,7 +27,7 @@ fn model_folder(name: &str) -> PathBuf {
     let write =
         |file: &str, bytes: &[u8]| std::fs::write(folder.join(file), bytes).expect("a file of the model");
     write("config.json", config.to_string().as_bytes());
-    write("tokenizer.json", tokenizer_json().as_bytes());
+    write("tokenizer.json", tokenizer_json_with(&[]).as_bytes());
     write(
         "tokenizer_config.json",
         json!({"chat_template": TEMPLATE}).to_string().as_bytes(),

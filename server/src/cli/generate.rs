@@ -7,12 +7,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Failure, Outcome, read_text};
-use crate::answer::{Frame, Shape};
 use crate::config::ModelArgs;
 use crate::error::ApiError;
-use crate::prompt;
+use crate::prepare;
 use crate::served::Served;
-use crate::wire::{chat, completion};
 use crate::worker::Running;
 
 /// Write a text under a constraint and print it.
@@ -127,20 +125,11 @@ fn request(args: &Args, model: &str) -> Result<Value, Failure> {
 }
 
 async fn answer(served: Arc<Served>, raw: bool, body: &[u8]) -> Result<String, ApiError> {
-    let (shape, generation, prompt) = if raw {
-        let request = completion::read(body)?;
-        let prompt = request
-            .prompts
-            .first()
-            .map(|prompt| prompt::of_text(&served, prompt))
-            .transpose()?;
-        (Shape::Text, request.generation, prompt.unwrap_or_default())
+    let prepared = if raw {
+        prepare::completion(&served, body)?
     } else {
-        let request = chat::read(body)?;
-        let prompt = prompt::of_chat(&served, &request)?;
-        (Shape::Chat, request.generation, prompt)
+        prepare::chat(&served, body)?
     };
-    let requests = prompt::engine_requests(&served, &generation, vec![prompt], None)?;
-    let frame = Frame::new(served.clone(), shape, &generation, requests.len(), false);
-    frame.collect(Running::start(served.engine(), requests)?).await
+    let running = Running::start(served.engine(), prepared.requests)?;
+    prepared.frame.collect(running).await
 }

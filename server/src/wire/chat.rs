@@ -2,15 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::constraint::{Constraint, Source};
 use super::fields::{Fields, Problems};
 use super::generation::{self, Generation};
+use super::tools::{self, Spelling};
 use crate::error::ApiError;
+use crate::language::{Calls, Mode};
 
 /// The most messages of one conversation.
 const MESSAGES: usize = 4_096;
-/// The most tools of one request.
-const TOOLS: usize = 128;
 
 /// A chat request whose every field was checked.
 #[derive(Clone, Debug)]
@@ -19,13 +18,15 @@ pub struct ChatRequest {
     pub messages: Vec<Message>,
     /// The tools, as the client described them; only for the chat template.
     pub tools: Vec<Value>,
-    /// The tool that the answer must call.
-    pub forced_tool: Option<String>,
+    /// The tools that the answer may or must call.
+    pub calls: Option<Calls>,
     /// More variables for the chat template.
     pub template_arguments: Map<String, Value>,
     /// Log-probabilities, with how many alternatives.
     pub logprobs: Option<u8>,
-    /// Everything that all routes share. A forced tool's parameters are its constraint.
+    /// Whether the answer shows what the model thought.
+    pub include_reasoning: bool,
+    /// Everything that all routes share.
     pub generation: Generation,
 }
 
@@ -53,20 +54,11 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let mut problems = Problems::default();
     let mut generation = generation::read(&mut fields, &mut problems);
     let messages = messages(&mut fields, &mut problems);
-    let tools = read_tools(&mut fields, &mut problems);
-    let forced = forced_tool(&mut fields, &tools, &mut problems);
-    if let (Some(_), Some(constraint)) = (&forced, &generation.constraint) {
-        problems.invalid(
-            constraint.param.clone(),
-            "a forced tool is a constraint already; only one is possible",
-        );
-    }
-    let forced_tool = forced.map(|(name, constraint)| {
-        generation.constraint = Some(constraint);
-        name
-    });
+    let tools = tools::read(&mut fields, Spelling::Nested, &mut problems);
+    settle(&mut generation, tools.calls.as_ref(), &mut problems);
     let template_arguments = template_arguments(&mut fields, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
+    let include_reasoning = fields.boolean("include_reasoning", &mut problems).unwrap_or(true);
     if let Some(modalities) = fields
         .take("modalities")
         .filter(|value| *value != json!(["text"]))
@@ -79,15 +71,25 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     unsupported_fields(&mut fields, &mut problems);
     fields.finish(&mut problems);
     problems.check()?;
-    let tools = tools.into_iter().map(|tool| tool.described).collect();
     Ok(ChatRequest {
         messages,
-        tools,
-        forced_tool,
+        tools: tools.described,
+        calls: tools.calls,
         template_arguments,
         logprobs,
+        include_reasoning,
         generation,
     })
+}
+
+/// What the choice of tools means for the other fields: an answer that is a call has no content, so nothing constrains
+/// its content; and stopping early would cut a call.
+pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problems: &mut Problems) {
+    let Some(calls) = calls else { return };
+    if calls.mode != Mode::Auto {
+        generation.constraint = None;
+    }
+    generation.never_cut("a call of a tool", problems);
 }
 
 fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
@@ -103,7 +105,7 @@ fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
         ("functions", &["[]"]),
     ];
     fields.only_neutral(table, problems);
-    fields.ignore(&["prediction", "include_reasoning", "parallel_tool_calls"]);
+    fields.ignore(&["prediction"]);
 }
 
 fn template_arguments(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {
@@ -114,12 +116,15 @@ fn template_arguments(fields: &mut Fields, problems: &mut Problems) -> Map<Strin
         Some(_) => problems.invalid("chat_template_kwargs", "expected an object"),
     }
     if let Some(effort) = fields.string("reasoning_effort", problems) {
+        if effort == "none" {
+            arguments.insert("enable_thinking".to_owned(), Value::Bool(false));
+        }
         arguments.insert("reasoning_effort".to_owned(), Value::String(effort));
     }
     arguments
 }
 
-fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
+pub(super) fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
     let items = fields.array("messages", problems).unwrap_or_default();
     if items.is_empty() || items.len() > MESSAGES {
         problems.invalid("messages", format!("expected 1 to {MESSAGES} messages"));
@@ -218,120 +223,10 @@ fn tool_calls(fields: &mut Fields, problems: &mut Problems) -> Vec<Value> {
     calls
 }
 
-/// A function that the model may call.
-struct Tool {
-    name: String,
-    parameters: Option<Value>,
-    param: String,
-    described: Value,
-}
-
-fn read_tools(fields: &mut Fields, problems: &mut Problems) -> Vec<Tool> {
-    let items = fields.array("tools", problems).unwrap_or_default();
-    if items.len() > TOOLS {
-        problems.invalid("tools", format!("expected up to {TOOLS} tools"));
-        return Vec::new();
-    }
-    items
-        .into_iter()
-        .enumerate()
-        .filter_map(|(index, item)| tool(index, item, problems))
-        .collect()
-}
-
-fn tool(index: usize, item: Value, problems: &mut Problems) -> Option<Tool> {
-    let path = format!("tools[{index}]");
-    let described = item.clone();
-    let mut fields = Fields::of(item, &path, problems)?;
-    let kind = fields.string("type", problems);
-    if kind.as_deref() != Some("function") {
-        problems.unsupported(fields.path("type"), "only tools of type 'function' are possible");
-        return None;
-    }
-    let mut function = fields.object("function", problems)?;
-    let name_path = function.path("name");
-    let name = function.string("name", problems);
-    let valid = |name: &String| !name.is_empty() && name.len() <= 64;
-    let Some(name) = name.filter(valid) else {
-        problems.invalid(name_path, "expected a name of 1 to 64 characters");
-        return None;
-    };
-    function.boolean("strict", problems);
-    let param = function.path("parameters");
-    Some(Tool {
-        name,
-        parameters: function.take("parameters"),
-        param,
-        described,
-    })
-}
-
-/// The tool that the choice forces, with its parameters as a constraint.
-fn forced_tool(fields: &mut Fields, tools: &[Tool], problems: &mut Problems) -> Option<(String, Constraint)> {
-    let choice = fields.take("tool_choice");
-    let tool = match choice.as_ref().map(|choice| choice.as_str().ok_or(choice)) {
-        None | Some(Ok("auto")) if tools.is_empty() => return None,
-        Some(Ok("none")) => return None,
-        None | Some(Ok("auto")) => {
-            problems.unsupported(
-                "tool_choice",
-                "'auto' is not supported; choose 'none', 'required' or a named tool",
-            );
-            return None;
-        }
-        Some(Ok("required")) => required(tools, problems)?,
-        Some(Err(object)) => named(object, tools, problems)?,
-        Some(Ok(_)) => {
-            problems.invalid("tool_choice", "expected 'none', 'required' or a named tool");
-            return None;
-        }
-    };
-    let schema = tool
-        .parameters
-        .clone()
-        .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
-    let mut constraint = Constraint::new(Source::Schema(schema.to_string()), tool.param.clone());
-    constraint.name = Some(tool.name.clone());
-    Some((tool.name.clone(), constraint))
-}
-
-fn required<'a>(tools: &'a [Tool], problems: &mut Problems) -> Option<&'a Tool> {
-    match tools {
-        [tool] => Some(tool),
-        [] => {
-            problems.invalid("tool_choice", "'required' needs at least one tool");
-            None
-        }
-        _ => {
-            problems.unsupported(
-                "tool_choice",
-                "'required' with several tools is not supported; name one",
-            );
-            None
-        }
-    }
-}
-
-fn named<'a>(choice: &Value, tools: &'a [Tool], problems: &mut Problems) -> Option<&'a Tool> {
-    let is_function = choice.get("type").and_then(Value::as_str) == Some("function");
-    let name = choice.pointer("/function/name").and_then(Value::as_str);
-    let Some(name) = name.filter(|_| is_function) else {
-        problems.unsupported(
-            "tool_choice",
-            "expected {\"type\": \"function\", \"function\": {\"name\": …}}",
-        );
-        return None;
-    };
-    let tool = tools.iter().find(|tool| tool.name == name);
-    if tool.is_none() {
-        problems.invalid("tool_choice", format!("there is no tool '{name}'"));
-    }
-    tool
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::Input;
 
     const TOOL: &str = r#"{"type":"function","function":{"name":"mk","parameters":{"type":"object"}}}"#;
 
@@ -354,26 +249,27 @@ mod tests {
     }
 
     #[test]
-    fn a_named_tool_is_a_constraint() {
+    fn a_named_tool_is_the_only_one() {
         let choice = r#"{"type":"function","function":{"name":"mk"}}"#;
         let body = format!(
             r#"{{"model":"m","messages":[{{"role":"user","content":"x"}}],"tools":[{TOOL}],"tool_choice":{choice}}}"#
         );
         let request = read(body.as_bytes()).expect("a forced tool");
-        assert_eq!(request.forced_tool.as_deref(), Some("mk"));
-        let constraint = request.generation.constraint.expect("its parameters");
-        assert_eq!(
-            constraint.source,
-            Source::Schema(r#"{"type":"object"}"#.to_owned())
-        );
+        let calls = request.calls.expect("a forced tool");
+        assert_eq!((calls.mode, calls.tools[0].name.as_str()), (Mode::Bare, "mk"));
+        let Input::Arguments(constraint) = &calls.tools[0].input else {
+            panic!("a function has parameters")
+        };
+        assert_eq!(constraint.source.text(), r#"{"type":"object"}"#);
         assert_eq!(constraint.param, "tools[0].function.parameters");
     }
 
     #[test]
-    fn a_free_choice_of_tools_is_refused_rather_than_ignored() {
-        let body =
-            format!(r#"{{"model":"m","messages":[{{"role":"user","content":"x"}}],"tools":[{TOOL}]}}"#);
-        let error = read(body.as_bytes()).expect_err("auto");
+    fn a_stop_text_could_cut_a_call() {
+        let body = format!(
+            r#"{{"model":"m","messages":[{{"role":"user","content":"x"}}],"tools":[{TOOL}],"stop":"}}"}}"#
+        );
+        let error = read(body.as_bytes()).expect_err("a contradiction");
         assert_eq!(error.code(), "unsupported_parameter");
     }
 }

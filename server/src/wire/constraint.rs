@@ -30,6 +30,15 @@ pub enum Source {
     Ebnf(String),
 }
 
+impl Source {
+    /// The text itself.
+    pub fn text(&self) -> &str {
+        match self {
+            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text,
+        }
+    }
+}
+
 /// Where a JSON text may hold whitespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Whitespace {
@@ -52,8 +61,8 @@ pub enum KeyOrder {
     Any,
 }
 
-/// What the output of a request must obey.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the output of a request must obey. Two are equal if they mean the same, wherever they came from.
+#[derive(Clone, Debug)]
 pub struct Constraint {
     /// The constraint itself.
     pub source: Source,
@@ -67,7 +76,25 @@ pub struct Constraint {
     pub key_order: KeyOrder,
 }
 
+impl PartialEq for Constraint {
+    fn eq(&self, other: &Self) -> bool {
+        self.meaning() == other.meaning()
+    }
+}
+
+impl Eq for Constraint {}
+
+impl std::hash::Hash for Constraint {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.meaning().hash(state);
+    }
+}
+
 impl Constraint {
+    fn meaning(&self) -> (&Source, &Whitespace, KeyOrder) {
+        (&self.source, &self.whitespace, self.key_order)
+    }
+
     /// A constraint with the default layout.
     pub fn new(source: Source, param: impl Into<String>) -> Self {
         Self {
@@ -233,7 +260,7 @@ fn json_schema(format: &mut Fields, problems: &mut Problems) -> Option<Constrain
 }
 
 /// A schema as a value, or as a string that holds one.
-fn schema_constraint(value: Value, param: String, problems: &mut Problems) -> Option<Constraint> {
+pub(super) fn schema_constraint(value: Value, param: String, problems: &mut Problems) -> Option<Constraint> {
     let text = match value {
         Value::Object(_) | Value::Bool(_) => value.to_string(),
         Value::String(text) => text,

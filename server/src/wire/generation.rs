@@ -168,17 +168,22 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     generation
 }
 
-/// What cannot be honoured together. Stopping in the middle of a constrained text would break the constraint.
+/// What cannot be honoured together.
 fn contradictions(generation: &Generation, problems: &mut Problems) {
     if let Some(constraint) = &generation.constraint {
-        let reason = format!(
-            "stopping early would cut the text that {} asks for",
-            constraint.param
-        );
-        if !generation.stop.is_empty() {
+        let what = format!("the text that {} asks for", constraint.param);
+        generation.never_cut(&what, problems);
+    }
+}
+
+impl Generation {
+    /// Refuses what would stop in the middle of a text that must be whole.
+    pub(crate) fn never_cut(&self, what: &str, problems: &mut Problems) {
+        let reason = format!("stopping early would cut {what}");
+        if !self.stop.is_empty() {
             problems.unsupported("stop", reason.clone());
         }
-        if !generation.stop_tokens.is_empty() {
+        if !self.stop_tokens.is_empty() {
             problems.unsupported("stop_token_ids", reason);
         }
     }

@@ -78,7 +78,7 @@ pub struct PromptDetails {
 /// The written tokens in detail.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CompletionDetails {
-    /// Those of a reasoning channel; there is none.
+    /// Those of the thought before the answer.
     pub reasoning_tokens: usize,
 }
 
@@ -111,6 +111,12 @@ pub struct ChatMessage {
     /// The calls of tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// What the model thought before, in the spelling of DeepSeek and older servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_content: Option<String>,
+    /// The same in the spelling of newer ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
 }
 
 /// A call of a tool.
@@ -122,11 +128,25 @@ pub struct ToolCall {
     /// The identity; in streams only at the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Always `function`; in streams only at the beginning.
+    /// `function` or `custom`; in streams only at the beginning.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
-    /// What is called.
-    pub function: FunctionCall,
+    /// The function that is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<FunctionCall>,
+    /// The custom tool that is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomCall>,
+}
+
+/// The custom tool of a call.
+#[derive(Debug, Serialize)]
+pub struct CustomCall {
+    /// Its name; in streams only at the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its input, any text.
+    pub input: String,
 }
 
 /// The function of a call.
@@ -170,6 +190,12 @@ pub struct Delta {
     /// More of a call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// More of the thought, in the spelling of DeepSeek and older servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_content: Option<String>,
+    /// The same in the spelling of newer ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
 }
 
 /// Log-probabilities in the form of chats.

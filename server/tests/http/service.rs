@@ -11,7 +11,7 @@ use lexiform_server::app::{App, Listening, server};
 use lexiform_server::served::{Defaults, ModelText, Served};
 use serde_json::{Value, json};
 
-use crate::tokenizer::{IM_END, IM_START, TEMPLATE, TOKENS, tokenizer_json};
+use crate::tokenizer::{IM_END, IM_START, TEMPLATE, TOKENS, tokenizer_json_with};
 
 /// How long a test waits for something that should happen at once, before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,13 +31,24 @@ impl Service {
     }
 
     pub(crate) fn with(config: EngineConfig, body_limit: usize) -> Self {
-        let model = ScriptedModel::new(TOKENS, 1 << 20, answer);
-        let tokenizer_config = json!({"chat_template": TEMPLATE, "eos_token": "<|im_end|>"});
+        Self::of_model(config, body_limit, TEMPLATE, &[])
+    }
+
+    /// With a chat template and more tokens.
+    pub(crate) fn of_model(config: EngineConfig, body_limit: usize, template: &str, more: &[&str]) -> Self {
+        let extra = more.len();
+        let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
+            let mut logits = answer(prefix);
+            logits.resize(TOKENS + extra, 0.0);
+            logits
+        });
+        let tokenizer_config = json!({"chat_template": template, "eos_token": "<|im_end|>"});
         let defaults = Defaults {
             temperature: 0.0,
             ..Defaults::default()
         };
-        let text = ModelText::new(tokenizer_json().as_bytes(), &tokenizer_config, None, defaults);
+        let tokenizer = tokenizer_json_with(more);
+        let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
         let text = text.expect("the tokenizer of the test is valid");
         let served = Served::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
         let app = Arc::new(App::new(Arc::new(served.expect("the engine starts")), body_limit));

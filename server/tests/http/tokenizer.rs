@@ -15,8 +15,9 @@ pub(crate) const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ m
      {% if schema %}<|im_start|>schema\n{{ schema }}<|im_end|>\n{% endif %}\
      {{ '<|im_start|>assistant\\n' }}";
 
-/// A tokenizer with one token for each byte, in the spelling of byte-level models.
-pub(crate) fn tokenizer_json() -> String {
+/// A tokenizer with one token for each byte, in the spelling of byte-level models, the control tokens, and more tokens
+/// behind them that write their own names.
+pub(crate) fn tokenizer_json_with(more: &[&str]) -> String {
     let mut vocabulary = Map::new();
     let mut shifted = 256;
     for byte in 0..=255_u8 {
@@ -27,9 +28,9 @@ pub(crate) fn tokenizer_json() -> String {
         vocabulary.insert(spelling.to_string(), json!(byte));
     }
     let names = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"];
-    let added = names.iter().zip(IM_START..).map(|(name, id)| {
+    let added = names.iter().chain(more).zip(IM_START..).map(|(name, id)| {
         json!({"id": id, "content": name, "single_word": false, "lstrip": false, "rstrip": false,
-               "normalized": false, "special": true})
+               "normalized": false, "special": names.contains(name)})
     });
     let byte_level =
         json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});

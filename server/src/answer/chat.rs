@@ -1,0 +1,232 @@
+//! The shapes of `POST /v1/chat/completions`.
+
+use std::sync::Arc;
+
+use super::{Base, Call, FINGERPRINT, Piece, Whole, Writer, frame, opened};
+use crate::channels::{Part, Reading};
+use crate::language::Mode;
+use crate::sample::Ended;
+use crate::wire::generation::StreamOptions;
+use crate::wire::response::{
+    Answer, ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, Choice, CustomCall, Delta, FunctionCall,
+    TokenLogprob, ToolCall, Usage,
+};
+
+/// Writes chats.
+pub struct ChatWriter {
+    base: Base,
+    reading: Arc<Reading>,
+    options: StreamOptions,
+    logprobs: bool,
+    reasoning: bool,
+    /// Of each sample: how many calls were begun, and whether the last one is of a custom tool.
+    calls: Vec<(usize, bool)>,
+}
+
+impl ChatWriter {
+    /// For this answer; `reasoning` says whether thoughts are shown.
+    pub fn new(
+        base: Base,
+        reading: Arc<Reading>,
+        options: StreamOptions,
+        logprobs: bool,
+        reasoning: bool,
+    ) -> Self {
+        Self {
+            base,
+            reading,
+            options,
+            logprobs,
+            reasoning,
+            calls: Vec::new(),
+        }
+    }
+
+    fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
+        let answer = Answer {
+            id: &self.base.id,
+            object,
+            created: self.base.created,
+            model: &self.base.model,
+            system_fingerprint: FINGERPRINT,
+            choices,
+            usage,
+        };
+        answer.to_json()
+    }
+
+    fn send(&self, choice: ChatDelta, usage: Usage, out: &mut String) {
+        let usage = self.options.continuous_usage.then_some(usage);
+        frame(&self.encode("chat.completion.chunk", vec![choice], usage), out);
+    }
+
+    fn logprobs(&self, content: Vec<TokenLogprob>) -> Option<ChatLogprobs> {
+        self.logprobs.then_some(ChatLogprobs {
+            content,
+            refusal: None,
+        })
+    }
+
+    /// What a part changes in the message, if the client is to see it.
+    fn delta(&mut self, index: usize, part: Part) -> Option<Delta> {
+        let mut delta = Delta::default();
+        match part {
+            Part::Reasoning(_) if !self.reasoning => return None,
+            Part::Reasoning(text) => {
+                delta.reasoning = Some(text.clone());
+                delta.reasoning_content = Some(text);
+            }
+            Part::Content(text) => delta.content = Some(text),
+            Part::Opened(tool) => {
+                let call = opened(&self.reading, tool);
+                let place = self.calls[index].0;
+                self.calls[index] = (place + 1, call.custom);
+                delta.tool_calls = vec![wire_call(call, Some(place))];
+            }
+            Part::Input(text) => {
+                let (count, custom) = self.calls[index];
+                delta.tool_calls = vec![more_input(count.saturating_sub(1), custom, text)];
+            }
+            Part::Closed => return None,
+        }
+        Some(delta)
+    }
+
+    fn choice(&self, sample: Whole) -> ChatChoice {
+        let called = !sample.calls.is_empty();
+        let calls = sample.calls.into_iter().map(|call| wire_call(call, None));
+        let content = (!called || !sample.content.is_empty()).then_some(sample.content);
+        let reasoning = (self.reasoning && !sample.reasoning.is_empty()).then_some(sample.reasoning);
+        let message = ChatMessage {
+            role: "assistant",
+            content,
+            refusal: None,
+            annotations: [],
+            tool_calls: calls.collect(),
+            reasoning_content: reasoning.clone(),
+            reasoning,
+        };
+        ChatChoice {
+            index: sample.index,
+            message,
+            logprobs: self.logprobs(sample.logprobs),
+            finish_reason: finish(&sample.ended, called),
+            lexiform: sample.ended.sample,
+        }
+    }
+}
+
+impl Writer for ChatWriter {
+    fn opening(&mut self, samples: usize, out: &mut String) {
+        self.calls = vec![(0, false); samples];
+        let only_calls = self
+            .reading
+            .calls
+            .as_ref()
+            .is_some_and(|calls| calls.mode != Mode::Auto);
+        for index in 0..samples {
+            let delta = Delta {
+                role: Some("assistant"),
+                content: (!only_calls).then(String::new),
+                refusal: Some(()),
+                ..Delta::default()
+            };
+            self.send(chat_delta(index, delta), Usage::default(), out);
+        }
+    }
+
+    fn piece(&mut self, piece: Piece, out: &mut String) {
+        let Some(delta) = self.delta(piece.index, piece.part) else {
+            return;
+        };
+        let mut choice = chat_delta(piece.index, delta);
+        choice.logprobs = self.logprobs(piece.logprobs);
+        self.send(choice, piece.usage, out);
+    }
+
+    fn end(
+        &mut self,
+        index: usize,
+        ended: &Ended,
+        logprobs: Vec<TokenLogprob>,
+        usage: Usage,
+        out: &mut String,
+    ) {
+        let mut choice = chat_delta(index, Delta::default());
+        if !logprobs.is_empty() {
+            choice.logprobs = self.logprobs(logprobs);
+        }
+        choice.finish_reason = Some(finish(ended, self.calls[index].0 > 0));
+        choice.lexiform = Some(ended.sample);
+        self.send(choice, usage, out);
+    }
+
+    fn closing(&mut self, usage: Usage, out: &mut String) {
+        if self.options.include_usage {
+            let chunk = self.encode::<ChatDelta>("chat.completion.chunk", Vec::new(), Some(usage));
+            frame(&chunk, out);
+        }
+        out.push_str("data: [DONE]\n\n");
+    }
+
+    fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String {
+        let choices = samples.into_iter().map(|sample| self.choice(sample)).collect();
+        self.encode("chat.completion", choices, Some(usage))
+    }
+}
+
+fn finish(ended: &Ended, called: bool) -> &'static str {
+    if called && ended.finish == "stop" {
+        "tool_calls"
+    } else {
+        ended.finish
+    }
+}
+
+fn chat_delta(index: usize, delta: Delta) -> ChatDelta {
+    ChatDelta {
+        index,
+        delta,
+        logprobs: None,
+        finish_reason: None,
+        lexiform: None,
+    }
+}
+
+/// A call with its name; `place` only in streams.
+fn wire_call(call: Call, place: Option<usize>) -> ToolCall {
+    let mut wire = more_input(0, call.custom, call.input);
+    let name = Some(call.name);
+    wire.index = place;
+    wire.id = Some(call.id);
+    wire.kind = Some(if call.custom { "custom" } else { "function" });
+    if let Some(function) = &mut wire.function {
+        function.name = name;
+    } else if let Some(custom) = &mut wire.custom {
+        custom.name = name;
+    }
+    wire
+}
+
+fn more_input(place: usize, custom: bool, text: String) -> ToolCall {
+    let (function, custom) = if custom {
+        let custom = CustomCall {
+            name: None,
+            input: text,
+        };
+        (None, Some(custom))
+    } else {
+        let function = FunctionCall {
+            name: None,
+            arguments: text,
+        };
+        (Some(function), None)
+    };
+    ToolCall {
+        index: Some(place),
+        id: None,
+        kind: None,
+        function,
+        custom,
+    }
+}

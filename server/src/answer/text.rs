@@ -1,0 +1,120 @@
+//! The shapes of `POST /v1/completions`.
+
+use super::{Base, FINGERPRINT, Piece, Whole, Writer, frame};
+use crate::channels::Part;
+use crate::sample::Ended;
+use crate::wire::generation::StreamOptions;
+use crate::wire::response::{Answer, TextChoice, TextLogprobs, TokenLogprob, Usage};
+
+/// Writes completions.
+pub struct TextWriter {
+    base: Base,
+    options: StreamOptions,
+    logprobs: bool,
+    /// How many characters of each sample were sent.
+    offsets: Vec<usize>,
+}
+
+impl TextWriter {
+    /// For this answer.
+    pub fn new(base: Base, options: StreamOptions, logprobs: bool) -> Self {
+        Self {
+            base,
+            options,
+            logprobs,
+            offsets: Vec::new(),
+        }
+    }
+
+    fn encode(&self, choices: Vec<TextChoice>, usage: Option<Usage>) -> String {
+        let answer = Answer {
+            id: &self.base.id,
+            object: "text_completion",
+            created: self.base.created,
+            model: &self.base.model,
+            system_fingerprint: FINGERPRINT,
+            choices,
+            usage,
+        };
+        answer.to_json()
+    }
+
+    fn send(&self, choices: Vec<TextChoice>, usage: Usage, out: &mut String) {
+        let usage = self.options.continuous_usage.then_some(usage);
+        frame(&self.encode(choices, usage), out);
+    }
+}
+
+impl Writer for TextWriter {
+    fn opening(&mut self, samples: usize, _: &mut String) {
+        self.offsets = vec![0; samples];
+    }
+
+    fn piece(&mut self, piece: Piece, out: &mut String) {
+        let Part::Content(text) = piece.part else { return };
+        let offset = self.offsets[piece.index];
+        let logprobs = self.logprobs.then(|| text_logprobs(&piece.logprobs, offset));
+        self.offsets[piece.index] += text.chars().count();
+        let choice = TextChoice {
+            index: piece.index,
+            text,
+            logprobs,
+            finish_reason: None,
+            lexiform: None,
+        };
+        self.send(vec![choice], piece.usage, out);
+    }
+
+    fn end(
+        &mut self,
+        index: usize,
+        ended: &Ended,
+        logprobs: Vec<TokenLogprob>,
+        usage: Usage,
+        out: &mut String,
+    ) {
+        let rest = (!logprobs.is_empty()).then(|| text_logprobs(&logprobs, self.offsets[index]));
+        let choice = TextChoice {
+            index,
+            text: String::new(),
+            logprobs: rest,
+            finish_reason: Some(ended.finish),
+            lexiform: Some(ended.sample),
+        };
+        self.send(vec![choice], usage, out);
+    }
+
+    fn closing(&mut self, usage: Usage, out: &mut String) {
+        if self.options.include_usage {
+            frame(&self.encode(Vec::new(), Some(usage)), out);
+        }
+        out.push_str("data: [DONE]\n\n");
+    }
+
+    fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String {
+        let choice = |sample: Whole| TextChoice {
+            index: sample.index,
+            text: sample.content,
+            logprobs: self.logprobs.then(|| text_logprobs(&sample.logprobs, 0)),
+            finish_reason: Some(sample.ended.finish),
+            lexiform: Some(sample.ended.sample),
+        };
+        self.encode(samples.into_iter().map(choice).collect(), Some(usage))
+    }
+}
+
+fn text_logprobs(entries: &[TokenLogprob], mut offset: usize) -> TextLogprobs {
+    let mut out = TextLogprobs::default();
+    for entry in entries {
+        out.text_offset.push(offset);
+        offset += entry.token.chars().count();
+        out.tokens.push(entry.token.clone());
+        out.token_logprobs.push(entry.logprob);
+        let top = entry
+            .top_logprobs
+            .iter()
+            .map(|top| (top.token.clone(), top.logprob.into()));
+        out.top_logprobs.push(top.collect());
+    }
+    out
+}

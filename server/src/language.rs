@@ -1,0 +1,342 @@
+//! What a whole answer may be: a thought, then text that obeys a constraint, or calls of tools.
+//!
+//! ```text
+//!   answer   ::= thought? ( content | text calls | calls )
+//!   thought  ::= "<think>" … "</think>"                              only for models that have these tokens
+//!   calls    ::= call ("\n" call)*                                   one call alone, if they may not be parallel
+//!   call     ::= "<tool_call>\n" {"name": "f", "arguments": ARGUMENTS} "\n</tool_call>"
+//!              | "<tool_call>\n" {"name": "sql"} "\n" INPUT          the input of a custom tool ends the answer
+//! ```
+//!
+//! The frame of a call is the one that Hermes introduced and Qwen's models were trained on; every part of it is in the
+//! grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold
+//! anything, the closing mark too; it ends with the answer, so that no text has two readings.
+
+use lexiform::error::{CompileError, Diagnostics};
+use lexiform::grammar::{Cfg, ExprId, Part, Regular};
+use lexiform::limits::Limits;
+use lexiform::vocab::Vocabulary;
+use lexiform::{regex, schema, syntax};
+
+use crate::compose::Composer;
+use crate::wire::constraint::{Constraint, KeyOrder, Source, Whitespace};
+
+/// Opens a thought.
+pub const THINK: &str = "<think>";
+/// Closes a thought.
+pub const END_THINK: &str = "</think>";
+/// Opens a call.
+pub const CALL: &str = "<tool_call>";
+/// Closes a call.
+pub const END_CALL: &str = "</tool_call>";
+/// Stands between the arguments and the closing mark.
+const CLOSE: &str = "}\n";
+/// The most calls of one answer.
+const CALLS: u32 = 32;
+
+/// Whether an answer begins with a thought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Thought {
+    /// It does not.
+    #[default]
+    None,
+    /// It may.
+    Possible,
+    /// The prompt has opened it already.
+    Begun,
+}
+
+/// What a tool is called with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// JSON that obeys a schema.
+    Arguments(Constraint),
+    /// Raw text, constrained or free.
+    Raw(Option<Constraint>),
+}
+
+/// A tool that may be called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Callable {
+    /// Its name.
+    pub name: String,
+    /// What it takes.
+    pub input: Input,
+}
+
+impl Callable {
+    /// What stands before the input, from the opening mark on.
+    pub fn head(&self) -> String {
+        let name = serde_json::Value::from(self.name.as_str());
+        match self.input {
+            Input::Arguments(_) => format!("{CALL}\n{{\"name\": {name}, \"arguments\": "),
+            Input::Raw(_) => format!("{CALL}\n{{\"name\": {name}}}\n"),
+        }
+    }
+
+    /// What stands behind the input.
+    pub fn tail(&self) -> String {
+        match self.input {
+            Input::Arguments(_) => format!("{CLOSE}{END_CALL}"),
+            Input::Raw(_) => String::new(),
+        }
+    }
+
+    /// Whether it is a custom tool.
+    pub fn is_custom(&self) -> bool {
+        matches!(self.input, Input::Raw(_))
+    }
+}
+
+/// When tools are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// If the model wants to.
+    Auto,
+    /// At least one.
+    Required,
+    /// The only tool of the list, and the answer is its input and nothing else.
+    Bare,
+}
+
+/// The calls that an answer may hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Calls {
+    /// The tools.
+    pub tools: Vec<Callable>,
+    /// When they are called.
+    pub mode: Mode,
+    /// Whether there may be several calls.
+    pub parallel: bool,
+}
+
+/// The language of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Language {
+    /// What comes first.
+    pub thought: Thought,
+    /// What the text obeys; without it, the text is free.
+    pub content: Option<Constraint>,
+    /// The calls.
+    pub calls: Option<Calls>,
+}
+
+/// A constraint that does not compile.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    /// The constraint.
+    pub constraint: Constraint,
+    /// All its problems.
+    pub error: CompileError,
+}
+
+impl Language {
+    /// Whether everything is in it, so that no grammar is needed.
+    pub fn is_free(&self) -> bool {
+        self.content.is_none() && self.calls.is_none()
+    }
+
+    /// The bytes of its sources, for estimates.
+    pub fn source_bytes(&self) -> usize {
+        let lengths = self
+            .constraints()
+            .map(|constraint| constraint.source.text().len() + 64);
+        lengths.sum()
+    }
+
+    /// All constraints in it.
+    pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
+        let tools = self.calls.iter().flat_map(|calls| &calls.tools);
+        let inputs = tools.filter_map(|tool| match &tool.input {
+            Input::Arguments(constraint) | Input::Raw(Some(constraint)) => Some(constraint),
+            Input::Raw(None) => None,
+        });
+        self.content.iter().chain(inputs)
+    }
+
+    /// The constraint that is named when the whole does not compile, though its parts do.
+    pub fn blamed(&self) -> Constraint {
+        let first = self.constraints().next().cloned();
+        first.unwrap_or_else(|| Constraint::new(Source::Regex(String::new()), "tools"))
+    }
+
+    /// Its grammar.
+    ///
+    /// # Errors
+    /// One of its constraints does not compile.
+    pub fn grammar(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<(Cfg, Diagnostics), Rejected> {
+        let mut writer = Writer {
+            composer: Composer::default(),
+            vocabulary,
+            limits,
+            diagnostics: Diagnostics::default(),
+        };
+        let answer = writer.answer(self)?;
+        let whole = writer.thought(self.thought, answer);
+        Ok((writer.composer.finish(whole), writer.diagnostics))
+    }
+}
+
+/// Lowers one constraint.
+///
+/// # Errors
+/// All problems of the constraint.
+pub fn lower(constraint: &Constraint, limits: &Limits) -> Result<(Cfg, Diagnostics), Rejected> {
+    let lowered = match &constraint.source {
+        Source::Schema(text) => schema::lower(text, &schema_options(constraint), limits),
+        Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+    };
+    lowered.map_err(|error| Rejected {
+        constraint: constraint.clone(),
+        error,
+    })
+}
+
+/// How a constraint's JSON is written.
+pub fn schema_options(constraint: &Constraint) -> schema::Options {
+    schema::Options {
+        whitespace: match &constraint.whitespace {
+            Whitespace::Flexible => schema::Whitespace::Flexible,
+            Whitespace::Compact => schema::Whitespace::Compact,
+            Whitespace::Pattern(pattern) => schema::Whitespace::Pattern(pattern.clone()),
+        },
+        key_order: match constraint.key_order {
+            KeyOrder::Schema => schema::KeyOrder::Schema,
+            KeyOrder::Any => schema::KeyOrder::Any,
+        },
+        ..schema::Options::default()
+    }
+}
+
+struct Writer<'a> {
+    composer: Composer,
+    vocabulary: &'a Vocabulary,
+    limits: &'a Limits,
+    diagnostics: Diagnostics,
+}
+
+impl Writer<'_> {
+    fn answer(&mut self, language: &Language) -> Result<ExprId, Rejected> {
+        let Some(calls) = &language.calls else {
+            return match &language.content {
+                Some(content) => self.constraint(content),
+                None => Ok(self.any_text()),
+            };
+        };
+        let called = self.calls(calls)?;
+        match (calls.mode, &language.content) {
+            (Mode::Required | Mode::Bare, _) => Ok(called),
+            (Mode::Auto, Some(content)) => {
+                let content = self.constraint(content)?;
+                Ok(self.composer.choice(vec![content, called]))
+            }
+            (Mode::Auto, None) => {
+                let text = self.text_without(CALL);
+                let maybe = self.composer.optional(called);
+                Ok(self.composer.seq(vec![text, maybe]))
+            }
+        }
+    }
+
+    fn thought(&mut self, thought: Thought, answer: ExprId) -> ExprId {
+        if thought == Thought::None {
+            return answer;
+        }
+        let inside = self.text_without(END_THINK);
+        let end = self.mark(END_THINK);
+        let line = self.composer.text("\n");
+        let lines = self.composer.repeat(line, 0, 2);
+        let rest = self.composer.seq(vec![inside, end, lines, answer]);
+        if thought == Thought::Begun {
+            return rest;
+        }
+        let open = self.mark(THINK);
+        let thinking = self.composer.seq(vec![open, rest]);
+        self.composer.choice(vec![answer, thinking])
+    }
+
+    fn calls(&mut self, calls: &Calls) -> Result<ExprId, Rejected> {
+        if let (Mode::Bare, Some(tool)) = (calls.mode, calls.tools.first()) {
+            return self.input(&tool.input);
+        }
+        let (mut closed, mut ending) = (Vec::new(), Vec::new());
+        for tool in &calls.tools {
+            let call = self.call(tool)?;
+            if tool.is_custom() {
+                &mut ending
+            } else {
+                &mut closed
+            }
+            .push(call);
+        }
+        let any: Vec<ExprId> = closed.iter().chain(&ending).copied().collect();
+        let last = self.composer.choice(any);
+        if !calls.parallel || closed.is_empty() {
+            return Ok(last);
+        }
+        let one = self.composer.choice(closed);
+        let line = self.composer.text("\n");
+        let before = self.composer.seq(vec![one, line]);
+        let earlier = self.composer.repeat(before, 0, CALLS - 1);
+        Ok(self.composer.seq(vec![earlier, last]))
+    }
+
+    fn call(&mut self, tool: &Callable) -> Result<ExprId, Rejected> {
+        let open = self.mark(CALL);
+        let head = tool.head();
+        let head = self.composer.text(head.strip_prefix(CALL).unwrap_or_default());
+        let input = self.input(&tool.input)?;
+        let mut parts = vec![open, head, input];
+        if !tool.is_custom() {
+            parts.push(self.composer.text(CLOSE));
+            parts.push(self.mark(END_CALL));
+        }
+        Ok(self.composer.seq(parts))
+    }
+
+    fn input(&mut self, input: &Input) -> Result<ExprId, Rejected> {
+        match input {
+            Input::Arguments(constraint) | Input::Raw(Some(constraint)) => self.constraint(constraint),
+            Input::Raw(None) => Ok(self.any_text()),
+        }
+    }
+
+    fn constraint(&mut self, constraint: &Constraint) -> Result<ExprId, Rejected> {
+        let (cfg, diagnostics) = lower(constraint, self.limits)?;
+        self.diagnostics.findings.extend(diagnostics.findings);
+        Ok(self.composer.import(cfg))
+    }
+
+    /// A mark: the token of this name where the model has one that text cannot write, or else its text.
+    fn mark(&mut self, mark: &str) -> ExprId {
+        match self.vocabulary.special(mark) {
+            Some(_) => self.composer.special(mark),
+            None => self.composer.text(mark),
+        }
+    }
+
+    fn any_text(&mut self) -> ExprId {
+        self.composer.regular(Regular {
+            parts: any_text(self.limits),
+        })
+    }
+
+    fn text_without(&mut self, mark: &str) -> ExprId {
+        let mut parts = any_text(self.limits);
+        let with = regex::rust(&format!("(?s:.*){mark}(?s:.*)"), self.limits);
+        // The marks are literals of this file without any special character, so this always parses.
+        for part in with.map(|regular| regular.parts).unwrap_or_default() {
+            if let Part::Match(hir) = part {
+                parts.push(Part::Not(hir));
+            }
+        }
+        self.composer.regular(Regular { parts })
+    }
+}
+
+fn any_text(limits: &Limits) -> Vec<Part> {
+    regex::rust("(?s:.*)", limits)
+        .map(|regular| regular.parts)
+        .unwrap_or_default()
+}

@@ -1,0 +1,101 @@
+//! From a body to what the engine takes and the frame of the answer, one function for each generating route.
+//!
+//! The command line goes the same way, so it can do what the service can do.
+
+use std::sync::Arc;
+
+use lexiform_engine::Request;
+
+use crate::answer::chat::ChatWriter;
+use crate::answer::text::TextWriter;
+use crate::answer::{Base, Frame};
+use crate::channels::Reading;
+use crate::error::ApiError;
+use crate::language::Language;
+use crate::prompt;
+use crate::served::Served;
+use crate::wire;
+
+/// A request that was checked completely; nothing has been generated yet.
+pub struct Prepared {
+    /// The samples.
+    pub requests: Vec<Request>,
+    /// The shape of the answer.
+    pub frame: Frame,
+    /// Whether it is streamed.
+    pub stream: bool,
+}
+
+/// Prepares a chat.
+///
+/// # Errors
+/// The request is wrong.
+pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
+    let request = wire::chat::read(body)?;
+    let generation = &request.generation;
+    prompt::check_model(served, generation)?;
+    let chat = prompt::of_chat(served, &request)?;
+    let compiled = prompt::compiled(served, &chat.language)?;
+    let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
+    let requests = prompt::engine_requests(served, generation, vec![chat.tokens], grammar, request.logprobs)?;
+    let reading = Reading::of(&chat.language);
+    let logprobs = request.logprobs.is_some();
+    let writer = ChatWriter::new(
+        Base::new("chatcmpl-", served),
+        Arc::new(reading.clone()),
+        generation.stream.unwrap_or_default(),
+        logprobs,
+        request.include_reasoning,
+    );
+    let frame = Frame::new(
+        served.clone(),
+        Box::new(writer),
+        reading,
+        generation,
+        requests.len(),
+        logprobs,
+    );
+    Ok(Prepared {
+        requests,
+        frame,
+        stream: generation.stream.is_some(),
+    })
+}
+
+/// Prepares a completion.
+///
+/// # Errors
+/// The request is wrong.
+pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
+    let request = wire::completion::read(body)?;
+    let generation = &request.generation;
+    prompt::check_model(served, generation)?;
+    let prompts = request
+        .prompts
+        .iter()
+        .map(|prompt| prompt::of_text(served, prompt));
+    let prompts: Vec<Vec<u32>> = prompts.collect::<Result<_, _>>()?;
+    let language = Language {
+        content: generation.constraint.clone(),
+        ..Language::default()
+    };
+    let compiled = prompt::compiled(served, &language)?;
+    let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
+    let requests = prompt::engine_requests(served, generation, prompts, grammar, request.logprobs)?;
+    let logprobs = request.logprobs.is_some();
+    let options = generation.stream.unwrap_or_default();
+    let writer = TextWriter::new(Base::new("cmpl-", served), options, logprobs);
+    let frame = Frame::new(
+        served.clone(),
+        Box::new(writer),
+        Reading::default(),
+        generation,
+        requests.len(),
+        logprobs,
+    );
+    Ok(Prepared {
+        requests,
+        frame,
+        stream: generation.stream.is_some(),
+    })
+}

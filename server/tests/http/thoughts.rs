@@ -1,0 +1,110 @@
+//! Models that think before they answer: the constraint holds for the answer, not for the thought.
+
+use serde_json::{Value, json};
+
+use super::service::{Service, roomy};
+use super::tokenizer::TEMPLATE;
+
+const MARKS: [&str; 2] = ["<think>", "</think>"];
+
+fn thinking(template: &str) -> Service {
+    Service::of_model(roomy(), 1 << 20, template, &MARKS)
+}
+
+fn person() -> Value {
+    json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
+           "additionalProperties": false})
+}
+
+fn message(service: &Service, text: &str, more: Value) -> Value {
+    let answer = service.chat(&format!("echo {text}"), more);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["choices"][0]["message"].clone()
+}
+
+/// Guards against JSON inside the thought, and against a grammar that begins too early or never (E1).
+#[test]
+fn the_constraint_begins_behind_the_thought() {
+    let service = thinking(TEMPLATE);
+    let text = "<think>an {object}?</think>\n\n{\"age\":36}";
+    let whole = message(&service, text, json!({"guided_json": person()}));
+    assert_eq!(whole["reasoning_content"], "an {object}?");
+    assert_eq!(whole["reasoning"], whole["reasoning_content"]);
+    assert_eq!(whole["content"], "{\"age\":36}");
+    let direct = message(&service, "{\"age\":36}", json!({"guided_json": person()}));
+    assert_eq!(direct["content"], "{\"age\":36}");
+    assert!(direct.get("reasoning").is_none());
+    let hidden = message(
+        &service,
+        text,
+        json!({"guided_json": person(), "include_reasoning": false}),
+    );
+    assert!(hidden.get("reasoning").is_none());
+    assert_eq!(hidden["content"], "{\"age\":36}");
+}
+
+#[test]
+fn a_thought_that_the_prompt_began_goes_on() {
+    let template = format!(
+        "{TEMPLATE}{{{{ '<think>\\n' if enable_thinking is not false else '<think>\\n\\n</think>\\n\\n' }}}}"
+    );
+    let service = thinking(&template);
+    let ask = |more: Value| message(&service, "..hm</think>{\"age\":36}", more);
+    // The script counts what is written from `assistant` on, so it echoes from behind the opened thought.
+    let whole = ask(json!({"guided_json": person()}));
+    assert_eq!(whole["reasoning"], "hm");
+    let content: Value = serde_json::from_str(whole["content"].as_str().unwrap_or_default()).expect("JSON");
+    assert!(content["age"].is_number());
+    let quick = ask(json!({"guided_json": person(), "reasoning_effort": "none"}));
+    assert!(quick.get("reasoning").is_none(), "{quick}");
+    let content: Value = serde_json::from_str(quick["content"].as_str().unwrap_or_default()).expect("JSON");
+    assert!(content["age"].is_number());
+}
+
+#[test]
+fn a_free_answer_is_split_and_streamed_in_its_channels() {
+    let service = thinking(TEMPLATE);
+    let text = "<think>why</think>\n\nbecause";
+    let events = service.chat(
+        &format!("echo {text}"),
+        json!({"stream": true, "stream_options": {"include_usage": true}}),
+    );
+    let events = events.events();
+    let joined = |key: &str| {
+        let deltas = events
+            .iter()
+            .filter_map(|event| event["choices"][0]["delta"][key].as_str());
+        deltas.collect::<String>()
+    };
+    assert_eq!(
+        (joined("reasoning").as_str(), joined("content").as_str()),
+        ("why", "because")
+    );
+    let usage = events.iter().rev().find(|event| event["usage"].is_object());
+    let thought = usage.map(|event| event["usage"]["completion_tokens_details"]["reasoning_tokens"].clone());
+    assert_eq!(
+        thought
+            .and_then(|tokens| tokens.as_u64())
+            .map(|tokens| tokens >= 3),
+        Some(true)
+    );
+}
+
+#[test]
+fn tools_are_called_behind_a_thought() {
+    let service = thinking(TEMPLATE);
+    let tool = json!({"type": "function", "function": {"name": "mk", "parameters": person()}});
+    let named = json!({"type": "function", "function": {"name": "mk"}});
+    for choice in [json!("auto"), named] {
+        let bare = choice.is_object();
+        let call = if bare {
+            "{\"age\":36}"
+        } else {
+            "<tool_call>\n{\"name\": \"mk\", \"arguments\": {\"age\":36}}\n</tool_call>"
+        };
+        let text = format!("<think>call</think>{call}");
+        let whole = message(&service, &text, json!({"tools": [tool], "tool_choice": choice}));
+        assert_eq!(whole["reasoning"], "call");
+        assert_eq!(whole["tool_calls"][0]["function"]["arguments"], "{\"age\":36}");
+    }
+}

@@ -1,0 +1,225 @@
+//! Calls of tools: chosen freely, demanded, several at once, and custom ones.
+
+use serde_json::{Value, json};
+
+use super::service::Service;
+
+const MAKE: &str = "<tool_call>\n{\"name\": \"mk\", \"arguments\": {\"age\":36}}\n</tool_call>";
+const SAY: &str = "<tool_call>\n{\"name\": \"say\", \"arguments\": {\"text\":\"}\"}}\n</tool_call>";
+
+fn function(name: &str, property: &str, kind: &str) -> Value {
+    json!({"type": "function", "function": {"name": name, "parameters": {
+        "type": "object", "properties": {property: {"type": kind}}, "required": [property],
+        "additionalProperties": false}}})
+}
+
+fn tools() -> Value {
+    json!([
+        function("mk", "age", "integer"),
+        function("say", "text", "string")
+    ])
+}
+
+/// The names and inputs of the calls of an answer.
+fn calls(message: &Value) -> Vec<(String, String)> {
+    let call = |call: &Value| {
+        let kind = call["type"].as_str().expect("a type");
+        assert!(
+            call["id"].as_str().is_some_and(|id| id.starts_with("call_")),
+            "{call}"
+        );
+        let input = if kind == "custom" { "input" } else { "arguments" };
+        let text = |key: &str| call[kind][key].as_str().expect("a text").to_owned();
+        (text("name"), text(input))
+    };
+    let listed = message["tool_calls"].as_array();
+    listed.into_iter().flatten().map(call).collect()
+}
+
+/// The whole answer to an echo of `text`, checked to be the same when it is streamed.
+fn ask(service: &Service, text: &str, more: Value) -> Value {
+    let answer = service.chat(&format!("echo {text}"), more.clone());
+    assert_eq!(answer.status, 200, "{more}: {}", answer.text());
+    let whole = answer.json()["choices"][0].clone();
+    let mut streamed = more;
+    streamed["stream"] = json!(true);
+    let (mut content, mut collected) = (String::new(), Vec::<Value>::new());
+    let mut finish = Value::Null;
+    for event in service.chat(&format!("echo {text}"), streamed).events() {
+        let delta = &event["choices"][0]["delta"];
+        content.push_str(delta["content"].as_str().unwrap_or_default());
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            collect(call, &mut collected);
+        }
+        if event["choices"][0]["finish_reason"].is_string() {
+            finish = event["choices"][0]["finish_reason"].clone();
+        }
+    }
+    assert_eq!(content, whole["message"]["content"].as_str().unwrap_or_default());
+    assert_eq!(calls(&json!({"tool_calls": collected})), calls(&whole["message"]));
+    assert_eq!(finish, whole["finish_reason"]);
+    whole
+}
+
+/// Puts a piece of a call where clients put it.
+fn collect(piece: &Value, calls: &mut Vec<Value>) {
+    let place = piece["index"].as_u64().expect("an index") as usize;
+    if place == calls.len() {
+        assert!(
+            piece["id"].is_string() && piece["type"].is_string(),
+            "a call begins with its name: {piece}"
+        );
+        calls.push(piece.clone());
+        return;
+    }
+    for (kind, key) in [("function", "arguments"), ("custom", "input")] {
+        if let Some(more) = piece[kind][key].as_str() {
+            let before = calls[place][kind][key].as_str().expect("a beginning").to_owned();
+            calls[place][kind][key] = json!(before + more);
+        }
+    }
+}
+
+fn pair(name: &str, input: &str) -> (String, String) {
+    (name.to_owned(), input.to_owned())
+}
+
+#[test]
+fn a_free_choice_may_say_something_or_call() {
+    let service = Service::start();
+    let said = ask(&service, "just text, 1 < 2", json!({"tools": tools()}));
+    assert_eq!(said["message"]["content"], "just text, 1 < 2");
+    assert_eq!(said["finish_reason"], "stop");
+    let called = ask(
+        &service,
+        &format!("Look:\n{MAKE}"),
+        json!({"tools": tools(), "tool_choice": "auto"}),
+    );
+    assert_eq!(called["message"]["content"], "Look:\n");
+    assert_eq!(calls(&called["message"]), [pair("mk", "{\"age\":36}")]);
+    assert_eq!(called["finish_reason"], "tool_calls");
+    let none = ask(&service, "text", json!({"tools": tools(), "tool_choice": "none"}));
+    assert!(calls(&none["message"]).is_empty());
+}
+
+/// Guards against calls of tools that were not offered or with arguments of another tool (F2).
+#[test]
+fn a_call_is_of_a_tool_that_is_there_with_its_own_arguments() {
+    let service = Service::start();
+    let wrong = MAKE.replace("\"mk\"", "\"mx\"").replace("36", "\"old\"");
+    let called = ask(
+        &service,
+        &wrong,
+        json!({"tools": tools(), "tool_choice": "required"}),
+    );
+    let found = calls(&called["message"]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].0, "mk");
+    let arguments: Value = serde_json::from_str(&found[0].1).expect("JSON");
+    assert!(arguments["age"].is_i64(), "{arguments}");
+    assert!(called["message"]["content"].is_null());
+}
+
+#[test]
+fn several_tools_are_called_at_once() {
+    let service = Service::start();
+    let text = format!("{MAKE}\n{SAY}\n{MAKE}");
+    for choice in ["auto", "required"] {
+        let called = ask(&service, &text, json!({"tools": tools(), "tool_choice": choice}));
+        let expected = [
+            pair("mk", "{\"age\":36}"),
+            pair("say", "{\"text\":\"}\"}"),
+            pair("mk", "{\"age\":36}"),
+        ];
+        assert_eq!(calls(&called["message"]), expected);
+    }
+}
+
+/// Guards against `parallel_tool_calls: false` that is accepted and not enforced (F1).
+#[test]
+fn calls_that_may_not_be_parallel_are_not() {
+    let service = Service::start();
+    let more = json!({"tools": tools(), "tool_choice": "required", "parallel_tool_calls": false});
+    let called = ask(&service, &format!("{MAKE}\n{SAY}"), more);
+    assert_eq!(calls(&called["message"]), [pair("mk", "{\"age\":36}")]);
+}
+
+#[test]
+fn allowed_tools_are_the_only_ones() {
+    let service = Service::start();
+    let allowed = json!({"type": "allowed_tools", "allowed_tools": {"mode": "required",
+        "tools": [{"type": "function", "function": {"name": "say"}}]}});
+    let called = ask(
+        &service,
+        "{\"text\":\"x\"}",
+        json!({"tools": tools(), "tool_choice": allowed}),
+    );
+    assert_eq!(calls(&called["message"]), [pair("say", "{\"text\":\"x\"}")]);
+}
+
+#[test]
+fn the_input_of_a_custom_tool_obeys_its_grammar() {
+    let service = Service::start();
+    let custom = |syntax: &str, definition: &str| {
+        json!({"type": "custom", "custom": {"name": "sql", "format": {"type": "grammar",
+            "grammar": {"syntax": syntax, "definition": definition}}}})
+    };
+    let regex = custom("regex", "SELECT [0-9]+;");
+    let named = json!({"type": "custom", "custom": {"name": "sql"}});
+    let called = ask(
+        &service,
+        "DELETE 12;",
+        json!({"tools": [regex], "tool_choice": named}),
+    );
+    let found = calls(&called["message"]);
+    assert!(
+        found[0].1.starts_with("SELECT ") && found[0].1.ends_with(';'),
+        "{found:?}"
+    );
+    let ebnf = custom("ebnf", "root ::= \"SELECT \" [0-9]+ \";\"");
+    let both = json!([function("mk", "age", "integer"), ebnf]);
+    let text = format!("{MAKE}\n<tool_call>\n{{\"name\": \"sql\"}}\nSELECT 1;");
+    let called = ask(&service, &text, json!({"tools": both}));
+    assert_eq!(
+        calls(&called["message"]),
+        [pair("mk", "{\"age\":36}"), pair("sql", "SELECT 1;")]
+    );
+    let lark = custom("lark", "start: \"a\"");
+    let refused = service.chat("echo a", json!({"tools": [lark]}));
+    assert_eq!(
+        (refused.status, refused.error_code().as_str()),
+        (400, "unsupported_parameter")
+    );
+}
+
+#[test]
+fn with_a_format_a_free_choice_is_a_call_or_obeys_the_format() {
+    let service = Service::start();
+    let more = json!({"tools": tools(), "structured_outputs": {"choice": ["yes", "no"]}});
+    assert_eq!(ask(&service, "yes", more.clone())["message"]["content"], "yes");
+    let called = ask(&service, SAY, more);
+    assert_eq!(calls(&called["message"]), [pair("say", "{\"text\":\"}\"}")]);
+}
+
+#[test]
+fn parameters_that_do_not_compile_are_named() {
+    let service = Service::start();
+    let broken = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "text"}}});
+    let refused = service.chat(
+        "echo a",
+        json!({"tools": [function("mk", "age", "integer"), broken]}),
+    );
+    assert_eq!(
+        (refused.status, refused.error_code().as_str()),
+        (400, "invalid_json_schema")
+    );
+    assert_eq!(refused.json()["error"]["param"], "tools[1].function.parameters");
+}
+
+#[test]
+fn a_call_that_is_cut_says_length() {
+    let service = Service::start();
+    let more = json!({"tools": tools(), "tool_choice": "required", "max_tokens": 50});
+    let cut = ask(&service, SAY, more);
+    assert_eq!(cut["finish_reason"], "length");
+}
