@@ -6,6 +6,7 @@
 //!       ─► analysis   nullable, productive (the rest is cut away), left-recursive
 //!       ─► frame      determinised states within one rule, terminal or series
 //!       ─► stack      configurations: interned sets of stacks of frames; a step is a table look-up
+//!          thread     the same for looking ahead: nothing that a mask tries is kept
 //! ```
 //!
 //! Three properties hold by construction. *No dead ends*: whatever cannot be completed is cut away before the first
@@ -14,7 +15,9 @@
 //! not push, and all walks are over explicit lists.
 
 mod analysis;
+mod bytes;
 mod counter;
+mod digest;
 mod frame;
 mod interner;
 mod nfa;
@@ -24,14 +27,17 @@ mod series;
 mod series_frame;
 mod stack;
 mod terminal;
+mod thread;
 
 use std::sync::Arc;
 
-pub(crate) use frame::{FrameId, KeyView};
-pub(crate) use stack::{ConfigId, END, FINISHED, Stacks};
+pub(crate) use bytes::ByteSet;
+pub(crate) use frame::{FrameId, View};
+use stack::END;
+pub(crate) use stack::{ConfigId, FINISHED, Stacks};
+pub(crate) use terminal::Identity;
 pub use terminal::{Cursor, Terminal, TerminalError};
-
-use frame::FrameKey;
+pub(crate) use thread::{Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Regular};
@@ -76,21 +82,6 @@ impl Machine {
 
     pub(crate) fn stacks(&self) -> &Stacks {
         &self.stacks
-    }
-
-    /// The terminal that a frame runs in and where, for frames that are nothing else.
-    pub(crate) fn terminal_view(&self, frame: FrameId) -> Option<(&Arc<Terminal>, Cursor)> {
-        let frames = &self.stacks.frames;
-        match frames.get(frame).key {
-            FrameKey::TerminalStart(index) => Some((frames.terminal(index), frames.terminal(index).start())),
-            FrameKey::Terminal(index, cursor) => Some((frames.terminal(index), cursor)),
-            _ => None,
-        }
-    }
-
-    /// The key of a series that a frame is writing.
-    pub(crate) fn key_view(&self, frame: FrameId) -> Option<KeyView<'_>> {
-        self.stacks.frames.key_view(frame)
     }
 
     /// The names of the special tokens that the grammar uses, by their number.

@@ -17,6 +17,7 @@ mod cache;
 mod compose;
 mod factor;
 mod set;
+mod walk;
 
 pub use cache::Tables;
 pub(crate) use compose::fill;

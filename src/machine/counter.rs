@@ -33,6 +33,9 @@ pub(super) struct Counter {
     shortest: Vec<u64>,
     longest: Vec<u64>,
     layers: Vec<Vec<bool>>,
+    /// The greatest of the finite `longest`, and of the finite `shortest`.
+    farthest: u64,
+    nearest: u64,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -50,9 +53,18 @@ impl Counter {
             Some(max) if min <= max => layers(graph, &shortest, min, max, limits)?,
             _ => Vec::new(),
         };
+        let greatest = |of: &[u64]| {
+            of.iter()
+                .copied()
+                .filter(|&units| units != NEVER)
+                .max()
+                .unwrap_or(0)
+        };
         Ok(Counter {
             min,
             max,
+            farthest: greatest(&longest),
+            nearest: greatest(&shortest),
             shortest,
             longest,
             layers,
@@ -95,33 +107,17 @@ impl Counter {
         self.layers[missing as usize][state]
     }
 
-    /// Units missing to the lower and left to the upper bound, as far as `horizon` more units can tell.
-    pub(super) fn horizon(&self, count: u64, horizon: u64) -> (u64, u64) {
+    /// Units missing to the lower and left to the upper bound, as far as `horizon` more units can tell; `None` where
+    /// neither bound can be felt.
+    pub(super) fn horizon(&self, count: u64, horizon: u64) -> Option<(u64, u64)> {
         let missing = self.min.saturating_sub(count);
         // Beyond the last stored layer all are equal, and so are distances that only a loop can cover: only what
         // lies within `horizon` of the greatest distance that matters can make a difference.
-        let far = self
-            .longest
-            .iter()
-            .copied()
-            .filter(|&l| l != NEVER)
-            .max()
-            .unwrap_or(0);
-        let low = missing.min(
-            horizon
-                .saturating_add(far)
-                .saturating_add(self.layers.len() as u64 + 1),
-        );
+        let layers = self.layers.len() as u64 + 1;
+        let low = missing.min(horizon.saturating_add(self.farthest).saturating_add(layers));
         let left = self.max.map_or(NEVER, |max| max.saturating_sub(count));
-        let reach = horizon.saturating_add(
-            self.shortest
-                .iter()
-                .copied()
-                .filter(|&s| s != NEVER)
-                .max()
-                .unwrap_or(0),
-        );
-        (low, left.min(reach.saturating_add(1)))
+        let reach = horizon.saturating_add(self.nearest);
+        (low > 0 || left <= reach).then(|| (low, left.min(reach.saturating_add(1))))
     }
 }
 

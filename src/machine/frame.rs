@@ -20,7 +20,7 @@ use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::analysis::{Analysis, leading_nodes};
-use super::interner::Interner;
+use super::interner::{Chains, Interner};
 use super::nfa::{Callee, Label, Nfa};
 use super::series::{Bits, Register};
 use super::terminal::{Cursor, Terminal};
@@ -58,18 +58,18 @@ pub(super) struct Call {
     pub(super) then: FrameId,
 }
 
-/// A key in progress, as masks see it.
-pub(crate) struct KeyView<'a> {
-    /// The language of the keys and where in it the key stands.
-    pub(crate) terminal: &'a Arc<Terminal>,
-    pub(crate) cursor: Cursor,
-    /// The bytes of the key so far.
-    pub(crate) text: &'a [u8],
-    /// The keys that must not be written again, sorted.
-    pub(crate) used: &'a [Arc<[u8]>],
-    /// What follows a complete key.
-    pub(crate) item: FrameId,
+/// Where a frame stands in a regular language of its own, as masks see it.
+pub(crate) enum View<'a> {
+    /// In a terminal.
+    Terminal(&'a Arc<Terminal>, Cursor),
+    /// In the key of a rest item.
+    Key(&'a Arc<Terminal>, Cursor),
+    /// In a rule.
+    Rule,
 }
+
+/// All bytes of a range lead to the same frame.
+type Edge = (u8, u8, FrameId);
 
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -79,30 +79,42 @@ pub(super) struct Frame {
     /// Whether the frame reads bytes or special tokens itself.
     pub(super) reads: bool,
     calls: OnceLock<Box<[Call]>>,
+    /// What the frame of a rule reads.
+    edges: OnceLock<Box<[Edge]>>,
 }
 
 /// All frames of one grammar, found lazily. Reads never lock.
 #[derive(Debug)]
 pub(super) struct Frames {
-    pub(super) nfa: Nfa,
-    pub(super) analysis: Analysis,
-    pub(super) terminals: Vec<Option<Arc<Terminal>>>,
+    pub(super) nfa: Arc<Nfa>,
+    pub(super) analysis: Arc<Analysis>,
+    pub(super) terminals: Arc<[Option<Arc<Terminal>>]>,
     /// How many items the rest of each series can supply.
-    pub(super) capacities: Vec<Option<u64>>,
+    pub(super) capacities: Arc<[Option<u64>]>,
     frames: boxcar::Vec<Frame>,
     known: DashMap<FrameKey, FrameId, FxBuildHasher>,
     pub(super) written: Interner<Bits>,
-    pub(super) keys: Interner<Arc<[Arc<[u8]>]>>,
-    pub(super) texts: Interner<Arc<[u8]>>,
+    /// Keys that were written, by the numbers of their texts.
+    pub(super) keys: Chains<u32>,
+    pub(super) texts: Chains<u8>,
 }
 
 impl Frames {
     pub(super) fn new(nfa: Nfa, analysis: Analysis, terminals: Vec<Option<Arc<Terminal>>>) -> Frames {
-        let capacities = nfa
+        let capacities: Arc<[Option<u64>]> = nfa
             .series
             .iter()
             .map(|series| series.rest_capacity(&terminals, |_| true))
             .collect();
+        Frames::over(nfa.into(), analysis.into(), terminals.into(), capacities)
+    }
+
+    fn over(
+        nfa: Arc<Nfa>,
+        analysis: Arc<Analysis>,
+        terminals: Arc<[Option<Arc<Terminal>>]>,
+        capacities: Arc<[Option<u64>]>,
+    ) -> Frames {
         let frames = Frames {
             nfa,
             analysis,
@@ -111,14 +123,22 @@ impl Frames {
             frames: boxcar::Vec::new(),
             known: DashMap::default(),
             written: Interner::default(),
-            keys: Interner::default(),
-            texts: Interner::default(),
+            keys: Chains::default(),
+            texts: Chains::default(),
         };
         frames.intern(FrameKey::Return);
         frames.written.intern(Box::default());
-        frames.keys.intern(Arc::from([]));
-        frames.texts.intern(Arc::from([]));
         frames
+    }
+
+    /// The same grammar with nothing found yet. O(1).
+    pub(super) fn fresh(&self) -> Frames {
+        Frames::over(
+            self.nfa.clone(),
+            self.analysis.clone(),
+            self.terminals.clone(),
+            self.capacities.clone(),
+        )
     }
 
     pub(super) fn get(&self, id: FrameId) -> &Frame {
@@ -172,6 +192,21 @@ impl Frames {
             accepting,
             reads,
             calls: OnceLock::new(),
+            edges: OnceLock::new(),
+        }
+    }
+
+    /// The regular language that a frame is in and where, if it is in one.
+    pub(super) fn view(&self, id: FrameId) -> View<'_> {
+        match self.get(id).key {
+            FrameKey::TerminalStart(index) => {
+                View::Terminal(self.terminal(index), self.terminal(index).start())
+            }
+            FrameKey::Terminal(index, cursor) => View::Terminal(self.terminal(index), cursor),
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } => View::Key(self.key_terminal(series, rest), cursor),
+            _ => View::Rule,
         }
     }
 
@@ -200,44 +235,58 @@ impl Frames {
 
     /// The frame after reading a byte, without whoever it calls.
     pub(super) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
-        match &self.get(id).key {
+        match self.get(id).key {
             FrameKey::Return | FrameKey::Series(..) => None,
-            FrameKey::RuleStart(rule) => {
-                self.read_nodes(*rule, &self.leading(*rule), |label| covers(label, byte))
-            }
-            FrameKey::Rule { rule, nodes } => self.read_nodes(*rule, nodes, |label| covers(label, byte)),
+            FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
             FrameKey::TerminalStart(index) => {
-                let terminal = self.terminal(*index);
+                let terminal = self.terminal(index);
                 let cursor = terminal.next(terminal.start(), byte)?;
-                Some(self.intern(FrameKey::Terminal(*index, cursor)))
+                Some(self.intern(FrameKey::Terminal(index, cursor)))
             }
             FrameKey::Terminal(index, cursor) => {
-                let cursor = self.terminal(*index).next(*cursor, byte)?;
-                Some(self.intern(FrameKey::Terminal(*index, cursor)))
+                let cursor = self.terminal(index).next(cursor, byte)?;
+                Some(self.intern(FrameKey::Terminal(index, cursor)))
             }
-            FrameKey::Key {
-                series,
-                rest,
-                register,
-                cursor,
-                text,
-            } => {
-                let cursor = self.key_terminal(*series, *rest).next(*cursor, byte)?;
-                let text = self
-                    .texts
-                    .intern([&self.texts.get(*text)[..], &[byte]].concat().into());
-                self.unused_key_exists(*series, *rest, *register, cursor, text)
-                    .then(|| {
-                        self.intern(FrameKey::Key {
-                            series: *series,
-                            rest: *rest,
-                            register: *register,
-                            cursor,
-                            text,
-                        })
-                    })
+            FrameKey::Key { cursor, .. } => {
+                let cursor = self.read_key(id, cursor, &[byte])?;
+                Some(self.key_frame(id, cursor, &[byte]))
             }
         }
+    }
+
+    fn read_rule(&self, id: FrameId, byte: u8) -> Option<FrameId> {
+        let edges = self.edges(id);
+        let at = edges.partition_point(|&(_, last, _)| last < byte);
+        let &(first, _, to) = edges.get(at)?;
+        (first <= byte).then_some(to)
+    }
+
+    /// What the frame of a rule reads, as ranges of bytes in order. Found once.
+    pub(super) fn edges(&self, id: FrameId) -> &[Edge] {
+        let frame = self.get(id);
+        frame.edges.get_or_init(|| match &frame.key {
+            FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
+            FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
+            _ => Box::default(),
+        })
+    }
+
+    /// Cuts the bytes where a range of some node begins or ends; between two cuts all bytes act alike.
+    fn find_edges(&self, rule: u32, nodes: &[u32]) -> Box<[Edge]> {
+        let mut cuts = vec![0u16, 256];
+        for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
+            if let Label::Bytes(first, last) = edge.label {
+                cuts.extend([u16::from(first), u16::from(last) + 1]);
+            }
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        let ranges = cuts.windows(2).map(|two| (two[0] as u8, (two[1] - 1) as u8));
+        let edges = ranges.filter_map(|(first, last)| {
+            let to = self.read_nodes(rule, nodes, |label| covers(label, first))?;
+            Some((first, last, to))
+        });
+        edges.collect()
     }
 
     /// The frame after reading a special token.

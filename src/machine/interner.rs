@@ -28,6 +28,52 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     }
 }
 
+/// Lists that share their beginnings: one more value costs one node, however long the list is.
+pub(super) struct Chains<T> {
+    nodes: Interner<(u32, T)>,
+}
+
+/// The empty list.
+pub(super) const NIL: u32 = 0;
+
+impl<T: Copy + Eq + Hash> Chains<T> {
+    /// The list with one more value at its end.
+    pub(super) fn push(&self, list: u32, value: T) -> u32 {
+        self.nodes.intern((list, value)) + 1
+    }
+
+    /// The values from the last to the first.
+    pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = T> + '_ {
+        let mut at = list;
+        std::iter::from_fn(move || {
+            let (before, value) = *self.nodes.get(at.checked_sub(1)?);
+            at = before;
+            Some(value)
+        })
+    }
+
+    /// The values from the first to the last.
+    pub(super) fn to_vec(&self, list: u32) -> Vec<T> {
+        let mut values: Vec<T> = self.iter(list).collect();
+        values.reverse();
+        values
+    }
+}
+
+impl<T: Eq + Hash> Default for Chains<T> {
+    fn default() -> Self {
+        Chains {
+            nodes: Interner::default(),
+        }
+    }
+}
+
+impl<T: Eq + Hash> fmt::Debug for Chains<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chains: {:?}", self.nodes)
+    }
+}
+
 impl<T: Eq + Hash> Default for Interner<T> {
     fn default() -> Self {
         Interner {

@@ -256,19 +256,53 @@ impl Graph {
             .map(|&packed| (packed >> 1, packed & 1 == 1))
     }
 
-    /// Cuts transitions into states from which no word can be completed; an error if the start is one.
+    /// Cuts away the states from which no word can be completed, and numbers what is left anew in the order in
+    /// which it is reached; an error if the start is among them.
     pub(super) fn trim(&mut self) -> Result<(), TerminalError> {
         let live = self.live();
+        if !live[0] {
+            return Err(TerminalError::Empty);
+        }
         for packed in &mut self.next {
             if *packed != DEAD && !live[(*packed >> 1) as usize] {
                 *packed = DEAD;
             }
         }
-        if live[0] {
-            Ok(())
-        } else {
-            Err(TerminalError::Empty)
+        if live.contains(&false) {
+            self.renumber();
         }
+        Ok(())
+    }
+
+    /// Keeps only what the start still reaches.
+    fn renumber(&mut self) {
+        let mut numbers = vec![u32::MAX; self.accepting.len()];
+        numbers[0] = 0;
+        let mut order = vec![0u32];
+        let mut at = 0;
+        while at < order.len() {
+            for (target, _) in self.targets(order[at] as usize) {
+                if numbers[target as usize] == u32::MAX {
+                    numbers[target as usize] = order.len() as u32;
+                    order.push(target);
+                }
+            }
+            at += 1;
+        }
+        let renumbered = |&packed: &u32| match packed {
+            DEAD => DEAD,
+            _ => numbers[(packed >> 1) as usize] << 1 | (packed & 1),
+        };
+        let rows = order.iter().flat_map(|&state| {
+            let row = state as usize * self.stride;
+            self.next[row..row + self.stride].iter().map(renumbered)
+        });
+        let next = rows.collect();
+        self.accepting = order
+            .iter()
+            .map(|&state| self.accepting[state as usize])
+            .collect();
+        self.next = next;
     }
 
     fn live(&self) -> Vec<bool> {

@@ -1,21 +1,26 @@
 //! How the frames of series and of their keys go on: the calls that a register allows.
 
-use super::frame::{Call, FrameId, FrameKey, Frames, KeyView, RETURN};
+use std::sync::Arc;
+
+use super::frame::{Call, FrameId, FrameKey, Frames, RETURN};
+use super::interner::NIL;
 use super::nfa::Callee;
 use super::series::{Outlook, Register, has_bit, with_bit};
 use super::terminal::{Cursor, Terminal};
 use crate::grammar::SeriesOrder;
 
 impl Frames {
-    pub(super) fn key_terminal(&self, series: u32, rest: u32) -> &Terminal {
+    pub(super) fn key_terminal(&self, series: u32, rest: u32) -> &Arc<Terminal> {
         let key = self.nfa.series[series as usize].rest[rest as usize].0;
         self.terminal(key.expect("only keyed items have key frames"))
     }
 
     /// How many more items the rest can supply; `None` is no bound.
     pub(super) fn rest_capacity(&self, series: u32, register: Register) -> Option<u64> {
-        let used = self.keys.get(register.used).len() as u64;
-        self.capacities[series as usize].map(|capacity| capacity.saturating_sub(used))
+        self.capacities[series as usize].map(|capacity| {
+            let used = self.keys.iter(register.used).count() as u64;
+            capacity.saturating_sub(used)
+        })
     }
 
     pub(super) fn outlook(&self, series: u32, register: Register) -> Outlook {
@@ -107,13 +112,13 @@ impl Frames {
         let (key, item) = plan.rest[rest as usize];
         if key.is_some() {
             let cursor = self.key_terminal(series, rest).start();
-            let exists = self.unused_key_exists(series, rest, register, cursor, 0);
+            let exists = self.unused_key_exists(series, rest, register, cursor, b"");
             let key = FrameKey::Key {
                 series,
                 rest,
                 register,
                 cursor,
-                text: 0,
+                text: NIL,
             };
             return exists.then(|| Call {
                 callee: self.intern(key),
@@ -174,75 +179,139 @@ impl Frames {
         if !self.key_terminal(series, rest).is_accepting(cursor) || self.is_used(register, text) {
             return Box::default();
         }
-        let mut used = self.keys.get(register.used).to_vec();
-        let text = self.texts.get(text).clone();
-        let at = used.partition_point(|known| **known < *text);
-        used.insert(at, text);
-        let used = self.keys.intern(used.into());
-        let after = Register {
-            used,
-            ..self.after_rest(series, register)
-        };
+        let then = self.frame_after_key(series, register, text);
         let item = self.nfa.series[series as usize].rest[rest as usize].1;
         Box::new([Call {
             callee: self.start(Callee::Rule(item)),
-            then: self.series_frame(series, after),
+            then,
         }])
     }
 
-    pub(super) fn is_used(&self, register: Register, text: u32) -> bool {
-        self.keys
-            .get(register.used)
-            .binary_search_by(|known| (**known).cmp(&self.texts.get(text)[..]))
-            .is_ok()
+    fn frame_after_key(&self, series: u32, register: Register, text: u32) -> FrameId {
+        let after = Register {
+            used: self.keys.push(register.used, text),
+            ..self.after_rest(series, register)
+        };
+        self.series_frame(series, after)
+    }
+
+    fn is_used(&self, register: Register, text: u32) -> bool {
+        self.keys.iter(register.used).any(|used| used == text)
     }
 
     /// Whether some key that goes on from here has not been written yet.
-    pub(super) fn unused_key_exists(
+    fn unused_key_exists(
         &self,
         series: u32,
         rest: u32,
         register: Register,
         cursor: Cursor,
-        text: u32,
+        prefix: &[u8],
     ) -> bool {
         let terminal = self.key_terminal(series, rest);
-        let used = self.keys.get(register.used);
-        if used.is_empty() || terminal.is_infinite(cursor) {
+        if register.used == NIL || terminal.is_infinite(cursor) {
             return true;
         }
-        let prefix = self.texts.get(text);
-        let taken = used.iter().filter(|key| {
-            key.strip_prefix(&prefix[..])
-                .is_some_and(|left| terminal.matches_from(cursor, left))
-        });
-        let taken = taken.count();
+        let taken = self.used_after(register, prefix);
+        let taken = taken
+            .iter()
+            .filter(|left| terminal.matches_from(cursor, left))
+            .count();
         terminal
             .words(cursor, taken)
             .is_none_or(|words| words.len() > taken)
     }
 
-    /// What a mask needs to know of a key in progress; `None` for any other frame.
-    pub(super) fn key_view(&self, id: FrameId) -> Option<KeyView<'_>> {
-        let FrameKey::Key {
+    /// What is left of the written keys that begin with a prefix.
+    fn used_after(&self, register: Register, prefix: &[u8]) -> Vec<Vec<u8>> {
+        let texts = self.keys.iter(register.used).map(|text| self.texts.to_vec(text));
+        texts
+            .filter_map(|text| Some(text.strip_prefix(prefix)?.to_vec()))
+            .collect()
+    }
+
+    fn key_parts(&self, id: FrameId) -> (u32, u32, Register, u32) {
+        match self.get(id).key {
+            FrameKey::Key {
+                series,
+                rest,
+                register,
+                text,
+                ..
+            } => (series, rest, register, text),
+            _ => unreachable!("asked only of the frames of keys"),
+        }
+    }
+
+    /// Where a key stands after one more byte: `cursor` is where it stood, `written` the bytes since the key frame
+    /// `id` with the new one last. `None` if no unwritten key goes on with it.
+    pub(super) fn read_key(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> Option<Cursor> {
+        let (series, rest, register, text) = self.key_parts(id);
+        let terminal = self.key_terminal(series, rest);
+        let next = terminal.next(cursor, *written.last()?)?;
+        if register.used == NIL || terminal.is_infinite(next) {
+            return Some(next);
+        }
+        let prefix = [&self.texts.to_vec(text)[..], written].concat();
+        self.unused_key_exists(series, rest, register, next, &prefix)
+            .then_some(next)
+    }
+
+    /// The frame of a key that has gone on with these bytes.
+    pub(super) fn key_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
+        let (series, rest, register, text) = self.key_parts(id);
+        self.intern(FrameKey::Key {
             series,
             rest,
             register,
             cursor,
-            text,
-        } = self.get(id).key
-        else {
-            return None;
-        };
-        let (key, item) = self.nfa.series[series as usize].rest[rest as usize];
-        let terminal = self.terminal(key?);
-        let (text, used) = (&**self.texts.get(text), &**self.keys.get(register.used));
-        Some(KeyView {
-            terminal,
-            cursor,
-            text,
-            used,
-            item: self.start(Callee::Rule(item)),
+            text: self.add_text(text, written),
         })
+    }
+
+    fn add_text(&self, text: u32, bytes: &[u8]) -> u32 {
+        bytes.iter().fold(text, |text, &byte| self.texts.push(text, byte))
+    }
+
+    /// The keys that were written before and that a key in progress could still become: their missing bytes.
+    pub(super) fn taken(&self, id: FrameId) -> Vec<Vec<u8>> {
+        let (_, _, register, text) = self.key_parts(id);
+        if register.used == NIL {
+            return Vec::new();
+        }
+        self.used_after(register, &self.texts.to_vec(text))
+    }
+
+    /// Whether a key that went on from the frame with these bytes may end there.
+    pub(super) fn key_ends(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> bool {
+        let (_, _, register, text) = self.key_parts(id);
+        if !self.key_terminal_of(id).is_accepting(cursor) {
+            return false;
+        }
+        register.used == NIL || {
+            let whole = [&self.texts.to_vec(text)[..], written].concat();
+            let mut used = self.keys.iter(register.used);
+            !used.any(|used| self.texts.to_vec(used) == whole)
+        }
+    }
+
+    /// The language of the keys of a key frame.
+    pub(super) fn key_terminal_of(&self, id: FrameId) -> &Arc<Terminal> {
+        let (series, rest, ..) = self.key_parts(id);
+        self.key_terminal(series, rest)
+    }
+
+    /// The item behind a key.
+    pub(super) fn item_of(&self, id: FrameId) -> FrameId {
+        let (series, rest, ..) = self.key_parts(id);
+        self.start(Callee::Rule(
+            self.nfa.series[series as usize].rest[rest as usize].1,
+        ))
+    }
+
+    /// The frame behind the item of a key that ended with these bytes.
+    pub(super) fn behind_item(&self, id: FrameId, written: &[u8]) -> FrameId {
+        let (series, _, register, text) = self.key_parts(id);
+        self.frame_after_key(series, register, self.add_text(text, written))
     }
 }

@@ -3,7 +3,8 @@
 //! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are merged
 //! after every step, so that an ambiguous grammar shares frames instead of multiplying stacks (a graph-structured
 //! stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of a configuration its
-//! identity: equal numbers have equal futures, and a step is memoised in a row of 256 entries.
+//! identity: equal numbers have equal futures, and a step is memoised in a row of 256 entries, kept in blocks of 16
+//! because a configuration is left by few different bytes.
 //!
 //! ```text
 //!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::frame::{FrameId, FrameKey, Frames, RETURN};
+use super::frame::{FrameId, Frames, RETURN, View};
 
 /// The number of an interned configuration.
 pub(crate) type ConfigId = u32;
@@ -32,8 +33,11 @@ type Pairs = Box<[(FrameId, ConfigId)]>;
 struct Config {
     pairs: Pairs,
     fringe: OnceLock<Fringe>,
-    row: OnceLock<Box<[AtomicU32; 256]>>,
+    row: OnceLock<Box<Row>>,
 }
+
+/// The configuration after each byte, as far as it was asked for; the high half of a byte finds the block.
+type Row = [OnceLock<Box<[AtomicU32; 16]>>; 16];
 
 /// What a configuration can do next, calls and returns followed as far as nothing is read.
 #[derive(Debug, Default)]
@@ -42,8 +46,6 @@ pub(crate) struct Fringe {
     pub(crate) readers: Vec<(FrameId, ConfigId)>,
     /// Whether the text may end here.
     pub(crate) accepting: bool,
-    /// Whether one of the readers is writing a key of a series.
-    pub(crate) writes_key: bool,
 }
 
 /// All configurations of one grammar, found lazily. Reads never lock.
@@ -77,6 +79,21 @@ impl Stacks {
 
     pub(crate) fn len(&self) -> usize {
         self.configs.count()
+    }
+
+    /// The pairs of a configuration.
+    pub(super) fn pairs(&self, config: ConfigId) -> &[(FrameId, ConfigId)] {
+        &self.configs[config as usize].pairs
+    }
+
+    /// The regular language that a frame is in and where, if it is in one.
+    pub(crate) fn view(&self, frame: FrameId) -> View<'_> {
+        self.frames.view(frame)
+    }
+
+    /// The keys that were written before and that the key of a frame could still become: their missing bytes.
+    pub(crate) fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
+        self.frames.taken(frame)
     }
 
     /// Interns a set of pairs. Pairs with the same frame are merged: their callers are united.
@@ -152,7 +169,6 @@ impl Stacks {
             let known = self.frames.get(frame);
             if known.reads {
                 fringe.readers.push((frame, callers));
-                fringe.writes_key |= matches!(known.key, FrameKey::Key { .. });
             }
             for call in self.frames.calls(frame).iter().rev() {
                 let below = if call.then == RETURN {
@@ -178,8 +194,9 @@ impl Stacks {
         let known = &self.configs[config as usize];
         let row = known
             .row
-            .get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 256]));
-        let cell = &row[byte as usize];
+            .get_or_init(|| Box::new([const { OnceLock::new() }; 16]));
+        let block = row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 16]));
+        let cell = &block[byte as usize & 15];
         match cell.load(Ordering::Relaxed) {
             UNKNOWN => self.find_step(config, byte, cell),
             DEAD => None,

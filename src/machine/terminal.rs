@@ -11,11 +11,14 @@
 //!               └── product ────┘                          + 1 when a unit ends
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
+use super::bytes::ByteSet;
 use super::counter::Counter;
+use super::digest::{Automaton, Digest, digests};
 use super::product::{DEAD, Operands};
 use crate::grammar::Regular;
+
 use crate::limits::Limits;
 
 /// Why a regular language could not be built.
@@ -52,7 +55,6 @@ pub struct Cursor {
 /// A compiled regular language. Immutable; every cursor that it hands out can be completed to a word.
 #[derive(Debug)]
 pub struct Terminal {
-    id: u64,
     classes: Box<[u8; 256]>,
     stride: usize,
     /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
@@ -62,14 +64,23 @@ pub struct Terminal {
     endless: bool,
     prefix_code: bool,
     counter: Option<Counter>,
+    /// The names of the states where units do not matter, and where they do.
+    names: [OnceLock<Box<[Digest]>>; 2],
+    /// The bytes of each class.
+    class_bytes: OnceLock<Box<[ByteSet]>>,
+}
+
+/// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
+/// they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    language: Digest,
+    /// Units missing to the lower and left to the upper bound; zero and zero where neither can be felt.
+    missing: u64,
+    left: u64,
 }
 
 impl Terminal {
-    /// A number that no other terminal of this process has: what caches know it by.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
     /// Whether a complete word never goes on: no word begins with another.
     pub fn is_prefix_code(&self) -> bool {
         self.prefix_code
@@ -90,13 +101,11 @@ impl Terminal {
             None => None,
         };
         let infinite = graph.infinite();
-        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let endless = counter.as_ref().is_none_or(Counter::is_unbounded)
             && (infinite.iter().zip(&graph.accepting)).all(|(&infinite, &accepting)| infinite || accepting);
         let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
         let prefix_code = (0..graph.accepting.len()).all(ends);
         let terminal = Terminal {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             endless,
             prefix_code,
             classes: operands.classes,
@@ -105,6 +114,8 @@ impl Terminal {
             accepting: graph.accepting,
             infinite,
             counter,
+            names: Default::default(),
+            class_bytes: OnceLock::new(),
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -188,15 +199,68 @@ impl Terminal {
         (words.len() <= cap).then_some(words)
     }
 
-    /// A cursor with the same allowed continuations of at most `horizon` bytes: what masks are shared by.
-    pub fn horizon(&self, cursor: Cursor, horizon: u64) -> (u32, u64, u64) {
-        match &self.counter {
-            None => (cursor.state, 0, 0),
-            Some(counter) => {
-                let (low, high) = counter.horizon(cursor.count, horizon);
-                (cursor.state, low, high)
+    /// Adds the bytes that the cursor can take; with bounds some of them may turn out to lead nowhere.
+    pub(crate) fn add_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
+        let sets = self.class_bytes.get_or_init(|| {
+            let mut sets = vec![ByteSet::default(); self.stride];
+            for byte in 0..=255u8 {
+                sets[self.classes[byte as usize] as usize].insert_range(byte, byte);
+            }
+            sets.into()
+        });
+        let row = cursor.state as usize * self.stride;
+        for (set, &packed) in sets.iter().zip(&self.next[row..]) {
+            if packed != DEAD {
+                bytes.unite(set);
             }
         }
+    }
+
+    /// What can follow the cursor within `horizon` more bytes.
+    pub(crate) fn identity(&self, cursor: Cursor, horizon: u64) -> Identity {
+        let felt = self
+            .counter
+            .as_ref()
+            .and_then(|c| c.horizon(cursor.count, horizon));
+        let (missing, left) = felt.unwrap_or((0, 0));
+        Identity {
+            language: self.names(felt.is_some())[cursor.state as usize],
+            missing,
+            left,
+        }
+    }
+
+    /// Whether the bounds of the counter cannot be felt within `horizon` more bytes, so that the state alone says
+    /// what can follow.
+    pub(crate) fn is_plain(&self, cursor: Cursor, horizon: u64) -> bool {
+        let counter = self.counter.as_ref();
+        counter.is_none_or(|counter| counter.horizon(cursor.count, horizon).is_none())
+    }
+
+    /// The name of the language of each state; with `units` also of when its units end.
+    pub(crate) fn names(&self, units: bool) -> &[Digest] {
+        self.names[usize::from(units)].get_or_init(|| {
+            digests(&Automaton {
+                classes: &self.classes,
+                stride: self.stride,
+                next: &self.next,
+                accepting: &self.accepting,
+                units,
+            })
+        })
+    }
+
+    /// The state after a byte, bounds left aside.
+    #[inline]
+    pub(crate) fn next_state(&self, state: u32, byte: u8) -> Option<u32> {
+        let packed = self.next[state as usize * self.stride + self.classes[byte as usize] as usize];
+        (packed != DEAD).then_some(packed >> 1)
+    }
+
+    /// Whether a word may end in the state, bounds left aside.
+    #[inline]
+    pub(crate) fn is_accepting_state(&self, state: u32) -> bool {
+        self.accepting[state as usize]
     }
 
     /// The number of states.

@@ -9,11 +9,8 @@ use rustc_hash::FxBuildHasher;
 use super::factor::Factor;
 use crate::grammar::Regular;
 use crate::limits::Limits;
-use crate::machine::{Cursor, Terminal, TerminalError, TerminalSource};
+use crate::machine::{Cursor, Identity, Terminal, TerminalError, TerminalSource};
 use crate::vocab::Vocabulary;
-
-/// A terminal by its number, and a cursor as far as a token can tell it from others.
-type FactorKey = (u64, (u32, u64, u64));
 
 /// The structures of one vocabulary: built once, filled lazily, shared by all grammars and threads.
 ///
@@ -26,7 +23,7 @@ pub struct Tables {
     bound: usize,
     bytes: AtomicUsize,
     terminals: DashMap<u64, Vec<(Regular, Arc<Terminal>)>, FxBuildHasher>,
-    factors: DashMap<FactorKey, Arc<Factor>, FxBuildHasher>,
+    factors: DashMap<Identity, Arc<Factor>, FxBuildHasher>,
 }
 
 impl Tables {
@@ -59,12 +56,17 @@ impl Tables {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// The length of the longest token in bytes.
+    pub(crate) fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
     pub(crate) fn factor(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Factor> {
-        let key = (terminal.id(), terminal.horizon(cursor, self.horizon));
+        let key = terminal.identity(cursor, self.horizon);
         if let Some(known) = self.factors.get(&key) {
             return known.clone();
         }
-        let factor = Arc::new(Factor::new(terminal, cursor, &self.vocab));
+        let factor = Arc::new(Factor::new(terminal, cursor, self));
         self.grow(factor.bytes() + 96);
         self.factors.entry(key).or_insert(factor).clone()
     }

@@ -1,229 +1,158 @@
 //! The mask of a configuration from the factors of its frames.
 
-use std::ops::Range;
-
 use super::cache::Tables;
-use super::factor::Factor;
+use super::factor::{Factor, Rests};
 use super::set::Mask;
-use crate::machine::{ConfigId, END, FrameId, KeyView, Machine, Stacks};
-use crate::vocab::{Node, Trie};
+use super::walk::Walk;
+use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
 
-/// Adds all text tokens that may come next in a configuration to the mask.
+/// Adds all text tokens that may come next in a configuration to an empty mask.
 pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId, mask: &mut Mask) {
-    let fill = Fill {
-        machine,
-        stacks: machine.stacks(),
+    let stacks = machine.stacks();
+    let mut fill = Fill {
+        stacks,
         tables,
-        trie: tables.vocabulary().trie(),
+        walk: Walk::new(stacks),
+        lost: Vec::new(),
     };
     fill.configuration(config, mask);
 }
 
 struct Fill<'a> {
-    machine: &'a Machine,
     stacks: &'a Stacks,
     tables: &'a Tables,
-    trie: &'a Trie,
+    walk: Walk<'a>,
+    /// Tokens of the reader at hand of which only their own bytes can tell.
+    lost: Vec<u32>,
 }
 
 impl Fill<'_> {
-    fn configuration(&self, config: ConfigId, mask: &mut Mask) {
+    fn configuration(&mut self, config: ConfigId, mask: &mut Mask) {
         let mut walked = Vec::new();
+        let mut fresh = true;
         for &(frame, callers) in &self.stacks.fringe(config).readers {
-            if let Some((terminal, cursor)) = self.machine.terminal_view(frame) {
-                let factor = self.tables.factor(terminal, cursor);
-                factor.inner.add_to(mask);
-                self.escapes(&factor, callers, mask);
-                continue;
-            }
-            match self.shared_key(frame) {
-                Some(key) if key.used.is_empty() => self.key((frame, callers), &key, mask),
-                Some(key) => {
-                    // Written keys are taken out again, and must not take out what other frames allow.
-                    let mut own = Mask::empty(self.tables.vocabulary().len());
-                    self.key((frame, callers), &key, &mut own);
-                    mask.unite(&own);
+            let part = match self.stacks.view(frame) {
+                View::Terminal(terminal, cursor) => Part::terminal(terminal, cursor),
+                View::Key(terminal, cursor) => match self.key(frame, terminal, cursor) {
+                    Some(part) => part,
+                    None => {
+                        walked.push(self.walk.threads.reader(frame, callers, 0));
+                        continue;
+                    }
+                },
+                View::Rule => {
+                    walked.push(self.walk.threads.reader(frame, callers, 0));
+                    continue;
                 }
-                None => walked.push((frame, callers)),
+            };
+            if std::mem::take(&mut fresh) {
+                self.add((frame, callers), &part, mask);
+            } else {
+                // A part takes back what it cannot stand for, and must not take back what others allow.
+                let mut own = Mask::empty(self.tables.vocabulary().len());
+                self.add((frame, callers), &part, &mut own);
+                mask.unite(&own);
             }
         }
         if !walked.is_empty() {
-            let whole = 0..self.trie.nodes().len();
-            self.walk_plain(self.stacks.intern(walked), whole, mask);
+            self.walk_all(&walked, mask);
         }
     }
 
-    /// The key that a frame is writing, where the shared walks for keys are exact: they need to know where a key
-    /// ends, and that keys do not run out.
-    fn shared_key(&self, frame: FrameId) -> Option<KeyView<'_>> {
-        let shared = |key: &KeyView<'_>| {
-            key.terminal.is_prefix_code() && (key.used.is_empty() || key.terminal.is_endless())
+    /// The key that a frame is writing, where the factor of its language says what it allows: it must be clear where
+    /// a key ends, and keys must not run out.
+    fn key<'t>(&self, frame: FrameId, terminal: &'t Terminal, cursor: Cursor) -> Option<Part<'t>> {
+        let taken = self.stacks.taken(frame);
+        let shared = terminal.is_prefix_code() && (taken.is_empty() || terminal.is_endless());
+        shared.then_some(Part {
+            terminal,
+            cursor,
+            key: true,
+            taken,
+        })
+    }
+
+    /// A walk through the whole trie, by first bytes.
+    fn walk_all(&mut self, readers: &[Thread], mask: &mut Mask) {
+        let trie = self.tables.vocabulary().trie();
+        let bytes = self.walk.bytes(readers);
+        for (byte, range) in trie.roots() {
+            if bytes.contains(byte) {
+                self.walk.tokens(trie, range, readers, mask, &mut self.lost);
+            }
+        }
+    }
+
+    /// Adds what one frame allows to a mask that holds nothing else.
+    fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>, mask: &mut Mask) {
+        let factor = self.tables.factor(part.terminal, part.cursor);
+        let behind = match part.key {
+            true => self.walk.threads.behind_key(frame, callers),
+            false => self.walk.threads.readers_of(callers, 0),
         };
-        self.machine.key_view(frame).filter(shared)
+        let bytes = self.walk.bytes(&behind);
+        if let Some(base) = &factor.base {
+            self.add_factor(base, &behind, &bytes, mask);
+            mask.remove_all(&factor.except);
+        }
+        self.add_factor(&factor, &behind, &bytes, mask);
+        self.take_out(&part.taken, mask);
+        self.find_lost(self.walk.threads.reader(frame, callers, 0), mask);
     }
 
-    /// The tokens that leave a terminal where it may end and go on in its callers.
-    fn escapes(&self, factor: &Factor, callers: ConfigId, mask: &mut Mask) {
-        for (byte, nodes) in &factor.escapes {
-            if let Some(config) = self.stacks.step(callers, *byte) {
-                for &node in nodes {
-                    self.subtree(config, node, mask);
-                }
-            }
-        }
-    }
-
-    /// The tokens at a node that has just been entered, and those below it.
-    fn subtree(&self, config: ConfigId, node: u32, mask: &mut Mask) {
-        let entered = &self.trie.nodes()[node as usize];
-        mask.insert_all(self.trie.tokens_at(entered));
-        self.walk(config, node as usize + 1..entered.end as usize, mask);
-    }
-
-    /// All tokens in a range of siblings and their subtrees, read from a configuration.
-    ///
-    /// A configuration that writes a key remembers its text, so there would be one for every text that a token
-    /// could write: keys are walked apart, without configurations.
-    fn walk(&self, config: ConfigId, range: Range<usize>, mask: &mut Mask) {
-        if range.is_empty() || !self.stacks.fringe(config).writes_key {
-            return self.walk_plain(config, range, mask);
-        }
-        let mut others = Vec::new();
-        for &(frame, callers) in &self.stacks.fringe(config).readers {
-            match self.shared_key(frame) {
-                Some(key) => self.walk_key((frame, callers), &key, range.clone(), mask),
-                None => others.push((frame, callers)),
-            }
-        }
-        if !others.is_empty() {
-            self.walk_plain(self.stacks.intern(others), range, mask);
-        }
-    }
-
-    /// A walk from a configuration that writes no key (though it may come to write one).
-    fn walk_plain(&self, config: ConfigId, range: Range<usize>, mask: &mut Mask) {
-        if range.is_empty() {
-            return;
-        }
-        let nodes = &self.trie.nodes()[..range.end];
-        let base = nodes[range.start].depth as usize;
-        let mut configs = vec![config];
-        let mut at = range.start;
-        while at < range.end {
-            let node: &Node = &nodes[at];
-            let depth = node.depth as usize - base;
-            configs.truncate(depth + 1);
-            let Some(next) = self.stacks.step(configs[depth], node.byte) else {
-                at = node.end as usize;
-                continue;
-            };
-            mask.insert_all(self.trie.tokens_at(node));
-            if node.end as usize > at + 1 && self.stacks.fringe(next).writes_key {
-                // As deep as a token has keys at most.
-                self.walk(next, at + 1..node.end as usize, mask);
-                at = node.end as usize;
-            } else {
-                configs.push(next);
-                at += 1;
-            }
-        }
-    }
-
-    /// The tokens of a range that write on a key.
-    fn walk_key(&self, pair: (FrameId, ConfigId), key: &KeyView<'_>, range: Range<usize>, mask: &mut Mask) {
-        let nodes = self.trie.nodes();
-        let base = nodes[range.start].depth as usize;
-        let item = self.stacks.intern(vec![(key.item, END)]);
-        let mut cursors = vec![key.cursor];
-        let mut bytes = Vec::new();
-        let mut at = range.start;
-        while at < range.end {
-            let node = &nodes[at];
-            let depth = node.depth as usize - base;
-            cursors.truncate(depth + 1);
-            bytes.truncate(depth);
-            let next = key.terminal.next(cursors[depth], node.byte);
-            bytes.push(node.byte);
-            match next {
-                Some(cursor) if key.terminal.is_accepting(cursor) => {
-                    if !is_used(key, &bytes) {
-                        mask.insert_all(self.trie.tokens_at(node));
-                        self.behind(pair, &bytes, item, at as u32, mask);
-                    }
-                    at = node.end as usize;
-                }
-                Some(cursor) => {
-                    cursors.push(cursor);
-                    mask.insert_all(self.trie.tokens_at(node));
-                    at += 1;
-                }
-                None => at = node.end as usize,
-            }
-        }
-    }
-
-    /// A key in progress: tokens that stay within it, tokens that complete it with a key that was not written
-    /// before, and those that go on behind it.
-    fn key(&self, pair: (FrameId, ConfigId), key: &KeyView<'_>, mask: &mut Mask) {
-        let factor = self.tables.factor(key.terminal, key.cursor);
+    fn add_factor(&mut self, factor: &Factor, behind: &[Thread], bytes: &ByteSet, mask: &mut Mask) {
         factor.inner.add_to(mask);
-        let item = self.stacks.intern(vec![(key.item, END)]);
-        for (end, bytes) in &factor.ends {
-            let entered = &self.trie.nodes()[*end as usize];
-            if is_used(key, bytes) {
-                mask.remove_all(self.trie.tokens_at(entered));
-            } else {
-                self.behind(pair, bytes, item, *end, mask);
+        for rests in &factor.rests {
+            if bytes.contains(rests.byte) {
+                self.add_rests(rests, behind, mask);
             }
         }
     }
 
-    /// Adds the tokens that go on behind a complete key, which ends at a node.
-    fn behind(&self, pair: (FrameId, ConfigId), bytes: &[u8], item: ConfigId, end: u32, mask: &mut Mask) {
-        let range = end as usize + 1..self.trie.nodes()[end as usize].end as usize;
-        if range.is_empty() || self.behind_key(item, end, mask) {
-            return;
-        }
-        let read = |config, &byte| self.stacks.step(config, byte);
-        if let Some(config) = bytes.iter().try_fold(self.stacks.intern(vec![pair]), read) {
-            self.walk(config, range, mask);
+    fn add_rests(&mut self, rests: &Rests, behind: &[Thread], mask: &mut Mask) {
+        let trie = rests.trie(self.tables.vocabulary().trie());
+        self.walk
+            .tokens(trie, 0..trie.nodes().len(), behind, mask, &mut self.lost);
+    }
+
+    /// Takes out the tokens that would complete a key which was written before.
+    fn take_out(&self, taken: &[Vec<u8>], mask: &mut Mask) {
+        let trie = self.tables.vocabulary().trie();
+        for bytes in taken {
+            if let Some(node) = trie.find(bytes) {
+                mask.remove_all(trie.tokens_below(node));
+            }
         }
     }
 
-    /// Adds the tokens that go on behind a complete key, read as if nothing were below the item; false where a
-    /// token completes the whole item too, so that only the real configuration knows how it goes on.
-    ///
-    /// A real configuration remembers the key, so there is one for every key that a token could complete; this walk
-    /// spares finding them all.
-    fn behind_key(&self, item: ConfigId, end: u32, mask: &mut Mask) -> bool {
-        let nodes = self.trie.nodes();
-        let base = nodes[end as usize].depth as usize + 1;
-        let mut configs = vec![item];
-        let mut at = end as usize + 1;
-        while at < nodes[end as usize].end as usize {
-            let node = &nodes[at];
-            let depth = node.depth as usize - base;
-            configs.truncate(depth + 1);
-            if self.stacks.fringe(configs[depth]).accepting {
-                return false;
-            }
-            match self.stacks.step(configs[depth], node.byte) {
-                Some(next) => {
-                    configs.push(next);
-                    mask.insert_all(self.trie.tokens_at(node));
-                    at += 1;
-                }
-                None => at = node.end as usize,
+    /// Judges the lost tokens of a reader by their bytes: they write a key, its item, and go on behind it.
+    fn find_lost(&mut self, reader: Thread, mask: &mut Mask) {
+        let vocab = self.tables.vocabulary();
+        for token in std::mem::take(&mut self.lost) {
+            if self.walk.allows(reader, vocab.bytes(token)) {
+                mask.insert(token);
             }
         }
-        true
     }
 }
 
-/// Whether the key that these bytes complete was written before.
-fn is_used(key: &KeyView<'_>, bytes: &[u8]) -> bool {
-    let whole = key.text.len() + bytes.len();
-    let same =
-        |used: &[u8]| used.len() == whole && used.starts_with(key.text) && used[key.text.len()..] == *bytes;
-    key.used.iter().any(|used| same(used))
+/// A frame that is in a regular language.
+struct Part<'t> {
+    terminal: &'t Terminal,
+    cursor: Cursor,
+    /// Whether it writes a key.
+    key: bool,
+    /// What is missing of the keys that must not be written again.
+    taken: Vec<Vec<u8>>,
+}
+
+impl<'t> Part<'t> {
+    fn terminal(terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
+        Part {
+            terminal,
+            cursor,
+            key: false,
+            taken: Vec::new(),
+        }
+    }
 }

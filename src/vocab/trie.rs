@@ -93,6 +93,57 @@ impl Trie {
         &self.tokens[node.first as usize..(node.first + node.count) as usize]
     }
 
+    /// The node that these bytes lead to, if some token begins with them.
+    pub fn find(&self, bytes: &[u8]) -> Option<usize> {
+        let (mut at, mut end) = (0, self.nodes.len());
+        let mut found = None;
+        for &byte in bytes {
+            while at < end && self.nodes[at].byte != byte {
+                at = self.nodes[at].end as usize;
+            }
+            if at >= end {
+                return None;
+            }
+            found = Some(at);
+            (at, end) = (at + 1, self.nodes[at].end as usize);
+        }
+        found
+    }
+
+    /// The tokens that end at a node or below it.
+    pub fn tokens_below(&self, node: usize) -> &[u32] {
+        let end = self.nodes[node].end as usize;
+        let last = self
+            .nodes
+            .get(end)
+            .map_or(self.tokens.len(), |node| node.first as usize);
+        &self.tokens[self.nodes[node].first as usize..last]
+    }
+
+    /// The first bytes of tokens in order, each with the range of its node and all below.
+    pub fn roots(&self) -> impl Iterator<Item = (u8, std::ops::Range<usize>)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(at)?;
+            let range = at..node.end as usize;
+            at = node.end as usize;
+            Some((node.byte, range))
+        })
+    }
+
+    /// Visits the nodes of a subtree where tokens end: the bytes from its root on, and the tokens.
+    pub fn for_each_below(&self, node: usize, mut visit: impl FnMut(&[u8], &[u32])) {
+        let base = usize::from(self.nodes[node].depth) - 1;
+        let mut bytes = Vec::new();
+        for node in &self.nodes[node..self.nodes[node].end as usize] {
+            bytes.truncate(usize::from(node.depth) - 1 - base);
+            bytes.push(node.byte);
+            if node.count > 0 {
+                visit(&bytes, self.tokens_at(node));
+            }
+        }
+    }
+
     /// The prefixes of these bytes at which tokens end, shortest first: their lengths and the tokens.
     pub fn prefixes<'t>(&'t self, bytes: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u32])> {
         let (mut at, mut end) = (0, self.nodes.len());
@@ -116,6 +167,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn nodes_are_found_by_their_bytes_with_all_that_is_below() {
+        let trie = Trie::new([(0, "a"), (1, "ab"), (2, "acd"), (3, "b"), (4, "ab")]);
+        let below = |bytes: &str| trie.find(bytes.as_bytes()).map(|node| trie.tokens_below(node));
+        assert_eq!(below("a"), Some(&[0, 1, 4, 2][..]));
+        assert_eq!(below("ac"), Some(&[2][..]));
+        assert_eq!(below("b"), Some(&[3][..]));
+        assert_eq!((below("abc"), below("c"), below("")), (None, None, None));
+    }
 
     #[test]
     fn subtrees_are_ranges_and_duplicates_share_a_node() {

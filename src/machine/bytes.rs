@@ -1,0 +1,44 @@
+//! A set of bytes.
+
+/// Which of the 256 bytes are in a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    /// Adds the bytes from `first` to `last`, both included.
+    pub(crate) fn insert_range(&mut self, first: u8, last: u8) {
+        for byte in first..=last {
+            self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+    }
+
+    /// Adds the bytes of another set.
+    pub(crate) fn unite(&mut self, other: &ByteSet) {
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            *word |= more;
+        }
+    }
+
+    /// Whether the byte is in the set.
+    #[inline]
+    pub(crate) fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_what_was_added() {
+        let mut set = ByteSet::default();
+        set.insert_range(60, 130);
+        let mut other = ByteSet::default();
+        other.insert_range(255, 255);
+        set.unite(&other);
+        let held: Vec<u8> = (0..=255).filter(|&byte| set.contains(byte)).collect();
+        let expected: Vec<u8> = (60..=130).chain([255]).collect();
+        assert_eq!(held, expected);
+    }
+}

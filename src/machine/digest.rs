@@ -1,0 +1,235 @@
+//! Names for the languages behind the states of an automaton, equal across automata.
+//!
+//! Every schema has strings, and every object with open keys has "a string that is none of these names": different
+//! automata that share most of their behaviour. A digest names what can follow a state, so that what was found out
+//! about one state is known of all states with the same future, in whatever terminal of whatever grammar.
+//!
+//! ```text
+//!   "name" excluded:  ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○      five states of their own
+//!                          └───────┴──┬───┴──────┴── any other character
+//!                                     ▼
+//!                                  ◯ string body              the same digest in every terminal
+//! ```
+//!
+//! States are named bottom up along the strongly connected components. A state that is on no cycle is its
+//! acceptance and its edges to named states. A component with cycles is written down from a root that does not
+//! depend on the numbering; its states are named by that text and their place in it. Equal digests mean equal
+//! languages. Equal languages may have different digests where an automaton is not minimal, which costs sharing and
+//! nothing else.
+//!
+//! A digest has 128 bits from two keyed hashes whose keys are drawn once per process, so that no source can be made
+//! to collide on purpose.
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::OnceLock;
+
+use super::product::DEAD;
+use super::scc::components;
+
+/// The name of a language.
+pub(crate) type Digest = u128;
+
+/// The tables of an automaton, as a terminal keeps them.
+pub(super) struct Automaton<'a> {
+    pub(super) classes: &'a [u8; 256],
+    pub(super) stride: usize,
+    pub(super) next: &'a [u32],
+    pub(super) accepting: &'a [bool],
+    /// Whether it makes a difference which transitions complete a unit.
+    pub(super) units: bool,
+}
+
+/// An edge: all bytes of a range lead to the same place.
+type Edge = (u8, u8, u32);
+
+/// Roots that look alike are all tried, but not more of them than this.
+const MOST_ROOTS: usize = 8;
+
+/// The digest of every state. O(states · classes) for all but components with many states that look alike.
+pub(super) fn digests(automaton: &Automaton<'_>) -> Box<[Digest]> {
+    let edges = automaton.edges();
+    let targets: Vec<Vec<u32>> = edges
+        .iter()
+        .map(|edges| edges.iter().map(|&(.., packed)| packed >> 1).collect())
+        .collect();
+    let component = components(&targets);
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
+    for state in 0..edges.len() as u32 {
+        members[component[state as usize] as usize].push(state);
+    }
+    let mut naming = Naming {
+        automaton,
+        edges: &edges,
+        component: &component,
+        digests: vec![0; edges.len()].into(),
+    };
+    for states in members.iter().filter(|states| !states.is_empty()) {
+        let alone = states.len() == 1 && !targets[states[0] as usize].contains(&states[0]);
+        if alone {
+            naming.name_alone(states[0]);
+        } else {
+            naming.name_component(states);
+        }
+    }
+    naming.digests
+}
+
+impl Automaton<'_> {
+    fn edges(&self) -> Vec<Vec<Edge>> {
+        let ranges = self.ranges();
+        let states = 0..self.accepting.len();
+        states.map(|state| self.edges_of(state, &ranges)).collect()
+    }
+
+    /// The bytes as maximal ranges of one class.
+    fn ranges(&self) -> Vec<(u8, u8, u8)> {
+        let mut ranges: Vec<(u8, u8, u8)> = Vec::new();
+        for byte in 0..=255u8 {
+            let class = self.classes[byte as usize];
+            match ranges.last_mut() {
+                Some(last) if last.2 == class => last.1 = byte,
+                _ => ranges.push((byte, byte, class)),
+            }
+        }
+        ranges
+    }
+
+    fn edges_of(&self, state: usize, ranges: &[(u8, u8, u8)]) -> Vec<Edge> {
+        let row = &self.next[state * self.stride..(state + 1) * self.stride];
+        let mut edges: Vec<Edge> = Vec::new();
+        for &(first, last, class) in ranges {
+            let packed = match row[class as usize] {
+                DEAD => continue,
+                packed if self.units => packed,
+                packed => packed & !1,
+            };
+            match edges.last_mut() {
+                Some(edge) if edge.2 == packed && edge.1 + 1 == first => edge.1 = last,
+                _ => edges.push((first, last, packed)),
+            }
+        }
+        edges
+    }
+}
+
+struct Naming<'a> {
+    automaton: &'a Automaton<'a>,
+    edges: &'a [Vec<Edge>],
+    component: &'a [u32],
+    digests: Box<[Digest]>,
+}
+
+impl Naming<'_> {
+    /// A state on no cycle: all its edges lead to states that have their names.
+    fn name_alone(&mut self, state: u32) {
+        let mut merged: Vec<(u8, u8, Digest, bool)> = Vec::new();
+        for &(first, last, packed) in &self.edges[state as usize] {
+            let (target, unit) = (self.digests[(packed >> 1) as usize], packed & 1 == 1);
+            match merged.last_mut() {
+                Some(edge) if edge.2 == target && edge.3 == unit && edge.1 + 1 == first => edge.1 = last,
+                _ => merged.push((first, last, target, unit)),
+            }
+        }
+        self.digests[state as usize] = digest(&("alone", self.automaton.accepting[state as usize], merged));
+    }
+
+    /// States on common cycles: one text for all, and each state's place in it.
+    fn name_component(&mut self, states: &[u32]) {
+        let texts = self.roots(states).into_iter().map(|root| self.text(root));
+        let Some((text, order)) = texts.min() else { return };
+        for (place, state) in order.into_iter().enumerate() {
+            self.digests[state as usize] = digest(&("cycle", text, place));
+        }
+    }
+
+    /// The states whose neighbourhood has the least hash.
+    fn roots(&self, states: &[u32]) -> Vec<u32> {
+        let own = self.component[states[0] as usize];
+        let mut looks: Vec<(Digest, u32)> = states.iter().map(|&s| (self.look(s, own), s)).collect();
+        looks.sort_unstable();
+        let least = looks[0].0;
+        let alike = looks.iter().take_while(|(look, _)| *look == least);
+        alike.map(|&(_, state)| state).take(MOST_ROOTS).collect()
+    }
+
+    /// A state as it looks without the numbers of its component.
+    fn look(&self, state: u32, own: u32) -> Digest {
+        let edges = self.edges[state as usize].iter().map(|&(first, last, packed)| {
+            let target = packed >> 1;
+            let outside = self.component[target as usize] != own;
+            let seen = if outside {
+                self.digests[target as usize]
+            } else {
+                u128::from(target == state)
+            };
+            (first, last, packed & 1, outside, seen)
+        });
+        digest(&(
+            self.automaton.accepting[state as usize],
+            edges.collect::<Vec<_>>(),
+        ))
+    }
+
+    /// The component written down breadth first from a root, and the order in which its states come.
+    fn text(&self, root: u32) -> (Digest, Vec<u32>) {
+        let own = self.component[root as usize];
+        let mut order = vec![root];
+        let mut places = std::collections::HashMap::from([(root, 0u128)]);
+        let mut text = Keyed::new();
+        let mut at = 0;
+        while let Some(&state) = order.get(at) {
+            (
+                self.automaton.accepting[state as usize],
+                self.edges[state as usize].len(),
+            )
+                .hash(&mut text);
+            for &(first, last, packed) in &self.edges[state as usize] {
+                let target = packed >> 1;
+                let inside = self.component[target as usize] == own;
+                let name = if inside {
+                    *places.entry(target).or_insert_with(|| {
+                        order.push(target);
+                        order.len() as u128 - 1
+                    })
+                } else {
+                    self.digests[target as usize]
+                };
+                (first, last, packed & 1, inside, name).hash(&mut text);
+            }
+            at += 1;
+        }
+        (text.digest(), order)
+    }
+}
+
+fn digest(value: &impl Hash) -> Digest {
+    let mut keyed = Keyed::new();
+    value.hash(&mut keyed);
+    keyed.digest()
+}
+
+/// Two hashes with different secret keys.
+struct Keyed(std::hash::DefaultHasher, std::hash::DefaultHasher);
+
+impl Keyed {
+    fn new() -> Keyed {
+        static KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
+        let (one, two) = KEYS.get_or_init(Default::default);
+        Keyed(one.build_hasher(), two.build_hasher())
+    }
+
+    fn digest(&self) -> Digest {
+        u128::from(self.0.finish()) << 64 | u128::from(self.1.finish())
+    }
+}
+
+impl Hasher for Keyed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+        self.1.write(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}

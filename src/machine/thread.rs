@@ -1,0 +1,352 @@
+//! Configurations for looking ahead.
+//!
+//! A mask tries thousands of continuations of which one will be written. The configurations of [`Stacks`] are
+//! interned for good, which is right for text that was written and wrong for text that only might be: a key that
+//! some token could begin would stay in memory for ever. So masks look ahead with *threads*: the same pairs of a
+//! frame and its callers, as plain values in lists that are dropped with the mask.
+//!
+//! ```text
+//!   Stacks    config 17 ──"a"──► config 18                      interned, memoised, shared
+//!   Threads   [reader, reader] ──step──► [thread] ──expand──► [reader, reader, …]
+//!                                 read a byte      follow calls and returns
+//! ```
+//!
+//! A thread knows its place in a terminal by the cursor alone, and the text of a key by where in the path of the walk
+//! it began, so that nothing need be interned to read on. Callers are a configuration of the stacks or a local set;
+//! local sets are hash-consed, and threads in the same place are merged by uniting their callers, so that ambiguity
+//! costs no more here than there.
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::ByteSet;
+use super::frame::{FrameId, FrameKey, RETURN};
+use super::stack::{ConfigId, END, Stacks};
+use super::terminal::Cursor;
+
+/// A configuration of the stacks, or a local set: its number with the highest bit set.
+type Callers = u32;
+
+const LOCAL: u32 = 1 << 31;
+
+/// One way in which the text so far can be read: a place and what it returns to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Thread {
+    at: At,
+    callers: Callers,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum At {
+    Frame(FrameId),
+    Terminal(u32, Cursor),
+    /// In a key that stood at the frame when the path had `start` bytes.
+    Key {
+        frame: FrameId,
+        cursor: Cursor,
+        start: u32,
+    },
+    /// Behind the item of a key that went on from the frame with these bytes of the path.
+    Item {
+        frame: FrameId,
+        start: u32,
+        end: u32,
+    },
+}
+
+/// Stands for the beginning of a key whose text is not on the path.
+const NOT_ON_PATH: u32 = u32::MAX;
+
+/// The local sets of one walk; see the module.
+pub(crate) struct Threads<'a> {
+    stacks: &'a Stacks,
+    sets: Vec<(u32, u32)>,
+    pairs: Vec<Thread>,
+    singles: FxHashMap<Thread, Callers>,
+    unions: FxHashMap<Box<[Thread]>, Callers>,
+    seen: Vec<Thread>,
+    lost: bool,
+}
+
+impl<'a> Threads<'a> {
+    pub(crate) fn new(stacks: &'a Stacks) -> Threads<'a> {
+        Threads {
+            stacks,
+            sets: Vec::new(),
+            pairs: Vec::new(),
+            singles: FxHashMap::default(),
+            unions: FxHashMap::default(),
+            seen: Vec::new(),
+            lost: false,
+        }
+    }
+
+    /// What a configuration reads next; `written` is the length of the path there.
+    pub(crate) fn readers_of(&self, config: ConfigId, written: usize) -> Vec<Thread> {
+        let readers = self.stacks.fringe(config).readers.iter();
+        readers
+            .map(|&(frame, callers)| self.reader(frame, callers, written))
+            .collect()
+    }
+
+    /// A frame that reads, with its callers.
+    pub(crate) fn reader(&self, frame: FrameId, callers: ConfigId, written: usize) -> Thread {
+        Thread {
+            at: self.place(frame, written),
+            callers,
+        }
+    }
+
+    /// What may follow a complete key of the frame, whatever the key is.
+    pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Thread> {
+        let (start, end) = (NOT_ON_PATH, NOT_ON_PATH);
+        let item = At::Item { frame, start, end };
+        let callers = self.single(Thread { at: item, callers });
+        let at = At::Frame(self.stacks.frames.item_of(frame));
+        let mut readers = Vec::new();
+        self.expand(&[Thread { at, callers }], &[], &mut readers);
+        readers
+    }
+
+    /// Whether an expansion since the last call had to know a key that is not on the path, so that what it found is
+    /// not all.
+    pub(crate) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// The threads after the last byte of the path.
+    pub(crate) fn step(&mut self, readers: &[Thread], path: &[u8], next: &mut Vec<Thread>) {
+        next.clear();
+        for reader in readers {
+            if let Some(at) = self.read(reader.at, path) {
+                self.settle(at, reader.callers, next);
+            }
+        }
+        if next.len() > 1 {
+            self.merge(next);
+        }
+    }
+
+    fn read(&self, at: At, path: &[u8]) -> Option<At> {
+        let frames = &self.stacks.frames;
+        let byte = *path.last()?;
+        match at {
+            At::Frame(frame) => Some(At::Frame(frames.read(frame, byte)?)),
+            At::Terminal(index, cursor) => {
+                Some(At::Terminal(index, frames.terminal(index).next(cursor, byte)?))
+            }
+            At::Key { frame, cursor, start } => {
+                let cursor = frames.read_key(frame, cursor, &path[start as usize..])?;
+                Some(At::Key { frame, cursor, start })
+            }
+            At::Item { .. } => None,
+        }
+    }
+
+    /// A place that is complete and nothing else gives way to its callers.
+    fn settle(&self, at: At, callers: Callers, into: &mut Vec<Thread>) {
+        match (at, callers) {
+            (At::Frame(RETURN), callers) if callers != END => self.pairs_of(callers, into),
+            _ => into.push(Thread { at, callers }),
+        }
+    }
+
+    fn pairs_of(&self, callers: Callers, into: &mut Vec<Thread>) {
+        if callers & LOCAL != 0 {
+            let (first, end) = self.sets[(callers & !LOCAL) as usize];
+            return into.extend_from_slice(&self.pairs[first as usize..end as usize]);
+        }
+        let pairs = self.stacks.pairs(callers).iter();
+        into.extend(pairs.map(|&(frame, callers)| Thread {
+            at: At::Frame(frame),
+            callers,
+        }));
+    }
+
+    /// Unites the callers of threads in the same place.
+    fn merge(&mut self, threads: &mut Vec<Thread>) {
+        threads.sort_unstable();
+        threads.dedup();
+        if threads.windows(2).all(|two| two[0].at != two[1].at) {
+            return;
+        }
+        let all = std::mem::take(threads);
+        for group in all.chunk_by(|a, b| a.at == b.at) {
+            let callers = if group.len() == 1 {
+                group[0].callers
+            } else {
+                self.unite(group)
+            };
+            threads.push(Thread {
+                at: group[0].at,
+                callers,
+            });
+        }
+    }
+
+    fn unite(&mut self, group: &[Thread]) -> Callers {
+        let mut all = Vec::new();
+        for thread in group {
+            match thread.callers {
+                END => all.push(Thread {
+                    at: At::Frame(RETURN),
+                    callers: END,
+                }),
+                callers => self.pairs_of(callers, &mut all),
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        if let Some(&known) = self.unions.get(&all[..]) {
+            return known;
+        }
+        let callers = self.add_set(&all);
+        self.unions.insert(all.into(), callers);
+        callers
+    }
+
+    fn single(&mut self, thread: Thread) -> Callers {
+        if let Some(&known) = self.singles.get(&thread) {
+            return known;
+        }
+        let callers = self.add_set(&[thread]);
+        self.singles.insert(thread, callers);
+        callers
+    }
+
+    fn add_set(&mut self, threads: &[Thread]) -> Callers {
+        let first = self.pairs.len() as u32;
+        self.pairs.extend_from_slice(threads);
+        self.sets.push((first, self.pairs.len() as u32));
+        (self.sets.len() as u32 - 1) | LOCAL
+    }
+
+    /// What the threads read next: calls and returns are followed as far as nothing is read.
+    pub(crate) fn expand(&mut self, threads: &[Thread], path: &[u8], readers: &mut Vec<Thread>) {
+        readers.clear();
+        let mut open = threads.to_vec();
+        self.seen.clear();
+        while let Some(thread) = open.pop() {
+            if self.seen.contains(&thread) {
+                continue;
+            }
+            self.seen.push(thread);
+            match thread.at {
+                At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), &mut open, readers),
+                At::Terminal(index, cursor) => {
+                    readers.push(thread);
+                    if self.stacks.frames.terminal(index).is_accepting(cursor) {
+                        self.give_back(thread.callers, path.len(), &mut open, readers);
+                    }
+                }
+                At::Key { frame, cursor, start } => {
+                    readers.push(thread);
+                    self.expand_key((frame, cursor, start), thread.callers, path, &mut open);
+                }
+                At::Item {
+                    start: NOT_ON_PATH, ..
+                } => self.lost = true,
+                At::Item { frame, start, end } => {
+                    let written = &path[start as usize..end as usize];
+                    let at = At::Frame(self.stacks.frames.behind_item(frame, written));
+                    open.push(Thread {
+                        at,
+                        callers: thread.callers,
+                    });
+                }
+            }
+        }
+    }
+
+    fn expand_frame(
+        &mut self,
+        frame: FrameId,
+        callers: Callers,
+        written: usize,
+        open: &mut Vec<Thread>,
+        readers: &mut Vec<Thread>,
+    ) {
+        let frames = &self.stacks.frames;
+        let known = frames.get(frame);
+        if known.reads {
+            readers.push(Thread {
+                at: self.place(frame, written),
+                callers,
+            });
+        }
+        for call in frames.calls(frame) {
+            let below = match call.then {
+                RETURN => callers,
+                then => self.single(Thread {
+                    at: At::Frame(then),
+                    callers,
+                }),
+            };
+            open.push(Thread {
+                at: At::Frame(call.callee),
+                callers: below,
+            });
+        }
+        if known.accepting {
+            self.give_back(callers, written, open, readers);
+        }
+    }
+
+    fn expand_key(
+        &mut self,
+        (frame, cursor, start): (FrameId, Cursor, u32),
+        callers: Callers,
+        path: &[u8],
+        open: &mut Vec<Thread>,
+    ) {
+        let frames = &self.stacks.frames;
+        let written = &path[start as usize..];
+        if !frames.key_ends(frame, cursor, written) {
+            return;
+        }
+        let end = path.len() as u32;
+        let item = At::Item { frame, start, end };
+        let callers = self.single(Thread { at: item, callers });
+        let at = At::Frame(self.stacks.frames.item_of(frame));
+        open.push(Thread { at, callers });
+    }
+
+    /// Goes on with the callers of a complete place.
+    fn give_back(&self, callers: Callers, written: usize, open: &mut Vec<Thread>, readers: &mut Vec<Thread>) {
+        match callers {
+            END => {}
+            local if local & LOCAL != 0 => self.pairs_of(local, open),
+            // What a configuration of the stacks does next has been found already, or is worth keeping.
+            config => readers.extend(self.readers_of(config, written)),
+        }
+    }
+
+    /// A frame that reads, as a place that needs no interning to read on.
+    fn place(&self, frame: FrameId, written: usize) -> At {
+        let frames = &self.stacks.frames;
+        match frames.get(frame).key {
+            FrameKey::TerminalStart(index) => At::Terminal(index, frames.terminal(index).start()),
+            FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
+            FrameKey::Key { cursor, .. } => At::Key {
+                frame,
+                cursor,
+                start: written as u32,
+            },
+            _ => At::Frame(frame),
+        }
+    }
+
+    /// Adds the bytes that a reader may take; for a key some of them may turn out to lead nowhere.
+    pub(crate) fn add_bytes(&self, reader: &Thread, bytes: &mut ByteSet) {
+        let frames = &self.stacks.frames;
+        match reader.at {
+            At::Frame(frame) => {
+                for &(first, last, _) in frames.edges(frame) {
+                    bytes.insert_range(first, last);
+                }
+            }
+            At::Terminal(index, cursor) => frames.terminal(index).add_bytes(cursor, bytes),
+            At::Key { frame, cursor, .. } => frames.key_terminal_of(frame).add_bytes(cursor, bytes),
+            At::Item { .. } => {}
+        }
+    }
+}
