@@ -148,7 +148,7 @@ impl Grammar {
         match vocab.kind(token) {
             TokenKind::Text if vocab.bytes(token).is_empty() => None,
             TokenKind::Text => self.step_bytes(state, vocab.bytes(token)),
-            TokenKind::Special => self.step_special(state, token),
+            TokenKind::Special | TokenKind::Mark => self.step_special(state, token),
             TokenKind::Unused => None,
         }
     }

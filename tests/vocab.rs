@@ -22,7 +22,7 @@ fn read(text: &str) -> Result<TokenizerFile, VocabularyError> {
     from_tokenizer_json(text, &ReadLimits::default())
 }
 
-/// The tokens of a table; the kinds `normal`, `byte` and `added` of the published tables are all text.
+/// The tokens of a table; the kinds `normal` and `byte` of the published tables are text, `added` is a mark.
 fn table(text: &str) -> Vec<(TokenKind, Vec<u8>)> {
     let mut tokens = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -30,7 +30,8 @@ fn table(text: &str) -> Vec<(TokenKind, Vec<u8>)> {
         assert_eq!(fields[0], at.to_string(), "tables list every id in order");
         let kind = match fields[1] {
             "special" => TokenKind::Special,
-            "text" | "normal" | "byte" | "added" => TokenKind::Text,
+            "text" | "normal" | "byte" => TokenKind::Text,
+            "mark" | "added" => TokenKind::Mark,
             other => panic!("unknown kind {other}"),
         };
         tokens.push((kind, unhex(fields[2])));

@@ -145,7 +145,7 @@ impl Writer<'_> {
 
     fn text(&self, token: u32) -> Vec<u8> {
         match self.vocabulary.kind(token) {
-            TokenKind::Text => self.vocabulary.bytes(token).to_vec(),
+            TokenKind::Text | TokenKind::Mark => self.vocabulary.bytes(token).to_vec(),
             _ => Vec::new(),
         }
     }

@@ -119,7 +119,7 @@ impl Tokenizer {
         let mut plain = Vec::new();
         for token in way.cut(text, &self.cutter)? {
             // A model may still cut a special piece out of the text (Unigram knows all of its pieces): spell it.
-            let special = self.tokens.kind(token) == TokenKind::Special && self.file.unknown() != Some(token);
+            let special = self.tokens.kind(token) != TokenKind::Text && self.file.unknown() != Some(token);
             match special {
                 true => plain.extend(self.spell(self.tokens.bytes(token))?),
                 false => plain.push(token),
@@ -147,7 +147,7 @@ impl Tokenizer {
         let mut stream = TextStream::default();
         let text = tokens
             .iter()
-            .filter(|&&token| self.tokens.kind(token) == TokenKind::Text);
+            .filter(|&&token| matches!(self.tokens.kind(token), TokenKind::Text | TokenKind::Mark));
         let mut text: String = text.map(|&token| stream.push(self.tokens.bytes(token))).collect();
         text += &stream.finish();
         text

@@ -23,7 +23,8 @@ use super::{ReadLimits, TokenKind, TokenizerFile, VocabularyError};
 /// Reads the text of a `tokenizer.json`: BPE and Unigram models, byte-level or in the manner of SentencePiece.
 ///
 /// - A *special* added token is [`TokenKind::Special`], and its bytes are its name.
-/// - Any other added token is text: it writes its content literally.
+/// - Any other added token writes its content literally. If that is in angle or square brackets, as in `<think>`, it is
+///   a [`TokenKind::Mark`]; else it is text, such as a run of spaces.
 /// - The unknown token writes nothing of its own and counts as special.
 /// - Ids that nothing names are holes. A piece that writes no byte is treated as one.
 ///
@@ -214,12 +215,20 @@ fn insert_added(file: &File, spelling: &Spelling, table: &mut TokenTable) -> Res
             false if pieces.get(added.content.as_str()) == Some(&added.id) => {
                 text(spelling.bytes(&added.content))
             }
+            false if is_mark(&added.content) => (TokenKind::Mark, added.content.clone().into_bytes()),
             false => text(added.content.clone().into_bytes()),
         };
         // An added token takes the place of a piece with its id, as it does when the file's own library decodes.
         table.replace(added.id, token, &place)?;
     }
     Ok(())
+}
+
+/// Whether an added token is there to mark something, not to write it. Models learn to give such tokens a meaning,
+/// whatever the file calls them; an answer that is to contain these characters spells them.
+fn is_mark(content: &str) -> bool {
+    let within = |open, close| content.starts_with(open) && content.ends_with(close);
+    (within('<', '>') || within('[', ']')) && content.len() > 2 && !content.contains(char::is_whitespace)
 }
 
 fn unknown(file: &File) -> Option<u32> {

@@ -11,6 +11,9 @@ pub enum TokenKind {
     Text,
     /// A control token: writes nothing that a grammar could match, except where the grammar names it.
     Special,
+    /// A mark that was added to the vocabulary by hand without being called special, such as `<think>`: writes its
+    /// content, but is no way to write text. Like a special token it may come only where the grammar names it.
+    Mark,
     /// A hole in the numbering, or a row of the model without a token; never allowed.
     Unused,
 }
@@ -118,7 +121,7 @@ impl Vocabulary {
             .unwrap_or(0);
         let trie = Trie::new(of_kind(TokenKind::Text));
         let mut special = FxHashMap::default();
-        for (id, name) in of_kind(TokenKind::Special) {
+        for (id, name) in of_kind(TokenKind::Special).chain(of_kind(TokenKind::Mark)) {
             special.entry(name.into()).or_insert(id);
         }
         Ok(Vocabulary {
@@ -169,7 +172,7 @@ impl Vocabulary {
         self.eos.contains(&token)
     }
 
-    /// The special token of this name, the lowest id where several share it.
+    /// The special token or the mark of this name, the lowest id where several share it.
     pub fn special(&self, name: &str) -> Option<u32> {
         self.special.get(name.as_bytes()).copied()
     }

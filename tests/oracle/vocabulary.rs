@@ -43,6 +43,7 @@ fn with_longer(
         tokens.push((TokenKind::Text, bytes[..1].to_vec()));
         tokens.push((TokenKind::Special, bytes[..1].to_vec()));
         tokens.push((TokenKind::Special, NAMED.as_bytes().to_vec()));
+        tokens.push((TokenKind::Mark, bytes[..1].to_vec()));
         tokens.push((TokenKind::Unused, Vec::new()));
         tokens.push((TokenKind::Special, b"<end>".to_vec()));
         tokens.push((TokenKind::Special, b"<end of turn>".to_vec()));

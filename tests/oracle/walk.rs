@@ -82,7 +82,7 @@ fn check_mask(grammar: &Grammar, judge: &impl Judge, state: State, text: &[u8]) 
             TokenKind::Special if vocabulary.special(NAMED) == Some(token) => {
                 judge.verdict(&[text, written(vocabulary, token)].concat()).viable
             }
-            TokenKind::Special => false,
+            TokenKind::Special | TokenKind::Mark => false,
             TokenKind::Unused => false,
         };
         let place = || format!("token {token} {:?} after {:?}", show(bytes), show(text));

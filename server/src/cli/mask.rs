@@ -175,7 +175,7 @@ impl Group {
 
     fn of(vocabulary: &Vocabulary, token: u32) -> Self {
         match vocabulary.bytes(token).first() {
-            _ if vocabulary.kind(token) == TokenKind::Special => Group::Special,
+            _ if vocabulary.kind(token) != TokenKind::Text => Group::Special,
             Some(first) if first.is_ascii_whitespace() => Group::Space,
             Some(first) if first.is_ascii_digit() => Group::Digit,
             Some(first) if first.is_ascii_alphabetic() => Group::Letter,
@@ -198,7 +198,7 @@ impl Group {
 
 fn quoted(vocabulary: &Vocabulary, token: u32) -> String {
     let bytes = vocabulary.bytes(token);
-    if vocabulary.kind(token) == TokenKind::Special {
+    if vocabulary.kind(token) != TokenKind::Text {
         return String::from_utf8_lossy(bytes).into_owned();
     }
     match str::from_utf8(bytes) {
