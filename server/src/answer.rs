@@ -8,6 +8,7 @@
 //! ```
 
 pub mod chat;
+pub mod responses;
 pub mod text;
 
 use std::sync::Arc;
@@ -138,12 +139,11 @@ impl Frame {
     pub fn new(
         served: Arc<Served>,
         writer: Box<dyn Writer>,
-        reading: Reading,
+        reading: Arc<Reading>,
         generation: &Generation,
         count: usize,
         logprobs: bool,
     ) -> Self {
-        let reading = Arc::new(reading);
         let growing = || Growing {
             sample: SampleState::new(&generation.stop, generation.include_stop, logprobs),
             reader: Reader::new(reading.clone()),

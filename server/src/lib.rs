@@ -30,6 +30,7 @@ pub mod channels;
 pub mod cli;
 pub mod compose;
 pub mod config;
+pub mod decide;
 pub mod demo;
 pub mod error;
 pub mod grammars;

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use lexiform_engine::Request;
 
 use crate::answer::chat::ChatWriter;
+use crate::answer::responses::ResponsesWriter;
 use crate::answer::text::TextWriter;
-use crate::answer::{Base, Frame};
+use crate::answer::{Base, Frame, Writer};
 use crate::channels::Reading;
 use crate::error::ApiError;
 use crate::language::Language;
 use crate::prompt;
 use crate::served::Served;
 use crate::wire;
+use crate::wire::chat::ChatRequest;
+use crate::wire::responses::ResponsesRequest;
 
 /// A request that was checked completely; nothing has been generated yet.
 pub struct Prepared {
@@ -32,28 +35,54 @@ pub struct Prepared {
 /// The request is wrong.
 pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
     let request = wire::chat::read(body)?;
+    conversation(served, &request, |reading| {
+        Box::new(ChatWriter::new(
+            Base::new("chatcmpl-", served),
+            reading,
+            request.generation.stream.unwrap_or_default(),
+            request.logprobs.is_some(),
+            request.include_reasoning,
+        ))
+    })
+}
+
+/// Prepares a response.
+///
+/// # Errors
+/// The request is wrong.
+pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
+    let ResponsesRequest { chat, repeated } = wire::responses::read(body)?;
+    conversation(served, &chat, |reading| {
+        let logprobs = chat.logprobs.is_some();
+        Box::new(ResponsesWriter::new(
+            Base::new("resp_", served),
+            reading,
+            repeated,
+            logprobs,
+        ))
+    })
+}
+
+/// Prepares a conversation, to be answered in the shapes of this writer.
+fn conversation(
+    served: &Arc<Served>,
+    request: &ChatRequest,
+    writer: impl FnOnce(Arc<Reading>) -> Box<dyn Writer>,
+) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
-    let chat = prompt::of_chat(served, &request)?;
+    let chat = prompt::of_chat(served, request)?;
     let compiled = prompt::compiled(served, &chat.language)?;
     let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
     let requests = prompt::engine_requests(served, generation, vec![chat.tokens], grammar, request.logprobs)?;
-    let reading = Reading::of(&chat.language);
-    let logprobs = request.logprobs.is_some();
-    let writer = ChatWriter::new(
-        Base::new("chatcmpl-", served),
-        Arc::new(reading.clone()),
-        generation.stream.unwrap_or_default(),
-        logprobs,
-        request.include_reasoning,
-    );
+    let reading = Arc::new(Reading::of(&chat.language));
     let frame = Frame::new(
         served.clone(),
-        Box::new(writer),
+        writer(reading.clone()),
         reading,
         generation,
         requests.len(),
-        logprobs,
+        request.logprobs.is_some(),
     );
     Ok(Prepared {
         requests,
@@ -88,7 +117,7 @@ pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiErro
     let frame = Frame::new(
         served.clone(),
         Box::new(writer),
-        Reading::default(),
+        Arc::new(Reading::default()),
         generation,
         requests.len(),
         logprobs,

@@ -293,7 +293,7 @@ pub fn engine_requests(
 }
 
 /// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for is cut.
-fn room(served: &Served, prompt: usize, wanted: Option<usize>) -> Result<usize, ApiError> {
+pub(crate) fn room(served: &Served, prompt: usize, wanted: Option<usize>) -> Result<usize, ApiError> {
     let context = served.engine().max_context();
     let room = context.saturating_sub(prompt);
     if room == 0 {

@@ -2,8 +2,10 @@
 
 pub mod chat;
 pub mod completions;
+pub mod decisions;
 pub mod models;
 pub mod operations;
+pub mod responses;
 
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, Resource};
@@ -16,6 +18,8 @@ pub fn configure(config: &mut ServiceConfig) {
     config
         .service(post("/v1/chat/completions").route(web::post().to(chat::create)))
         .service(post("/v1/completions").route(web::post().to(completions::create)))
+        .service(post("/v1/responses").route(web::post().to(responses::create)))
+        .service(post("/v1/decisions").route(web::post().to(decisions::create)))
         .service(get("/v1/models").route(web::get().to(models::list)))
         .service(get("/v1/models/{id:.*}").route(web::get().to(models::get)))
         .service(get("/health").route(web::get().to(operations::ready)))

@@ -7,11 +7,13 @@
 pub mod chat;
 pub mod completion;
 pub mod constraint;
+pub mod decisions;
 pub mod error;
 pub mod fields;
 pub mod generation;
 pub mod models;
 pub mod response;
+pub mod responses;
 pub mod tools;
 
 use serde_json::{Map, Value};

@@ -6,10 +6,14 @@ mod chats;
 mod conformance;
 #[path = "http/constraints.rs"]
 mod constraints;
+#[path = "http/decisions.rs"]
+mod decisions;
 #[path = "http/errors.rs"]
 mod errors;
 #[path = "http/leaving.rs"]
 mod leaving;
+#[path = "http/responses.rs"]
+mod responses;
 #[path = "http/service.rs"]
 mod service;
 #[path = "http/streams.rs"]

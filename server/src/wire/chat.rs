@@ -30,6 +30,21 @@ pub struct ChatRequest {
     pub generation: Generation,
 }
 
+impl ChatRequest {
+    /// A conversation without any wish.
+    pub fn plain(model: &str, messages: Vec<Message>) -> Self {
+        Self {
+            messages,
+            tools: Vec::new(),
+            calls: None,
+            template_arguments: Map::new(),
+            logprobs: None,
+            include_reasoning: true,
+            generation: Generation::plain(model),
+        }
+    }
+}
+
 /// One message of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
@@ -56,7 +71,8 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let messages = messages(&mut fields, &mut problems);
     let tools = tools::read(&mut fields, Spelling::Nested, &mut problems);
     settle(&mut generation, tools.calls.as_ref(), &mut problems);
-    let template_arguments = template_arguments(&mut fields, &mut problems);
+    let effort = fields.string("reasoning_effort", &mut problems);
+    let template_arguments = template_arguments(&mut fields, effort, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
     let include_reasoning = fields.boolean("include_reasoning", &mut problems).unwrap_or(true);
     if let Some(modalities) = fields
@@ -108,14 +124,19 @@ fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
     fields.ignore(&["prediction"]);
 }
 
-fn template_arguments(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {
+/// More variables for the chat template, with the effort that the request asks for.
+pub(crate) fn template_arguments(
+    fields: &mut Fields,
+    effort: Option<String>,
+    problems: &mut Problems,
+) -> Map<String, Value> {
     let mut arguments = Map::new();
     match fields.take("chat_template_kwargs") {
         None => {}
         Some(Value::Object(map)) => arguments = map,
         Some(_) => problems.invalid("chat_template_kwargs", "expected an object"),
     }
-    if let Some(effort) = fields.string("reasoning_effort", problems) {
+    if let Some(effort) = effort {
         if effort == "none" {
             arguments.insert("enable_thinking".to_owned(), Value::Bool(false));
         }
@@ -124,7 +145,7 @@ fn template_arguments(fields: &mut Fields, problems: &mut Problems) -> Map<Strin
     arguments
 }
 
-pub(super) fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
+fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
     let items = fields.array("messages", problems).unwrap_or_default();
     if items.is_empty() || items.len() > MESSAGES {
         problems.invalid("messages", format!("expected 1 to {MESSAGES} messages"));
@@ -133,13 +154,13 @@ pub(super) fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Mess
     items
         .into_iter()
         .enumerate()
-        .filter_map(|(index, item)| message(index, item, problems))
+        .filter_map(|(index, item)| message(&format!("messages[{index}]"), item, problems))
         .collect()
 }
 
-fn message(index: usize, item: Value, problems: &mut Problems) -> Option<Message> {
-    let path = format!("messages[{index}]");
-    let mut fields = Fields::of(item, &path, problems)?;
+/// A message at this path.
+pub(crate) fn message(path: &str, item: Value, problems: &mut Problems) -> Option<Message> {
+    let mut fields = Fields::of(item, path, problems)?;
     let roles = [
         ("system", "system"),
         ("developer", "system"),
@@ -190,7 +211,8 @@ fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
         };
         let kind = part.string("type", problems).unwrap_or_default();
         match kind.as_str() {
-            "text" | "refusal" => texts.extend(part.string(&kind, problems)),
+            "text" | "input_text" | "output_text" => texts.extend(part.string("text", problems)),
+            "refusal" => texts.extend(part.string("refusal", problems)),
             _ => problems.unsupported(
                 format!("{at}.type"),
                 format!("only parts of type 'text' are read, not '{kind}'"),

@@ -216,6 +216,29 @@ fn response_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
     constraint
 }
 
+/// The `text` of a response: its format has the schema's name and the schema beside its type.
+pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
+    let mut text = fields.object("text", problems)?;
+    text.ignore(&["verbosity"]);
+    let format = text.object("format", problems);
+    text.finish_strict(problems);
+    let mut format = format?;
+    let path = format.path("type");
+    let constraint = match format.string("type", problems).as_deref() {
+        Some("text") => None,
+        Some("json_object") => Some(any_object(path)),
+        Some("json_schema") => return named_schema(format, problems),
+        Some("regex") => self::text(&mut format, "pattern", Source::Regex, problems),
+        Some("ebnf") => self::text(&mut format, "grammar", Source::Ebnf, problems),
+        _ => {
+            problems.unsupported(path, "expected 'text', 'json_object' or 'json_schema'");
+            return None;
+        }
+    };
+    format.finish_strict(problems);
+    constraint
+}
+
 /// A JSON object of any content.
 fn any_object(param: String) -> Constraint {
     Constraint::new(Source::Schema(r#"{"type":"object"}"#.to_owned()), param)
@@ -230,7 +253,11 @@ fn json_schema(format: &mut Fields, problems: &mut Problems) -> Option<Constrain
         );
         return None;
     }
-    let mut inner = format.object("json_schema", problems)?;
+    let inner = format.object("json_schema", problems)?;
+    named_schema(inner, problems)
+}
+
+fn named_schema(mut inner: Fields, problems: &mut Problems) -> Option<Constraint> {
     let name = inner.string("name", problems);
     let named = |name: &str| {
         name.len() <= 64
@@ -410,17 +437,20 @@ fn choice(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Co
         problems.invalid(param, format!("expected 1 to {CHOICES} texts"));
         return None;
     }
-    let mut alternatives = Vec::with_capacity(items.len());
+    let mut texts = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         match item.as_str() {
-            Some(text) => alternatives.push(literal(text)),
+            Some(text) => texts.push(text),
             None => problems.invalid(format!("{param}[{index}]"), "expected a string"),
         }
     }
-    Some(Constraint::new(
-        Source::Regex(format!("(?:{})", alternatives.join("|"))),
-        param,
-    ))
+    Some(Constraint::new(choice_pattern(texts), param))
+}
+
+/// Exactly one of these texts.
+pub fn choice_pattern<'t>(texts: impl IntoIterator<Item = &'t str>) -> Source {
+    let alternatives: Vec<String> = texts.into_iter().map(literal).collect();
+    Source::Regex(format!("(?:{})", alternatives.join("|")))
 }
 
 /// A pattern that matches exactly this text.

@@ -177,6 +177,31 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
 }
 
 impl Generation {
+    /// What a request that says nothing but the model asks for.
+    pub fn plain(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            max_tokens: None,
+            n: 1,
+            temperature: None,
+            top_p: None,
+            top_k: None,
+            min_p: None,
+            seed: None,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            logit_bias: Vec::new(),
+            stop: Vec::new(),
+            include_stop: false,
+            stop_tokens: Vec::new(),
+            stream: None,
+            constraint: None,
+            law: Law::Local,
+            schema_in_prompt: SchemaInPrompt::Auto,
+            draft: true,
+        }
+    }
+
     /// Refuses what would stop in the middle of a text that must be whole.
     pub(crate) fn never_cut(&self, what: &str, problems: &mut Problems) {
         let reason = format!("stopping early would cut {what}");

@@ -231,6 +231,20 @@ pub struct TopLogprob {
     pub bytes: Vec<u8>,
 }
 
+/// Log-probabilities in the form of responses: a list, empty if none were asked for.
+pub fn logprobs_json(entries: &[TokenLogprob]) -> serde_json::Value {
+    serde_json::to_value(entries).unwrap_or_else(|_| serde_json::Value::Array(Vec::new()))
+}
+
+/// Writes a named event of a stream.
+pub fn event(name: &str, body: &serde_json::Value, out: &mut String) {
+    out.push_str("event: ");
+    out.push_str(name);
+    out.push_str("\ndata: ");
+    out.push_str(&body.to_string());
+    out.push_str("\n\n");
+}
+
 /// One sample of a completion, whole or in part.
 #[derive(Debug, Serialize)]
 pub struct TextChoice {

@@ -176,7 +176,7 @@ fn unknown_models_routes_and_methods() {
     expect(service.chat("x", json!({"model": null})), 400, "invalid_value");
     expect(service.get("/v1/models/other"), 404, "model_not_found");
     expect(service.get("/nothing"), 404, "not_found");
-    expect(service.post("/v1/responses", "{}"), 404, "not_found");
+    expect(service.post("/v1/embeddings", "{}"), 404, "not_found");
     let answer = expect(service.get("/v1/chat/completions"), 405, "method_not_allowed");
     assert_eq!(answer.header("allow"), Some("POST"));
     let answer = expect(service.post("/v1/models", "{}"), 405, "method_not_allowed");

@@ -236,6 +236,27 @@ impl Answer {
         frames.map(read).collect()
     }
 
+    /// The names and the JSON of the events of a response, with their numbers checked.
+    pub(crate) fn named_events(&self) -> Vec<(String, Value)> {
+        let frames = self
+            .text()
+            .split_terminator("\n\n")
+            .filter(|frame| !frame.starts_with(':'));
+        let read = |(number, frame): (usize, &str)| {
+            let lines = frame
+                .strip_prefix("event: ")
+                .and_then(|rest| rest.split_once("\ndata: "));
+            let (name, data) = lines.unwrap_or_else(|| panic!("not an event: {frame:?}"));
+            let data: Value = serde_json::from_str(data).expect("events hold JSON");
+            assert_eq!(
+                (&data["type"], &data["sequence_number"]),
+                (&json!(name), &json!(number))
+            );
+            (name.to_owned(), data)
+        };
+        frames.enumerate().map(read).collect()
+    }
+
     /// Checks that this is an error as all clients can read it, and gives its code.
     pub(crate) fn error_code(&self) -> String {
         let body = self.json();

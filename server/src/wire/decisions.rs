@@ -1,0 +1,250 @@
+//! `POST /v1/decisions`: questions about an input, each with a closed list of answers.
+
+use serde_json::{Value, json};
+
+use super::chat::Message;
+use super::fields::{Fields, Problems};
+use super::responses;
+use crate::error::ApiError;
+
+/// The most questions of one request.
+const QUESTIONS: usize = 400;
+/// The most choices of a question.
+const CHOICES: usize = 255;
+/// The most levels of a score.
+const LEVELS: usize = 10;
+/// The longest answer, in bytes.
+const ANSWER_BYTES: usize = 1_024;
+
+/// A request whose every field was checked.
+#[derive(Clone, Debug)]
+pub struct DecisionsRequest {
+    /// The model that is asked for.
+    pub model: String,
+    /// The input, as a conversation.
+    pub messages: Vec<Message>,
+    /// The questions.
+    pub questions: Vec<Question>,
+}
+
+/// What kind of answer a question wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// How likely a statement is true.
+    Predicate,
+    /// One of a list.
+    Choice,
+    /// A place on a scale.
+    Score,
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What kind of answer it wants.
+    pub kind: Kind,
+    /// The client's name for it.
+    pub name: Option<String>,
+    /// The question itself.
+    pub instructions: String,
+    /// The possible answers; of a predicate, yes and no.
+    pub options: Vec<Choice>,
+}
+
+/// A possible answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What the model would write.
+    pub text: String,
+    /// What the client called it.
+    pub value: Value,
+    /// What it means.
+    pub description: Option<String>,
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// All problems of the body, in one error.
+pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
+    let mut fields = Fields::root(super::object(body)?);
+    let mut problems = Problems::default();
+    if !fields.has("model") {
+        problems.invalid("model", "a model is required");
+    }
+    let model = fields.string("model", &mut problems).unwrap_or_default();
+    let messages = responses::conversation(&mut fields, &mut problems);
+    let items = fields.array("questions", &mut problems).unwrap_or_default();
+    if items.is_empty() || items.len() > QUESTIONS {
+        problems.invalid("questions", format!("expected 1 to {QUESTIONS} questions"));
+    }
+    let mut questions = Vec::with_capacity(items.len().min(QUESTIONS));
+    for (index, item) in items.into_iter().enumerate().take(QUESTIONS) {
+        questions.extend(question(&format!("questions[{index}]"), item, &mut problems));
+    }
+    fields.ignore(&[
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "safety_identifier",
+        "metadata",
+        "user",
+    ]);
+    fields.finish(&mut problems);
+    problems.check()?;
+    Ok(DecisionsRequest {
+        model,
+        messages,
+        questions,
+    })
+}
+
+fn question(path: &str, item: Value, problems: &mut Problems) -> Option<Question> {
+    let mut fields = Fields::of(item, path, problems)?;
+    let kinds = [
+        ("predicate", Kind::Predicate),
+        ("choice", Kind::Choice),
+        ("score", Kind::Score),
+    ];
+    if !fields.has("type") {
+        problems.invalid(fields.path("type"), "expected 'predicate', 'choice' or 'score'");
+    }
+    let kind = fields.word("type", &kinds, problems)?;
+    let name = fields.string("name", problems);
+    let instructions = instructions(&mut fields, problems);
+    let options = match kind {
+        Kind::Predicate => ["yes", "no"].map(|text| option(json!(text), None)).to_vec(),
+        Kind::Choice => listed(&mut fields, ("choices", "value", CHOICES), problems),
+        Kind::Score => listed(&mut fields, ("levels", "label", LEVELS), problems),
+    };
+    fields.finish_strict(problems);
+    Some(Question {
+        kind,
+        name,
+        instructions,
+        options,
+    })
+}
+
+fn option(value: Value, description: Option<String>) -> Choice {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Choice {
+        text,
+        value,
+        description,
+    }
+}
+
+/// A text, or parts of text and JSON.
+fn instructions(fields: &mut Fields, problems: &mut Problems) -> String {
+    let path = fields.path("instructions");
+    let parts = match fields.take("instructions") {
+        Some(Value::String(text)) => return text,
+        Some(Value::Array(parts)) => parts,
+        _ => {
+            problems.invalid(path, "expected a text or an array of parts");
+            return String::new();
+        }
+    };
+    let mut texts = Vec::with_capacity(parts.len());
+    for (index, part) in parts.iter().enumerate() {
+        match (part["type"].as_str(), part["text"].as_str()) {
+            (Some("input_text"), Some(text)) => texts.push(text.to_owned()),
+            (Some("input_json"), _) => texts.push(part["data"].to_string()),
+            _ => problems.unsupported(
+                format!("{path}[{index}]"),
+                "expected 'input_text' or 'input_json'",
+            ),
+        }
+    }
+    texts.join("\n")
+}
+
+fn listed(
+    fields: &mut Fields,
+    (field, key, most): (&str, &str, usize),
+    problems: &mut Problems,
+) -> Vec<Choice> {
+    let path = fields.path(field);
+    let items = fields.array(field, problems).unwrap_or_default();
+    if items.len() < 2 || items.len() > most {
+        problems.invalid(path, format!("expected 2 to {most} entries"));
+        return Vec::new();
+    }
+    let mut options = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let value = item
+            .get(key)
+            .filter(|value| value.is_string() || (value.is_boolean() && key == "value"));
+        let fits = |value: &&Value| (1..=ANSWER_BYTES).contains(&value.as_str().map_or(1, str::len));
+        match value.filter(fits) {
+            Some(value) => options.push(option(
+                value.clone(),
+                item["description"].as_str().map(str::to_owned),
+            )),
+            None => problems.invalid(
+                format!("{path}[{index}].{key}"),
+                format!("expected a text of 1 to {ANSWER_BYTES} bytes"),
+            ),
+        }
+    }
+    distinct(&path, options, problems)
+}
+
+/// Values must differ. A text and a boolean that look the same are told apart by quotes around texts.
+fn distinct(path: &str, mut options: Vec<Choice>, problems: &mut Problems) -> Vec<Choice> {
+    let repeats = |options: &[Choice]| {
+        let mut texts: Vec<&str> = options.iter().map(|option| option.text.as_str()).collect();
+        texts.sort_unstable();
+        texts.windows(2).any(|pair| pair[0] == pair[1])
+    };
+    if repeats(&options) {
+        for option in &mut options {
+            option.text = option.value.to_string();
+        }
+    }
+    if repeats(&options) {
+        problems.invalid(path, "each entry must be unique");
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn questions(question: Value) -> Result<Vec<Question>, ApiError> {
+        let body = json!({"model": "m", "input": "x", "questions": [question]});
+        read(body.to_string().as_bytes()).map(|request| request.questions)
+    }
+
+    #[test]
+    fn each_kind_of_question_has_its_options() {
+        let read = questions(json!({"type": "choice", "instructions": "q", "choices":
+            [{"value": "true"}, {"value": true}, {"value": "b", "description": "d"}]}));
+        let texts: Vec<String> = read.expect("choices")[0]
+            .options
+            .iter()
+            .map(|o| o.text.clone())
+            .collect();
+        assert_eq!(texts, ["\"true\"", "true", "\"b\""]);
+        let read = questions(
+            json!({"type": "score", "instructions": "q", "levels": [{"label": "lo"}, {"label": "hi"}]}),
+        );
+        assert_eq!(read.expect("levels")[0].options[1].text, "hi");
+        assert!(questions(json!({"type": "predicate", "instructions": "q"})).is_ok());
+    }
+
+    #[test]
+    fn questions_without_a_closed_list_are_refused() {
+        for wrong in [
+            json!({"type": "choice", "instructions": "q", "choices": [{"value": "a"}]}),
+            json!({"type": "choice", "instructions": "q", "choices": [{"value": "a"}, {"value": "a"}]}),
+            json!({"type": "choice", "instructions": "q", "choices": [{"value": 1}, {"value": "a"}]}),
+            json!({"type": "score", "instructions": "q", "levels": [{"label": ""}, {"label": "b"}]}),
+            json!({"type": "essay", "instructions": "q"}),
+            json!({"type": "predicate"}),
+        ] {
+            assert!(questions(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+}

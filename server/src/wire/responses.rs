@@ -1,0 +1,277 @@
+//! `POST /v1/responses`: the stateless part of the request. Its conversation becomes a chat.
+//!
+//! Whatever would need a memory (`previous_response_id`, `conversation`, `background`, a stored `prompt`) is refused;
+//! `store` is accepted and the answer says `false`.
+
+use serde_json::{Map, Value, json};
+
+use super::chat::{self, ChatRequest, Message};
+use super::constraint;
+use super::fields::{Fields, Problems};
+use super::generation::{self, Generation};
+use super::tools::{self, Spelling};
+use crate::error::ApiError;
+
+/// The most items of one input.
+const ITEMS: usize = 4_096;
+/// The most likely tokens that may be listed beside each token.
+const TOP_LOGPROBS: i64 = 20;
+
+/// What the answer repeats of the request, with what stands there when it was not sent.
+const REPEATED: [(&str, &str); 13] = [
+    ("instructions", "null"),
+    ("max_output_tokens", "null"),
+    ("metadata", "{}"),
+    ("parallel_tool_calls", "true"),
+    ("previous_response_id", "null"),
+    ("reasoning", r#"{"effort":null,"summary":null}"#),
+    ("temperature", "1.0"),
+    ("text", r#"{"format":{"type":"text"}}"#),
+    ("tool_choice", r#""auto""#),
+    ("tools", "[]"),
+    ("top_p", "1.0"),
+    ("truncation", r#""disabled""#),
+    ("user", "null"),
+];
+
+/// A request whose every field was checked.
+#[derive(Clone, Debug)]
+pub struct ResponsesRequest {
+    /// The same as a chat.
+    pub chat: ChatRequest,
+    /// What the answer repeats of the request.
+    pub repeated: Map<String, Value>,
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// All problems of the body, in one error.
+pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
+    let body = super::object(body)?;
+    let repeated = repeated(&body);
+    let mut fields = Fields::root(body);
+    let mut problems = Problems::default();
+    let mut generation = length(&mut fields, &mut problems);
+    let format = constraint::text_format(&mut fields, &mut problems);
+    one_constraint(&mut generation, format, &mut problems);
+    let messages = conversation(&mut fields, &mut problems);
+    let tools = tools::read(&mut fields, Spelling::Flat, &mut problems);
+    chat::settle(&mut generation, tools.calls.as_ref(), &mut problems);
+    let template_arguments = reasoning(&mut fields, &mut problems);
+    let logprobs = logprobs(&mut fields, &mut problems);
+    unsupported(&mut fields, &mut problems);
+    fields.finish(&mut problems);
+    problems.check()?;
+    let chat = ChatRequest {
+        messages,
+        tools: tools.described,
+        calls: tools.calls,
+        template_arguments,
+        logprobs,
+        include_reasoning: true,
+        generation,
+    };
+    Ok(ResponsesRequest { chat, repeated })
+}
+
+fn repeated(body: &Map<String, Value>) -> Map<String, Value> {
+    let value = |(name, default): &(&str, &str)| {
+        let sent = body.get(*name).filter(|value| !value.is_null()).cloned();
+        let value = sent.or_else(|| serde_json::from_str(default).ok());
+        ((*name).to_owned(), value.unwrap_or_default())
+    };
+    REPEATED.iter().map(value).collect()
+}
+
+/// The shared fields, with the length under its own name.
+fn length(fields: &mut Fields, problems: &mut Problems) -> Generation {
+    let tokens = fields.integer("max_output_tokens", 1, i64::from(u32::MAX), problems);
+    let mut generation = generation::read(fields, problems);
+    if let Some(tokens) = tokens {
+        generation.max_tokens = Some(tokens as usize);
+    }
+    if generation.n != 1 {
+        problems.unsupported("n", "a response is one sample");
+    }
+    generation
+}
+
+fn one_constraint(
+    generation: &mut Generation,
+    format: Option<constraint::Constraint>,
+    problems: &mut Problems,
+) {
+    let Some(format) = format else { return };
+    if let Some(other) = &generation.constraint {
+        let message = format!("only one constraint is possible; {} is another", other.param);
+        problems.invalid(format.param.clone(), message);
+    }
+    generation.constraint = Some(format);
+    generation.never_cut("the text that text.format asks for", problems);
+}
+
+fn reasoning(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {
+    let effort = fields
+        .object("reasoning", problems)
+        .and_then(|mut inner| inner.string("effort", problems));
+    chat::template_arguments(fields, effort, problems)
+}
+
+fn logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {
+    let listed = fields.array("include", problems).unwrap_or_default();
+    let wanted = listed.iter().any(|entry| entry == "message.output_text.logprobs");
+    let top = fields.integer("top_logprobs", 0, TOP_LOGPROBS, problems);
+    (wanted || top.is_some_and(|top| top > 0)).then_some(top.unwrap_or(0) as u8)
+}
+
+fn unsupported(fields: &mut Fields, problems: &mut Problems) {
+    let table: &[(&str, &[&str])] = &[
+        ("previous_response_id", &[]),
+        ("conversation", &[]),
+        ("prompt", &[]),
+        ("background", &["false"]),
+        ("truncation", &["\"disabled\""]),
+        ("context_management", &["[]"]),
+        ("modalities", &["[\"text\"]"]),
+    ];
+    fields.only_neutral(table, problems);
+    fields.ignore(&["max_tool_calls"]);
+}
+
+/// The instructions and the items, as messages.
+pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
+    let instructions = fields.string("instructions", problems);
+    let system = instructions.map(|text| Message {
+        role: "system".to_owned(),
+        content: Some(text),
+        ..Message::default()
+    });
+    let items = match fields.take("input") {
+        Some(Value::String(text)) => vec![json!({"role": "user", "content": text})],
+        Some(Value::Array(items)) if (1..=ITEMS).contains(&items.len()) => items,
+        _ => {
+            problems.invalid("input", format!("expected a text or 1 to {ITEMS} items"));
+            return Vec::new();
+        }
+    };
+    let mut messages: Vec<Message> = system.into_iter().collect();
+    for (index, item) in items.into_iter().enumerate() {
+        let path = format!("input[{index}]");
+        let kind = item["type"].as_str().unwrap_or("message").to_owned();
+        match kind.as_str() {
+            "message" => messages.extend(chat::message(&path, item, problems)),
+            "function_call" | "custom_tool_call" => call(&kind, &item, &path, &mut messages, problems),
+            "function_call_output" | "custom_tool_call_output" => {
+                messages.extend(output(item, &path, problems));
+            }
+            // What a model thought in an earlier turn is not shown to it again, as its templates have it.
+            "reasoning" => {}
+            other => problems.unsupported(
+                format!("{path}.type"),
+                format!("items of type '{other}' are not read here"),
+            ),
+        }
+    }
+    messages
+}
+
+/// A call that the assistant made. Calls that follow each other belong to one message.
+fn call(kind: &str, item: &Value, path: &str, messages: &mut Vec<Message>, problems: &mut Problems) {
+    let text = |key: &str| item[key].as_str().unwrap_or_default();
+    if text("name").is_empty() || text("call_id").is_empty() {
+        problems.invalid(path, "a call has a name and a call_id");
+        return;
+    }
+    let call = if kind == "function_call" {
+        // Templates want arguments as values; what is no JSON stays a text.
+        let arguments = serde_json::from_str::<Value>(text("arguments"))
+            .ok()
+            .filter(Value::is_object)
+            .unwrap_or_else(|| item["arguments"].clone());
+        json!({"id": text("call_id"), "type": "function",
+               "function": {"name": text("name"), "arguments": arguments}})
+    } else {
+        json!({"id": text("call_id"), "type": "custom",
+               "custom": {"name": text("name"), "input": text("input")}})
+    };
+    match messages.last_mut().filter(|last| last.role == "assistant") {
+        Some(last) => last.tool_calls.push(call),
+        None => messages.push(Message {
+            role: "assistant".to_owned(),
+            tool_calls: vec![call],
+            ..Message::default()
+        }),
+    }
+}
+
+/// What a tool answered.
+fn output(item: Value, path: &str, problems: &mut Problems) -> Option<Message> {
+    let content = match &item["output"] {
+        Value::String(text) => Value::from(text.as_str()),
+        Value::Array(parts) => Value::from(parts.clone()),
+        _ => {
+            problems.invalid(format!("{path}.output"), "expected a string or an array of parts");
+            return None;
+        }
+    };
+    let message = json!({"role": "tool", "content": content, "tool_call_id": item["call_id"]});
+    chat::message(path, message, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_become_messages() {
+        let body = json!({"model": "m", "instructions": "be brief", "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "a"}]},
+            {"type": "reasoning", "summary": []},
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{\"x\":1}"},
+            {"type": "custom_tool_call", "call_id": "d", "name": "s", "input": "q"},
+            {"type": "function_call_output", "call_id": "c", "output": "one"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "b"}]}]});
+        let request = read(body.to_string().as_bytes()).expect("a request");
+        let roles: Vec<&str> = request.chat.messages.iter().map(|m| m.role.as_str()).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant"]);
+        assert_eq!(request.chat.messages[2].tool_calls.len(), 2);
+        assert_eq!(
+            request.chat.messages[2].tool_calls[0]["function"]["arguments"],
+            json!({"x": 1})
+        );
+        assert_eq!(request.chat.messages[3].tool_call_id.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn what_needs_a_memory_is_refused() {
+        for more in [
+            json!({"previous_response_id": "resp_1"}),
+            json!({"conversation": "c"}),
+            json!({"background": true}),
+            json!({"prompt": {"id": "p"}}),
+            json!({"input": [{"type": "item_reference", "id": "x"}]}),
+        ] {
+            let mut body = json!({"model": "m", "input": "x"});
+            body.as_object_mut()
+                .expect("an object")
+                .extend(more.as_object().cloned().unwrap_or_default());
+            let error = read(body.to_string().as_bytes()).expect_err("a refusal");
+            assert_eq!(error.code(), "unsupported_parameter", "{more}");
+        }
+    }
+
+    #[test]
+    fn a_format_is_a_constraint_and_a_forced_tool_wins_over_it() {
+        let format = json!({"format": {"type": "json_schema", "name": "P", "schema": {"type": "object"}}});
+        let tool = json!({"type": "function", "name": "P", "parameters": {"type": "object"}});
+        let body = json!({"model": "m", "input": "x", "text": format});
+        let request = read(body.to_string().as_bytes()).expect("a format");
+        let constraint = request.chat.generation.constraint.expect("a constraint");
+        assert_eq!(constraint.param, "text.format.schema");
+        let body = json!({"model": "m", "input": "x", "text": format, "tools": [tool],
+                          "tool_choice": {"type": "function", "name": "P"}});
+        let request = read(body.to_string().as_bytes()).expect("a forced tool");
+        assert!(request.chat.generation.constraint.is_none() && request.chat.calls.is_some());
+    }
+}
