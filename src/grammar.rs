@@ -18,6 +18,6 @@ mod cfg;
 mod hash;
 
 pub use cfg::{
-    Cfg, CfgBuilder, Expr, ExprId, Member, Part, Regular, RegularId, Rest, Rule, RuleId, Series, SeriesId,
-    SeriesOrder,
+    Cfg, CfgBuilder, Demand, Expr, ExprId, Meets, Member, Part, Regular, RegularId, Rest, Rule, RuleId,
+    Series, SeriesId, SeriesOrder, Way,
 };

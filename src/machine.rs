@@ -17,6 +17,7 @@
 mod analysis;
 mod bytes;
 mod counter;
+mod demand;
 mod digest;
 mod frame;
 mod interner;

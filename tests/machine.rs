@@ -182,10 +182,7 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
         let value = regular(b, "[0-9]{1,3}");
         let members = [("\"a\":", true), ("\"b\":", false), ("\"c\":", false)].map(|(key, required)| {
             let key = b.bytes(key);
-            Member {
-                item: b.seq([key, value]),
-                required,
-            }
+            Member::new(b.seq([key, value]), required)
         });
         let any = Part::Match(regex_syntax::parse("\"[a-z]*\"").unwrap());
         let listed = Part::Not(regex_syntax::parse("\"[abc]\"").unwrap());
@@ -194,7 +191,8 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
         });
         let colon = b.bytes(":");
         let item = b.seq([colon, value]);
-        let rest = vec![Rest { key: Some(key), item }];
+        let key = Some(key);
+        let rest = vec![Rest { key, item, meets: 0 }];
         let body = b.series(Series {
             members: members.into(),
             rest,
@@ -202,6 +200,7 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
             order,
             min,
             max,
+            demands: vec![],
         });
         let (open, close) = (b.bytes("{"), b.bytes("}"));
         b.seq([open, body, close])
@@ -289,7 +288,8 @@ fn finite_keys_run_out() {
             parts: vec![Part::Match(regex_syntax::parse("\"(a|ab)\"").unwrap())],
         };
         let (key, item, separator) = (b.add_regular(key), b.bytes(":1"), b.bytes(","));
-        let rest = vec![Rest { key: Some(key), item }];
+        let key = Some(key);
+        let rest = vec![Rest { key, item, meets: 0 }];
         b.series(Series {
             members: vec![],
             rest,
@@ -297,6 +297,7 @@ fn finite_keys_run_out() {
             order: SeriesOrder::Any,
             min: 0,
             max: None,
+            demands: vec![],
         })
     });
     let grammar = grammar(&cfg, &["\"a\"", "ab", "\":1,\"a"]);

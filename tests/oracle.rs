@@ -130,6 +130,8 @@ proptest! {
         let language = list.language();
         match lower::compile(&list.grammar(), &vocabulary) {
             Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
+            // Keys that can run out, some of which belong to several items, cannot be counted against demands.
+            Err(error) if error.problems[0].kind == ProblemKind::Unsupported => {}
             Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),
         }
     }

@@ -7,11 +7,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::nfa::{Callee, Edge, Label, Nfa, SeriesPlan};
+use super::demand::{MOST_DEMANDS, MOST_VECTORS, Stock, Supply};
+use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
 use super::scc::components;
 use super::series::Outlook;
 use super::terminal::Terminal;
 use crate::error::{Place, Problem, ProblemKind};
+use crate::grammar::SeriesOrder;
 
 /// What the passes found out about the automata.
 #[derive(Debug)]
@@ -38,6 +40,7 @@ impl Analysis {
 
 /// Runs all passes and removes from the automata whatever can never be completed.
 pub(super) fn analyse(nfa: &mut Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<Analysis, Problem> {
+    check_demands(nfa, terminals)?;
     let productive = spread(nfa, terminals, Question::Productive);
     if !productive.rules[nfa.start as usize] {
         return Err(unproductive(nfa, &productive));
@@ -117,11 +120,7 @@ impl Spread<'_> {
             self.mark(rule.start);
         }
         for (index, series) in self.nfa.series.iter().enumerate() {
-            let members = series.members.iter().map(|&(rule, _)| rule);
-            let rules = members
-                .chain(series.rest.iter().map(|&(_, rule)| rule))
-                .chain(series.separator);
-            for rule in rules {
+            for rule in series.items().chain(series.separator) {
                 self.series_of_rule.entry(rule).or_default().push(index as u32);
             }
             self.judge_series(index as u32);
@@ -187,12 +186,14 @@ impl Spread<'_> {
 
 impl SeriesPlan {
     fn is_productive(&self, rules: &[bool], terminals: &[Option<Arc<Terminal>>]) -> bool {
+        let usable = |rule: u32| rules[rule as usize];
+        let has_way = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| usable(rule));
         let met = self
             .members
             .iter()
-            .all(|&(rule, required)| !required || rules[rule as usize]);
-        let rest = self.rest_capacity(terminals, |rule| rules[rule as usize]);
-        let mut outlook = self.outlook(|index| !rules[self.members[index].0 as usize], rest);
+            .all(|member| !member.required || has_way(member));
+        let rest = self.rest_capacity(terminals, usable);
+        let mut outlook = self.outlook(|index| !has_way(&self.members[index]), rest);
         if self.separator.is_some_and(|rule| !rules[rule as usize]) {
             // Without its separator a series is one item at most.
             let Some(left) = 1u64.checked_sub(outlook.required) else {
@@ -205,24 +206,79 @@ impl SeriesPlan {
                 ..outlook
             };
         }
-        met && self.can_end(0, &outlook)
+        met && self.can_end(0, &outlook) && (!self.has_demands() || self.meets_demands(usable, terminals))
+    }
+
+    fn meets_demands(&self, usable: impl Fn(u32) -> bool, terminals: &[Option<Arc<Terminal>>]) -> bool {
+        let stock = Stock::new(self, terminals, &usable);
+        let ways = |member: &MemberPlan| {
+            let ways = member.ways.iter().filter(|(rule, _)| usable(*rule));
+            (ways.map(|&(_, meets)| meets).collect(), member.required)
+        };
+        let supply = Supply {
+            plan: self,
+            stock: &stock,
+            members: self.members.iter().map(ways).collect(),
+            used: &[],
+            count: 0,
+            met: &[],
+        };
+        supply.suffices()
     }
 
     fn is_nullable(&self, rules: &[bool]) -> bool {
-        if self.max == Some(0) || (self.min == 0 && self.members.iter().all(|(_, required)| !required)) {
+        if self.demands.iter().any(|demand| demand.min > 0) {
+            return false;
+        }
+        if self.max == Some(0) || (self.min == 0 && self.members.iter().all(|member| !member.required)) {
             return true;
         }
+        let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| rules[rule as usize]);
         let empty_items = self
             .members
             .iter()
-            .all(|&(rule, required)| !required || rules[rule as usize])
+            .all(|member| !member.required || is_empty(member))
             && (self.min == 0
                 || self
                     .rest
                     .iter()
-                    .any(|&(key, rule)| key.is_none() && rules[rule as usize]));
+                    .any(|rest| rest.key.is_none() && rules[rest.item as usize]));
         self.separator.is_none() && empty_items
     }
+
+    /// Removes items that cannot be completed.
+    fn prune(&mut self, productive: &Answer) {
+        for member in &mut self.members {
+            member.ways.retain(|&(rule, _)| productive.rules[rule as usize]);
+        }
+        self.rest.retain(|rest| {
+            productive.rules[rest.item as usize]
+                && rest.key.is_none_or(|key| productive.terminals[key as usize])
+        });
+        if self.order != SeriesOrder::Leading {
+            self.members
+                .retain(|member| member.required || !member.ways.is_empty());
+        } else if let Some(end) = self.members.iter().position(|member| member.ways.is_empty()) {
+            self.members.truncate(end);
+            self.rest.clear();
+        }
+    }
+}
+
+/// Refuses demands that would take too long to be judged at every step.
+fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), Problem> {
+    for plan in nfa.series.iter().filter(|plan| plan.has_demands()) {
+        if plan.demands.len() > MOST_DEMANDS || plan.vectors() > MOST_VECTORS {
+            let message =
+                format!("the counts of a series' demands have more than {MOST_VECTORS} combinations");
+            return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
+        }
+        if !Stock::new(plan, terminals, |_| true).keys_are_alike(plan, terminals) {
+            let message = "keys that can run out belong to several items of a series with demands";
+            return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
+        }
+    }
+    Ok(())
 }
 
 /// Removes edges that call what cannot be completed, and edges into nodes that lead nowhere.
@@ -251,32 +307,28 @@ fn prune(nfa: &mut Nfa, productive: &Answer) {
         edges.retain(|edge| live[edge.to as usize]);
     }
     for series in &mut nfa.series {
-        series
-            .members
-            .retain(|&(rule, required)| required || productive.rules[rule as usize]);
-        series.rest.retain(|&(key, rule)| {
-            productive.rules[rule as usize] && key.is_none_or(|key| productive.terminals[key as usize])
-        });
+        series.prune(productive);
     }
 }
 
 /// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty ones.
 fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
     for series in &mut nfa.series {
-        let member = series.members.iter().any(|&(rule, _)| nullable[rule as usize]);
+        let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
+        let member = series.members.iter().any(is_empty);
         let rest = series
             .rest
             .iter()
-            .any(|&(key, rule)| key.is_none() && nullable[rule as usize]);
+            .any(|rest| rest.key.is_none() && nullable[rest.item as usize]);
         if !(member || rest) {
             continue;
         }
-        if series.separator.is_some() {
+        if series.separator.is_some() || series.has_demands() {
             let message = "an item of a separated series may be empty";
             return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
         }
-        for (rule, required) in &mut series.members {
-            *required &= !nullable[*rule as usize];
+        for member in &mut series.members {
+            member.required &= !is_empty(member);
         }
         if rest {
             series.min = 0;
@@ -320,12 +372,7 @@ fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
                     return Some(callee);
                 }
                 Label::Call(Callee::Series(series)) if !productive.series[series as usize] => {
-                    let series = &nfa.series[series as usize];
-                    let mut items = series
-                        .members
-                        .iter()
-                        .map(|m| m.0)
-                        .chain(series.rest.iter().map(|r| r.1));
+                    let mut items = nfa.series[series as usize].items();
                     return items.find(|&item| !productive.rules[item as usize]);
                 }
                 _ => open.push(edge.to),
@@ -380,12 +427,12 @@ fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem
         }
     }
     for (index, series) in nfa.series.iter().enumerate() {
-        let unkeyed = series
-            .rest
-            .iter()
-            .filter(|(key, _)| key.is_none())
-            .map(|&(_, rule)| rule);
-        graph[rules + index].extend(series.members.iter().map(|&(rule, _)| rule).chain(unkeyed));
+        let unkeyed = series.rest.iter().filter(|rest| rest.key.is_none());
+        let members = series.members.iter().flat_map(|member| &member.ways);
+        let leading = members
+            .map(|&(rule, _)| rule)
+            .chain(unkeyed.map(|rest| rest.item));
+        graph[rules + index].extend(leading);
     }
     let component = components(&graph);
     for (caller, callee, to) in calls {

@@ -20,8 +20,9 @@ use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::analysis::{Analysis, leading_nodes};
+use super::demand::Stock;
 use super::interner::{Chains, Interner};
-use super::nfa::{Callee, Label, Nfa};
+use super::nfa::{Callee, Label, Nfa, SeriesPlan};
 use super::series::{Bits, Register};
 use super::terminal::{Cursor, Terminal};
 
@@ -91,9 +92,13 @@ pub(super) struct Frames {
     pub(super) terminals: Arc<[Option<Arc<Terminal>>]>,
     /// How many items the rest of each series can supply.
     pub(super) capacities: Arc<[Option<u64>]>,
+    /// What the rest of each series with demands can supply.
+    pub(super) stocks: Arc<[Stock]>,
     frames: boxcar::Vec<Frame>,
     known: DashMap<FrameKey, FrameId, FxBuildHasher>,
     pub(super) written: Interner<Bits>,
+    /// How many items met each demand of a series.
+    pub(super) met: Interner<Box<[u64]>>,
     /// Keys that were written, by the numbers of their texts.
     pub(super) keys: Chains<u32>,
     pub(super) texts: Chains<u8>,
@@ -106,7 +111,12 @@ impl Frames {
             .iter()
             .map(|series| series.rest_capacity(&terminals, |_| true))
             .collect();
-        Frames::over(nfa.into(), analysis.into(), terminals.into(), capacities)
+        let stock = |series: &SeriesPlan| match series.has_demands() {
+            true => Stock::new(series, &terminals, |_| true),
+            false => Stock::default(),
+        };
+        let stocks = nfa.series.iter().map(stock).collect();
+        Frames::over(nfa.into(), analysis.into(), terminals.into(), capacities, stocks)
     }
 
     fn over(
@@ -114,20 +124,24 @@ impl Frames {
         analysis: Arc<Analysis>,
         terminals: Arc<[Option<Arc<Terminal>>]>,
         capacities: Arc<[Option<u64>]>,
+        stocks: Arc<[Stock]>,
     ) -> Frames {
         let frames = Frames {
             nfa,
             analysis,
             terminals,
             capacities,
+            stocks,
             frames: boxcar::Vec::new(),
             known: DashMap::default(),
             written: Interner::default(),
+            met: Interner::default(),
             keys: Chains::default(),
             texts: Chains::default(),
         };
         frames.intern(FrameKey::Return);
         frames.written.intern(Box::default());
+        frames.met.intern(Box::default());
         frames
     }
 
@@ -138,6 +152,7 @@ impl Frames {
             self.analysis.clone(),
             self.terminals.clone(),
             self.capacities.clone(),
+            self.stocks.clone(),
         )
     }
 

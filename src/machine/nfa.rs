@@ -13,7 +13,7 @@
 //! ```
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Expr, ExprId, Series, SeriesOrder};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, Meets, Series, SeriesOrder};
 use crate::limits::Limits;
 
 /// What an edge can call.
@@ -63,15 +63,39 @@ pub(super) struct Nfa {
 /// A series whose items are rules of the automata.
 #[derive(Debug)]
 pub(super) struct SeriesPlan {
-    /// The rule of each member and whether it is required.
-    pub(super) members: Vec<(u32, bool)>,
-    /// The key terminal and the rule of each item that may be used again.
-    pub(super) rest: Vec<(Option<u32>, u32)>,
+    pub(super) members: Vec<MemberPlan>,
+    pub(super) rest: Vec<RestPlan>,
     /// The rule of the separator, if it is not empty.
     pub(super) separator: Option<u32>,
     pub(super) order: SeriesOrder,
     pub(super) min: u64,
     pub(super) max: Option<u64>,
+    pub(super) demands: Vec<Demand>,
+}
+
+/// An item that may be used once: the rule of each way to write it, with the demands that it meets.
+#[derive(Debug)]
+pub(super) struct MemberPlan {
+    pub(super) ways: Vec<(u32, Meets)>,
+    pub(super) required: bool,
+}
+
+/// An item that may be used again: the terminal of its key, its rule, and the demands that it meets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RestPlan {
+    pub(super) key: Option<u32>,
+    pub(super) item: u32,
+    pub(super) meets: Meets,
+}
+
+impl SeriesPlan {
+    /// The rules of all items.
+    pub(super) fn items(&self) -> impl Iterator<Item = u32> + '_ {
+        let members = self.members.iter().flat_map(|member| &member.ways);
+        members
+            .map(|&(rule, _)| rule)
+            .chain(self.rest.iter().map(|rest| rest.item))
+    }
 }
 
 /// Repetitions up to this count are copied; greater ones are counted by a register.
@@ -129,16 +153,19 @@ impl Builder<'_> {
     }
 
     fn add_series(&mut self, series: &Series) -> u32 {
-        let members = &series.members;
-        let members = members
-            .iter()
-            .map(|m| (self.add_rule(String::new(), m.item), m.required))
-            .collect();
-        let rest = &series.rest;
-        let rest = rest
-            .iter()
-            .map(|r| (r.key.map(|key| key.0), self.add_rule(String::new(), r.item)))
-            .collect();
+        let members = series.members.iter().map(|member| MemberPlan {
+            ways: (member.ways.iter())
+                .map(|way| (self.add_rule(String::new(), way.item), way.meets))
+                .collect(),
+            required: member.required,
+        });
+        let members = members.collect();
+        let rest = series.rest.iter().map(|rest| RestPlan {
+            key: rest.key.map(|key| key.0),
+            item: self.add_rule(String::new(), rest.item),
+            meets: rest.meets,
+        });
+        let rest = rest.collect();
         let empty = matches!(self.cfg.expr(series.separator), Expr::Empty);
         let separator = (!empty).then(|| self.add_rule(String::new(), series.separator));
         let (order, min, max) = (series.order, series.min, series.max);
@@ -149,6 +176,7 @@ impl Builder<'_> {
             order,
             min,
             max,
+            demands: series.demands.clone(),
         });
         self.nfa.series.len() as u32 - 1
     }
@@ -242,11 +270,16 @@ impl Builder<'_> {
         let (order, max) = (SeriesOrder::Listed, max.map(u64::from));
         let plan = SeriesPlan {
             members: Vec::new(),
-            rest: vec![(None, item)],
+            rest: vec![RestPlan {
+                key: None,
+                item,
+                meets: 0,
+            }],
             separator: None,
             order,
             min: min.into(),
             max,
+            demands: Vec::new(),
         };
         self.nfa.series.push(plan);
         let series = self.nfa.series.len() as u32 - 1;

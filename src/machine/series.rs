@@ -9,9 +9,9 @@ use rustc_hash::FxHashSet;
 
 use super::nfa::SeriesPlan;
 use super::terminal::Terminal;
-use crate::grammar::SeriesOrder;
+use crate::grammar::{Demand, Meets, SeriesOrder};
 
-/// What a series remembers. `done` and `used` are numbers of interned sets.
+/// What a series remembers. `done`, `used` and `met` are numbers of interned values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Register {
     /// In listed order the position of the next member; in any order the interned set of members written.
@@ -20,6 +20,8 @@ pub(super) struct Register {
     pub(super) count: u64,
     /// The interned set of keys written by the rest.
     pub(super) used: u32,
+    /// The interned numbers of items that met each demand, clamped like `count`.
+    pub(super) met: u32,
     /// Whether an item was written, so that a separator must come first.
     pub(super) started: bool,
     /// Whether that separator has been written.
@@ -32,6 +34,7 @@ impl Register {
         done: 0,
         count: 0,
         used: 0,
+        met: 0,
         started: false,
         separated: false,
     };
@@ -68,7 +71,7 @@ pub(super) struct Outlook {
 }
 
 /// Key languages with more words than this count as unbounded when items are counted.
-const MANY_WORDS: usize = 4096;
+pub(super) const MANY_WORDS: usize = 4096;
 
 impl SeriesPlan {
     /// How many items the rest can supply: no bound, unless all keys come from small finite sets. Items of rules
@@ -79,8 +82,8 @@ impl SeriesPlan {
         usable: impl Fn(u32) -> bool,
     ) -> Option<u64> {
         let mut keys: FxHashSet<Vec<u8>> = FxHashSet::default();
-        for &(key, _) in self.rest.iter().filter(|&&(_, rule)| usable(rule)) {
-            if let Some(terminal) = &terminals[key? as usize] {
+        for rest in self.rest.iter().filter(|rest| usable(rest.item)) {
+            if let Some(terminal) = &terminals[rest.key? as usize] {
                 keys.extend(terminal.words(terminal.start(), MANY_WORDS)?);
             }
         }
@@ -94,8 +97,8 @@ impl SeriesPlan {
             optional: 0,
             rest,
         };
-        for (index, &(_, required)) in self.members.iter().enumerate() {
-            match (written(index), required) {
+        for (index, member) in self.members.iter().enumerate() {
+            match (written(index), member.required) {
                 (true, _) => {}
                 (false, true) => outlook.required += 1,
                 (false, false) => outlook.optional += 1,
@@ -135,7 +138,7 @@ impl SeriesPlan {
         written: impl Fn(usize) -> bool + 'a,
         outlook: Outlook,
     ) -> impl Iterator<Item = usize> + 'a {
-        let listed = self.order == SeriesOrder::Listed;
+        let (listed, leading) = (self.is_listed(), self.order == SeriesOrder::Leading);
         let first = if listed { register.done as usize } else { 0 };
         let count = register.count + 1;
         let mut left = outlook;
@@ -144,7 +147,7 @@ impl SeriesPlan {
             if blocked || written(index) {
                 return false;
             }
-            let required = self.members[index].1;
+            let required = self.members[index].required;
             let mut after = left;
             if required {
                 after.required -= 1
@@ -154,26 +157,62 @@ impl SeriesPlan {
             if listed {
                 // A member that is passed over cannot come back; a required one cannot be passed over.
                 left = after;
-                blocked = required;
+                blocked = required || leading;
             }
             self.can_end(count, &after)
         })
     }
 
-    /// Whether items of the rest may come next: in listed order only behind the last required member.
+    /// Whether members are written in the order in which they are listed.
+    pub(super) fn is_listed(&self) -> bool {
+        self.order != SeriesOrder::Any
+    }
+
+    /// Whether items of the rest may come next: in order only behind the last member that must be there.
     pub(super) fn rest_is_open(&self, register: Register, outlook: &Outlook) -> bool {
-        let after = match self.order {
-            SeriesOrder::Any => Outlook {
-                rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
-                ..*outlook
-            },
-            SeriesOrder::Listed if outlook.required > 0 => return false,
-            SeriesOrder::Listed => Outlook {
-                optional: 0,
-                rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
-                ..*outlook
-            },
+        let after = Outlook {
+            optional: if self.is_listed() { 0 } else { outlook.optional },
+            rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
+            ..*outlook
         };
-        outlook.rest != Some(0) && self.can_end(register.count + 1, &after)
+        self.members_are_passed(register, outlook.required)
+            && outlook.rest != Some(0)
+            && self.can_end(register.count + 1, &after)
+    }
+
+    /// Whether the members that must come before the rest have come.
+    pub(super) fn members_are_passed(&self, register: Register, required: u64) -> bool {
+        match self.order {
+            SeriesOrder::Any => true,
+            SeriesOrder::Listed => required == 0,
+            SeriesOrder::Leading => register.done as usize >= self.members.len(),
+        }
+    }
+
+    /// Whether demands have to be met, so that a register is judged by what it can still supply.
+    pub(super) fn has_demands(&self) -> bool {
+        !self.demands.is_empty()
+    }
+
+    /// The counts of items that met each demand after one more, clamped.
+    pub(super) fn meet(&self, met: &[u64], meets: Meets) -> Box<[u64]> {
+        let count = |(bit, demand): (usize, &Demand)| {
+            let met = met.get(bit).copied().unwrap_or(0) + u64::from(meets >> bit & 1);
+            if demand.max.is_none() {
+                met.min(demand.min)
+            } else {
+                met
+            }
+        };
+        self.demands.iter().enumerate().map(count).collect()
+    }
+
+    /// Whether the counts lie within the bounds of the demands.
+    pub(super) fn demands_are_met(&self, met: &[u64]) -> bool {
+        let mut demands = self.demands.iter().enumerate();
+        demands.all(|(bit, demand)| {
+            let met = met.get(bit).copied().unwrap_or(0);
+            met >= demand.min && demand.max.is_none_or(|max| met <= max)
+        })
     }
 }

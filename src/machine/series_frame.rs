@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use super::demand::Supply;
 use super::frame::{Call, FrameId, FrameKey, Frames, RETURN};
 use super::interner::NIL;
-use super::nfa::Callee;
-use super::series::{Outlook, Register, has_bit, with_bit};
+use super::nfa::{Callee, RestPlan};
+use super::series::{MANY_WORDS, Outlook, Register, has_bit, with_bit};
 use super::terminal::{Cursor, Terminal};
-use crate::grammar::SeriesOrder;
+use crate::grammar::{Meets, SeriesOrder};
 
 impl Frames {
     pub(super) fn key_terminal(&self, series: u32, rest: u32) -> &Arc<Terminal> {
-        let key = self.nfa.series[series as usize].rest[rest as usize].0;
+        let key = self.nfa.series[series as usize].rest[rest as usize].key;
         self.terminal(key.expect("only keyed items have key frames"))
     }
 
@@ -33,7 +34,7 @@ impl Frames {
 
     pub(super) fn is_written(&self, series: u32, register: Register, index: usize) -> bool {
         match self.nfa.series[series as usize].order {
-            SeriesOrder::Listed => index < register.done as usize,
+            SeriesOrder::Listed | SeriesOrder::Leading => index < register.done as usize,
             SeriesOrder::Any => has_bit(self.written.get(register.done), index),
         }
     }
@@ -44,6 +45,43 @@ impl Frames {
         register.started
             && !register.separated
             && plan.may_end(register.count, &self.outlook(series, register))
+            && plan.demands_are_met(self.met.get(register.met))
+    }
+
+    /// Whether a series with demands can still be brought to an end, when this key is used as well.
+    fn can_meet_demands(&self, series: u32, register: Register, key: Option<Vec<u8>>) -> bool {
+        let plan = &self.nfa.series[series as usize];
+        let used: Vec<Vec<u8>> = self.used_keys(register).chain(key).collect();
+        let open = plan.members.iter().enumerate();
+        let open = open.filter(|&(index, _)| !self.is_written(series, register, index));
+        let supply = Supply {
+            plan,
+            stock: &self.stocks[series as usize],
+            members: open
+                .map(|(_, member)| {
+                    let ways = member.ways.iter().map(|&(_, meets)| meets);
+                    (ways.collect(), member.required)
+                })
+                .collect(),
+            used: &used,
+            count: register.count,
+            met: self.met.get(register.met),
+        };
+        supply.suffices()
+    }
+
+    /// Whether a series with demands can be brought to an end behind a key of a rest item that was not used yet. Keys
+    /// that can run out are all alike, so one of them speaks for all.
+    fn some_key_meets_demands(&self, series: u32, rest: u32, before: Register, after: Register) -> bool {
+        let terminal = self.key_terminal(series, rest);
+        let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
+            return self.can_meet_demands(series, after, None);
+        };
+        let used: Vec<Vec<u8>> = self.used_keys(before).collect();
+        let mut unused = words.into_iter().filter(|word| !used.contains(word));
+        unused
+            .next()
+            .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
     }
 
     pub(super) fn series_calls(&self, series: u32, register: Register) -> Box<[Call]> {
@@ -73,6 +111,9 @@ impl Frames {
 
     pub(super) fn item_calls(&self, series: u32, register: Register) -> Vec<Call> {
         let plan = &self.nfa.series[series as usize];
+        if plan.has_demands() {
+            return self.demanded_calls(series, register);
+        }
         let outlook = self.outlook(series, register);
         let members = plan.next_members(
             register,
@@ -80,7 +121,7 @@ impl Frames {
             outlook,
         );
         let mut calls: Vec<Call> = members
-            .map(|index| self.member_call(series, register, index))
+            .flat_map(|index| self.member_calls(series, register, index))
             .collect();
         if plan.rest_is_open(register, &outlook) {
             let items = 0..plan.rest.len() as u32;
@@ -89,30 +130,64 @@ impl Frames {
         calls
     }
 
-    pub(super) fn member_call(&self, series: u32, register: Register, index: usize) -> Call {
+    /// The items that may come next where demands have to be met: each is judged by the register behind it.
+    fn demanded_calls(&self, series: u32, register: Register) -> Vec<Call> {
+        let plan = &self.nfa.series[series as usize];
+        let first = if plan.is_listed() {
+            register.done as usize
+        } else {
+            0
+        };
+        let mut calls = Vec::new();
+        let mut required = 0;
+        for (index, member) in plan.members.iter().enumerate().skip(first) {
+            if self.is_written(series, register, index) {
+                continue;
+            }
+            if required == 0 || !plan.is_listed() {
+                calls.extend(self.member_calls(series, register, index));
+            }
+            required += u64::from(member.required || plan.order == SeriesOrder::Leading);
+        }
+        if plan.members_are_passed(register, required) {
+            let items = 0..plan.rest.len() as u32;
+            calls.extend(items.filter_map(|rest| self.rest_call(series, register, rest)));
+        }
+        calls
+    }
+
+    fn member_calls(&self, series: u32, register: Register, index: usize) -> Vec<Call> {
         let plan = &self.nfa.series[series as usize];
         let done = match plan.order {
-            SeriesOrder::Listed => index as u32 + 1,
+            SeriesOrder::Listed | SeriesOrder::Leading => index as u32 + 1,
             SeriesOrder::Any => self
                 .written
                 .intern(with_bit(self.written.get(register.done), index)),
         };
-        let after = Register {
-            done,
-            ..self.one_more(series, register)
-        };
-        Call {
-            callee: self.start(Callee::Rule(plan.members[index].0)),
-            then: self.series_frame(series, after),
+        let mut calls = Vec::new();
+        for &(rule, meets) in &plan.members[index].ways {
+            let after = Register {
+                done,
+                ..self.one_more(series, register, meets)
+            };
+            if !plan.has_demands() || self.can_meet_demands(series, after, None) {
+                calls.push(Call {
+                    callee: self.start(Callee::Rule(rule)),
+                    then: self.series_frame(series, after),
+                });
+            }
         }
+        calls
     }
 
     pub(super) fn rest_call(&self, series: u32, register: Register, rest: u32) -> Option<Call> {
         let plan = &self.nfa.series[series as usize];
-        let (key, item) = plan.rest[rest as usize];
+        let RestPlan { key, item, .. } = plan.rest[rest as usize];
+        let after = self.after_rest(series, rest, register);
         if key.is_some() {
             let cursor = self.key_terminal(series, rest).start();
-            let exists = self.unused_key_exists(series, rest, register, cursor, b"");
+            let exists = self.unused_key_exists(series, rest, register, cursor, b"")
+                && (!plan.has_demands() || self.some_key_meets_demands(series, rest, register, after));
             let key = FrameKey::Key {
                 series,
                 rest,
@@ -125,29 +200,37 @@ impl Frames {
                 then: RETURN,
             });
         }
-        let after = self.after_rest(series, register);
+        if plan.has_demands() && !self.can_meet_demands(series, after, None) {
+            return None;
+        }
         Some(Call {
             callee: self.start(Callee::Rule(item)),
             then: self.series_frame(series, after),
         })
     }
 
-    pub(super) fn after_rest(&self, series: u32, register: Register) -> Register {
+    pub(super) fn after_rest(&self, series: u32, rest: u32, register: Register) -> Register {
         let plan = &self.nfa.series[series as usize];
         let done = match plan.order {
-            SeriesOrder::Listed => plan.members.len() as u32,
+            SeriesOrder::Listed | SeriesOrder::Leading => plan.members.len() as u32,
             SeriesOrder::Any => register.done,
         };
         Register {
             done,
-            ..self.one_more(series, register)
+            ..self.one_more(series, register, plan.rest[rest as usize].meets)
         }
     }
 
-    pub(super) fn one_more(&self, series: u32, register: Register) -> Register {
-        let count = self.nfa.series[series as usize].count_on(register.count);
+    pub(super) fn one_more(&self, series: u32, register: Register, meets: Meets) -> Register {
+        let plan = &self.nfa.series[series as usize];
+        let met = if plan.has_demands() {
+            self.met.intern(plan.meet(self.met.get(register.met), meets))
+        } else {
+            register.met
+        };
         Register {
-            count,
+            count: plan.count_on(register.count),
+            met,
             started: true,
             separated: false,
             ..register
@@ -159,7 +242,7 @@ impl Frames {
         let id = self.intern(FrameKey::Series(series, register));
         let plan = &self.nfa.series[series as usize];
         let full = plan.max.is_some_and(|max| register.count >= max);
-        let listed = plan.order == SeriesOrder::Listed && register.done as usize == plan.members.len();
+        let listed = plan.is_listed() && register.done as usize == plan.members.len();
         let over = full || (listed && plan.rest.is_empty());
         if over && self.get(id).accepting {
             RETURN
@@ -179,18 +262,18 @@ impl Frames {
         if !self.key_terminal(series, rest).is_accepting(cursor) || self.is_used(register, text) {
             return Box::default();
         }
-        let then = self.frame_after_key(series, register, text);
-        let item = self.nfa.series[series as usize].rest[rest as usize].1;
+        let then = self.frame_after_key(series, rest, register, text);
+        let item = self.nfa.series[series as usize].rest[rest as usize].item;
         Box::new([Call {
             callee: self.start(Callee::Rule(item)),
             then,
         }])
     }
 
-    fn frame_after_key(&self, series: u32, register: Register, text: u32) -> FrameId {
+    fn frame_after_key(&self, series: u32, rest: u32, register: Register, text: u32) -> FrameId {
         let after = Register {
             used: self.keys.push(register.used, text),
-            ..self.after_rest(series, register)
+            ..self.after_rest(series, rest, register)
         };
         self.series_frame(series, after)
     }
@@ -222,9 +305,13 @@ impl Frames {
             .is_none_or(|words| words.len() > taken)
     }
 
+    fn used_keys(&self, register: Register) -> impl Iterator<Item = Vec<u8>> + '_ {
+        self.keys.iter(register.used).map(|text| self.texts.to_vec(text))
+    }
+
     /// What is left of the written keys that begin with a prefix.
     fn used_after(&self, register: Register, prefix: &[u8]) -> Vec<Vec<u8>> {
-        let texts = self.keys.iter(register.used).map(|text| self.texts.to_vec(text));
+        let texts = self.used_keys(register);
         texts
             .filter_map(|text| Some(text.strip_prefix(prefix)?.to_vec()))
             .collect()
@@ -305,13 +392,13 @@ impl Frames {
     pub(super) fn item_of(&self, id: FrameId) -> FrameId {
         let (series, rest, ..) = self.key_parts(id);
         self.start(Callee::Rule(
-            self.nfa.series[series as usize].rest[rest as usize].1,
+            self.nfa.series[series as usize].rest[rest as usize].item,
         ))
     }
 
     /// The frame behind the item of a key that ended with these bytes.
     pub(super) fn behind_item(&self, id: FrameId, written: &[u8]) -> FrameId {
-        let (series, _, register, text) = self.key_parts(id);
-        self.frame_after_key(series, register, self.add_text(text, written))
+        let (series, rest, register, text) = self.key_parts(id);
+        self.frame_after_key(series, rest, register, self.add_text(text, written))
     }
 }

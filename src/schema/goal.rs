@@ -23,6 +23,11 @@ impl Literal {
     pub(crate) fn new(node: NodeId, sign: bool) -> Literal {
         Literal { node, sign }
     }
+
+    /// The opposite.
+    pub(crate) fn denied(self) -> Literal {
+        Literal::new(self.node, !self.sign)
+    }
 }
 
 /// A set of literals, sorted and without repetition: all of them hold.

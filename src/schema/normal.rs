@@ -17,17 +17,20 @@ mod array;
 mod disjoint;
 mod empty;
 mod expand;
+mod keys;
 mod negate;
 mod number;
 mod object;
 mod step;
 mod string;
 mod values;
+mod way;
 
 pub(crate) use array::Array;
 pub(crate) use number::{Bound, NumberShape};
-pub(crate) use object::Object;
+pub(crate) use object::{Member, Object};
 pub(crate) use string::StringShape;
+pub(crate) use way::Way;
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -79,24 +82,13 @@ pub(crate) struct Algebra<'l> {
     /// How deep tests for emptiness are nested at the moment.
     depth: u32,
     fuel: usize,
-    never: NodeId,
     reported: HashSet<(NodeId, &'static str)>,
     problems: Vec<Problem>,
 }
 
 /// Brings everything that the root of a source reaches into normal form.
 pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, CompileError> {
-    let Parsed {
-        mut tree,
-        texts,
-        root,
-    } = parsed;
-    let never = NodeId(tree.nodes.len() as u32);
-    tree.nodes.push(Node {
-        parent: None,
-        segment: "".into(),
-        keywords: vec![("", Keyword::Never)],
-    });
+    let Parsed { tree, texts, root } = parsed;
     let mut algebra = Algebra {
         limits,
         tree,
@@ -106,7 +98,6 @@ pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, 
         disjoint: FxHashMap::default(),
         depth: 0,
         fuel: limits.fuel,
-        never,
         reported: HashSet::new(),
         problems: Vec::new(),
     };
@@ -184,21 +175,16 @@ impl Algebra<'_> {
             Shape::Number(shape) => push_new(&mut normal.numbers, shape),
             Shape::String(shape) => push_new(&mut normal.strings, shape),
             Shape::Array(shape) => {
-                for array in self.finish_array(&shape) {
+                if let Some(array) = self.finish_array(&shape) {
                     push_new(&mut normal.arrays, array);
                 }
             }
             Shape::Object(shape) => {
-                for object in self.finish_object(&shape) {
+                if let Some(object) = self.finish_object(&shape) {
                     push_new(&mut normal.objects, object);
                 }
             }
         }
-    }
-
-    /// The goal that no value satisfies.
-    pub(super) fn never_literal(&self) -> Literal {
-        Literal::yes(self.never)
     }
 
     /// A new node that allows exactly the given values.

@@ -1,8 +1,8 @@
-//! Lists with counts, order and distinct keys, written out as plain regular languages.
+//! Lists with counts, order, distinct keys and demands, written out as plain regular languages.
 
 use std::collections::BTreeSet;
 
-use lexiform::grammar::{Cfg, ExprId, Member, Part, Regular, Rest, Series, SeriesOrder};
+use lexiform::grammar::{Cfg, Demand, ExprId, Meets, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
 use proptest::prelude::*;
 
 use super::lower;
@@ -11,8 +11,9 @@ use super::regular::{Pattern, Re};
 /// A series of patterns; keys are from a finite set, so that "no key twice" can be written out.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
-    members: Vec<(Pattern, bool)>,
-    rest: Vec<(Vec<&'static str>, Pattern)>,
+    members: Vec<(Vec<(Pattern, Meets)>, bool)>,
+    rest: Vec<(Vec<&'static str>, Pattern, Meets)>,
+    demands: Vec<Demand>,
     order: SeriesOrder,
     min: u64,
     max: Option<u64>,
@@ -25,30 +26,34 @@ struct Written {
     open: Vec<(usize, bool)>,
     keys: BTreeSet<&'static str>,
     count: u64,
+    /// How many items met each demand, as far as it matters.
+    met: Vec<u64>,
     started: bool,
 }
 
 impl List {
     pub(crate) fn grammar(&self) -> Cfg {
         lower::grammar_of(|builder| {
-            let member = |(pattern, required): &(Pattern, bool)| (pattern.clone(), *required);
             let mut members = Vec::new();
-            for (pattern, required) in self.members.iter().map(member) {
-                members.push(Member {
-                    item: lower::expression(&pattern, builder),
-                    required,
-                });
+            for (patterns, required) in &self.members {
+                let way = |(pattern, meets): &(Pattern, Meets)| Way {
+                    item: lower::expression(pattern, builder),
+                    meets: *meets,
+                };
+                let ways = patterns.iter().map(way).collect();
+                let required = *required;
+                members.push(Member { ways, required });
             }
             let mut rest = Vec::new();
-            for (keys, pattern) in &self.rest {
+            for (keys, pattern, meets) in &self.rest {
                 let key = (!keys.is_empty()).then(|| {
                     let hir = regex_syntax::parse(&keys.join("|")).expect("keys are words");
                     builder.add_regular(Regular {
                         parts: vec![Part::Match(hir)],
                     })
                 });
-                let item: ExprId = lower::expression(pattern, builder);
-                rest.push(Rest { key, item });
+                let (item, meets): (ExprId, Meets) = (lower::expression(pattern, builder), *meets);
+                rest.push(Rest { key, item, meets });
             }
             let separator = builder.bytes(",");
             builder.series(Series {
@@ -58,6 +63,7 @@ impl List {
                 order: self.order,
                 min: self.min,
                 max: self.max,
+                demands: self.demands.clone(),
             })
         })
     }
@@ -73,13 +79,17 @@ impl List {
             open,
             keys: BTreeSet::new(),
             count: 0,
+            met: vec![0; self.demands.len()],
             started: false,
         })
     }
 
     /// What may be written from here on: nothing, or one more item and what may follow it.
     fn after(&self, written: &Written) -> Re {
-        let ends = written.count >= self.min && written.open.iter().all(|(_, required)| !required);
+        let met = self.demands.iter().zip(&written.met);
+        let ends = written.count >= self.min
+            && written.open.iter().all(|(_, required)| !required)
+            && met.clone().all(|(demand, met)| *met >= demand.min);
         let mut others = vec![if ends { Re::Empty } else { Re::Never }];
         let mut loops = Vec::new();
         if self.max.is_none_or(|max| written.count < max) {
@@ -106,33 +116,57 @@ impl List {
         let mut choices = Vec::new();
         for (at, (member, _)) in written.open.iter().enumerate() {
             let skipped = match self.order {
-                SeriesOrder::Listed => &written.open[..at],
+                SeriesOrder::Listed | SeriesOrder::Leading => &written.open[..at],
                 SeriesOrder::Any => &[],
             };
-            if skipped.iter().all(|(_, required)| !required) {
+            let may_skip = self.order != SeriesOrder::Leading || at == 0;
+            if may_skip && skipped.iter().all(|(_, required)| !required) {
                 let mut open = written.open.clone();
                 open.drain(at - skipped.len()..=at);
-                choices.push((
-                    self.members[*member].0.language(),
-                    Written { open, ..next.clone() },
-                ));
+                for (way, meets) in &self.members[*member].0 {
+                    let next = Written {
+                        open: open.clone(),
+                        ..next.clone()
+                    };
+                    choices.extend(self.meet(next, *meets).map(|next| (way.language(), next)));
+                }
             }
         }
         let closed = Written {
             open: match self.order {
-                SeriesOrder::Listed => Vec::new(),
                 SeriesOrder::Any => written.open.clone(),
+                _ => Vec::new(),
             },
             ..next
         };
-        if self.order == SeriesOrder::Any || written.open.iter().all(|(_, required)| !required) {
-            choices.extend(self.rest.iter().flat_map(|rest| rest_choices(rest, &closed)));
+        let passed = match self.order {
+            SeriesOrder::Any => true,
+            SeriesOrder::Listed => written.open.iter().all(|(_, required)| !required),
+            SeriesOrder::Leading => written.open.is_empty(),
+        };
+        for (keys, item, meets) in self.rest.iter().filter(|_| passed) {
+            if let Some(next) = self.meet(closed.clone(), *meets) {
+                choices.extend(rest_choices(keys, item, &next));
+            }
         }
         choices
     }
+
+    /// What is written once an item has met some demands; `None` where that is one too many.
+    fn meet(&self, mut written: Written, meets: Meets) -> Option<Written> {
+        for (bit, (demand, met)) in self.demands.iter().zip(&mut written.met).enumerate() {
+            *met += u64::from(meets >> bit & 1);
+            match demand.max {
+                Some(max) if *met > max => return None,
+                Some(_) => {}
+                None => *met = (*met).min(demand.min),
+            }
+        }
+        Some(written)
+    }
 }
 
-fn rest_choices((keys, item): &(Vec<&'static str>, Pattern), next: &Written) -> Vec<(Re, Written)> {
+fn rest_choices(keys: &[&'static str], item: &Pattern, next: &Written) -> Vec<(Re, Written)> {
     if keys.is_empty() {
         return vec![(item.language(), next.clone())];
     }
@@ -161,22 +195,34 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
     let item = prop_oneof![3 => word, 1 => run].boxed();
     // A key may begin another, and two rests may share keys.
     let keys = prop::sample::subsequence(vec!["a:", "b:", "ab:", "a"], 0..=4);
-    let members = prop::collection::vec((item.clone(), any::<bool>()), 0..=3);
-    let rest = prop::collection::vec((keys, item), 0..=2);
-    let order = prop_oneof![Just(SeriesOrder::Listed), Just(SeriesOrder::Any)];
+    let ways = prop::collection::vec((item.clone(), 0u32..4), 1..=2);
+    let members = prop::collection::vec((ways, any::<bool>()), 0..=3);
+    let rest = prop::collection::vec((keys, item, 0u32..4), 0..=2);
+    let order = [SeriesOrder::Listed, SeriesOrder::Any, SeriesOrder::Leading];
+    let demand = (0u64..3, prop::option::weighted(0.3, 0u64..2));
+    let demand = demand.prop_map(|(min, more)| Demand {
+        min,
+        max: more.map(|more| min + more),
+    });
     (
         members,
         rest,
-        order,
+        prop::collection::vec(demand, 0..=2),
+        prop::sample::select(order.to_vec()),
         0u64..3,
         prop::option::weighted(0.7, 0u64..3),
     )
-        .prop_map(|(members, rest, order, min, more)| {
+        .prop_map(|(mut members, rest, demands, order, min, more)| {
+            if order == SeriesOrder::Leading {
+                // None of them can be left out but at the end, so there is nothing to require.
+                members.iter_mut().for_each(|(_, required)| *required = false);
+            }
             // In any order, a list without bounds around keys has no short form; it gets a bound.
             let more = more.or((order == SeriesOrder::Any).then_some(2));
             List {
                 members,
                 rest,
+                demands,
                 order,
                 min,
                 max: more.map(|more| min + more),

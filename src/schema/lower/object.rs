@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::grammar::{ExprId, Member, Rest, Series, SeriesOrder};
+use crate::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder};
 use crate::schema::KeyOrder;
 use crate::schema::goal::GoalId;
-use crate::schema::normal::Object;
+use crate::schema::normal::{Member, Object, Way};
 
 use super::Writer;
 
@@ -14,7 +14,7 @@ impl Writer<'_> {
     pub(super) fn object(&mut self, object: &Object, goal: GoalId) -> ExprId {
         let close = self.builder.bytes("}");
         let mut ways = Vec::new();
-        if object.min == 0 && !object.members.iter().any(|member| member.required) {
+        if object.min == 0 && object.demands == 0 && !object.members.iter().any(|member| member.required) {
             ways.push(close);
         }
         if let Some(entries) = self.entries(object, goal) {
@@ -30,36 +30,17 @@ impl Writer<'_> {
 
     /// One key with its value or more; `None` where no key can be there or a required one cannot.
     fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
-        if object
-            .members
-            .iter()
-            .any(|member| member.required && !self.forms.is_live(member.goal))
-        {
-            return None;
-        }
-        let (forms, colon) = (self.forms, self.space.colon);
         let mut members = Vec::new();
-        for member in object.members.iter().filter(|member| forms.is_live(member.goal)) {
-            let (key, value) = (self.literal(&member.name), self.goal(member.goal));
-            let item = self.builder.seq([key, colon, value]);
-            members.push(Member {
-                item,
-                required: member.required,
-            });
+        for member in &object.members {
+            let ways = self.member_ways(member);
+            if !ways.is_empty() {
+                let required = member.required;
+                members.push(grammar::Member { ways, required });
+            } else if member.required {
+                return None;
+            }
         }
-        let mut rest = Vec::new();
-        let names: Vec<Rc<str>> = object.members.iter().map(|member| member.name.clone()).collect();
-        for class in object.rest.iter().filter(|class| forms.is_live(class.goal)) {
-            let near: Vec<Rc<str>> = names
-                .iter()
-                .filter(|name| self.may_be_in(&class.key, name))
-                .cloned()
-                .collect();
-            let key = Some(self.key(&class.key, &near, goal));
-            let value = self.goal(class.goal);
-            let item = self.builder.seq([colon, value]);
-            rest.push(Rest { key, item });
-        }
+        let rest = self.rest(object, goal);
         let (min, max) = (object.min.max(1), object.max);
         let enough = !rest.is_empty() || members.len() as u64 >= min;
         if !enough || max.is_some_and(|max| max < min) {
@@ -76,7 +57,50 @@ impl Writer<'_> {
             order,
             min,
             max,
+            demands: vec![Demand { min: 1, max: None }; object.demands],
         }))
+    }
+
+    fn member_ways(&mut self, member: &Member) -> Vec<grammar::Way> {
+        let (forms, colon) = (self.forms, self.space.colon);
+        let mut ways = Vec::new();
+        for way in member.ways.iter().filter(|way| forms.is_live(way.goal)) {
+            let (key, value) = (self.literal(&member.name), self.goal(way.goal));
+            ways.push(grammar::Way {
+                item: self.builder.seq([key, colon, value]),
+                meets: way.meets,
+            });
+        }
+        ways
+    }
+
+    /// The keys that have no name of their own.
+    fn rest(&mut self, object: &Object, goal: GoalId) -> Vec<Rest> {
+        let (forms, colon) = (self.forms, self.space.colon);
+        let names: Vec<Rc<str>> = object.members.iter().map(|member| member.name.clone()).collect();
+        let mut rest = Vec::new();
+        for class in &object.rest {
+            let live = class.ways.iter().filter(|way| forms.is_live(way.goal));
+            let ways: Vec<Way> = live.copied().collect();
+            if ways.is_empty() {
+                continue;
+            }
+            let near: Vec<Rc<str>> = names
+                .iter()
+                .filter(|name| self.may_be_in(&class.key, name))
+                .cloned()
+                .collect();
+            let key = Some(self.key(&class.key, &near, goal));
+            for way in ways {
+                let value = self.goal(way.goal);
+                rest.push(Rest {
+                    key,
+                    item: self.builder.seq([colon, value]),
+                    meets: way.meets,
+                });
+            }
+        }
+        rest
     }
 
     /// Whether a name could belong to a class of keys and must be taken out of it.

@@ -10,6 +10,7 @@ use crate::schema::node::NodeId;
 use super::array::Array;
 use super::expand::Shape;
 use super::object::Object;
+use super::way::Way;
 use super::{Algebra, Normal};
 
 /// How deep into arrays and objects a reason is looked for.
@@ -74,27 +75,18 @@ impl Algebra<'_> {
     }
 
     fn is_array_empty(&mut self, array: &Array, depth: u32) -> bool {
-        let needed = array
-            .prefix
-            .iter()
-            .take(usize::try_from(array.min).unwrap_or(usize::MAX));
-        let rest = (array.min > array.prefix.len() as u64 && array.members.is_empty()).then_some(&array.rest);
-        let members = array
-            .members
-            .iter()
-            .filter(|(_, required)| *required)
-            .map(|(goal, _)| goal);
-        let goals: Vec<GoalId> = needed.chain(rest).chain(members).copied().collect();
-        goals.into_iter().any(|goal| self.is_surely_empty(goal, depth))
+        let least = usize::try_from(array.min).unwrap_or(usize::MAX);
+        let rest = (least > array.prefix.len() && array.distinct.is_empty()).then_some(&array.rest);
+        let mut needed = array.prefix.iter().take(least).chain(rest);
+        needed.any(|ways| self.are_ways_empty(ways, depth))
     }
 
     fn is_object_empty(&mut self, object: &Object, depth: u32) -> bool {
-        let needed: Vec<GoalId> = object
-            .members
-            .iter()
-            .filter(|member| member.required)
-            .map(|member| member.goal)
-            .collect();
-        needed.into_iter().any(|goal| self.is_surely_empty(goal, depth))
+        let mut needed = object.members.iter().filter(|member| member.required);
+        needed.any(|member| self.are_ways_empty(&member.ways, depth))
+    }
+
+    fn are_ways_empty(&mut self, ways: &[Way], depth: u32) -> bool {
+        ways.iter().all(|way| self.is_surely_empty(way.goal, depth))
     }
 }

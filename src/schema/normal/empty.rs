@@ -9,6 +9,7 @@ use crate::schema::goal::GoalId;
 
 use super::array::Array;
 use super::object::Object;
+use super::way::Way;
 use super::{Normal, NormalForms};
 
 /// For each goal, whether it has a value as far as can be told here.
@@ -38,35 +39,50 @@ fn has_value(normal: &Normal, found: &[bool]) -> bool {
             .any(|object| object_has_value(object, found))
 }
 
-/// Whether an array has a value, given which goals have one.
+/// Whether an array has a value, given which goals have one. Counts of what meets demands are left to the machine.
 pub(crate) fn array_has_value(array: &Array, found: &[bool]) -> bool {
-    let live = |goal: &GoalId| found[goal.index()];
+    let live = |ways: &Vec<Way>| ways.iter().any(|way| found[way.goal.index()]);
     let leading = array
         .prefix
         .iter()
         .take(usize::try_from(array.min).unwrap_or(usize::MAX));
     let behind = array.min.saturating_sub(array.prefix.len() as u64);
-    let mut members = array.members.iter().filter(|(goal, _)| live(goal));
-    let count = members.clone().count() as u64;
+    let count = array.distinct.iter().filter(|goal| found[goal.index()]).count() as u64;
     array.max.is_none_or(|max| array.min <= max)
         && leading.clone().all(live)
-        && array.members.iter().all(|(goal, required)| !required || live(goal))
         && (behind <= count || live(&array.rest))
-        // Members come behind the prefix, so all of it must be there.
-        && (!members.any(|(_, required)| *required) || array.prefix.iter().all(live))
+        && meets_all(
+            array.demands.iter().map(|demand| demand.min > 0),
+            array.prefix.iter().chain([&array.rest]).flatten(),
+            found,
+        )
 }
 
-/// Whether an object has a value, given which goals have one.
+/// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the machine.
 pub(crate) fn object_has_value(object: &Object, found: &[bool]) -> bool {
-    let live = |goal: GoalId| found[goal.index()];
-    let count = object.members.iter().filter(|member| live(member.goal)).count() as u64;
+    let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
+    let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;
     let required = object.members.iter().filter(|member| member.required).count() as u64;
     object
         .members
         .iter()
-        .all(|member| !member.required || live(member.goal))
+        .all(|member| !member.required || live(&member.ways))
         && object.max.is_none_or(|max| required <= max && object.min <= max)
-        && (count >= object.min || object.rest.iter().any(|class| live(class.goal)))
+        && (count >= object.min || object.rest.iter().any(|class| live(&class.ways)))
+        && meets_all((0..object.demands).map(|_| true), object.ways(), found)
+}
+
+/// Whether each demand that must be met is met by some way that has a value.
+fn meets_all<'a>(
+    demands: impl Iterator<Item = bool>,
+    ways: impl Iterator<Item = &'a Way>,
+    found: &[bool],
+) -> bool {
+    let live = ways.filter(|way| found[way.goal.index()]);
+    let met = live.fold(0, |met, way| met | way.meets);
+    demands
+        .enumerate()
+        .all(|(bit, needed)| !needed || met >> bit & 1 == 1)
 }
 
 impl NormalForms {
@@ -78,16 +94,19 @@ impl NormalForms {
     /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
     pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
         let normal = &self.normals[goal.index()];
-        let empty = |goal: &GoalId| !self.productive[goal.index()];
-        let required = normal.objects.iter().flat_map(|object| &object.members);
-        let mut members = required
-            .filter(|member| member.required)
-            .map(|member| member.goal);
+        let empty = |ways: &[Way]| {
+            let first = ways.first().map(|way| way.goal)?;
+            let none = ways.iter().all(|way| !self.productive[way.goal.index()]);
+            none.then_some(first)
+        };
+        let members = normal.objects.iter().flat_map(|object| &object.members);
+        let mut members = members.filter(|member| member.required);
         let mut items = normal.arrays.iter().flat_map(|array| {
             let least = usize::try_from(array.min).unwrap_or(usize::MAX);
-            let rest = (least > array.prefix.len()).then_some(array.rest);
-            array.prefix.iter().copied().take(least).chain(rest)
+            let rest = (least > array.prefix.len()).then_some(&array.rest);
+            array.prefix.iter().take(least).chain(rest)
         });
-        members.find(empty).or_else(|| items.find(empty))
+        let member = members.find_map(|member| empty(&member.ways));
+        member.or_else(|| items.find_map(|ways| empty(ways)))
     }
 }

@@ -56,7 +56,7 @@ impl Algebra<'_> {
             | Keyword::MaxItems(_)
             | Keyword::Contains { .. }
             | Keyword::UniqueItems => only(kind, Kind::Array, || deny_array(node, name, keyword)),
-            _ => only(kind, Kind::Object, || deny_object(node, name, keyword)),
+            _ => only(kind, Kind::Object, || self.deny_object(node, name, keyword)),
         }
     }
 
@@ -120,71 +120,75 @@ fn deny_array(node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
     })
 }
 
-fn deny_object(node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
-    let step = |step: ObjectStep| vec![Step::Object(step)];
-    Demand::any(match keyword {
-        Keyword::MinProperties(0) => Vec::new(),
-        Keyword::MinProperties(count) => vec![step(ObjectStep::Max(count - 1))],
-        Keyword::MaxProperties(count) => count
-            .checked_add(1)
-            .map(|count| step(ObjectStep::Min(count)))
-            .into_iter()
-            .collect(),
-        Keyword::Properties(keys) => deny_keys(node, keys),
-        Keyword::Required(names) => names
-            .iter()
-            .map(|name| step(ObjectStep::Absent(name.clone())))
-            .collect(),
-        Keyword::PropertyNames(child) => {
-            let class = KeyClass::Names(Literal::new(*child, false));
-            vec![step(ObjectStep::Some(SomeKey {
-                class,
-                value: None,
-                source: (node, name),
-            }))]
-        }
-        Keyword::Dependent { key, then } => {
-            let here = Step::Object(ObjectStep::Require(key.clone()));
-            match then {
-                Dependency::Schema(child) => vec![vec![here, denied(*child)]],
-                Dependency::Keys(names) => {
-                    let ways = names
-                        .iter()
-                        .map(|name| vec![here.clone(), Step::Object(ObjectStep::Absent(name.clone()))]);
-                    ways.collect()
+impl Algebra<'_> {
+    fn deny_object(&self, node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
+        let step = |step: ObjectStep| vec![Step::Object(step)];
+        Demand::any(match keyword {
+            Keyword::MinProperties(0) => Vec::new(),
+            Keyword::MinProperties(count) => vec![step(ObjectStep::Max(count - 1))],
+            Keyword::MaxProperties(count) => count
+                .checked_add(1)
+                .map(|count| step(ObjectStep::Min(count)))
+                .into_iter()
+                .collect(),
+            Keyword::Properties(keys) => self.deny_keys(node, keys),
+            Keyword::Required(names) => names
+                .iter()
+                .map(|name| step(ObjectStep::Absent(name.clone())))
+                .collect(),
+            Keyword::PropertyNames(child) => {
+                let class = KeyClass::Names(Literal::new(*child, false));
+                vec![step(ObjectStep::Some(SomeKey {
+                    class,
+                    value: None,
+                    source: (node, name),
+                }))]
+            }
+            Keyword::Dependent { key, then } => {
+                let here = Step::Object(ObjectStep::Require(key.clone()));
+                match then {
+                    Dependency::Schema(child) => vec![vec![here, denied(*child)]],
+                    Dependency::Keys(names) => {
+                        let ways = names
+                            .iter()
+                            .map(|name| vec![here.clone(), Step::Object(ObjectStep::Absent(name.clone()))]);
+                        ways.collect()
+                    }
                 }
             }
-        }
-        _ => Vec::new(),
-    })
-}
+            _ => Vec::new(),
+        })
+    }
 
-fn deny_keys(node: NodeId, keys: &Rc<KeyMap>) -> Vec<Vec<Step>> {
-    let mut ways: Vec<Vec<Step>> = Vec::new();
-    for (name, child) in &keys.named {
-        let here = Step::Object(ObjectStep::Require(name.clone()));
-        ways.push(vec![
-            here,
-            Step::Object(ObjectStep::Value(name.clone(), Literal::new(*child, false))),
-        ]);
+    fn deny_keys(&self, node: NodeId, keys: &Rc<KeyMap>) -> Vec<Vec<Step>> {
+        let mut ways: Vec<Vec<Step>> = Vec::new();
+        for (name, child) in &keys.named {
+            let value = Literal::new(*child, false);
+            if !self.is_never(value) {
+                let here = Step::Object(ObjectStep::Require(name.clone()));
+                ways.push(vec![here, Step::Object(ObjectStep::Value(name.clone(), value))]);
+            }
+        }
+        let mut some = |class: KeyClass, child: NodeId, name: &'static str| {
+            let value = Literal::new(child, false);
+            if !self.is_never(value) {
+                ways.push(vec![Step::Object(ObjectStep::Some(SomeKey {
+                    class,
+                    value: Some(value),
+                    source: (node, name),
+                }))]);
+            }
+        };
+        for (text, child) in &keys.patterns {
+            some(KeyClass::Text(text.clone()), *child, "patternProperties");
+        }
+        if let Some(child) = keys.additional {
+            some(
+                KeyClass::Other(MapRef(keys.clone())),
+                child,
+                "additionalProperties",
+            );
+        }
+        ways
     }
-    let some = |class: KeyClass, child: NodeId, name: &'static str| {
-        let value = Some(Literal::new(child, false));
-        vec![Step::Object(ObjectStep::Some(SomeKey {
-            class,
-            value,
-            source: (node, name),
-        }))]
-    };
-    for (text, child) in &keys.patterns {
-        ways.push(some(KeyClass::Text(text.clone()), *child, "patternProperties"));
-    }
-    if let Some(child) = keys.additional {
-        ways.push(some(
-            KeyClass::Other(MapRef(keys.clone())),
-            child,
-            "additionalProperties",
-        ));
-    }
-    ways
 }

@@ -8,30 +8,33 @@
 //!   all other keys    split by which patterns match: {p, not q}, {p, q}, {not p, q}, {neither}
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
+use crate::grammar::Meets;
 use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::{Dependency, KeyMap, Keyword};
 use crate::schema::text::TextSet;
 
 use super::Algebra;
 use super::expand::Demand;
-use super::step::{KeyClass, MapRef, ObjectStep, SomeKey, Step};
+use super::keys::Keys;
+use super::step::{ObjectStep, SomeKey, Step};
 use super::string::StringShape;
+use super::way::{MOST_WISHES, Way, Wish};
 
 /// A conjunction of demands on an object, as it is collected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObjectShape {
-    maps: Vec<Rc<KeyMap>>,
+    pub(super) maps: Vec<Rc<KeyMap>>,
     /// What further demands say of single keys.
-    values: Vec<(Rc<str>, Literal)>,
-    required: Vec<Rc<str>>,
-    absent: Vec<Rc<str>>,
-    names: Vec<Literal>,
-    min: u64,
-    max: Option<u64>,
-    some: Vec<SomeKey>,
+    pub(super) values: Vec<(Rc<str>, Literal)>,
+    pub(super) required: Vec<Rc<str>>,
+    pub(super) absent: Vec<Rc<str>>,
+    pub(super) names: Vec<Literal>,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
+    pub(super) some: Vec<SomeKey>,
 }
 
 /// A set of objects.
@@ -42,13 +45,16 @@ pub(crate) struct Object {
     pub(crate) rest: Vec<RestClass>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
+    /// How many demands there are that some key be there; ways say which of them they meet.
+    pub(crate) demands: usize,
 }
 
-/// A key with a goal of its own.
+/// A key with goals of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: Rc<str>,
-    pub(crate) goal: GoalId,
+    /// What its value may be; none where the key cannot be there.
+    pub(crate) ways: Vec<Way>,
     pub(crate) required: bool,
 }
 
@@ -56,15 +62,17 @@ pub(crate) struct Member {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RestClass {
     pub(crate) key: StringShape,
-    pub(crate) goal: GoalId,
+    pub(crate) ways: Vec<Way>,
 }
 
 impl Object {
+    pub(super) fn ways(&self) -> impl Iterator<Item = &Way> {
+        let members = self.members.iter().flat_map(|member| &member.ways);
+        members.chain(self.rest.iter().flat_map(|class| &class.ways))
+    }
+
     pub(super) fn parts(&self) -> impl Iterator<Item = GoalId> {
-        self.members
-            .iter()
-            .map(|member| member.goal)
-            .chain(self.rest.iter().map(|class| class.goal))
+        self.ways().map(|way| way.goal)
     }
 }
 
@@ -104,6 +112,7 @@ impl ObjectShape {
                 .values
                 .iter()
                 .any(|(key, value)| key == name && value == literal),
+            ObjectStep::Some(some) => self.some.contains(some),
             _ => false,
         }
     }
@@ -127,17 +136,19 @@ impl ObjectShape {
     }
 
     /// All keys that some demand names, in the order of the source.
-    fn names(&self) -> Vec<Rc<str>> {
+    pub(super) fn names(&self) -> Vec<Rc<str>> {
         let named = self
             .maps
             .iter()
             .flat_map(|map| map.named.iter().map(|(name, _)| name));
+        let mapped = self.some.iter().flat_map(|some| some.class.names());
         let further = self
             .values
             .iter()
             .map(|(name, _)| name)
             .chain(&self.required)
-            .chain(&self.absent);
+            .chain(&self.absent)
+            .chain(mapped);
         let mut seen = HashSet::new();
         named
             .chain(further)
@@ -147,353 +158,107 @@ impl ObjectShape {
     }
 
     /// All patterns of all maps, each once.
-    fn patterns(&self) -> Vec<TextSet> {
+    pub(super) fn patterns(&self) -> Vec<TextSet> {
         let mut patterns: Vec<TextSet> = Vec::new();
         for (pattern, _) in self.maps.iter().flat_map(|map| &map.patterns) {
+            super::push_new(&mut patterns, pattern.clone());
+        }
+        for pattern in self.some.iter().flat_map(|some| some.class.patterns()) {
             super::push_new(&mut patterns, pattern.clone());
         }
         patterns
     }
 }
 
-/// The most patterns whose keys are split into classes without a proof that they share none.
-const MOST_PATTERNS: usize = 5;
+enum Placed {
+    Nothing,
+    One,
+}
 
 impl Algebra<'_> {
-    /// The objects of a shape.
-    pub(super) fn finish_object(&mut self, shape: &ObjectShape) -> Vec<Object> {
-        let mut open = vec![shape.clone()];
-        let mut objects = Vec::new();
-        while let Some(mut shape) = open.pop() {
-            match shape.some.pop() {
-                Some(some) => open.extend(self.place_key(&shape, &some)),
-                None => objects.extend(self.plain_object(&shape)),
-            }
-        }
-        objects
-    }
-
-    fn plain_object(&mut self, shape: &ObjectShape) -> Option<Object> {
-        let mut names = shape.names();
-        let key_shapes = self.key_shapes(shape);
-        let open = self.open_keys(&key_shapes, &mut names);
-        let members = self.members(shape, &names, &key_shapes)?;
-        let rest = if open {
-            self.rest_classes(shape, &key_shapes)
-        } else {
-            Vec::new()
-        };
-        Some(Object {
-            members,
-            rest,
-            min: shape.min,
-            max: shape.max,
-        })
-    }
-
-    /// A demand that some key of a class be there becomes a choice among the keys that have a name. Where keys without a
-    /// name are possible as well, it is refused.
-    fn place_key(&mut self, shape: &ObjectShape, some: &SomeKey) -> Vec<ObjectShape> {
-        let Some(plain) = self.plain_object(shape) else {
-            return Vec::new();
-        };
-        if !plain.rest.is_empty() {
-            let message = "that some key of a class be there cannot be demanded yet";
-            self.unsupported(some.source.0, some.source.1, message);
-            return Vec::new();
-        }
-        let mut shapes = Vec::new();
-        for member in &plain.members {
-            if !self.key_is_in(&some.class, &member.name, some) {
-                continue;
-            }
-            let mut shape = shape.clone();
-            let mut fits = shape.add(ObjectStep::Require(member.name.clone()));
-            if let Some(value) = some.value {
-                fits &= shape.add(ObjectStep::Value(member.name.clone(), value));
-            }
-            if fits {
-                shapes.push(shape);
-            }
-        }
-        shapes
-    }
-
-    fn key_is_in(&mut self, class: &KeyClass, name: &str, some: &SomeKey) -> bool {
-        let found = match class {
-            KeyClass::Text(set) => self.texts.set_contains(set, name),
-            KeyClass::Other(MapRef(map)) => {
-                let matched = map
-                    .patterns
-                    .iter()
-                    .map(|(set, _)| self.texts.set_contains(set, name));
-                let matched = matched.collect::<Option<Vec<bool>>>();
-                matched.map(|matched| !map.index.contains_key(name) && !matched.contains(&true))
-            }
-            KeyClass::Names(literal) => {
-                let goal = self.goals.intern(vec![*literal]);
-                let shapes = self.nested_normal(goal).map(|normal| normal.strings.clone());
-                let fits =
-                    shapes.map(|shapes| shapes.iter().map(|shape| self.string_fits(shape, name)).collect());
-                fits.and_then(|fits: Vec<Option<bool>>| fits.into_iter().collect::<Option<Vec<bool>>>())
-                    .map(|fits| fits.contains(&true))
+    /// The objects of a shape; `None` where there are none.
+    pub(super) fn finish_object(&mut self, shape: &ObjectShape) -> Option<Object> {
+        let mut shape = shape.clone();
+        let keys = loop {
+            let keys = self.keys(&shape);
+            match self.place_key(&mut shape, &keys)? {
+                Placed::Nothing => break keys,
+                Placed::One => {}
             }
         };
-        found.unwrap_or_else(|| {
-            self.unsupported(
-                some.source.0,
-                some.source.1,
-                "the pattern is too large to test names of properties with",
-            );
-            false
-        })
+        if shape.some.len() > MOST_WISHES {
+            let (node, name) = shape.some[0].source;
+            let message = "so many demands that some key of a class be there are not supported together";
+            self.unsupported(node, name, message);
+            return None;
+        }
+        self.with_ways(&shape, keys)
     }
 
-    /// What `propertyNames` allows, as a union of string shapes; one shape that allows everything where it is silent.
-    fn key_shapes(&mut self, shape: &ObjectShape) -> Vec<StringShape> {
-        if shape.names.is_empty() {
-            return vec![StringShape::default()];
-        }
-        let goal = self.goals.intern(shape.names.clone());
-        match self.nested_normal(goal) {
-            Some(normal) => normal.strings.clone(),
-            None => {
-                self.unsupported(
-                    shape.names[0].node,
-                    "",
-                    "names of properties are constrained too deeply",
-                );
-                Vec::new()
+    /// Meets a demand for some key of which only one key is a candidate, and it has a name. `None` where a demand has
+    /// no candidate.
+    fn place_key(&mut self, shape: &mut ObjectShape, keys: &Keys) -> Option<Placed> {
+        for at in 0..shape.some.len() {
+            let wanted = |meets: Meets| meets >> at & 1 == 1;
+            let mut named = keys.named.iter().filter(|key| key.allowed && wanted(key.wanted));
+            let (first, second) = (named.next(), named.next());
+            let open = keys.classes.iter().any(|class| wanted(class.wanted));
+            match (first, second, open) {
+                (None, None, false) => return None,
+                (Some(key), None, false) => {
+                    let some = shape.some.remove(at);
+                    let mut fits = shape.add(ObjectStep::Require(key.name.clone()));
+                    if let Some(value) = some.value {
+                        fits &= shape.add(ObjectStep::Value(key.name.clone(), value));
+                    }
+                    return fits.then_some(Placed::One);
+                }
+                _ => {}
             }
         }
+        Some(Placed::Nothing)
     }
 
-    /// Turns finite sets of allowed keys into names; whether further keys are left.
-    fn open_keys(&mut self, key_shapes: &[StringShape], names: &mut Vec<Rc<str>>) -> bool {
-        let mut seen: HashSet<Rc<str>> = names.iter().cloned().collect();
-        for only in key_shapes.iter().filter_map(|key| key.only.as_ref()) {
-            names.extend(only.iter().filter(|name| seen.insert((*name).clone())).cloned());
-        }
-        key_shapes.iter().any(|key| key.only.is_none())
-    }
-
-    /// The members; `None` where a required key cannot be there.
-    fn members(
-        &mut self,
-        shape: &ObjectShape,
-        names: &[Rc<str>],
-        keys: &[StringShape],
-    ) -> Option<Vec<Member>> {
+    fn with_ways(&mut self, shape: &ObjectShape, keys: Keys) -> Option<Object> {
+        let wishes = |wanted: Meets| -> Vec<Wish> {
+            let wished = shape.some.iter().enumerate();
+            let wished = wished.filter(|(bit, _)| wanted >> bit & 1 == 1);
+            let wish = wished.map(|(bit, some)| Wish {
+                bit,
+                literal: some.value,
+                exact: false,
+            });
+            wish.collect()
+        };
         let required: HashSet<&Rc<str>> = shape.required.iter().collect();
-        let absent: HashSet<&Rc<str>> = shape.absent.iter().collect();
-        let mut values: HashMap<&Rc<str>, Vec<Literal>> = HashMap::new();
-        for (name, literal) in &shape.values {
-            values.entry(name).or_default().push(*literal);
-        }
-        let mut members = Vec::with_capacity(names.len());
-        for name in names {
-            let mut literals = values.get(name).cloned().unwrap_or_default();
-            let mut allowed =
-                !absent.contains(name) && keys.iter().any(|key| self.name_fits(shape, key, name));
-            for map in &shape.maps {
-                allowed &= self.key_literals(map, name, &mut literals);
-            }
-            if !allowed {
-                literals = vec![self.never_literal()];
-            }
-            let required = required.contains(name);
-            let goal = self.goals.intern(literals);
-            if required && !allowed {
+        let mut members = Vec::with_capacity(keys.named.len());
+        for key in keys.named {
+            let required = required.contains(&key.name);
+            let ways = if key.allowed {
+                self.ways(&key.literals, &wishes(key.wanted))
+            } else {
+                Vec::new()
+            };
+            if required && ways.is_empty() {
                 return None;
             }
             members.push(Member {
-                name: name.clone(),
-                goal,
+                name: key.name,
+                ways,
                 required,
             });
         }
-        Some(members)
-    }
-
-    fn name_fits(&mut self, shape: &ObjectShape, key: &StringShape, name: &str) -> bool {
-        self.string_fits(key, name).unwrap_or_else(|| {
-            let node = shape.names[0].node;
-            self.unsupported(
-                node,
-                "",
-                "a pattern for names of properties is too large to test names with",
-            );
-            false
+        let classes = keys.classes.into_iter().map(|class| RestClass {
+            ways: self.ways(&class.literals, &wishes(class.wanted)),
+            key: class.key,
+        });
+        Some(Object {
+            members,
+            rest: classes.filter(|class| !class.ways.is_empty()).collect(),
+            min: shape.min,
+            max: shape.max,
+            demands: shape.some.len(),
         })
-    }
-
-    /// Collects what a map says of one key; false where it forbids the key outright.
-    fn key_literals(&mut self, map: &KeyMap, name: &str, literals: &mut Vec<Literal>) -> bool {
-        let mut known = false;
-        if let Some(&node) = map.index.get(name) {
-            literals.push(Literal::yes(node));
-            known = true;
-        }
-        for (pattern, node) in &map.patterns {
-            match self.texts.set_contains(pattern, name) {
-                Some(false) => {}
-                Some(true) => {
-                    literals.push(Literal::yes(*node));
-                    known = true;
-                }
-                None => self.unsupported(
-                    *node,
-                    "",
-                    "the pattern is too large to test names of properties with",
-                ),
-            }
-        }
-        if let (false, Some(node)) = (known, map.additional) {
-            literals.push(Literal::yes(node));
-        }
-        !literals.iter().any(|literal| self.is_never(*literal))
-    }
-
-    /// Whether a literal is the schema `false`, or the denial of the schema `true`.
-    fn is_never(&self, literal: Literal) -> bool {
-        let keywords = &self.tree.node(literal.node).keywords;
-        if literal.sign {
-            matches!(keywords[..], [(_, Keyword::Never)])
-        } else {
-            keywords.is_empty()
-        }
-    }
-
-    /// The classes of keys that have no name.
-    fn rest_classes(&mut self, shape: &ObjectShape, keys: &[StringShape]) -> Vec<RestClass> {
-        let patterns = shape.patterns();
-        let together = match self.patterns_together(&patterns) {
-            Ok(together) => together,
-            Err(()) => {
-                let node = shape
-                    .maps
-                    .iter()
-                    .flat_map(|map| &map.patterns)
-                    .next()
-                    .map(|(_, node)| *node);
-                if let Some(node) = node {
-                    self.unsupported(
-                        node,
-                        "",
-                        "so many patterns for keys that may share keys are not supported",
-                    );
-                }
-                return Vec::new();
-            }
-        };
-        let mut classes = Vec::new();
-        let mut open = vec![Vec::new()];
-        while let Some(chosen) = open.pop() {
-            if chosen.len() < patterns.len() {
-                let mut with = chosen.clone();
-                let mut without = chosen;
-                let fits = !with
-                    .iter()
-                    .enumerate()
-                    .any(|(other, &on)| on && !together(other, with.len()));
-                without.push(false);
-                open.push(without);
-                if fits {
-                    with.push(true);
-                    open.push(with);
-                }
-                continue;
-            }
-            self.add_classes(shape, keys, &patterns, &chosen, &mut classes);
-        }
-        classes
-    }
-
-    /// Which patterns can match one key. With few patterns all are taken to; with many it is computed.
-    fn patterns_together(&self, patterns: &[TextSet]) -> Result<impl Fn(usize, usize) -> bool + use<>, ()> {
-        let mut apart = HashSet::new();
-        if patterns.len() > MOST_PATTERNS {
-            for right in 0..patterns.len() {
-                for left in 0..right {
-                    if self.texts.are_disjoint(&patterns[left], &patterns[right]) {
-                        apart.insert((left, right));
-                    }
-                }
-            }
-            let shared = patterns.len() * (patterns.len() - 1) / 2 - apart.len();
-            if shared > MOST_PATTERNS {
-                return Err(());
-            }
-        }
-        Ok(move |left, right| !apart.contains(&(left, right)))
-    }
-
-    /// Adds the class of the keys that exactly the chosen patterns match, unless it allows no value.
-    fn add_classes(
-        &mut self,
-        shape: &ObjectShape,
-        keys: &[StringShape],
-        patterns: &[TextSet],
-        chosen: &[bool],
-        classes: &mut Vec<RestClass>,
-    ) {
-        let mut literals = Vec::new();
-        for map in &shape.maps {
-            let mut known = false;
-            for (pattern, node) in &map.patterns {
-                let at = patterns.iter().position(|other| other == pattern);
-                if at.is_some_and(|at| chosen[at]) {
-                    literals.push(Literal::yes(*node));
-                    known = true;
-                }
-            }
-            if let (false, Some(node)) = (known, map.additional) {
-                literals.push(Literal::yes(node));
-            }
-        }
-        if literals.iter().any(|literal| self.is_never(*literal)) {
-            return;
-        }
-        let goal = self.goals.intern(literals);
-        for key in keys.iter().filter(|key| key.only.is_none()) {
-            let mut ways = vec![key.clone()];
-            for (pattern, &on) in patterns.iter().zip(chosen) {
-                ways = self.split_keys(ways, pattern, on);
-            }
-            classes.extend(ways.into_iter().map(|key| RestClass { key, goal }));
-        }
-    }
-
-    /// The keys of each shape that match a pattern, or that do not.
-    fn split_keys(&mut self, shapes: Vec<StringShape>, pattern: &TextSet, on: bool) -> Vec<StringShape> {
-        let ways: Vec<Vec<Step>> = if on {
-            vec![
-                pattern
-                    .iter()
-                    .map(|&(text, sign)| Step::String(super::step::StringStep::Text(text, sign)))
-                    .collect(),
-            ]
-        } else {
-            match self.deny_text(pattern) {
-                Demand::Never => Vec::new(),
-                Demand::All(steps) => vec![steps],
-                Demand::Any(ways) => ways,
-            }
-        };
-        let mut split = Vec::new();
-        for shape in &shapes {
-            for way in &ways {
-                let mut shape = shape.clone();
-                let fits = way.iter().all(|step| match step {
-                    Step::String(step) => shape.add(step.clone()),
-                    _ => true,
-                });
-                if fits {
-                    split.push(shape);
-                }
-            }
-        }
-        split
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use crate::grammar::Demand;
 use crate::schema::decimal::Decimal;
 use crate::schema::goal::Literal;
 use crate::schema::node::{KeyMap, NodeId};
-use crate::schema::text::TextId;
+use crate::schema::text::{TextId, TextSet};
 
 /// One demand on a value.
 #[derive(Clone, Debug)]
@@ -83,6 +84,13 @@ pub(super) struct SomeItems {
     pub(super) source: (NodeId, &'static str),
 }
 
+impl SomeItems {
+    pub(super) fn count(&self) -> Demand {
+        let (min, max) = (self.min, self.max);
+        Demand { min, max }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum ObjectStep {
     Min(u64),
@@ -112,11 +120,36 @@ pub(super) struct SomeKey {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum KeyClass {
     /// Keys that belong to a text set.
-    Text(crate::schema::text::TextSet),
+    Text(TextSet),
     /// Keys that a map neither names nor matches.
     Other(MapRef),
     /// Keys that, as strings, satisfy this.
     Names(Literal),
+}
+
+impl KeyClass {
+    /// The names that the class speaks about one by one.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
+        let map = match self {
+            KeyClass::Other(MapRef(map)) => Some(map),
+            _ => None,
+        };
+        map.into_iter()
+            .flat_map(|map| map.named.iter().map(|(name, _)| name))
+    }
+
+    /// The patterns that decide which keys are in the class.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &TextSet> {
+        let (text, map) = match self {
+            KeyClass::Text(set) => (Some(set), None),
+            KeyClass::Other(MapRef(map)) => (None, Some(map)),
+            KeyClass::Names(_) => (None, None),
+        };
+        let mapped = map
+            .into_iter()
+            .flat_map(|map| map.patterns.iter().map(|(set, _)| set));
+        text.into_iter().chain(mapped)
+    }
 }
 
 /// A key map, compared by identity.

@@ -57,6 +57,20 @@ impl StringShape {
     }
 }
 
+impl StringShape {
+    /// Adds all that another shape says, which is not a finite set; false where no string is left.
+    pub(super) fn narrow(&mut self, other: &StringShape) -> bool {
+        let texts = other
+            .texts
+            .iter()
+            .map(|&(text, sign)| StringStep::Text(text, sign));
+        let max = other.max.map(StringStep::Max);
+        let except = (!other.except.is_empty()).then(|| StringStep::NotAmong(other.except.clone().into()));
+        let mut steps = texts.chain([StringStep::Min(other.min)]).chain(max).chain(except);
+        steps.all(|step| self.add(step))
+    }
+}
+
 impl Algebra<'_> {
     /// Evaluates the demands on a finite set; false where nothing is left.
     pub(super) fn finish_string(&mut self, shape: &mut StringShape, goal: GoalId) -> bool {

@@ -1,0 +1,387 @@
+//! The keys of an object: which have a name, into which classes the others fall, and what is said of each.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::grammar::Meets;
+use crate::schema::goal::Literal;
+use crate::schema::node::KeyMap;
+use crate::schema::text::TextSet;
+
+use super::Algebra;
+use super::expand::Demand;
+use super::object::ObjectShape;
+use super::step::{KeyClass, MapRef, SomeKey, Step, StringStep};
+use super::string::StringShape;
+
+/// What all demands but those for some key say of each key.
+pub(super) struct Keys {
+    pub(super) named: Vec<NamedKey>,
+    pub(super) classes: Vec<Class>,
+}
+
+pub(super) struct NamedKey {
+    pub(super) name: Rc<str>,
+    pub(super) literals: Vec<Literal>,
+    pub(super) allowed: bool,
+    /// The demands for some key that this key could meet, a bit for each.
+    pub(super) wanted: Meets,
+}
+
+pub(super) struct Class {
+    pub(super) key: StringShape,
+    pub(super) literals: Vec<Literal>,
+    pub(super) wanted: Meets,
+}
+
+/// The keys that satisfy a schema and those that do not, each as a union of shapes.
+struct Split {
+    within: Vec<StringShape>,
+    without: Vec<StringShape>,
+}
+
+impl Split {
+    /// Cuts each class in two; the keys that satisfy the schema are candidates for the demand of this number.
+    fn apply(&self, classes: Vec<Class>, bit: usize) -> Vec<Class> {
+        let mut cut = Vec::new();
+        for class in &classes {
+            for (side, wanted) in [(&self.within, 1 << bit), (&self.without, 0)] {
+                for shape in side.iter().filter(|shape| shape.only.is_none()) {
+                    let mut key = class.key.clone();
+                    if key.narrow(shape) {
+                        cut.push(Class {
+                            key,
+                            literals: class.literals.clone(),
+                            wanted: class.wanted | wanted,
+                        });
+                    }
+                }
+            }
+        }
+        cut
+    }
+}
+
+/// The most patterns whose keys are split into classes without a proof that they share none.
+const MOST_PATTERNS: usize = 5;
+
+impl Algebra<'_> {
+    /// The keys of a shape; none of its demands for some key is met yet.
+    pub(super) fn keys(&mut self, shape: &ObjectShape) -> Keys {
+        let mut names = shape.names();
+        let key_shapes = self.key_shapes(shape);
+        let open = self.open_keys(&key_shapes, &mut names);
+        let wanted: Vec<Option<Split>> = shape.some.iter().map(|some| self.split_of(some)).collect();
+        for split in wanted.iter().flatten() {
+            self.open_keys(&split.within, &mut names);
+            self.open_keys(&split.without, &mut names);
+        }
+        let named = self.named_keys(shape, &names, &key_shapes);
+        let classes = if open {
+            self.rest_classes(shape, &key_shapes, &wanted)
+        } else {
+            Vec::new()
+        };
+        Keys { named, classes }
+    }
+
+    /// The two sides of a demand for some key whose name satisfies a schema.
+    fn split_of(&mut self, some: &SomeKey) -> Option<Split> {
+        let KeyClass::Names(literal) = some.class else {
+            return None;
+        };
+        let mut side = |literal: Literal| {
+            let goal = self.goals.intern(vec![literal]);
+            self.nested_normal(goal).map(|normal| normal.strings.clone())
+        };
+        let sides = side(literal).zip(side(literal.denied()));
+        if sides.is_none() {
+            let message = "names of properties are constrained too deeply";
+            self.unsupported(some.source.0, some.source.1, message);
+        }
+        sides.map(|(within, without)| Split { within, without })
+    }
+
+    fn key_is_in(&mut self, class: &KeyClass, name: &str, some: &SomeKey) -> bool {
+        let found = match class {
+            KeyClass::Text(set) => self.texts.set_contains(set, name),
+            KeyClass::Other(MapRef(map)) => {
+                let matched = map
+                    .patterns
+                    .iter()
+                    .map(|(set, _)| self.texts.set_contains(set, name));
+                let matched = matched.collect::<Option<Vec<bool>>>();
+                matched.map(|matched| !map.index.contains_key(name) && !matched.contains(&true))
+            }
+            KeyClass::Names(literal) => {
+                let goal = self.goals.intern(vec![*literal]);
+                let shapes = self.nested_normal(goal).map(|normal| normal.strings.clone());
+                let fits =
+                    shapes.map(|shapes| shapes.iter().map(|shape| self.string_fits(shape, name)).collect());
+                fits.and_then(|fits: Vec<Option<bool>>| fits.into_iter().collect::<Option<Vec<bool>>>())
+                    .map(|fits| fits.contains(&true))
+            }
+        };
+        found.unwrap_or_else(|| {
+            self.unsupported(
+                some.source.0,
+                some.source.1,
+                "the pattern is too large to test names of properties with",
+            );
+            false
+        })
+    }
+
+    /// What `propertyNames` allows, as a union of string shapes; one shape that allows everything where it is silent.
+    fn key_shapes(&mut self, shape: &ObjectShape) -> Vec<StringShape> {
+        if shape.names.is_empty() {
+            return vec![StringShape::default()];
+        }
+        let goal = self.goals.intern(shape.names.clone());
+        match self.nested_normal(goal) {
+            Some(normal) => normal.strings.clone(),
+            None => {
+                self.unsupported(
+                    shape.names[0].node,
+                    "",
+                    "names of properties are constrained too deeply",
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    /// Turns finite sets of allowed keys into names; whether further keys are left.
+    fn open_keys(&mut self, key_shapes: &[StringShape], names: &mut Vec<Rc<str>>) -> bool {
+        let mut seen: HashSet<Rc<str>> = names.iter().cloned().collect();
+        for only in key_shapes.iter().filter_map(|key| key.only.as_ref()) {
+            names.extend(only.iter().filter(|name| seen.insert((*name).clone())).cloned());
+        }
+        key_shapes.iter().any(|key| key.only.is_none())
+    }
+
+    fn named_keys(&mut self, shape: &ObjectShape, names: &[Rc<str>], keys: &[StringShape]) -> Vec<NamedKey> {
+        let absent: HashSet<&Rc<str>> = shape.absent.iter().collect();
+        let mut values: HashMap<&Rc<str>, Vec<Literal>> = HashMap::new();
+        for (name, literal) in &shape.values {
+            values.entry(name).or_default().push(*literal);
+        }
+        let mut named = Vec::with_capacity(names.len());
+        for name in names {
+            let mut literals = values.get(name).cloned().unwrap_or_default();
+            let mut allowed =
+                !absent.contains(name) && keys.iter().any(|key| self.name_fits(shape, key, name));
+            for map in &shape.maps {
+                allowed &= self.key_literals(map, name, &mut literals);
+            }
+            let mut wanted = 0;
+            for (bit, some) in shape.some.iter().enumerate() {
+                wanted |= u32::from(allowed && self.key_is_in(&some.class, name, some)) << bit;
+            }
+            named.push(NamedKey {
+                name: name.clone(),
+                literals,
+                allowed,
+                wanted,
+            });
+        }
+        named
+    }
+
+    fn name_fits(&mut self, shape: &ObjectShape, key: &StringShape, name: &str) -> bool {
+        self.string_fits(key, name).unwrap_or_else(|| {
+            let node = shape.names[0].node;
+            self.unsupported(
+                node,
+                "",
+                "a pattern for names of properties is too large to test names with",
+            );
+            false
+        })
+    }
+
+    /// Collects what a map says of one key; false where it forbids the key outright.
+    fn key_literals(&mut self, map: &KeyMap, name: &str, literals: &mut Vec<Literal>) -> bool {
+        let mut known = false;
+        if let Some(&node) = map.index.get(name) {
+            literals.push(Literal::yes(node));
+            known = true;
+        }
+        for (pattern, node) in &map.patterns {
+            match self.texts.set_contains(pattern, name) {
+                Some(false) => {}
+                Some(true) => {
+                    literals.push(Literal::yes(*node));
+                    known = true;
+                }
+                None => self.unsupported(
+                    *node,
+                    "",
+                    "the pattern is too large to test names of properties with",
+                ),
+            }
+        }
+        if let (false, Some(node)) = (known, map.additional) {
+            literals.push(Literal::yes(node));
+        }
+        !literals.iter().any(|literal| self.is_never(*literal))
+    }
+
+    /// The classes of keys that have no name.
+    fn rest_classes(
+        &mut self,
+        shape: &ObjectShape,
+        keys: &[StringShape],
+        wanted: &[Option<Split>],
+    ) -> Vec<Class> {
+        let patterns = shape.patterns();
+        let together = match self.patterns_together(&patterns) {
+            Ok(together) => together,
+            Err(()) => {
+                let node = shape
+                    .maps
+                    .iter()
+                    .flat_map(|map| &map.patterns)
+                    .next()
+                    .map(|(_, node)| *node);
+                if let Some(node) = node {
+                    self.unsupported(
+                        node,
+                        "",
+                        "so many patterns for keys that may share keys are not supported",
+                    );
+                }
+                return Vec::new();
+            }
+        };
+        let mut classes = Vec::new();
+        let mut open = vec![Vec::new()];
+        while let Some(chosen) = open.pop() {
+            if chosen.len() < patterns.len() {
+                let mut with = chosen.clone();
+                let mut without = chosen;
+                let fits = !with
+                    .iter()
+                    .enumerate()
+                    .any(|(other, &on)| on && !together(other, with.len()));
+                without.push(false);
+                open.push(without);
+                if fits {
+                    with.push(true);
+                    open.push(with);
+                }
+                continue;
+            }
+            self.add_classes(shape, keys, &patterns, &chosen, &mut classes);
+        }
+        for (bit, split) in wanted.iter().enumerate() {
+            if let Some(split) = split {
+                classes = split.apply(classes, bit);
+            }
+        }
+        classes
+    }
+
+    /// Which patterns can match one key. With few patterns all are taken to; with many it is computed.
+    fn patterns_together(&self, patterns: &[TextSet]) -> Result<impl Fn(usize, usize) -> bool + use<>, ()> {
+        let mut apart = HashSet::new();
+        if patterns.len() > MOST_PATTERNS {
+            for right in 0..patterns.len() {
+                for left in 0..right {
+                    if self.texts.are_disjoint(&patterns[left], &patterns[right]) {
+                        apart.insert((left, right));
+                    }
+                }
+            }
+            let shared = patterns.len() * (patterns.len() - 1) / 2 - apart.len();
+            if shared > MOST_PATTERNS {
+                return Err(());
+            }
+        }
+        Ok(move |left, right| !apart.contains(&(left, right)))
+    }
+
+    /// Adds the class of the keys that exactly the chosen patterns match, unless it allows no value.
+    fn add_classes(
+        &mut self,
+        shape: &ObjectShape,
+        keys: &[StringShape],
+        patterns: &[TextSet],
+        chosen: &[bool],
+        classes: &mut Vec<Class>,
+    ) {
+        let matches = |pattern: &TextSet| {
+            let at = patterns.iter().position(|other| other == pattern);
+            at.is_some_and(|at| chosen[at])
+        };
+        let mut literals = Vec::new();
+        for map in &shape.maps {
+            let mut known = false;
+            for (pattern, node) in &map.patterns {
+                if matches(pattern) {
+                    literals.push(Literal::yes(*node));
+                    known = true;
+                }
+            }
+            if let (false, Some(node)) = (known, map.additional) {
+                literals.push(Literal::yes(node));
+            }
+        }
+        if literals.iter().any(|literal| self.is_never(*literal)) {
+            return;
+        }
+        let mut wanted = 0;
+        for (bit, some) in shape.some.iter().enumerate() {
+            let within = match &some.class {
+                KeyClass::Text(set) => matches(set),
+                KeyClass::Other(MapRef(map)) => !map.patterns.iter().any(|(set, _)| matches(set)),
+                // Decided by splitting the classes once more.
+                KeyClass::Names(_) => false,
+            };
+            wanted |= u32::from(within) << bit;
+        }
+        for key in keys.iter().filter(|key| key.only.is_none()) {
+            let mut ways = vec![key.clone()];
+            for (pattern, &on) in patterns.iter().zip(chosen) {
+                ways = self.split_keys(ways, pattern, on);
+            }
+            classes.extend(ways.into_iter().map(|key| Class {
+                key,
+                literals: literals.clone(),
+                wanted,
+            }));
+        }
+    }
+
+    /// The keys of each shape that match a pattern, or that do not.
+    fn split_keys(&mut self, shapes: Vec<StringShape>, pattern: &TextSet, on: bool) -> Vec<StringShape> {
+        let ways: Vec<Vec<Step>> = if on {
+            vec![
+                pattern
+                    .iter()
+                    .map(|&(text, sign)| Step::String(StringStep::Text(text, sign)))
+                    .collect(),
+            ]
+        } else {
+            match self.deny_text(pattern) {
+                Demand::Never => Vec::new(),
+                Demand::All(steps) => vec![steps],
+                Demand::Any(ways) => ways,
+            }
+        };
+        let mut split = Vec::new();
+        for shape in &shapes {
+            for way in &ways {
+                let mut shape = shape.clone();
+                let fits = way.iter().all(|step| match step {
+                    Step::String(step) => shape.add(step.clone()),
+                    _ => true,
+                });
+                if fits {
+                    split.push(shape);
+                }
+            }
+        }
+        split
+    }
+}
