@@ -29,6 +29,8 @@ pub const END_THINK: &str = "</think>";
 pub const CALL: &str = "<tool_call>";
 /// Closes a call.
 pub const END_CALL: &str = "</tool_call>";
+/// All of them.
+pub const MARKS: [&str; 4] = [THINK, END_THINK, CALL, END_CALL];
 /// Stands between the arguments and the closing mark.
 const CLOSE: &str = "}\n";
 /// The most calls of one answer.

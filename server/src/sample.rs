@@ -5,6 +5,7 @@ use lexiform::vocab::Vocabulary;
 use lexiform_engine::{Event, Finish, Outcome};
 
 use crate::error::ApiError;
+use crate::language::MARKS;
 use crate::text::TextBuffer;
 use crate::wire::response::{Sample, TokenLogprob, TopLogprob, finite};
 
@@ -97,7 +98,7 @@ impl SampleState {
                     );
                     self.pending.push(entry);
                 }
-                let text = self.buffer.push(&bytes);
+                let text = self.buffer.push(written(token, &bytes, vocabulary));
                 let logprobs = if text.is_empty() {
                     Vec::new()
                 } else {
@@ -148,6 +149,16 @@ fn sample(outcome: &Outcome) -> Sample {
         attempts: outcome.attempts,
         drafted: outcome.drafted,
         accepted: outcome.accepted,
+    }
+}
+
+/// What a token adds to the answer: its text, or the name of a special token that marks a part of an answer.
+fn written<'b>(token: u32, bytes: &'b [u8], vocabulary: &'b Vocabulary) -> &'b [u8] {
+    let name = vocabulary.bytes(token);
+    if bytes.is_empty() && MARKS.iter().any(|mark| mark.as_bytes() == name) {
+        name
+    } else {
+        bytes
     }
 }
 

@@ -36,11 +36,9 @@ impl Service {
 
     /// With a chat template and more tokens.
     pub(crate) fn of_model(config: EngineConfig, body_limit: usize, template: &str, more: &[&str]) -> Self {
-        let extra = more.len();
+        let marks: Vec<String> = more.iter().map(|mark| (*mark).to_owned()).collect();
         let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
-            let mut logits = answer(prefix);
-            logits.resize(TOKENS + extra, 0.0);
-            logits
+            answer(prefix, &marks)
         });
         let tokenizer_config = json!({"chat_template": template, "eos_token": "<|im_end|>"});
         let defaults = Defaults {
@@ -310,27 +308,37 @@ pub(crate) fn read_chunk(reader: &mut impl BufRead) -> Option<Vec<u8>> {
 /// * `echo TEXT`: that text, byte by byte;
 /// * `forever`: the letter `a` without an end;
 /// * `panic`: the model breaks.
-fn answer(prefix: &[u32]) -> Vec<f32> {
+fn answer(prefix: &[u32], marks: &[String]) -> Vec<f32> {
     let assistant = prefix.iter().rposition(|&token| token == IM_START).unwrap_or(0);
     let marker = "assistant\n".len() + 1;
     let told = told(&prefix[..assistant]);
     let written = prefix.len().saturating_sub(assistant + marker);
     let next = match told.split_once(' ').map_or((told.as_str(), ""), |parts| parts) {
-        ("echo", text) => text
-            .as_bytes()
-            .get(written)
-            .map_or(IM_END, |byte| u32::from(*byte)),
+        ("echo", text) => tokens(text, marks).get(written).copied().unwrap_or(IM_END),
         ("panic", _) => panic!("the script says so"),
         _ => u32::from(b'a'),
     };
     // The wanted token is likely; so are the ends of JSON texts, so that a constrained model can come to an end.
-    let mut logits = vec![0.0; TOKENS];
+    let mut logits = vec![0.0; TOKENS + marks.len()];
     for byte in *b"\"}]" {
         logits[usize::from(byte)] = 2.0;
     }
     logits[IM_END as usize] = 1.0;
     logits[next as usize] = 20.0;
     logits
+}
+
+/// A text byte by byte, with the marks in it as their tokens.
+fn tokens(text: &str, marks: &[String]) -> Vec<u32> {
+    let mut tokens = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some(&byte) = rest.first() {
+        let mark = marks.iter().position(|mark| rest.starts_with(mark.as_bytes()));
+        let length = mark.map_or(1, |mark| marks[mark].len());
+        tokens.push(mark.map_or(u32::from(byte), |mark| (TOKENS + mark) as u32));
+        rest = &rest[length..];
+    }
+    tokens
 }
 
 /// The content of the last message of a user.
