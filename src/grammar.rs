@@ -16,6 +16,7 @@
 
 mod cfg;
 mod hash;
+mod import;
 
 pub use cfg::{
     Cfg, CfgBuilder, Demand, Expr, ExprId, Meets, Member, Part, Regular, RegularId, Rest, Rule, RuleId,

@@ -13,12 +13,11 @@
 //! anything, the closing mark too; it ends with the answer, so that no text has two readings.
 
 use lexiform::error::{CompileError, Diagnostics};
-use lexiform::grammar::{Cfg, ExprId, Part, Regular};
+use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{regex, schema, syntax};
 
-use crate::compose::Composer;
 use crate::wire::constraint::{Constraint, KeyOrder, Source, Whitespace};
 
 /// Opens a thought.
@@ -168,14 +167,16 @@ impl Language {
     /// One of its constraints does not compile.
     pub fn grammar(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<(Cfg, Diagnostics), Rejected> {
         let mut writer = Writer {
-            composer: Composer::default(),
+            builder: CfgBuilder::new(),
             vocabulary,
             limits,
             diagnostics: Diagnostics::default(),
         };
         let answer = writer.answer(self)?;
         let whole = writer.thought(self.thought, answer);
-        Ok((writer.composer.finish(whole), writer.diagnostics))
+        let start = writer.builder.declare("answer");
+        writer.builder.define(start, whole);
+        Ok((writer.builder.finish(start), writer.diagnostics))
     }
 }
 
@@ -212,7 +213,7 @@ pub fn schema_options(constraint: &Constraint) -> schema::Options {
 }
 
 struct Writer<'a> {
-    composer: Composer,
+    builder: CfgBuilder,
     vocabulary: &'a Vocabulary,
     limits: &'a Limits,
     diagnostics: Diagnostics,
@@ -231,12 +232,12 @@ impl Writer<'_> {
             (Mode::Required | Mode::Bare, _) => Ok(called),
             (Mode::Auto, Some(content)) => {
                 let content = self.constraint(content)?;
-                Ok(self.composer.choice(vec![content, called]))
+                Ok(self.builder.choice(vec![content, called]))
             }
             (Mode::Auto, None) => {
                 let text = self.text_without(CALL);
-                let maybe = self.composer.optional(called);
-                Ok(self.composer.seq(vec![text, maybe]))
+                let maybe = self.builder.optional(called);
+                Ok(self.builder.seq(vec![text, maybe]))
             }
         }
     }
@@ -247,15 +248,15 @@ impl Writer<'_> {
         }
         let inside = self.text_without(END_THINK);
         let end = self.mark(END_THINK);
-        let line = self.composer.text("\n");
-        let lines = self.composer.repeat(line, 0, 2);
-        let rest = self.composer.seq(vec![inside, end, lines, answer]);
+        let line = self.builder.bytes("\n");
+        let lines = self.builder.repeat(line, 0, Some(2));
+        let rest = self.builder.seq(vec![inside, end, lines, answer]);
         if thought == Thought::Begun {
             return rest;
         }
         let open = self.mark(THINK);
-        let thinking = self.composer.seq(vec![open, rest]);
-        self.composer.choice(vec![answer, thinking])
+        let thinking = self.builder.seq(vec![open, rest]);
+        self.builder.choice(vec![answer, thinking])
     }
 
     fn calls(&mut self, calls: &Calls) -> Result<ExprId, Rejected> {
@@ -273,28 +274,28 @@ impl Writer<'_> {
             .push(call);
         }
         let any: Vec<ExprId> = closed.iter().chain(&ending).copied().collect();
-        let last = self.composer.choice(any);
+        let last = self.builder.choice(any);
         if !calls.parallel || closed.is_empty() {
             return Ok(last);
         }
-        let one = self.composer.choice(closed);
-        let line = self.composer.text("\n");
-        let before = self.composer.seq(vec![one, line]);
-        let earlier = self.composer.repeat(before, 0, CALLS - 1);
-        Ok(self.composer.seq(vec![earlier, last]))
+        let one = self.builder.choice(closed);
+        let line = self.builder.bytes("\n");
+        let before = self.builder.seq(vec![one, line]);
+        let earlier = self.builder.repeat(before, 0, Some(CALLS - 1));
+        Ok(self.builder.seq(vec![earlier, last]))
     }
 
     fn call(&mut self, tool: &Callable) -> Result<ExprId, Rejected> {
         let open = self.mark(CALL);
         let head = tool.head();
-        let head = self.composer.text(head.strip_prefix(CALL).unwrap_or_default());
+        let head = self.builder.bytes(head.strip_prefix(CALL).unwrap_or_default());
         let input = self.input(&tool.input)?;
         let mut parts = vec![open, head, input];
         if !tool.is_custom() {
-            parts.push(self.composer.text(CLOSE));
+            parts.push(self.builder.bytes(CLOSE));
             parts.push(self.mark(END_CALL));
         }
-        Ok(self.composer.seq(parts))
+        Ok(self.builder.seq(parts))
     }
 
     fn input(&mut self, input: &Input) -> Result<ExprId, Rejected> {
@@ -307,21 +308,20 @@ impl Writer<'_> {
     fn constraint(&mut self, constraint: &Constraint) -> Result<ExprId, Rejected> {
         let (cfg, diagnostics) = lower(constraint, self.limits)?;
         self.diagnostics.findings.extend(diagnostics.findings);
-        Ok(self.composer.import(cfg))
+        Ok(self.builder.import(cfg))
     }
 
     /// A mark: the token of this name where the model has one that text cannot write, or else its text.
     fn mark(&mut self, mark: &str) -> ExprId {
         match self.vocabulary.special(mark) {
-            Some(_) => self.composer.special(mark),
-            None => self.composer.text(mark),
+            Some(_) => self.builder.special(mark),
+            None => self.builder.bytes(mark),
         }
     }
 
     fn any_text(&mut self) -> ExprId {
-        self.composer.regular(Regular {
-            parts: any_text(self.limits),
-        })
+        let parts = any_text(self.limits);
+        self.regular(parts)
     }
 
     fn text_without(&mut self, mark: &str) -> ExprId {
@@ -333,7 +333,12 @@ impl Writer<'_> {
                 parts.push(Part::Not(hir));
             }
         }
-        self.composer.regular(Regular { parts })
+        self.regular(parts)
+    }
+
+    fn regular(&mut self, parts: Vec<Part>) -> ExprId {
+        let id = self.builder.add_regular(Regular { parts });
+        self.builder.regular(id)
     }
 }
 

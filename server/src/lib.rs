@@ -11,7 +11,7 @@
 //! * `wire` is the JSON of the API: what requests may hold, every problem with its path, and the shapes of answers.
 //! * `served` is a model that is ready to be asked; `prompt` turns a checked request into what its engine takes, with
 //!   `template` (chat templates) and `grammars` (the compiler and its cache).
-//! * `language` is what a whole answer may be (a thought, content, calls of tools), written with `compose` as one
+//! * `language` is what a whole answer may be (a thought, content, calls of tools), written as one
 //!   grammar; `channels` reads an answer back into these parts.
 //! * `worker` submits; `sample` follows one text as it grows (`text` holds back what is not certain); `answer` puts
 //!   the samples of a request into the API's shapes; `stream` is the body of a streamed answer.
@@ -28,7 +28,6 @@ pub mod body;
 pub mod chance;
 pub mod channels;
 pub mod cli;
-pub mod compose;
 pub mod config;
 pub mod decide;
 pub mod demo;

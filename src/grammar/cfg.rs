@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use regex_syntax::hir::Hir;
 
+use super::import::Shift;
+
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -383,6 +385,26 @@ impl CfgBuilder {
         let id = SeriesId(self.series.len() as u32);
         self.series.push(series);
         self.intern(Expr::Series(id))
+    }
+
+    /// Puts all of another grammar behind what is here, and tells how far its indices moved.
+    pub(super) fn append(&mut self, cfg: Cfg) -> Shift {
+        let shift = Shift {
+            exprs: self.exprs.len() as u32,
+            rules: self.rules.len() as u32,
+            regulars: self.regulars.len() as u32,
+            series: self.series.len() as u32,
+        };
+        self.exprs
+            .extend(cfg.exprs.into_iter().map(|expr| shift.expr(expr)));
+        self.rules.extend(cfg.rules.into_iter().map(|rule| Rule {
+            name: rule.name,
+            body: shift.id(rule.body),
+        }));
+        self.regulars.extend(cfg.regulars);
+        self.series
+            .extend(cfg.series.into_iter().map(|series| shift.series(series)));
+        shift
     }
 
     /// A special token by its name.

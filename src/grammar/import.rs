@@ -1,0 +1,89 @@
+//! Whole grammars as parts of larger ones. Expressions refer to each other by index, so a grammar is taken over by
+//! moving its indices behind those that are there already.
+
+use super::cfg::{Cfg, CfgBuilder, Expr, ExprId, Member, RegularId, Rest, RuleId, Series, SeriesId, Way};
+
+/// How far the indices of a grammar move.
+#[derive(Clone, Copy)]
+pub(super) struct Shift {
+    pub(super) exprs: u32,
+    pub(super) rules: u32,
+    pub(super) regulars: u32,
+    pub(super) series: u32,
+}
+
+impl CfgBuilder {
+    /// Takes over a whole grammar, and refers to its start.
+    ///
+    /// ```
+    /// use lexiform::{grammar::CfgBuilder, limits::Limits, syntax::ebnf};
+    /// let mut builder = CfgBuilder::new();
+    /// let digit = builder.import(ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap());
+    /// let hash = builder.bytes("#");
+    /// let start = builder.declare("start");
+    /// let body = builder.seq([hash, digit]);
+    /// builder.define(start, body);
+    /// assert_eq!(builder.finish(start).rules.len(), 2);
+    /// ```
+    pub fn import(&mut self, cfg: Cfg) -> ExprId {
+        let start = cfg.start;
+        let shift = self.append(cfg);
+        self.rule(shift.rule(start))
+    }
+}
+
+impl Shift {
+    pub(super) fn id(self, id: ExprId) -> ExprId {
+        ExprId(id.0 + self.exprs)
+    }
+
+    pub(super) fn rule(self, id: RuleId) -> RuleId {
+        RuleId(id.0 + self.rules)
+    }
+
+    fn regular(self, id: RegularId) -> RegularId {
+        RegularId(id.0 + self.regulars)
+    }
+
+    fn ids(self, ids: &[ExprId]) -> Box<[ExprId]> {
+        ids.iter().map(|id| self.id(*id)).collect()
+    }
+
+    pub(super) fn expr(self, expr: Expr) -> Expr {
+        match expr {
+            Expr::Seq(parts) => Expr::Seq(self.ids(&parts)),
+            Expr::Choice(parts) => Expr::Choice(self.ids(&parts)),
+            Expr::Repeat { body, min, max } => Expr::Repeat {
+                body: self.id(body),
+                min,
+                max,
+            },
+            Expr::Rule(rule) => Expr::Rule(self.rule(rule)),
+            Expr::Regular(regular) => Expr::Regular(self.regular(regular)),
+            Expr::Series(series) => Expr::Series(SeriesId(series.0 + self.series)),
+            leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_)) => leaf,
+        }
+    }
+
+    pub(super) fn series(self, series: Series) -> Series {
+        let way = |way: Way| Way {
+            item: self.id(way.item),
+            ..way
+        };
+        let member = |member: Member| Member {
+            ways: member.ways.into_iter().map(way).collect(),
+            ..member
+        };
+        let rest = |rest: Rest| Rest {
+            key: rest.key.map(|key| self.regular(key)),
+            item: self.id(rest.item),
+            ..rest
+        };
+        Series {
+            members: series.members.into_iter().map(member).collect(),
+            rest: series.rest.into_iter().map(rest).collect(),
+            separator: self.id(series.separator),
+            ..series
+        }
+    }
+}
