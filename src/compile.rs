@@ -55,11 +55,40 @@ pub struct Compiler {
 /// The memory that the shared tables of one vocabulary may take.
 const TABLE_BYTES: usize = 64 << 20;
 
+/// Schemas made of what nearly every schema is made of.
+const PRIMERS: [&str; 3] = [
+    "true",
+    r#"{"type": ["integer", "boolean"]}"#,
+    r#"{"type": "string", "minLength": 1, "maxLength": 100}"#,
+];
+
 impl Compiler {
     /// A compiler with empty tables.
     pub fn new(vocab: Arc<Vocabulary>) -> Compiler {
         Compiler {
             tables: Arc::new(Tables::new(vocab, TABLE_BYTES)),
+        }
+    }
+
+    /// A compiler that already knows what JSON is made of in these options: the insides of strings, keys and numbers.
+    /// Worth a fraction of a second once per vocabulary wherever schemas are compiled; it changes no mask.
+    ///
+    /// # Errors
+    /// When the options themselves cannot be compiled, such as a pattern for white space that is none.
+    pub fn primed(&self, options: &Options) -> Result<Compiler, CompileError> {
+        let learning = self.fresh();
+        for source in PRIMERS {
+            learning.compile(Source::JsonSchema(source), options)?;
+        }
+        Ok(Compiler {
+            tables: Arc::new(learning.tables.primed()),
+        })
+    }
+
+    /// A compiler that has learned nothing since it was primed.
+    pub fn fresh(&self) -> Compiler {
+        Compiler {
+            tables: Arc::new(self.tables.fresh()),
         }
     }
 

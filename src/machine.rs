@@ -33,6 +33,7 @@ mod thread;
 use std::sync::Arc;
 
 pub(crate) use bytes::ByteSet;
+pub(crate) use digest::Digest;
 pub(crate) use frame::{FrameId, View};
 use stack::END;
 pub(crate) use stack::{ConfigId, FINISHED, Stacks};

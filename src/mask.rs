@@ -16,6 +16,7 @@
 mod cache;
 mod compose;
 mod factor;
+mod profile;
 mod set;
 mod walk;
 

@@ -360,13 +360,35 @@ impl Frames {
         bytes.iter().fold(text, |text, &byte| self.texts.push(text, byte))
     }
 
-    /// The keys that were written before and that a key in progress could still become: their missing bytes.
+    /// Where a key in progress would run into keys that were written before: the shortest bytes behind which no
+    /// unwritten key is left, one for each written key that it could still become.
     pub(super) fn taken(&self, id: FrameId) -> Vec<Vec<u8>> {
-        let (_, _, register, text) = self.key_parts(id);
+        let (series, rest, register, text) = self.key_parts(id);
         if register.used == NIL {
             return Vec::new();
         }
-        self.used_after(register, &self.texts.to_vec(text))
+        let FrameKey::Key { cursor, .. } = self.get(id).key else {
+            return Vec::new();
+        };
+        let terminal = self.key_terminal(series, rest);
+        let prefix = self.texts.to_vec(text);
+        let mut taken = self.used_after(register, &prefix);
+        taken.retain(|left| terminal.matches_from(cursor, left));
+        for left in &mut taken {
+            let (mut at, mut prefix) = (cursor, prefix.clone());
+            for length in 1..left.len() {
+                let byte = left[length - 1];
+                at = terminal
+                    .next(at, byte)
+                    .expect("what is left of the key was matched");
+                prefix.push(byte);
+                if !self.unused_key_exists(series, rest, register, at, &prefix) {
+                    left.truncate(length);
+                    break;
+                }
+            }
+        }
+        taken
     }
 
     /// Whether a key that went on from the frame with these bytes may end there.

@@ -91,7 +91,7 @@ impl Stacks {
         self.frames.view(frame)
     }
 
-    /// The keys that were written before and that the key of a frame could still become: their missing bytes.
+    /// The shortest bytes behind which the key of a frame could only become one that was written before.
     pub(crate) fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
         self.frames.taken(frame)
     }

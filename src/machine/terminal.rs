@@ -13,6 +13,8 @@
 
 use std::sync::OnceLock;
 
+use rustc_hash::FxHashMap;
+
 use super::bytes::ByteSet;
 use super::counter::Counter;
 use super::digest::{Automaton, Digest, digests};
@@ -61,13 +63,14 @@ pub struct Terminal {
     next: Vec<u32>,
     accepting: Vec<bool>,
     infinite: Vec<bool>,
-    endless: bool,
     prefix_code: bool,
     counter: Option<Counter>,
     /// The names of the states where units do not matter, and where they do.
     names: [OnceLock<Box<[Digest]>>; 2],
     /// The bytes of each class.
     class_bytes: OnceLock<Box<[ByteSet]>>,
+    /// A state of each name, where units matter.
+    states: OnceLock<FxHashMap<Digest, u32>>,
 }
 
 /// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
@@ -86,11 +89,6 @@ impl Terminal {
         self.prefix_code
     }
 
-    /// Whether every text that is not yet a word can become infinitely many.
-    pub fn is_endless(&self) -> bool {
-        self.endless
-    }
-
     /// Compiles the language; an empty one is an error.
     pub fn new(regular: &Regular, limits: &Limits) -> Result<Terminal, TerminalError> {
         let operands = Operands::new(regular, limits)?;
@@ -101,12 +99,9 @@ impl Terminal {
             None => None,
         };
         let infinite = graph.infinite();
-        let endless = counter.as_ref().is_none_or(Counter::is_unbounded)
-            && (infinite.iter().zip(&graph.accepting)).all(|(&infinite, &accepting)| infinite || accepting);
         let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
         let prefix_code = (0..graph.accepting.len()).all(ends);
         let terminal = Terminal {
-            endless,
             prefix_code,
             classes: operands.classes,
             stride: operands.representatives.len(),
@@ -116,6 +111,7 @@ impl Terminal {
             counter,
             names: Default::default(),
             class_bytes: OnceLock::new(),
+            states: OnceLock::new(),
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -183,10 +179,6 @@ impl Terminal {
         let mut words = Vec::new();
         let mut open = vec![(cursor, Vec::new())];
         while let Some((cursor, text)) = open.pop() {
-            if words.len() + open.len() > cap.saturating_mul(2).saturating_add(256) {
-                // Every open path leads to at least one word of its own.
-                return None;
-            }
             for byte in 0..=255 {
                 if let Some(next) = self.next(cursor, byte) {
                     open.push((next, [&text[..], &[byte]].concat()));
@@ -195,8 +187,12 @@ impl Terminal {
             if self.is_accepting(cursor) {
                 words.push(text);
             }
+            if words.len() + open.len() > cap {
+                // Every open path leads to at least one word of its own.
+                return None;
+            }
         }
-        (words.len() <= cap).then_some(words)
+        Some(words)
     }
 
     /// Adds the bytes that the cursor can take; with bounds some of them may turn out to lead nowhere.
@@ -255,6 +251,35 @@ impl Terminal {
     pub(crate) fn next_state(&self, state: u32, byte: u8) -> Option<u32> {
         let packed = self.next[state as usize * self.stride + self.classes[byte as usize] as usize];
         (packed != DEAD).then_some(packed >> 1)
+    }
+
+    /// The state after a byte and whether a unit ended, bounds left aside.
+    #[inline]
+    pub(crate) fn next_unit(&self, state: u32, byte: u8) -> Option<(u32, bool)> {
+        let packed = self.next[state as usize * self.stride + self.classes[byte as usize] as usize];
+        (packed != DEAD).then_some((packed >> 1, packed & 1 == 1))
+    }
+
+    /// Whether a word within the bounds can be completed from a state of this language after so many units.
+    pub(crate) fn is_alive_at(&self, language: Digest, count: u64) -> bool {
+        let states = self.states.get_or_init(|| {
+            let names = self.names(true).iter();
+            names.zip(0u32..).map(|(&name, state)| (name, state)).collect()
+        });
+        let state = states.get(&language);
+        state.is_some_and(|&state| self.alive(state, count))
+    }
+
+    /// Whether units are counted.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counter.is_some()
+    }
+
+    /// Whether so many units are within the bounds.
+    pub(crate) fn is_in_range(&self, count: u64) -> bool {
+        self.counter
+            .as_ref()
+            .is_none_or(|counter| counter.in_range(count))
     }
 
     /// Whether a word may end in the state, bounds left aside.

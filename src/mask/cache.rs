@@ -4,26 +4,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::factor::Factor;
+use super::factor::{Entry, Factor};
+use super::profile::Profile;
 use crate::grammar::Regular;
 use crate::limits::Limits;
-use crate::machine::{Cursor, Identity, Terminal, TerminalError, TerminalSource};
+use crate::machine::{Cursor, Digest, Identity, Terminal, TerminalError, TerminalSource};
 use crate::vocab::Vocabulary;
 
 /// The structures of one vocabulary: built once, filled lazily, shared by all grammars and threads.
 ///
-/// The memory is bounded: when the factors pass the bound they are all dropped and found again as they are needed.
-/// A mask never depends on what is cached.
+/// What nearly every grammar needs, such as the inside of a JSON string, is put into a *base* that is never dropped;
+/// see [`Tables::primed`]. The rest is bounded: when it passes the bound it is dropped and found again as it is
+/// needed. A mask never depends on what is cached.
 #[derive(Debug)]
 pub struct Tables {
     vocab: Arc<Vocabulary>,
     horizon: u64,
     bound: usize,
     bytes: AtomicUsize,
+    base: Arc<Base>,
     terminals: DashMap<u64, Vec<(Regular, Arc<Terminal>)>, FxBuildHasher>,
-    factors: DashMap<Identity, Arc<Factor>, FxBuildHasher>,
+    entries: DashMap<Identity, Arc<Entry>, FxBuildHasher>,
+    factors: DashMap<Digest, Arc<Factor>, FxBuildHasher>,
+    profiles: DashMap<Digest, Arc<Profile>, FxBuildHasher>,
+}
+
+/// What tables of one vocabulary begin with.
+#[derive(Debug, Default)]
+struct Base {
+    bytes: usize,
+    terminals: FxHashMap<u64, Vec<(Regular, Arc<Terminal>)>>,
+    factors: FxHashMap<Digest, Arc<Factor>>,
+    profiles: FxHashMap<Digest, Arc<Profile>>,
 }
 
 impl Tables {
@@ -36,14 +50,60 @@ impl Tables {
             .map(|node| u64::from(node.depth))
             .max()
             .unwrap_or(0);
+        Tables::over(vocab, horizon, bound, Arc::default())
+    }
+
+    fn over(vocab: Arc<Vocabulary>, horizon: u64, bound: usize, base: Arc<Base>) -> Tables {
         Tables {
             vocab,
             horizon,
             bound,
             bytes: AtomicUsize::new(0),
+            base,
             terminals: DashMap::default(),
+            entries: DashMap::default(),
             factors: DashMap::default(),
+            profiles: DashMap::default(),
         }
+    }
+
+    /// Tables with the same base that have learned nothing since.
+    pub fn fresh(&self) -> Tables {
+        Tables::over(self.vocab.clone(), self.horizon, self.bound, self.base.clone())
+    }
+
+    /// Tables whose base is everything that these have learned, and the factors of all states of their terminals.
+    /// One walk of the vocabulary for each state that is not like another.
+    pub fn primed(&self) -> Tables {
+        let known = self.terminals.iter().flat_map(|list| list.value().clone());
+        let terminals: Vec<Arc<Terminal>> = known.map(|(_, terminal)| terminal).collect();
+        for terminal in &terminals {
+            for state in 0..terminal.len().min(PRIMED_STATES) as u32 {
+                self.factor(terminal, state).find_rests(&self.vocab);
+                if terminal.is_counted() {
+                    self.profile(terminal, state);
+                }
+            }
+        }
+        let factors = self.factors.iter();
+        let mut base = Base {
+            bytes: self.bytes(),
+            terminals: self.base.terminals.clone(),
+            factors: self.base.factors.clone(),
+            profiles: self.base.profiles.clone(),
+        };
+        let profiles = self.profiles.iter();
+        base.profiles
+            .extend(profiles.map(|entry| (*entry.key(), entry.value().clone())));
+        base.factors
+            .extend(factors.map(|entry| (*entry.key(), entry.value().clone())));
+        for list in &self.terminals {
+            base.terminals
+                .entry(*list.key())
+                .or_default()
+                .extend(list.value().clone());
+        }
+        Tables::over(self.vocab.clone(), self.horizon, self.bound, Arc::new(base))
     }
 
     /// The vocabulary.
@@ -53,7 +113,7 @@ impl Tables {
 
     /// The memory that the tables take, in bytes; the vocabulary itself is not counted.
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.base.bytes + self.bytes.load(Ordering::Relaxed)
     }
 
     /// The length of the longest token in bytes.
@@ -61,35 +121,71 @@ impl Tables {
         self.horizon
     }
 
-    pub(crate) fn factor(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Factor> {
-        let key = terminal.identity(cursor, self.horizon);
-        if let Some(known) = self.factors.get(&key) {
+    /// What is known of a cursor.
+    pub(crate) fn entry(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Entry> {
+        let identity = terminal.identity(cursor, self.horizon);
+        if let Some(known) = self.entries.get(&identity) {
             return known.clone();
         }
-        let factor = Arc::new(Factor::new(terminal, cursor, self));
+        // Nothing is locked meanwhile: what is found may need more from here.
+        let entry = Arc::new(Entry::new(terminal, cursor, self));
+        self.grow(entry.bytes() + 96);
+        self.entries.entry(identity).or_insert(entry).clone()
+    }
+
+    /// The factor of a state whose bounds are left aside.
+    pub(crate) fn factor(&self, terminal: &Terminal, state: u32) -> Arc<Factor> {
+        let language = terminal.names(false)[state as usize];
+        if let Some(known) = self.base.factors.get(&language) {
+            return known.clone();
+        }
+        if let Some(known) = self.factors.get(&language) {
+            return known.clone();
+        }
+        let factor = Arc::new(Factor::new(terminal, state, self));
         self.grow(factor.bytes() + 96);
-        self.factors.entry(key).or_insert(factor).clone()
+        self.factors.entry(language).or_insert(factor).clone()
+    }
+
+    /// The profile of a state of a counted language.
+    pub(crate) fn profile(&self, terminal: &Terminal, state: u32) -> Arc<Profile> {
+        let language = terminal.names(true)[state as usize];
+        if let Some(known) = self.base.profiles.get(&language) {
+            return known.clone();
+        }
+        if let Some(known) = self.profiles.get(&language) {
+            return known.clone();
+        }
+        let profile = Arc::new(Profile::new(terminal, state, &self.vocab));
+        self.grow(profile.bytes() + 96);
+        self.profiles.entry(language).or_insert(profile).clone()
     }
 
     fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.bound {
+            self.entries.clear();
             self.factors.clear();
+            self.profiles.clear();
             self.terminals.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
         }
     }
 }
 
+/// Terminals with more states than this are not primed beyond them.
+const PRIMED_STATES: usize = 64;
+
 impl TerminalSource for Tables {
     fn terminal(&self, regular: &Regular, limits: &Limits) -> Result<Arc<Terminal>, TerminalError> {
         let hash = regular.structure_hash();
-        let known = self.terminals.get(&hash);
-        let known = known.and_then(|list| {
-            list.iter()
-                .find(|(known, _)| known == regular)
-                .map(|(_, t)| t.clone())
-        });
-        if let Some(terminal) = known {
+        let find = |list: &Vec<(Regular, Arc<Terminal>)>| {
+            let mut same = list.iter().filter(|(known, _)| known == regular);
+            same.next().map(|(_, terminal)| terminal.clone())
+        };
+        if let Some(terminal) = self.base.terminals.get(&hash).and_then(find) {
+            return Ok(terminal);
+        }
+        if let Some(terminal) = self.terminals.get(&hash).and_then(|list| find(&list)) {
             return Ok(terminal);
         }
         let terminal = Arc::new(Terminal::new(regular, limits)?);

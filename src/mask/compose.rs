@@ -1,7 +1,7 @@
 //! The mask of a configuration from the factors of its frames.
 
 use super::cache::Tables;
-use super::factor::{Factor, Rests};
+use super::factor::{Bounds, Entry, Factor};
 use super::set::Mask;
 use super::walk::Walk;
 use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
@@ -22,7 +22,7 @@ struct Fill<'a> {
     stacks: &'a Stacks,
     tables: &'a Tables,
     walk: Walk<'a>,
-    /// Tokens of the reader at hand of which only their own bytes can tell.
+    /// Tokens of the reader at hand that have to be judged by their bytes.
     lost: Vec<u32>,
 }
 
@@ -33,14 +33,14 @@ impl Fill<'_> {
         for &(frame, callers) in &self.stacks.fringe(config).readers {
             let part = match self.stacks.view(frame) {
                 View::Terminal(terminal, cursor) => Part::terminal(terminal, cursor),
-                View::Key(terminal, cursor) => match self.key(frame, terminal, cursor) {
-                    Some(part) => part,
-                    None => {
-                        walked.push(self.walk.threads.reader(frame, callers, 0));
-                        continue;
-                    }
+                // It must be clear where a key ends; others are walked.
+                View::Key(terminal, cursor) if terminal.is_prefix_code() => Part {
+                    terminal,
+                    cursor,
+                    key: true,
+                    taken: self.stacks.taken(frame),
                 },
-                View::Rule => {
+                View::Key(..) | View::Rule => {
                     walked.push(self.walk.threads.reader(frame, callers, 0));
                     continue;
                 }
@@ -59,19 +59,6 @@ impl Fill<'_> {
         }
     }
 
-    /// The key that a frame is writing, where the factor of its language says what it allows: it must be clear where
-    /// a key ends, and keys must not run out.
-    fn key<'t>(&self, frame: FrameId, terminal: &'t Terminal, cursor: Cursor) -> Option<Part<'t>> {
-        let taken = self.stacks.taken(frame);
-        let shared = terminal.is_prefix_code() && (taken.is_empty() || terminal.is_endless());
-        shared.then_some(Part {
-            terminal,
-            cursor,
-            key: true,
-            taken,
-        })
-    }
-
     /// A walk through the whole trie, by first bytes.
     fn walk_all(&mut self, readers: &[Thread], mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
@@ -85,37 +72,59 @@ impl Fill<'_> {
 
     /// Adds what one frame allows to a mask that holds nothing else.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>, mask: &mut Mask) {
-        let factor = self.tables.factor(part.terminal, part.cursor);
         let behind = match part.key {
             true => self.walk.threads.behind_key(frame, callers),
             false => self.walk.threads.readers_of(callers, 0),
         };
-        let bytes = self.walk.bytes(&behind);
-        if let Some(base) = &factor.base {
-            self.add_factor(base, &behind, &bytes, mask);
-            mask.remove_all(&factor.except);
+        match &*self.tables.entry(part.terminal, part.cursor) {
+            Entry::Unbounded(factor) => self.add_unbounded(factor, true, &behind, mask),
+            Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
         }
-        self.add_factor(&factor, &behind, &bytes, mask);
         self.take_out(&part.taken, mask);
         self.find_lost(self.walk.threads.reader(frame, callers, 0), mask);
     }
 
-    fn add_factor(&mut self, factor: &Factor, behind: &[Thread], bytes: &ByteSet, mask: &mut Mask) {
-        factor.inner.add_to(mask);
-        for rests in &factor.rests {
-            if bytes.contains(rests.byte) {
-                self.add_rests(rests, behind, mask);
+    /// Adds what a state allows without bounds; with `inner` also what stays within the terminal.
+    fn add_unbounded(&mut self, factor: &Factor, inner: bool, behind: &[Thread], mask: &mut Mask) {
+        let bytes = self.walk.bytes(behind);
+        if let Some(base) = &factor.base {
+            if inner {
+                base.inner.add_to(mask);
             }
+            self.add_rests(base, behind, &bytes, mask);
+            mask.remove_all(&factor.except);
+        }
+        if inner {
+            factor.inner.add_to(mask);
+        }
+        self.add_rests(factor, behind, &bytes, mask);
+    }
+
+    /// Adds what a state allows near a bound of its language.
+    fn add_bounded(&mut self, bounds: &Bounds, part: &Part<'_>, behind: &[Thread], mask: &mut Mask) {
+        self.add_unbounded(&bounds.unbounded, false, behind, mask);
+        let bytes = self.walk.bytes(behind);
+        let trie = self.tables.vocabulary().trie();
+        let place = (part.terminal, part.cursor);
+        bounds.profile.doubt(place, &bytes, trie, mask, &mut self.lost);
+        bounds.inner.add_to(mask);
+    }
+
+    /// Adds the tokens that leave the terminal and go on behind it.
+    fn add_rests(&mut self, factor: &Factor, behind: &[Thread], bytes: &ByteSet, mask: &mut Mask) {
+        let vocab = self.tables.vocabulary().trie();
+        for rests in factor.rests.iter().filter(|rests| bytes.contains(rests.byte)) {
+            for &node in &rests.large {
+                let range = node as usize..vocab.nodes()[node as usize].end as usize;
+                self.walk.tokens(vocab, range, behind, mask, &mut self.lost);
+            }
+            let trie = rests.trie(vocab);
+            let range = 0..trie.nodes().len();
+            self.walk.tokens(trie, range, behind, mask, &mut self.lost);
         }
     }
 
-    fn add_rests(&mut self, rests: &Rests, behind: &[Thread], mask: &mut Mask) {
-        let trie = rests.trie(self.tables.vocabulary().trie());
-        self.walk
-            .tokens(trie, 0..trie.nodes().len(), behind, mask, &mut self.lost);
-    }
-
-    /// Takes out the tokens that would complete a key which was written before.
+    /// Takes out the tokens that run into a key which was written before.
     fn take_out(&self, taken: &[Vec<u8>], mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
         for bytes in taken {
@@ -125,7 +134,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Judges the lost tokens of a reader by their bytes: they write a key, its item, and go on behind it.
+    /// Judges tokens of a reader by their bytes: those that write a key, its item and more, or may break a bound.
     fn find_lost(&mut self, reader: Thread, mask: &mut Mask) {
         let vocab = self.tables.vocabulary();
         for token in std::mem::take(&mut self.lost) {
@@ -142,7 +151,7 @@ struct Part<'t> {
     cursor: Cursor,
     /// Whether it writes a key.
     key: bool,
-    /// What is missing of the keys that must not be written again.
+    /// The bytes behind which only keys are left that must not be written again.
     taken: Vec<Vec<u8>>,
 }
 

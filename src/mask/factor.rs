@@ -13,11 +13,13 @@
 //!
 //! A state that differs little from another is found by its difference. In `"na` with the key `name` excluded, all
 //! goes on as in any string, but for the few tokens that continue with `me"`. Such a factor names its *base*, the
-//! tokens for which the base must not be believed, and what is true of those.
+//! tokens for which the base must not be believed, and what is true of those. Near a bound of a counted language the
+//! factor is found without bounds, and a [`Profile`] says which of its tokens are within them.
 
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Tables;
+use super::profile::Profile;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
 use crate::vocab::{Trie, Vocabulary};
@@ -38,25 +40,36 @@ pub(crate) struct Factor {
 #[derive(Debug)]
 pub(crate) struct Rests {
     pub(crate) byte: u8,
-    /// The nodes of the vocabulary's trie that are entered with that byte.
-    nodes: Box<[u32]>,
+    /// The nodes of the vocabulary's trie that are entered with that byte and have much below them: their subtrees
+    /// serve as they are.
+    pub(crate) large: Box<[u32]>,
+    /// The others, whose subtrees share most of their rests.
+    small: Box<[u32]>,
     trie: OnceLock<Trie>,
 }
 
+/// A subtree with more nodes than this is walked where it is.
+const LARGE: u32 = 256;
+
 impl Rests {
-    fn new(byte: u8, nodes: Vec<u32>) -> Rests {
+    fn new(byte: u8, mut nodes: Vec<u32>, vocab: &Trie) -> Rests {
+        nodes.sort_unstable();
+        nodes.dedup();
+        let is_large = |&node: &u32| vocab.nodes()[node as usize].end - node > LARGE;
+        let (large, small): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(is_large);
         Rests {
             byte,
-            nodes: nodes.into(),
+            large: large.into(),
+            small: small.into(),
             trie: OnceLock::new(),
         }
     }
 
-    /// The rests as a trie; tokens with the same rest end at the same node.
+    /// The rests below small nodes as a trie; tokens with the same rest end at the same node.
     pub(crate) fn trie(&self, vocab: &Trie) -> &Trie {
         self.trie.get_or_init(|| {
             let mut pairs = Vec::new();
-            for &node in &self.nodes {
+            for &node in &self.small {
                 vocab.for_each_below(node as usize, |rest, tokens| {
                     pairs.extend(tokens.iter().map(|&token| (token, rest.to_vec())));
                 });
@@ -66,76 +79,118 @@ impl Rests {
     }
 }
 
+/// What is known of a cursor of a terminal.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// No token can feel a bound.
+    Unbounded(Arc<Factor>),
+    /// Near a bound of a counted language.
+    Bounded(Bounds),
+}
+
+/// A state near a bound of its language.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    /// The state with the bounds left aside; only its rests count.
+    pub(crate) unbounded: Arc<Factor>,
+    /// The inner tokens within the bounds.
+    pub(crate) inner: TokenSet,
+    /// What tells which rests are out of bounds.
+    pub(crate) profile: Arc<Profile>,
+}
+
+impl Entry {
+    pub(crate) fn new(terminal: &Terminal, cursor: Cursor, tables: &Tables) -> Entry {
+        let factor = tables.factor(terminal, cursor.state);
+        if terminal.is_plain(cursor, tables.horizon()) {
+            return Entry::Unbounded(factor);
+        }
+        let profile = tables.profile(terminal, cursor.state);
+        Entry::Bounded(Bounds {
+            unbounded: factor,
+            inner: profile.inner(terminal, cursor, tables.vocabulary()),
+            profile,
+        })
+    }
+
+    /// The memory that the entry takes, in bytes, without what it shares.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Entry::Unbounded(_) => 64,
+            Entry::Bounded(bounds) => 128 + bounds.inner.bytes(),
+        }
+    }
+}
+
 impl Factor {
-    /// Walks the vocabulary once, or where the state is like another only what they differ in. O(nodes of the trie
-    /// that are visited).
-    pub(crate) fn new(terminal: &Terminal, cursor: Cursor, tables: &Tables) -> Factor {
-        match model(terminal, cursor, tables.horizon()) {
-            Some(model) => Factor::by_difference(terminal, cursor, model, tables),
+    /// Walks the vocabulary once from a state, bounds left aside, or where the state is like another only what they
+    /// differ in. O(nodes of the trie that are visited).
+    pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> Factor {
+        match model(terminal, state) {
+            Some(model) => Factor::by_difference(terminal, state, model, tables),
             None => {
                 let mut walk = Walk::new(terminal, tables.vocabulary());
-                walk.run(
-                    0,
-                    tables.vocabulary().trie().nodes().len(),
-                    vec![cursor],
-                    Vec::new(),
-                );
+                walk.run_all(state);
                 walk.into_factor(None, Vec::new())
             }
         }
     }
 
-    fn by_difference(terminal: &Terminal, cursor: Cursor, model: u32, tables: &Tables) -> Factor {
-        let base = tables.factor(terminal, at(model));
+    fn by_difference(terminal: &Terminal, state: u32, model: u32, tables: &Tables) -> Factor {
+        let base = tables.factor(terminal, model);
         let mut walk = Walk::new(terminal, tables.vocabulary());
-        let except = Difference::new(terminal, (cursor.state, model), tables.vocabulary()).run(&mut walk);
+        let except = Difference::new(terminal, (state, model), tables.vocabulary()).run(&mut walk);
         walk.into_factor(Some(base), except)
+    }
+
+    /// Makes the tries of rests now.
+    pub(crate) fn find_rests(&self, vocab: &Vocabulary) {
+        for rests in &self.rests {
+            rests.trie(vocab.trie());
+        }
     }
 
     /// The memory that the factor takes, in bytes, with its tries of rests once they are made.
     pub(crate) fn bytes(&self) -> usize {
-        let rests = self.rests.iter().map(|rests| 64 + rests.nodes.len() * 48);
+        let rests = self
+            .rests
+            .iter()
+            .map(|rests| 96 + rests.large.len() * 4 + rests.small.len() * 48);
         96 + self.except.len() * 4 + self.inner.bytes() + rests.sum::<usize>()
     }
-}
-
-/// A cursor in a state whose counts do not matter.
-fn at(state: u32) -> Cursor {
-    Cursor { state, count: 0 }
 }
 
 /// More bytes than this on which two states part, and comparing them is not worth it.
 const PARTING_BYTES: usize = 24;
 
+/// A state that stays in itself for more bytes than this is worth comparing with.
+const LOOPING_BYTES: usize = 32;
+
 /// A state that goes on like this one for nearly all bytes and stays in itself for most.
-fn model(terminal: &Terminal, cursor: Cursor, horizon: u64) -> Option<u32> {
-    if !terminal.is_plain(cursor, horizon) || !terminal.is_plain(at(cursor.state), horizon) {
-        return None;
-    }
+fn model(terminal: &Terminal, state: u32) -> Option<u32> {
     let targets: Vec<u32> = (0..=255)
-        .filter_map(|byte| terminal.next_state(cursor.state, byte))
+        .filter_map(|byte| terminal.next_state(state, byte))
         .collect();
     let count = |state: u32| targets.iter().filter(|&&target| target == state).count();
     let model = targets.iter().copied().max_by_key(|&state| count(state))?;
     let names = terminal.names(false);
-    if names[model as usize] == names[cursor.state as usize]
-        || terminal.is_accepting_state(model) != terminal.is_accepting_state(cursor.state)
+    if names[model as usize] == names[state as usize]
+        || terminal.is_accepting_state(model) != terminal.is_accepting_state(state)
     {
         return None;
     }
     let name = |state: Option<u32>| state.map(|state| names[state as usize]);
-    let parts =
-        |&byte: &u8| name(terminal.next_state(model, byte)) != name(terminal.next_state(cursor.state, byte));
+    let parts = |&byte: &u8| name(terminal.next_state(model, byte)) != name(terminal.next_state(state, byte));
     let loops = (0..=255u8).filter(|&byte| terminal.next_state(model, byte) == Some(model));
-    (loops.count() > 32 && (0..=255u8).filter(parts).count() <= PARTING_BYTES).then_some(model)
+    (loops.count() > LOOPING_BYTES && (0..=255u8).filter(parts).count() <= PARTING_BYTES).then_some(model)
 }
 
 /// The walk of one terminal through the vocabulary.
 struct Walk<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
-    /// The cursor at each depth of the current path.
-    cursors: Vec<Cursor>,
+    /// The state at each depth of the current path.
+    states: Vec<u32>,
     /// The node at each depth of the current path, from depth 1.
     path: Vec<u32>,
     /// Nodes of the path up to this depth are already kept as escapes.
@@ -149,7 +204,7 @@ impl<'a> Walk<'a> {
         Walk {
             terminal,
             vocab,
-            cursors: Vec::new(),
+            states: Vec::new(),
             path: Vec::new(),
             marked: 0,
             inner: Vec::new(),
@@ -157,21 +212,26 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks a range of siblings and their subtrees; `cursors` and `path` are those of the way there.
-    fn run(&mut self, start: usize, end: usize, cursors: Vec<Cursor>, path: Vec<u32>) {
+    fn run_all(&mut self, state: u32) {
+        let end = self.vocab.trie().nodes().len();
+        self.run(0, end, vec![state], Vec::new());
+    }
+
+    /// Walks a range of siblings and their subtrees; `states` and `path` are those of the way there.
+    fn run(&mut self, start: usize, end: usize, states: Vec<u32>, path: Vec<u32>) {
         let trie = self.vocab.trie();
         let nodes = trie.nodes();
-        (self.cursors, self.path, self.marked) = (cursors, path, 0);
+        (self.states, self.path, self.marked) = (states, path, 0);
         let mut at = start;
         while at < end {
             let node = &nodes[at];
             let depth = node.depth as usize;
-            self.cursors.truncate(depth);
+            self.states.truncate(depth);
             self.path.truncate(depth - 1);
             self.marked = self.marked.min(depth - 1);
-            match self.terminal.next(self.cursors[depth - 1], node.byte) {
-                Some(cursor) => {
-                    self.cursors.push(cursor);
+            match self.terminal.next_state(self.states[depth - 1], node.byte) {
+                Some(state) => {
+                    self.states.push(state);
                     self.path.push(at as u32);
                     self.inner.extend_from_slice(trie.tokens_at(node));
                     at += 1;
@@ -191,7 +251,7 @@ impl<'a> Walk<'a> {
         // Depth 1 is left out: a terminal that is complete before the token is the callers' own business.
         for depth in (marked + 1).max(2)..=depth {
             let entered = self.path.get(depth - 1).copied().unwrap_or(node);
-            if self.terminal.is_accepting(self.cursors[depth - 1]) {
+            if self.terminal.is_accepting_state(self.states[depth - 1]) {
                 self.escapes[nodes[entered as usize].byte as usize].push(entered);
             }
         }
@@ -201,11 +261,7 @@ impl<'a> Walk<'a> {
         let escapes = self.escapes.into_iter().zip(0u8..=255);
         let rests = escapes
             .filter(|(nodes, _)| !nodes.is_empty())
-            .map(|(mut nodes, byte)| {
-                nodes.sort_unstable();
-                nodes.dedup();
-                Rests::new(byte, nodes)
-            });
+            .map(|(nodes, byte)| Rests::new(byte, nodes, self.vocab.trie()));
         Factor {
             base,
             except: except.into(),
@@ -272,8 +328,8 @@ impl<'a> Difference<'a> {
         let trie = self.vocab.trie();
         let end = trie.nodes()[node].end as usize;
         self.except.extend_from_slice(trie.tokens_below(node));
-        let cursors = self.pairs.iter().map(|&(state, _)| at(state)).collect();
-        own.run(node, end, cursors, self.path.clone());
+        let states = self.pairs.iter().map(|&(state, _)| state).collect();
+        own.run(node, end, states, self.path.clone());
         end
     }
 }

@@ -92,6 +92,14 @@ impl TokenSet {
         TokenSet::Bits(mask)
     }
 
+    /// The smaller form of a set.
+    pub(crate) fn from_mask(mask: Mask) -> TokenSet {
+        if mask.count() < mask.words.len() {
+            return TokenSet::List(mask.iter().collect());
+        }
+        TokenSet::Bits(mask)
+    }
+
     pub(crate) fn add_to(&self, mask: &mut Mask) {
         match self {
             TokenSet::List(tokens) => mask.insert_all(tokens),
