@@ -118,7 +118,7 @@ impl Bench {
         let (tokenizer, vocabulary) = tokens::load(&args.tokenizer, None)?;
         let options = args.meaning.options();
         let (compiler, prime_us) = timed(|| Compiler::new(vocabulary).primed(&options));
-        let compiler = compiler.map_err(Failure::Compile)?;
+        let compiler = compiler.map_err(|error| Failure::message(error.to_string()))?;
         let tables_bytes = compiler.tables().bytes();
         Ok(Self {
             tokenizer,
