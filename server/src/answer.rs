@@ -12,9 +12,11 @@ pub mod responses;
 pub mod text;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use lexiform_engine::Event;
 
+use crate::audit::Account;
 use crate::channels::{Part, Reader, Reading};
 use crate::error::ApiError;
 use crate::sample::{Ended, SampleState};
@@ -132,6 +134,9 @@ pub struct Frame {
     samples: Vec<Growing>,
     /// Samples with the same prompt stand together, this many of them; the prompt counts once.
     per_prompt: usize,
+    account: Option<Account>,
+    begun: Instant,
+    silent: bool,
 }
 
 impl Frame {
@@ -157,6 +162,23 @@ impl Frame {
             samples: std::iter::repeat_with(growing).take(count).collect(),
             reading,
             per_prompt: generation.n.max(1),
+            account: None,
+            begun: Instant::now(),
+            silent: true,
+        }
+    }
+
+    /// Puts what this answer costs on an account.
+    pub fn charge(&mut self, account: Account) {
+        self.account = Some(account);
+    }
+
+    /// Closes the account.
+    fn settle(&mut self, verdict: &'static str) {
+        self.served.metrics().whole(self.begun.elapsed());
+        let usage = self.usage();
+        if let Some(account) = &mut self.account {
+            account.end(verdict, usage);
         }
     }
 
@@ -165,12 +187,27 @@ impl Frame {
     /// # Errors
     /// The engine failed.
     pub async fn collect(mut self, mut running: Running) -> Result<String, ApiError> {
+        match self.grow(&mut running).await {
+            Ok(parts) => Ok(self.whole(parts)),
+            Err(error) => {
+                self.settle(error.code());
+                Err(error)
+            }
+        }
+    }
+
+    async fn grow(&mut self, running: &mut Running) -> Result<Vec<Vec<Part>>, ApiError> {
         let mut parts: Vec<Vec<Part>> = self.samples.iter().map(|_| Vec::new()).collect();
         while !self.complete() {
-            let (index, event) = running.next().await.ok_or_else(ApiError::internal)?;
-            let read = self.take(index, event, &mut running)?;
+            let (index, event) = running.next().await?;
+            let read = self.take(index, event, running)?;
             parts[index].extend(read);
         }
+        Ok(parts)
+    }
+
+    fn whole(&mut self, parts: Vec<Vec<Part>>) -> String {
+        self.settle("answered");
         let usage = self.usage();
         let reading = self.reading.clone();
         let samples = self.samples.iter_mut().zip(parts).enumerate();
@@ -179,7 +216,7 @@ impl Frame {
             Some(whole(index, &reading, parts, logprobs, growing.ended?))
         });
         let whole = whole.collect();
-        Ok(self.writer.whole(whole, usage))
+        self.writer.whole(whole, usage)
     }
 
     /// Whether every sample has ended.
@@ -189,6 +226,9 @@ impl Frame {
 
     /// Hands an event to its sample, ends a sample that found its stop string, and reads the text.
     fn take(&mut self, index: usize, event: Event, running: &mut Running) -> Result<Vec<Part>, ApiError> {
+        if std::mem::take(&mut self.silent) {
+            self.served.metrics().first_token(self.begun.elapsed());
+        }
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
         if matches!(event, Event::Token { .. }) && growing.reader.thinks() {
             growing.thought_tokens += 1;
@@ -245,12 +285,14 @@ impl Frame {
 
     /// The last frames of a stream.
     pub fn closing(&mut self, out: &mut String) {
+        self.settle("answered");
         let usage = self.usage();
         self.writer.closing(usage, out);
     }
 
     /// The last frames of a stream that failed.
     pub fn failed(&mut self, error: &ApiError, out: &mut String) {
+        self.settle(error.code());
         self.writer.failed(error, out);
     }
 
@@ -310,6 +352,18 @@ pub fn opened(reading: &Reading, tool: usize) -> Call {
         name: name.to_owned(),
         custom,
         input: String::new(),
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        let usage = self.usage();
+        if !self.complete() {
+            self.served.metrics().abandoned();
+        }
+        if let Some(account) = &mut self.account {
+            account.used(usage);
+        }
     }
 }
 

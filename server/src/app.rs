@@ -4,18 +4,23 @@ use std::net::{SocketAddr, TcpListener};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Server, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
+use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
-use actix_web::{HttpServer, ResponseError as _, web};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, HttpServer, ResponseError as _, web};
 use futures_util::FutureExt as _;
+use rustls::ServerConfig;
 
-use crate::error::ApiError;
+use crate::audit::{Account, Audit, InFlight};
+use crate::cors::Cors;
+use crate::error::{ApiError, ErrorCode};
 use crate::routes;
+use crate::security::{Key, Keys};
 use crate::served::Served;
 
 /// The largest body that is read, unless the operator chooses.
@@ -27,28 +32,90 @@ const BLOCKING_THREADS: usize = 8;
 /// The longest request id that is taken over from a client.
 const REQUEST_ID_BYTES: usize = 128;
 
+/// What the operator chose.
+pub struct Settings {
+    /// The largest body in bytes.
+    pub body_limit: usize,
+    /// Who may ask; nobody in particular if there are no keys.
+    pub keys: Keys,
+    /// Which pages of other origins may ask.
+    pub cors: Cors,
+    /// Where accounts of requests are written.
+    pub audit: Arc<Audit>,
+    /// Whether the playground and the documentation are served.
+    pub pages: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            body_limit: BODY_LIMIT,
+            keys: Keys::default(),
+            cors: Cors::default(),
+            audit: Arc::default(),
+            pages: true,
+        }
+    }
+}
+
 /// What all handlers share.
 pub struct App {
     /// The model.
     pub served: Arc<Served>,
-    /// The largest body in bytes.
-    pub body_limit: usize,
+    /// What the operator chose.
+    pub settings: Settings,
+    in_flight: Arc<InFlight>,
     closing: AtomicBool,
 }
 
 impl App {
     /// The state of a server for this model.
-    pub fn new(served: Arc<Served>, body_limit: usize) -> Self {
+    pub fn new(served: Arc<Served>, settings: Settings) -> Self {
         Self {
             served,
-            body_limit,
+            settings,
+            in_flight: Arc::default(),
             closing: AtomicBool::new(false),
         }
+    }
+
+    /// How many requests are being answered.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count()
+    }
+
+    /// Opens the account of a request that generates.
+    ///
+    /// # Errors
+    /// Its key has nothing left.
+    pub fn open_account(&self, request: &HttpRequest) -> Result<Account, ApiError> {
+        let extensions = request.extensions();
+        let key = extensions.get::<Arc<Key>>();
+        let permit = key.map(Key::admit).transpose()?;
+        let id = extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
+        let path = request.path();
+        Ok(Account::open(
+            self.settings.audit.clone(),
+            self.in_flight.clone(),
+            permit,
+            id,
+            path,
+        ))
     }
 
     /// Takes no more requests; what runs may end.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Release);
+    }
+
+    /// Takes no more requests, waits until the running ones have ended, and ends the rest when the time is over.
+    pub async fn drain(&self, time: Duration) {
+        self.close();
+        let deadline = Instant::now() + time;
+        while self.in_flight() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.served.patience().stop();
     }
 
     /// Whether requests are taken.
@@ -66,12 +133,14 @@ impl App {
 }
 
 /// How the server listens.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Listening {
     /// Threads that serve connections.
     pub workers: usize,
     /// Seconds that running requests have to end after a signal to stop.
     pub drain_seconds: u64,
+    /// The certificate, to speak HTTPS alone.
+    pub tls: Option<ServerConfig>,
 }
 
 /// Makes the server on a bound listener. It stops when its handle says so, not on signals.
@@ -97,41 +166,132 @@ pub fn server(
     // A client that closes its side of the connection is gone; without this, actix lets its handler run to the end.
     .h1_allow_half_closed(false)
     .shutdown_timeout(listening.drain_seconds)
-    .disable_signals()
-    .listen(listener)?
-    .run();
-    Ok((server, address))
+    .disable_signals();
+    let server = match listening.tls {
+        Some(tls) => server.listen_rustls_0_23(listener, tls)?,
+        None => server.listen(listener)?,
+    };
+    Ok((server.run(), address))
 }
 
-/// Around every request: an id, the counters, and a 500 in place of a panic.
+/// The identity of a request.
+struct RequestId(String);
+
+/// The paths that are answered to everybody.
+const OPEN: [&str; 2] = ["/live", "/ready"];
+
+/// Around every request: an id, the key, the counters, a line in the log, and a 500 in place of a panic.
 async fn around(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let begun = Instant::now();
-    let id = request_id(&request);
-    let app = request.app_data::<web::Data<App>>().cloned();
-    let name = HeaderName::from_static("x-request-id");
-    let answered = AssertUnwindSafe(next.call(request)).catch_unwind().await;
-    let metrics = app.as_ref().map(|app| app.served.metrics());
-    match answered {
-        Ok(answer) => {
-            let mut answer = answer?.map_into_boxed_body();
-            answer.headers_mut().insert(name, id);
-            if let Some(metrics) = metrics {
-                metrics.answered(answer.status().as_u16(), begun.elapsed());
-            }
-            Ok(answer)
+    let Some(app) = request.app_data::<web::Data<App>>().cloned() else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let seen = Seen {
+        begun: Instant::now(),
+        id: request_id(&request),
+        method: request.method().clone(),
+        path: request.path().to_owned(),
+        origin: app.settings.cors.allowed(request.headers()),
+    };
+    let mut key = None;
+    let answered = match admit(&app, &request, &seen, &mut key) {
+        Ok(None) => AssertUnwindSafe(next.call(request)).catch_unwind().await,
+        Ok(Some(early)) => {
+            let answer = request.into_response(early);
+            return Ok(seen.finish(&app, None, answer));
         }
-        Err(_) => {
-            if let Some(metrics) = metrics {
-                metrics.panicked();
-                metrics.answered(500, begun.elapsed());
-            }
-            let mut response = ApiError::internal().error_response();
-            response.headers_mut().insert(name, id);
-            Err(InternalError::from_response("a handler panicked", response).into())
+        Err(error) => {
+            let answer = request.into_response(error.error_response());
+            return Ok(seen.finish(&app, None, answer));
         }
+    };
+    if let Ok(answer) = answered {
+        return Ok(seen.finish(&app, key.as_deref(), answer?.map_into_boxed_body()));
+    }
+    app.served.metrics().panicked();
+    app.served.metrics().answered(500, seen.begun.elapsed());
+    let mut response = ApiError::internal().error_response();
+    response
+        .headers_mut()
+        .insert(HeaderName::from_static("x-request-id"), seen.id);
+    Err(InternalError::from_response("a handler panicked", response).into())
+}
+
+/// Checks the key of a request and notes whose it is, or answers at once.
+fn admit(
+    app: &App,
+    request: &ServiceRequest,
+    seen: &Seen,
+    key: &mut Option<Arc<Key>>,
+) -> Result<Option<HttpResponse>, ApiError> {
+    if let Some(early) = app.settings.cors.preflight(request.method(), request.headers()) {
+        return Ok(Some(early));
+    }
+    if !OPEN.contains(&request.path()) {
+        *key = app.settings.keys.check(request.headers())?;
+    }
+    let id = seen.id.to_str().unwrap_or_default().to_owned();
+    let mut extensions = request.extensions_mut();
+    extensions.insert(RequestId(id));
+    if let Some(key) = key {
+        extensions.insert(key.clone());
+    }
+    Ok(None)
+}
+
+/// What is known of a request before it is answered.
+struct Seen {
+    begun: Instant,
+    id: HeaderValue,
+    method: Method,
+    path: String,
+    origin: Option<HeaderValue>,
+}
+
+impl Seen {
+    /// Marks an answer, counts it and writes its line.
+    fn finish(
+        self,
+        app: &App,
+        key: Option<&Key>,
+        mut answer: ServiceResponse<BoxBody>,
+    ) -> ServiceResponse<BoxBody> {
+        let status = answer.status().as_u16();
+        let code = answer
+            .response()
+            .extensions()
+            .get::<ErrorCode>()
+            .map(|code| code.0);
+        app.served.metrics().answered(status, self.begun.elapsed());
+        if let Some(code) = code {
+            app.served.metrics().refused(code);
+        }
+        let id = self.id.to_str().unwrap_or_default();
+        let (method, path) = (self.method.as_str(), crate::error::shortened(&self.path));
+        let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(
+            request = id,
+            method,
+            path = &*path,
+            status,
+            millis,
+            code,
+            "request"
+        );
+        let headers = answer.headers_mut();
+        headers.insert(HeaderName::from_static("x-request-id"), self.id);
+        if let Some((limit, left)) = key.and_then(Key::requests_left) {
+            let limit_name = HeaderName::from_static("x-ratelimit-limit-requests");
+            headers.insert(limit_name, HeaderValue::from(limit));
+            let left_name = HeaderName::from_static("x-ratelimit-remaining-requests");
+            headers.insert(left_name, HeaderValue::from(left));
+        }
+        if let Some(origin) = self.origin {
+            Cors::mark(origin, headers);
+        }
+        answer
     }
 }
 

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub mod check;
 pub mod eval;
 pub mod expected;
+pub mod file;
 pub mod generate;
+pub mod key;
 pub mod mask;
 pub mod serve;
 pub mod source;
@@ -34,6 +36,8 @@ pub enum Command {
     Check(check::Args),
     /// Show what may come next after a prefix.
     Mask(mask::Args),
+    /// Make an API key and its entry for `serve --api-keys`.
+    Key(key::Args),
     /// Measure the compiler and the masks on public test collections.
     Eval(eval::Args),
 }
@@ -85,15 +89,32 @@ pub type Outcome = Result<ExitCode, Failure>;
 
 /// Reads the arguments, runs the subcommand, and says what failed.
 pub fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Serve(args) => serve::run(args),
-        Command::Generate(args) => generate::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Mask(args) => mask::run(args),
-        Command::Eval(args) => eval::run(args),
+    let outcome = match parsed() {
+        Ok(cli) => run(cli.command),
+        Err(failure) => Err(failure),
     };
     outcome.unwrap_or_else(|failure| {
         eprintln!("error: {failure}");
         ExitCode::from(2)
     })
+}
+
+fn parsed() -> Result<Cli, Failure> {
+    let args: Vec<String> = std::env::args_os()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let command = file::with_file(Cli::command(), "serve", &args)?;
+    let matches = command.get_matches();
+    Cli::from_arg_matches(&matches).map_err(|error| error.exit())
+}
+
+fn run(command: Command) -> Outcome {
+    match command {
+        Command::Serve(args) => serve::run(args),
+        Command::Generate(args) => generate::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Mask(args) => mask::run(args),
+        Command::Key(args) => key::run(args),
+        Command::Eval(args) => eval::run(args),
+    }
 }

@@ -169,11 +169,11 @@ pub async fn answer(served: &Served, asked: Vec<Asked>) -> Result<String, ApiErr
 async fn measure(served: &Served, requests: Vec<Request>, usage: &mut Usage) -> Result<Vec<f64>, ApiError> {
     let count = requests.len();
     let weighed: Vec<bool> = requests.iter().map(|request| request.weigh_end).collect();
-    let mut running = Running::start(served.engine(), requests)?;
+    let mut running = Running::start(served.engine(), requests, served.patience().clone())?;
     let mut logs = vec![0.0; count];
     let mut left = count;
     while left > 0 {
-        let (index, event) = running.next().await.ok_or_else(ApiError::internal)?;
+        let (index, event) = running.next().await?;
         match event {
             Event::Token { logprob, .. } => logs[index] += f64::from(logprob),
             Event::Done(outcome) => {

@@ -29,7 +29,9 @@ pub struct ApiError {
     param: Option<String>,
     message: String,
     diagnostics: Vec<Diagnostic>,
-    retry_after_seconds: Option<u64>,
+    retry_after_seconds: Option<f64>,
+    /// Whether clients that retry by themselves should, where the status alone would mislead them.
+    should_retry: Option<bool>,
     allow: Option<&'static str>,
 }
 
@@ -43,6 +45,7 @@ impl ApiError {
             message: shortened(&message.into()).into_owned(),
             diagnostics: Vec::new(),
             retry_after_seconds: None,
+            should_retry: None,
             allow: None,
         }
     }
@@ -123,8 +126,44 @@ impl ApiError {
             message,
         );
         Self {
-            retry_after_seconds: Some(1),
+            retry_after_seconds: Some(1.0),
             ..error
+        }
+    }
+
+    /// Prompts wait that are too long together: 429.
+    pub fn queue_of_tokens_full(limit: usize) -> Self {
+        let message = format!("Prompts of up to {limit} tokens may wait together. Try again shortly.");
+        Self {
+            message,
+            ..Self::queue_full(0)
+        }
+    }
+
+    /// Nobody whom we know asks: 401.
+    pub fn unauthorized(message: &str) -> Self {
+        let status = StatusCode::UNAUTHORIZED;
+        Self::new(status, "authentication_error", "invalid_api_key", message)
+    }
+
+    /// The owner of a key asks too much: 429.
+    pub fn rate_limit(what: &str, seconds: f64) -> Self {
+        let message = format!("Your limit of {what} is reached. Try again in {seconds:.1} s.");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self {
+            retry_after_seconds: Some(seconds),
+            ..Self::new(status, "rate_limit_error", "rate_limit_exceeded", message)
+        }
+    }
+
+    /// The answer took longer than it may: 408. To wait in vain and to wait again are different things, so clients
+    /// are told whether to.
+    pub fn timed_out(what: &str, seconds: f64, retry: bool) -> Self {
+        let message = format!("The request {what} for more than {seconds} s and was given up.");
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Self {
+            should_retry: Some(retry),
+            ..Self::new(status, "timeout_error", "request_timeout", message)
         }
     }
 
@@ -138,7 +177,7 @@ impl ApiError {
             message,
         );
         Self {
-            retry_after_seconds: Some(5),
+            retry_after_seconds: Some(5.0),
             ..error
         }
     }
@@ -164,7 +203,7 @@ impl ApiError {
             }
             EngineError::Stopped => Self::shutting_down(),
             _ => {
-                eprintln!("error: {error}");
+                tracing::error!("{error}");
                 Self::internal()
             }
         }
@@ -244,16 +283,29 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status);
         if let Some(seconds) = self.retry_after_seconds {
-            response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+            response.insert_header((header::RETRY_AFTER, format!("{:.0}", seconds.ceil())));
             let millis = HeaderName::from_static("retry-after-ms");
-            response.insert_header((millis, (seconds * 1000).to_string()));
+            response.insert_header((millis, format!("{:.0}", (seconds * 1000.0).ceil())));
+        }
+        if let Some(retry) = self.should_retry {
+            let name = HeaderName::from_static("x-should-retry");
+            response.insert_header((name, retry.to_string()));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
         if let Some(allow) = self.allow {
             response.insert_header((header::ALLOW, HeaderValue::from_static(allow)));
         }
-        response.json(self.envelope())
+        let mut response = response.json(self.envelope());
+        response.extensions_mut().insert(ErrorCode(self.code));
+        response
     }
 }
+
+/// The reason of a refusal, for those who count answers.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorCode(pub &'static str);
 
 /// What a constraint of a request is, for the words of an error about it.
 #[derive(Clone, Copy, Debug)]

@@ -28,6 +28,8 @@ pub struct Compiled {
     pub grammar: Grammar,
     /// Findings that did not stop the compile: a keyword without effect, an unknown format.
     pub findings: Arc<[Problem]>,
+    /// Its identity: the same for the same constraint, in every process.
+    pub id: Arc<str>,
     /// Microseconds that the compile took.
     pub micros: u64,
 }
@@ -89,6 +91,7 @@ pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Res
     })?;
     Ok(Compiled {
         grammar,
+        id: language.id().into(),
         findings: diagnostics.findings.into(),
         micros: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
     })

@@ -18,6 +18,8 @@ use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{regex, schema, syntax};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::wire::constraint::{Constraint, KeyOrder, Source, Whitespace};
 
 /// Opens a thought.
@@ -135,6 +137,32 @@ impl Language {
     /// Whether everything is in it, so that no grammar is needed.
     pub fn is_free(&self) -> bool {
         self.content.is_none() && self.calls.is_none()
+    }
+
+    /// Its identity: the same for the same language, in every process.
+    pub fn id(&self) -> String {
+        let mut hash = Sha256::new();
+        let calls = self.calls.as_ref();
+        let shape = calls.map(|calls| (calls.mode, calls.parallel));
+        hash.update(format!(
+            "{:?}\0{:?}\0{}",
+            self.thought,
+            shape,
+            self.content.is_some()
+        ));
+        for tool in calls.iter().flat_map(|calls| &calls.tools) {
+            hash.update(format!("{:?}\0{}\0", tool.name, tool.is_custom()));
+        }
+        for constraint in self.constraints() {
+            hash.update(format!(
+                "{:?}\0{:?}\0",
+                constraint.whitespace, constraint.key_order
+            ));
+            hash.update(format!("{:?}\0", constraint.source));
+        }
+        let digest = hash.finalize();
+        let hex = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
+        format!("gr_{}", hex.collect::<String>())
     }
 
     /// The bytes of its sources, for estimates.

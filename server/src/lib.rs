@@ -24,11 +24,13 @@
 
 pub mod answer;
 pub mod app;
+pub mod audit;
 pub mod body;
 pub mod chance;
 pub mod channels;
 pub mod cli;
 pub mod config;
+pub mod cors;
 pub mod decide;
 pub mod demo;
 pub mod error;
@@ -40,9 +42,11 @@ pub mod prompt;
 mod respond;
 pub mod routes;
 pub mod sample;
+pub mod security;
 pub mod served;
 pub mod stream;
 pub mod template;
 pub mod text;
+pub mod tls;
 pub mod wire;
 pub mod worker;

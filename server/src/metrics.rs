@@ -2,8 +2,10 @@
 //!
 //! Routers and dashboards made for vLLM find its gauge names here; what only this server has is called `lexiform_*`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lexiform_engine::Stats;
@@ -58,6 +60,11 @@ pub struct Metrics {
     cut: AtomicU64,
     answers: [AtomicU64; 6],
     panics: AtomicU64,
+    abandoned: AtomicU64,
+    invalid: AtomicU64,
+    refused: Mutex<BTreeMap<&'static str, u64>>,
+    first_token: Histogram,
+    whole: Histogram,
     grammar_hits: AtomicU64,
     grammar_misses: AtomicU64,
     grammar_rejected: AtomicU64,
@@ -83,6 +90,32 @@ impl Metrics {
         self.answer.observe(time);
     }
 
+    /// A client left before its answer was complete.
+    pub fn abandoned(&self) {
+        self.abandoned.fetch_add(1, Relaxed);
+    }
+
+    /// An independent check found an answer that does not obey its constraint. Must never happen.
+    pub fn invalid_output(&self) {
+        self.invalid.fetch_add(1, Relaxed);
+    }
+
+    /// A request was refused for this reason; reasons are names in this program, so there are few.
+    pub fn refused(&self, reason: &'static str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused.entry(reason).or_default() += 1;
+    }
+
+    /// A request brought its first token.
+    pub fn first_token(&self, time: Duration) {
+        self.first_token.observe(time);
+    }
+
+    /// A request was answered to its end.
+    pub fn whole(&self, time: Duration) {
+        self.whole.observe(time);
+    }
+
     /// A request handler panicked.
     pub fn panicked(&self) {
         self.panics.fetch_add(1, Relaxed);
@@ -103,7 +136,7 @@ impl Metrics {
     }
 
     /// The whole exposition.
-    pub fn exposition(&self, model: &str, stats: &Stats) -> String {
+    pub fn exposition(&self, model: &str, stats: &Stats, grammars: (u64, u64)) -> String {
         let escaped = model
             .replace('\\', "\\\\")
             .replace('"', "\\\"")
@@ -113,6 +146,21 @@ impl Metrics {
         engine(stats, &labels, &mut out);
         self.requests(&labels, &mut out);
         self.grammars(&labels, &mut out);
+        let gauges = [
+            (
+                "lexiform_grammar_cache_bytes",
+                "Bytes that the cached grammars are estimated to take.",
+                grammars.0,
+            ),
+            (
+                "lexiform_grammar_cache_entries",
+                "Grammars in the cache.",
+                grammars.1,
+            ),
+        ];
+        for (name, help, now) in gauges {
+            value(name, "gauge", help, now, &labels, &mut out);
+        }
         out
     }
 
@@ -143,8 +191,44 @@ impl Metrics {
             labels,
             out,
         );
+        let counters = [
+            (
+                "lexiform_disconnect_cancel_total",
+                "Answers whose client left before the end.",
+                &self.abandoned,
+            ),
+            (
+                "lexiform_invalid_output_total",
+                "Answers that an independent check refuted; must stay 0.",
+                &self.invalid,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            value(name, "counter", help, counter.load(Relaxed), labels, out);
+        }
+        self.refusals(labels, out);
+        let help = "Seconds from a request to its first token.";
+        self.first_token
+            .write("vllm:time_to_first_token_seconds", help, labels, out);
+        let help = "Seconds from a request to the end of its answer.";
+        self.whole
+            .write("vllm:e2e_request_latency_seconds", help, labels, out);
         let help = "Seconds from a request to its answer, or to the head of its stream.";
         self.answer.write("lexiform_answer_seconds", help, labels, out);
+    }
+
+    fn refusals(&self, labels: &str, out: &mut String) {
+        let name = "lexiform_refused_total";
+        head(
+            name,
+            "counter",
+            "Requests refused, by the code of the error.",
+            out,
+        );
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        for (reason, count) in &*refused {
+            let _ = writeln!(out, "{name}{{{labels},reason=\"{reason}\"}} {count}");
+        }
     }
 
     fn grammars(&self, labels: &str, out: &mut String) {
@@ -277,7 +361,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(200, Duration::from_millis(3));
         metrics.grammar_compiled(Duration::from_secs(60), false);
-        let text = metrics.exposition("a\"b\n", &Stats::default());
+        let text = metrics.exposition("a\"b\n", &Stats::default(), (0, 0));
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (series, number) = line.rsplit_once(' ').expect("a series and a number");
             assert!(series.contains("model_name=\"a\\\"b\\n\""), "{line}");

@@ -3,6 +3,7 @@
 //! The command line goes the same way, so it can do what the service can do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lexiform_engine::Request;
 
@@ -27,6 +28,10 @@ pub struct Prepared {
     pub frame: Frame,
     /// Whether it is streamed.
     pub stream: bool,
+    /// The identity of the grammar, for the audit.
+    pub grammar: Option<String>,
+    /// How long the client wants to wait.
+    pub timeout: Option<Duration>,
 }
 
 /// Prepares a chat.
@@ -88,6 +93,8 @@ fn conversation(
         requests,
         frame,
         stream: generation.stream.is_some(),
+        grammar: compiled.map(|compiled| compiled.id.to_string()),
+        timeout: generation.timeout,
     })
 }
 
@@ -126,5 +133,7 @@ pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiErro
         requests,
         frame,
         stream: generation.stream.is_some(),
+        grammar: compiled.map(|compiled| compiled.id.to_string()),
+        timeout: generation.timeout,
     })
 }

@@ -10,6 +10,7 @@ use crate::grammars::Grammars;
 use crate::language::{END_THINK, THINK};
 use crate::metrics::Metrics;
 use crate::template::{ChatTemplate, TemplateError};
+use crate::worker::Patience;
 
 /// The bytes that the cache of compiled grammars may take.
 const GRAMMAR_CACHE_BYTES: u64 = 256 << 20;
@@ -225,6 +226,7 @@ pub struct Served {
     grammars: Grammars,
     metrics: Metrics,
     queue: usize,
+    patience: Patience,
 }
 
 impl Served {
@@ -255,6 +257,7 @@ impl Served {
             grammars,
             metrics,
             queue,
+            patience: Patience::default(),
         })
     }
 
@@ -299,6 +302,17 @@ impl Served {
             let text = self.vocabulary.token_of(mark.as_bytes());
             text.or_else(|| self.vocabulary.special(mark)).is_some()
         })
+    }
+
+    /// Gives requests other times than the usual ones.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How long requests may take.
+    pub fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     /// How many requests may wait.

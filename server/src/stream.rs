@@ -14,7 +14,6 @@ use futures_core::Stream;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::answer::Frame;
-use crate::error::ApiError;
 use crate::worker::Running;
 
 /// How long a stream may be silent.
@@ -55,8 +54,8 @@ impl EventStream {
         while out.len() < GATHERED && self.phase == Phase::Writing {
             let taken = match self.running.poll_next(context) {
                 Poll::Pending => return,
-                Poll::Ready(None) => Err(ApiError::internal()),
-                Poll::Ready(Some((index, event))) => self.frame.event(index, event, &mut self.running, out),
+                Poll::Ready(Err(error)) => Err(error),
+                Poll::Ready(Ok((index, event))) => self.frame.event(index, event, &mut self.running, out),
             };
             if let Err(error) = taken {
                 self.frame.failed(&error, out);

@@ -4,24 +4,128 @@
 //! A request that is dropped, because its client has gone or because the answer is complete, drops its tickets, and
 //! with them the sequences in the engine. The channel has no bound of its own: it holds at most `max_tokens` events a
 //! sample, and the engine must never wait for a slow client.
+//!
+//! Nothing waits for ever: a request that does not begin within the time for queueing, or does not end within the
+//! time for answers, ends with an error; so does every request when the server is told to stop and the time for
+//! draining is over.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use lexiform_engine::{Engine, Event, Refusal, Request, Ticket};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::error::ApiError;
+
+/// How long requests may take, how many tokens of prompts may wait, and the signal to stop.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// From the request to its first token.
+    pub queue: Duration,
+    /// From the request to its end.
+    pub answer: Duration,
+    /// Tokens of prompts that may wait.
+    pub waiting_tokens: usize,
+    waiting: Arc<AtomicUsize>,
+    stop: CancellationToken,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            queue: Duration::from_secs(30),
+            answer: Duration::from_secs(600),
+            waiting_tokens: 1 << 20,
+            waiting: Arc::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+impl Patience {
+    /// These times and this much room.
+    pub fn new(queue: Duration, answer: Duration, waiting_tokens: usize) -> Self {
+        Self {
+            queue,
+            answer,
+            waiting_tokens,
+            ..Self::default()
+        }
+    }
+
+    /// Ends all running requests with an error.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Tokens of prompts that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// The same for a request that wants its answer sooner.
+    pub fn shortened(&self, answer: Option<Duration>) -> Self {
+        let answer = answer.map_or(self.answer, |wanted| wanted.min(self.answer));
+        Self {
+            answer,
+            queue: self.queue.min(answer),
+            ..self.clone()
+        }
+    }
+
+    /// Takes room for the prompts. A prompt that is larger than all the room may wait alone.
+    fn wait_in_line(&self, tokens: usize) -> Result<Line, ApiError> {
+        let room = |waiting: usize| {
+            let fits = waiting == 0 || waiting.saturating_add(tokens) <= self.waiting_tokens;
+            fits.then(|| waiting.saturating_add(tokens))
+        };
+        self.waiting
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
+            .map_err(|_| ApiError::queue_of_tokens_full(self.waiting_tokens))?;
+        Ok(Line {
+            waiting: self.waiting.clone(),
+            tokens,
+        })
+    }
+}
+
+/// Room in the queue, until the first token or until it is dropped.
+struct Line {
+    waiting: Arc<AtomicUsize>,
+    tokens: usize,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.tokens, Ordering::AcqRel);
+    }
+}
 
 /// The samples of one request while they are written.
 pub struct Running {
     events: UnboundedReceiver<(usize, Event)>,
     tickets: Vec<Option<Ticket>>,
+    patience: Patience,
+    begun: Instant,
+    line: Option<Line>,
+    timer: Pin<Box<Sleep>>,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Running {
-    /// Submits all requests, or none.
+    /// Submits all requests, or none. Must be called inside the runtime.
     ///
     /// # Errors
-    /// The engine refuses one of them.
-    pub fn start(engine: &Engine, requests: Vec<Request>) -> Result<Self, ApiError> {
+    /// The engine refuses one of them, or too much waits.
+    pub fn start(engine: &Engine, requests: Vec<Request>, patience: Patience) -> Result<Self, ApiError> {
+        let tokens = requests.iter().map(|request| request.prompt.len()).sum();
+        let line = Some(patience.wait_in_line(tokens)?);
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
         for (index, request) in requests.into_iter().enumerate() {
@@ -32,20 +136,56 @@ impl Running {
                 .map_err(|refusal| refused(&refusal))?;
             tickets.push(Some(ticket));
         }
-        Ok(Self { events, tickets })
+        let begun = Instant::now();
+        Ok(Self {
+            events,
+            tickets,
+            begun,
+            line,
+            timer: Box::pin(tokio::time::sleep_until(begun + patience.queue)),
+            stop: Box::pin(patience.stop.clone().cancelled_owned()),
+            patience,
+        })
     }
 
-    /// The next event, or `None` when no sample can bring one any more.
-    pub async fn next(&mut self) -> Option<(usize, Event)> {
-        self.events.recv().await
+    /// The next event.
+    ///
+    /// # Errors
+    /// The time is over, the server stops, or no sample can bring an event any more.
+    pub async fn next(&mut self) -> Result<(usize, Event), ApiError> {
+        poll_fn(|context| self.poll_next(context)).await
     }
 
     /// The next event, for streams that are polled.
-    pub fn poll_next(
-        &mut self,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<(usize, Event)>> {
-        self.events.poll_recv(context)
+    ///
+    /// # Errors
+    /// The time is over, the server stops, or no sample can bring an event any more.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<(usize, Event), ApiError>> {
+        match self.events.poll_recv(context) {
+            Poll::Ready(Some(event)) => {
+                if self.line.take().is_some() {
+                    self.timer.as_mut().reset(self.begun + self.patience.answer);
+                }
+                return Poll::Ready(Ok(event));
+            }
+            Poll::Ready(None) => return Poll::Ready(Err(ApiError::internal())),
+            Poll::Pending => {}
+        }
+        if self.stop.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(ApiError::shutting_down()));
+        }
+        if self.timer.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(self.late()));
+        }
+        Poll::Pending
+    }
+
+    fn late(&self) -> ApiError {
+        if self.line.is_some() {
+            ApiError::timed_out("waited", self.patience.queue.as_secs_f64(), true)
+        } else {
+            ApiError::timed_out("ran", self.patience.answer.as_secs_f64(), false)
+        }
     }
 
     /// Ends one sample early; its last event still arrives.
@@ -75,7 +215,7 @@ fn refused(refusal: &Refusal) -> ApiError {
         // A refusal that no request can cause is a fault of this server.
         #[allow(unreachable_patterns, reason = "the engine may learn to refuse more")]
         _ => {
-            eprintln!("error: the engine refused a request: {refusal}");
+            tracing::error!("the engine refused a request: {refusal}");
             ApiError::internal()
         }
     }

@@ -12,8 +12,12 @@ mod decisions;
 mod errors;
 #[path = "http/leaving.rs"]
 mod leaving;
+#[path = "http/operations.rs"]
+mod operations;
 #[path = "http/responses.rs"]
 mod responses;
+#[path = "http/security.rs"]
+mod security;
 #[path = "http/service.rs"]
 mod service;
 #[path = "http/streams.rs"]

@@ -71,6 +71,7 @@ pub fn run(args: Args) -> Outcome {
         .map_err(|error| Failure::message(error.to_string()))?;
     let body = request(&args, served.name())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
         .build()
         .map_err(|error| Failure::message(format!("cannot start: {error}")))?;
     let answer = runtime
@@ -130,6 +131,6 @@ async fn answer(served: Arc<Served>, raw: bool, body: &[u8]) -> Result<String, A
     } else {
         prepare::chat(&served, body)?
     };
-    let running = Running::start(served.engine(), prepared.requests)?;
+    let running = Running::start(served.engine(), prepared.requests, served.patience().clone())?;
     prepared.frame.collect(running).await
 }

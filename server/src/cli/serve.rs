@@ -1,17 +1,31 @@
 //! `lexiform serve`: the service.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Failure, Outcome};
-use crate::app::{self, App, BODY_LIMIT, Listening};
+use crate::app::{self, App, BODY_LIMIT, Listening, Settings};
+use crate::audit::Audit;
 use crate::config::ModelArgs;
+use crate::cors::Cors;
+use crate::security::Keys;
+use crate::tls;
+use crate::worker::Patience;
 
 /// Serve a model over HTTP, speaking the OpenAI API.
 ///
-/// Every flag can also be set by an environment variable, LEXIFORM_ and the flag's name in capitals.
+/// Every flag can also be set by an environment variable, LEXIFORM_ and the flag's name in capitals, and in a TOML file
+/// that --config names: `max-batch = 16`. A flag wins over the environment, and the environment over the file.
+///
+/// Examples:
+///   lexiform serve                                      the demo model on 127.0.0.1:8000
+///   lexiform serve --model ./Qwen3-0.6B --host 0.0.0.0 --api-keys keys.toml
+///   lexiform serve --config lexiform.toml --log-format json --audit-log audit.jsonl
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -24,53 +38,187 @@ pub struct Args {
     /// The name of the model in requests; by default the name of its folder
     #[arg(long, env = "LEXIFORM_SERVED_MODEL_NAME", value_name = "NAME")]
     served_model_name: Option<String>,
+    /// A TOML file with values for these flags
+    #[arg(long, env = "LEXIFORM_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    logs: Logs,
+}
+
+/// How much a request may ask for, and how long it may take.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct Limits {
     /// The largest request body, in bytes
     #[arg(long, env = "LEXIFORM_BODY_LIMIT", default_value_t = BODY_LIMIT, value_name = "BYTES")]
     body_limit: usize,
+    /// Tokens of prompts that may wait together; more are refused with status 429
+    #[arg(long, env = "LEXIFORM_QUEUE_TOKENS", default_value_t = 1 << 20, value_name = "N")]
+    queue_tokens: usize,
+    /// Seconds that a request may wait for its first token
+    #[arg(long, env = "LEXIFORM_QUEUE_SECONDS", default_value_t = 30, value_name = "N")]
+    queue_seconds: u64,
+    /// Seconds that a request may take
+    #[arg(
+        long,
+        env = "LEXIFORM_ANSWER_SECONDS",
+        default_value_t = 600,
+        value_name = "N"
+    )]
+    answer_seconds: u64,
     /// Seconds that running requests have to end after a signal to stop
     #[arg(long, env = "LEXIFORM_DRAIN_SECONDS", default_value_t = 30, value_name = "N")]
     drain_seconds: u64,
 }
 
+/// Who may ask, and from where.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Access")]
+struct Access {
+    /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask
+    #[arg(long, env = "LEXIFORM_API_KEYS", value_name = "FILE")]
+    api_keys: Option<PathBuf>,
+    /// A certificate chain in PEM, to speak HTTPS
+    #[arg(long, env = "LEXIFORM_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of the certificate in PEM
+    #[arg(long, env = "LEXIFORM_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Origins whose pages may ask, as https://example.org; may be given several times
+    #[arg(
+        long,
+        env = "LEXIFORM_CORS_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
+    cors_origin: Vec<String>,
+    /// Serve neither the playground nor the documentation
+    #[arg(long, env = "LEXIFORM_NO_PAGES")]
+    no_pages: bool,
+}
+
+/// What is written about requests.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
+struct Logs {
+    /// How much is logged: error, warn, info or debug
+    #[arg(long, env = "LEXIFORM_LOG", default_value = "warn", value_name = "LEVEL")]
+    log: tracing::Level,
+    /// How it is logged
+    #[arg(
+        long,
+        env = "LEXIFORM_LOG_FORMAT",
+        default_value = "text",
+        value_name = "FORMAT"
+    )]
+    log_format: Format,
+    /// A file to which an account of every request is appended, a line of JSON each, without prompts and answers
+    #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
 /// Runs `lexiform serve` until a signal ends it.
 ///
 /// # Errors
-/// The address is taken, or the model cannot be loaded.
+/// The address is taken, a file cannot be read, or the model cannot be loaded.
 pub fn run(args: Args) -> Outcome {
+    start_log(&args.logs);
     // The address first: a model may take long to load, and the answer to a taken port is always the same.
     let listener = TcpListener::bind((args.host.as_str(), args.port)).map_err(|error| {
         Failure::message(format!("cannot listen on {}:{}: {error}", args.host, args.port))
     })?;
+    let settings = settings(&args)?;
+    let listening = Listening {
+        workers: 2,
+        drain_seconds: args.limits.drain_seconds,
+        tls: certificate(&args.access)?,
+    };
     let served = args
         .model
         .open(args.served_model_name.clone())
-        .map_err(|error| Failure::message(error.to_string()))?;
-    let app = Arc::new(App::new(Arc::new(served), args.body_limit));
-    let listening = Listening {
-        workers: 2,
-        drain_seconds: args.drain_seconds,
-    };
+        .map_err(|error| Failure::message(error.to_string()))?
+        .with_patience(Patience::new(
+            Duration::from_secs(args.limits.queue_seconds),
+            Duration::from_secs(args.limits.answer_seconds),
+            args.limits.queue_tokens,
+        ));
+    let app = Arc::new(App::new(Arc::new(served), settings));
     actix_web::rt::System::new()
         .block_on(serve(app, listener, listening))
         .map_err(|error| Failure::message(format!("the server failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
+fn start_log(logs: &Logs) {
+    let log = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(logs.log);
+    let started = match logs.log_format {
+        Format::Text => log.with_ansi(false).try_init(),
+        Format::Json => log.json().flatten_event(true).try_init(),
+    };
+    // Another subscriber can only be there where a program of its own calls this; its choice stands.
+    drop(started);
+}
+
+fn settings(args: &Args) -> Result<Settings, Failure> {
+    let keys = args.access.api_keys.as_deref().map(Keys::read).transpose();
+    let keys = keys.map_err(|error| Failure::message(error.to_string()))?;
+    let audit = match &args.logs.audit_log {
+        None => Audit::default(),
+        Some(path) => Audit::open(path).map_err(|source| Failure::Write {
+            path: path.clone(),
+            source,
+        })?,
+    };
+    Ok(Settings {
+        body_limit: args.limits.body_limit,
+        keys: keys.unwrap_or_default(),
+        cors: Cors::new(args.access.cors_origin.clone()),
+        audit: Arc::new(audit),
+        pages: !args.access.no_pages,
+    })
+}
+
+fn certificate(access: &Access) -> Result<Option<rustls::ServerConfig>, Failure> {
+    let (Some(certificate), Some(key)) = (&access.tls_cert, &access.tls_key) else {
+        return Ok(None);
+    };
+    let config = tls::config(certificate, key);
+    config
+        .map(Some)
+        .map_err(|error| Failure::message(format!("TLS: {error}")))
+}
+
 async fn serve(app: Arc<App>, listener: TcpListener, listening: Listening) -> std::io::Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let seconds = listening.drain_seconds;
+    let scheme = if listening.tls.is_some() { "https" } else { "http" };
     let (server, address) = app::server(app.clone(), listener, listening)?;
     let handle = server.handle();
-    println!("{}", greeting(app.served.name(), &address.to_string()));
+    println!(
+        "{}",
+        greeting(app.served.name(), &format!("{scheme}://{address}"))
+    );
     let stopping = async {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
         }
-        eprintln!(
-            "lexiform: stopping; running requests have {} s to end",
-            listening.drain_seconds
-        );
-        app.close();
+        eprintln!("lexiform: stopping; running requests have {seconds} s to end");
+        app.drain(Duration::from_secs(seconds)).await;
         handle.stop(true).await;
     };
     // The server ends by itself only when it fails; otherwise it ends because it was stopped.
@@ -85,8 +233,8 @@ async fn serve(app: Arc<App>, listener: TcpListener, listening: Listening) -> st
 fn greeting(model: &str, address: &str) -> String {
     let schema = r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"city":{"type":"string"}},"required":["name","age","city"],"additionalProperties":false}"#;
     format!(
-        "lexiform {version} serves the model '{model}' at http://{address}/v1\n\n\
-         Try it:\n  curl -s http://{address}/v1/chat/completions -H 'content-type: application/json' -d '\n  \
+        "lexiform {version} serves the model '{model}' at {address}/v1\n\n\
+         Try it:\n  curl -s {address}/v1/chat/completions -H 'content-type: application/json' -d '\n  \
          {{\"model\":\"{model}\",\"temperature\":0,\"messages\":[{{\"role\":\"user\",\"content\":\"Maria Keller is 34 years old and lives in Vienna.\"}}],\n   \
          \"response_format\":{{\"type\":\"json_schema\",\"json_schema\":{{\"name\":\"person\",\"schema\":\n    {schema}}}}}}}'\n",
         version = env!("CARGO_PKG_VERSION"),
@@ -99,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_request_to_paste_is_a_valid_one() {
-        let greeting = greeting("demo", "127.0.0.1:8000");
+        let greeting = greeting("demo", "http://127.0.0.1:8000");
         let (_, body) = greeting.split_once("-d '").expect("a body");
         let body = body.trim_end().strip_suffix('\'').expect("a closing quote");
         let request = crate::wire::chat::read(body.as_bytes()).expect("a request");

@@ -16,8 +16,9 @@ pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
+    let _account = app.open_account(&request)?;
     app.check_open()?;
-    let body = body::read(&request, payload, app.body_limit).await?;
+    let body = body::read(&request, payload, app.settings.body_limit).await?;
     let served = app.served.clone();
     let asked = blocking(&app, move || {
         decide::prepare(&served, wire::decisions::read(&body)?)

@@ -29,10 +29,11 @@ pub async fn version() -> HttpResponse {
 
 /// What the server counts, for Prometheus.
 pub async fn metrics(app: web::Data<App>) -> HttpResponse {
-    let text = app
-        .served
-        .metrics()
-        .exposition(app.served.name(), &app.served.engine().stats());
+    let text = app.served.metrics().exposition(
+        app.served.name(),
+        &app.served.engine().stats(),
+        app.served.grammars().size(),
+    );
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(text)

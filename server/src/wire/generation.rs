@@ -1,5 +1,7 @@
 //! The fields that every generating route shares: length, sampling, law, streaming, constraint.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::constraint::{self, Constraint};
@@ -85,6 +87,8 @@ pub struct Generation {
     pub schema_in_prompt: SchemaInPrompt,
     /// Whether tokens may be drafted ahead; it never changes what is drawn.
     pub draft: bool,
+    /// How long the client wants to wait.
+    pub timeout: Option<Duration>,
 }
 
 /// Fields that promise nothing about the output, or that ask for what happens anyway.
@@ -161,6 +165,9 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
             .unwrap_or(Law::Local),
         schema_in_prompt: schema_in_prompt(fields, problems),
         draft: fields.boolean("draft", problems).unwrap_or(true),
+        timeout: fields
+            .integer("timeout_ms", 1, 86_400_000, problems)
+            .map(|millis| Duration::from_millis(millis.unsigned_abs())),
     };
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
@@ -199,6 +206,7 @@ impl Generation {
             law: Law::Local,
             schema_in_prompt: SchemaInPrompt::Auto,
             draft: true,
+            timeout: None,
         }
     }
 

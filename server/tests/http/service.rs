@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use lexiform_engine::{EngineConfig, ScriptedModel};
-use lexiform_server::app::{App, Listening, server};
+use lexiform_server::app::{App, Listening, Settings, server};
 use lexiform_server::served::{Defaults, ModelText, Served};
+use lexiform_server::worker::Patience;
 use serde_json::{Value, json};
 
 use crate::tokenizer::{IM_END, IM_START, TEMPLATE, TOKENS, tokenizer_json_with};
@@ -36,6 +37,36 @@ impl Service {
 
     /// With a chat template and more tokens.
     pub(crate) fn of_model(config: EngineConfig, body_limit: usize, template: &str, more: &[&str]) -> Self {
+        let settings = Settings {
+            body_limit,
+            ..Settings::default()
+        };
+        Self::run(config, (template, more), settings, Patience::default(), None)
+    }
+
+    /// With settings of an operator.
+    pub(crate) fn operated(config: EngineConfig, settings: Settings, patience: Patience) -> Self {
+        Self::run(config, (TEMPLATE, &[]), settings, patience, None)
+    }
+
+    /// With a certificate, to be asked over TLS.
+    pub(crate) fn over_tls(tls: rustls::ServerConfig) -> Self {
+        Self::run(
+            roomy(),
+            (TEMPLATE, &[]),
+            Settings::default(),
+            Patience::default(),
+            Some(tls),
+        )
+    }
+
+    fn run(
+        config: EngineConfig,
+        (template, more): (&str, &[&str]),
+        settings: Settings,
+        patience: Patience,
+        tls: Option<rustls::ServerConfig>,
+    ) -> Self {
         let marks: Vec<String> = more.iter().map(|mark| (*mark).to_owned()).collect();
         let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
             answer(prefix, &marks)
@@ -49,7 +80,8 @@ impl Service {
         let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
         let text = text.expect("the tokenizer of the test is valid");
         let served = Served::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
-        let app = Arc::new(App::new(Arc::new(served.expect("the engine starts")), body_limit));
+        let served = served.expect("the engine starts").with_patience(patience);
+        let app = Arc::new(App::new(Arc::new(served), settings));
         let (sender, receiver) = std::sync::mpsc::channel();
         let shared = app.clone();
         let thread = std::thread::spawn(move || {
@@ -58,6 +90,7 @@ impl Service {
                 let listening = Listening {
                     workers: 2,
                     drain_seconds: 1,
+                    tls,
                 };
                 let (server, address) = server(shared, listener, listening).expect("a server");
                 sender.send((server.handle(), address)).expect("the test waits");

@@ -1,0 +1,351 @@
+//! Who may ask, and how much: API keys, of which only hashes are kept, and the limits of each.
+//!
+//! ```toml
+//! [[keys]]
+//! name = "shop"                      # what logs and the audit call it
+//! sha256 = "9f86d081884c7d65…"       # of the key itself; `lexiform key` makes both
+//! requests_per_minute = 60           # each limit may be left out
+//! tokens_per_minute = 100000
+//! concurrent = 8
+//! ```
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::error::ApiError;
+
+/// The longest key that is hashed.
+const KEY_BYTES: usize = 512;
+
+/// Why a file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// It cannot be read or is no such file.
+    #[error("the file of API keys: {0}")]
+    Unreadable(#[from] Box<figment::Error>),
+    /// A hash is not one.
+    #[error("the file of API keys: the key '{name}' has no sha256 of 64 hexadecimal digits")]
+    NoHash {
+        /// The key's name.
+        name: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    keys: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    sha256: String,
+    requests_per_minute: Option<u32>,
+    tokens_per_minute: Option<u32>,
+    concurrent: Option<usize>,
+}
+
+/// All keys.
+#[derive(Debug, Default)]
+pub struct Keys {
+    keys: Vec<Arc<Key>>,
+}
+
+/// A key and what its owner has left.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: String,
+    hash: [u8; 32],
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
+    concurrent: Option<usize>,
+    running: AtomicUsize,
+}
+
+impl Keys {
+    /// Reads a file of keys.
+    ///
+    /// # Errors
+    /// It is missing or not such a file.
+    pub fn read(path: &Path) -> Result<Self, KeysError> {
+        use figment::providers::{Format as _, Toml};
+        let file = figment::Figment::from(Toml::file_exact(path)).extract::<File>();
+        Self::of(file.map_err(Box::new)?)
+    }
+
+    /// The same from a text.
+    ///
+    /// # Errors
+    /// It is not such a file.
+    pub fn parse(text: &str) -> Result<Self, KeysError> {
+        use figment::providers::{Format as _, Toml};
+        let file = figment::Figment::from(Toml::string(text)).extract::<File>();
+        Self::of(file.map_err(Box::new)?)
+    }
+
+    fn of(file: File) -> Result<Self, KeysError> {
+        let key = |entry: Entry| {
+            let Some(hash) = unhex(&entry.sha256) else {
+                return Err(KeysError::NoHash { name: entry.name });
+            };
+            Ok(Arc::new(Key {
+                name: entry.name,
+                hash,
+                requests: entry.requests_per_minute.map(Bucket::new),
+                tokens: entry.tokens_per_minute.map(Bucket::new),
+                concurrent: entry.concurrent,
+                running: AtomicUsize::new(0),
+            }))
+        };
+        let keys = file.keys.into_iter().map(key).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// Whose key the headers carry, as `authorization: Bearer KEY`; `None` where no keys are asked for.
+    ///
+    /// # Errors
+    /// There is no key, or it is not one of ours.
+    pub fn check(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, ApiError> {
+        if self.keys.is_empty() {
+            return Ok(None);
+        }
+        let sent = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .filter(|key| key.len() <= KEY_BYTES);
+        let Some(sent) = sent else {
+            return Err(ApiError::unauthorized(
+                "Send your API key as 'authorization: Bearer KEY'.",
+            ));
+        };
+        let hash: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
+        // Every key is compared, and each in constant time: how long this takes tells nothing about any of them.
+        let mut found = None;
+        for key in &self.keys {
+            if bool::from(key.hash.ct_eq(&hash)) {
+                found = Some(key);
+            }
+        }
+        found
+            .cloned()
+            .map(Some)
+            .ok_or_else(|| ApiError::unauthorized("This API key is not known."))
+    }
+}
+
+impl Key {
+    /// Takes one request from what the owner has left. It runs until the permit is dropped.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn admit(self: &Arc<Self>) -> Result<Permit, ApiError> {
+        if let Some(wait) = self.tokens.as_ref().and_then(|bucket| bucket.empty_for()) {
+            return Err(ApiError::rate_limit("tokens per minute", wait));
+        }
+        let limit = self.concurrent.unwrap_or(usize::MAX);
+        let more = |running: usize| (running < limit).then_some(running + 1);
+        self.running
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+            .map_err(|_| ApiError::rate_limit("concurrent requests", 1.0))?;
+        let permit = Permit(self.clone());
+        match self.requests.as_ref().map_or(Ok(()), |bucket| bucket.take(1.0)) {
+            Ok(()) => Ok(permit),
+            Err(wait) => Err(ApiError::rate_limit("requests per minute", wait)),
+        }
+    }
+
+    /// Counts tokens that a request used.
+    pub fn spend(&self, tokens: usize) {
+        if let Some(bucket) = &self.tokens {
+            bucket.spend(tokens as f64);
+        }
+    }
+
+    /// The limit of requests per minute and how many are left.
+    pub fn requests_left(&self) -> Option<(u32, u32)> {
+        let bucket = self.requests.as_ref()?;
+        Some((bucket.per_minute, bucket.left().max(0.0) as u32))
+    }
+}
+
+/// A running request of a key.
+#[derive(Debug)]
+pub struct Permit(Arc<Key>);
+
+impl Permit {
+    /// Whose it is.
+    pub fn key(&self) -> &Key {
+        &self.0
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Fills evenly, up to what a minute brings.
+#[derive(Debug)]
+struct Bucket {
+    per_minute: u32,
+    state: Mutex<(f64, Instant)>,
+}
+
+impl Bucket {
+    fn new(per_minute: u32) -> Self {
+        Self {
+            per_minute,
+            state: Mutex::new((f64::from(per_minute), Instant::now())),
+        }
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut f64) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, since) = *state;
+        let most = f64::from(self.per_minute);
+        let mut now = (left + since.elapsed().as_secs_f64() * most / 60.0).min(most);
+        let result = change(&mut now);
+        *state = (now, Instant::now());
+        result
+    }
+
+    fn left(&self) -> f64 {
+        self.with(|left| *left)
+    }
+
+    /// Takes this much, or says after how many seconds it is there.
+    fn take(&self, amount: f64) -> Result<(), f64> {
+        self.with(|left| {
+            if *left >= amount {
+                *left -= amount;
+                Ok(())
+            } else {
+                Err(self.seconds(amount - *left))
+            }
+        })
+    }
+
+    /// Takes this much even if it is not there: what was used cannot be refused any more.
+    fn spend(&self, amount: f64) {
+        self.with(|left| *left -= amount);
+    }
+
+    fn empty_for(&self) -> Option<f64> {
+        let left = self.left();
+        (left <= 0.0).then(|| self.seconds(1.0 - left))
+    }
+
+    fn seconds(&self, missing: f64) -> f64 {
+        missing * 60.0 / f64::from(self.per_minute.max(1))
+    }
+}
+
+/// The hash of a key, as the file of keys has it.
+pub fn hashed(key: &str) -> String {
+    Sha256::digest(key.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (place, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::HeaderValue;
+
+    fn keys(more: &str) -> Keys {
+        let text = format!(
+            "[[keys]]\nname = \"a\"\nsha256 = \"{}\"\n{more}",
+            hashed("secret")
+        );
+        Keys::parse(&text).expect("a file of keys")
+    }
+
+    fn headers(value: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
+        headers
+    }
+
+    #[test]
+    fn only_the_whole_key_opens() {
+        let keys = keys("");
+        assert_eq!(
+            keys.check(&headers("Bearer secret"))
+                .ok()
+                .flatten()
+                .map(|key| key.name.clone()),
+            Some("a".to_owned())
+        );
+        for wrong in [
+            "Bearer secre",
+            "Bearer secrets",
+            "Bearer ",
+            "secret",
+            "Basic secret",
+        ] {
+            assert_eq!(
+                keys.check(&headers(wrong)).expect_err(wrong).status().as_u16(),
+                401
+            );
+        }
+        assert_eq!(
+            keys.check(&HeaderMap::new()).expect_err("none").status().as_u16(),
+            401
+        );
+    }
+
+    #[test]
+    fn each_limit_holds_and_says_when_to_come_back() {
+        let busy = keys("concurrent = 1");
+        let first = busy.keys[0].admit().expect("the first");
+        assert_eq!(
+            busy.keys[0].admit().expect_err("the second").code(),
+            "rate_limit_exceeded"
+        );
+        drop(first);
+        assert!(busy.keys[0].admit().is_ok());
+        let often = keys("requests_per_minute = 2");
+        assert!(often.keys[0].admit().is_ok() && often.keys[0].admit().is_ok());
+        let refused = often.keys[0].admit().expect_err("the third");
+        assert_eq!(refused.status().as_u16(), 429);
+        let wordy = keys("tokens_per_minute = 10");
+        assert!(wordy.keys[0].admit().is_ok());
+        wordy.keys[0].spend(1000);
+        assert!(wordy.keys[0].admit().is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_not_understood_opens_nothing() {
+        for wrong in [
+            "keys = 3",
+            "[[keys]]\nname = \"a\"\nsha256 = \"zz\"",
+            "[[keys]]\nname = \"a\"\nkey = \"secret\"",
+        ] {
+            assert!(Keys::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What an operator relies on: times, the queue of tokens, draining, metrics.
+
+use std::io::BufReader;
+use std::time::Duration;
+
+use lexiform_engine::EngineConfig;
+use lexiform_server::app::Settings;
+use lexiform_server::worker::Patience;
+use serde_json::json;
+
+use super::service::{Service, chat, read_chunk, read_head, roomy};
+
+fn patient(config: EngineConfig, patience: Patience) -> Service {
+    Service::operated(config, Settings::default(), patience)
+}
+
+/// Guards against requests that wait for ever behind a long one.
+#[test]
+fn a_request_that_waits_too_long_is_told_so() {
+    let config = EngineConfig {
+        max_running: 1,
+        ..roomy()
+    };
+    let minute = Duration::from_secs(60);
+    let service = patient(config, Patience::new(Duration::from_millis(200), minute, 1 << 20));
+    let running = service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true})));
+    service.until("the first runs", |stats| stats.running == 1);
+    let late = service.chat("echo x", json!({}));
+    assert_eq!(
+        (late.status, late.error_code().as_str()),
+        (408, "request_timeout")
+    );
+    assert_eq!(late.header("x-should-retry"), Some("true"));
+    service.until("it left the queue", |stats| stats.waiting == 0);
+    let streamed = service.chat("echo x", json!({"stream": true}));
+    let events = streamed.events();
+    assert_eq!(
+        events.last().map(|event| event["error"]["code"].clone()),
+        Some(json!("request_timeout"))
+    );
+    drop(running);
+    service.until("all is free", |stats| stats.running == 0);
+}
+
+#[test]
+fn an_answer_without_an_end_is_ended() {
+    let service = Service::start();
+    let late = service.chat("forever", json!({"timeout_ms": 300}));
+    assert_eq!(
+        (late.status, late.error_code().as_str()),
+        (408, "request_timeout")
+    );
+    assert_eq!(late.header("x-should-retry"), Some("false"));
+    service.until("the sequence is freed", |stats| {
+        stats.running == 0 && stats.blocks_used == 0
+    });
+}
+
+#[test]
+fn prompts_that_wait_are_bounded_by_their_tokens() {
+    let config = EngineConfig {
+        max_running: 1,
+        ..roomy()
+    };
+    let minute = Duration::from_secs(60);
+    let service = patient(config, Patience::new(minute, minute, 200));
+    let mut reader =
+        BufReader::new(service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true}))));
+    assert_eq!(read_head(&mut reader).0, 200);
+    // The role comes at once; the first text says that the request left the queue.
+    assert!(read_chunk(&mut reader).is_some() && read_chunk(&mut reader).is_some());
+    let waiting = service.begin(
+        "/v1/chat/completions",
+        &chat(&format!("echo {}", "x".repeat(150)), json!({})),
+    );
+    service.until("the second waits", |stats| stats.waiting == 1);
+    let refused = service.chat(&format!("echo {}", "y".repeat(150)), json!({}));
+    assert_eq!(
+        (refused.status, refused.error_code().as_str()),
+        (429, "queue_full")
+    );
+    assert!(refused.header("retry-after").is_some());
+    drop(waiting);
+    service.until("the place is free", |stats| stats.waiting == 0);
+    drop(reader);
+    service.until("all is free", |stats| stats.running == 0);
+    assert_eq!(
+        service
+            .chat(&format!("echo {}", "y".repeat(150)), json!({}))
+            .status,
+        200
+    );
+}
+
+#[test]
+fn draining_lets_running_answers_end_and_takes_no_new_ones() {
+    let service = Service::start();
+    let text = "a text that is on its way";
+    let mut reader = BufReader::new(service.begin(
+        "/v1/chat/completions",
+        &chat(&format!("echo {text}"), json!({"stream": true})),
+    ));
+    assert_eq!(read_head(&mut reader).0, 200);
+    service.app.close();
+    let ready = service.get("/ready");
+    assert_eq!(
+        (ready.status, ready.error_code().as_str()),
+        (503, "shutting_down")
+    );
+    assert_eq!(service.get("/live").status, 200);
+    let refused = service.chat("echo x", json!({}));
+    assert_eq!(refused.status, 503);
+    assert!(refused.header("retry-after").is_some());
+    let mut body = Vec::new();
+    while let Some(chunk) = read_chunk(&mut reader) {
+        body.extend(chunk);
+    }
+    let body = String::from_utf8(body).expect("UTF-8");
+    assert!(
+        body.contains("\"finish_reason\":\"stop\"") && body.ends_with("data: [DONE]\n\n"),
+        "{body}"
+    );
+}
+
+#[test]
+fn what_has_not_ended_when_draining_is_over_ends_with_an_error_event() {
+    let service = Service::start();
+    let mut reader =
+        BufReader::new(service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true}))));
+    assert_eq!(read_head(&mut reader).0, 200);
+    service.until("it runs", |stats| stats.running == 1);
+    assert_eq!(service.app.in_flight(), 1);
+    service.app.served.patience().stop();
+    let mut last = Vec::new();
+    while let Some(chunk) = read_chunk(&mut reader) {
+        last = chunk;
+    }
+    let last = String::from_utf8(last).expect("UTF-8");
+    assert!(last.contains("shutting_down"), "{last}");
+    service.until("the sequence is freed", |stats| stats.running == 0);
+}
+
+#[test]
+fn routers_and_dashboards_find_their_metrics() {
+    let service = Service::start();
+    assert_eq!(service.chat("echo x", json!({"guided_regex": "x"})).status, 200);
+    assert_eq!(service.chat("echo x", json!({"guided_regex": "("})).status, 400);
+    let metrics = service.get("/metrics");
+    for name in [
+        "vllm:num_requests_running{",
+        "vllm:num_requests_waiting{",
+        "vllm:kv_cache_usage_perc{",
+        "vllm:time_to_first_token_seconds_bucket{",
+        "vllm:e2e_request_latency_seconds_count{",
+        "lexiform_grammar_cache_bytes{",
+        "lexiform_invalid_output_total{model_name=\"m\",engine=\"0\"} 0",
+        "lexiform_refused_total{model_name=\"m\",engine=\"0\",reason=\"invalid_grammar\"} 1",
+    ] {
+        assert!(
+            metrics.text().lines().any(|line| line.starts_with(name)),
+            "{name} is missing"
+        );
+    }
+}

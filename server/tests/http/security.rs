@@ -1,0 +1,245 @@
+//! Keys, limits of keys, origins, TLS, and bodies that are meant to hurt.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use lexiform_server::app::Settings;
+use lexiform_server::audit::Audit;
+use lexiform_server::cors::Cors;
+use lexiform_server::security::{Keys, hashed};
+use lexiform_server::worker::Patience;
+use serde_json::{Value, json};
+
+use super::service::{Answer, Service, chat, roomy};
+
+fn guarded(more: &str) -> Service {
+    let text = format!(
+        "[[keys]]\nname = \"shop\"\nsha256 = \"{}\"\n{more}",
+        hashed("s3cret")
+    );
+    let settings = Settings {
+        keys: Keys::parse(&text).expect("a file of keys"),
+        ..Settings::default()
+    };
+    Service::operated(roomy(), settings, Patience::default())
+}
+
+fn ask(service: &Service, key: &str) -> Answer {
+    let body = chat("echo x", json!({})).to_string();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer {key}"
+    );
+    service.exchange(&head, body.as_bytes())
+}
+
+/// Guards against routes beside the API that a key does not protect, such as metrics and tokenizers.
+#[test]
+fn without_a_key_only_the_probes_answer() {
+    let service = guarded("");
+    for path in ["/live", "/ready"] {
+        assert_eq!(service.get(path).status, 200, "{path}");
+    }
+    for path in [
+        "/",
+        "/health",
+        "/metrics",
+        "/version",
+        "/v1/models",
+        "/openapi.json",
+        "/docs",
+        "/nothing",
+        "//live",
+        "/live/x",
+    ] {
+        let answer = service.get(path);
+        assert_eq!(
+            (answer.status, answer.error_code().as_str()),
+            (401, "invalid_api_key"),
+            "{path}"
+        );
+    }
+    assert_eq!(service.chat("echo x", json!({})).status, 401);
+    assert_eq!(ask(&service, "wrong").status, 401);
+    assert_eq!(ask(&service, "s3cret").status, 200);
+}
+
+#[test]
+fn a_key_that_has_nothing_left_is_told_when_to_come_back() {
+    let service = guarded("requests_per_minute = 2");
+    let first = ask(&service, "s3cret");
+    assert_eq!(first.header("x-ratelimit-limit-requests"), Some("2"));
+    assert_eq!((first.status, ask(&service, "s3cret").status), (200, 200));
+    let refused = ask(&service, "s3cret");
+    assert_eq!(
+        (refused.status, refused.error_code().as_str()),
+        (429, "rate_limit_exceeded")
+    );
+    let wait: u64 = refused
+        .header("retry-after")
+        .and_then(|wait| wait.parse().ok())
+        .expect("a time");
+    assert!((1..=30).contains(&wait), "{wait}");
+    let service = guarded("tokens_per_minute = 5");
+    assert_eq!(
+        (ask(&service, "s3cret").status, ask(&service, "s3cret").status),
+        (200, 429)
+    );
+}
+
+/// Guards against secrets and texts of users that end up in files.
+#[test]
+fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit.jsonl");
+    let _ = std::fs::remove_file(&path);
+    let text = format!("[[keys]]\nname = \"shop\"\nsha256 = \"{}\"", hashed("s3cret"));
+    let settings = Settings {
+        keys: Keys::parse(&text).expect("a file of keys"),
+        audit: Arc::new(Audit::open(&path).expect("an audit log")),
+        ..Settings::default()
+    };
+    let service = Service::operated(roomy(), settings, Patience::default());
+    assert_eq!(ask(&service, "s3cret").status, 200);
+    let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret";
+    assert_eq!(service.exchange(head, b"{\"model\":\"m\",\"n\":0}").status, 400);
+    drop(service);
+    let log = std::fs::read_to_string(&path).expect("the log");
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(
+        (&lines[0]["key"], &lines[0]["verdict"]),
+        (&json!("shop"), &json!("answered"))
+    );
+    assert_eq!(lines[0]["completion_tokens"], 2);
+    assert_eq!(lines[1]["verdict"], "invalid_value");
+    assert!(!log.contains("s3cret") && !log.contains("echo"), "{log}");
+}
+
+#[test]
+fn pages_of_other_origins_may_ask_only_if_they_are_listed() {
+    let settings = Settings {
+        cors: Cors::new(vec!["https://good.example".to_owned()]),
+        ..Settings::default()
+    };
+    let service = Service::operated(roomy(), settings, Patience::default());
+    let preflight = |origin: &str| {
+        let head = format!(
+            "OPTIONS /v1/chat/completions HTTP/1.1\r\norigin: {origin}\r\naccess-control-request-method: POST"
+        );
+        service.exchange(&head, b"")
+    };
+    let good = preflight("https://good.example");
+    assert_eq!(
+        (good.status, good.header("access-control-allow-origin")),
+        (204, Some("https://good.example"))
+    );
+    let evil = preflight("https://evil.example");
+    assert_eq!(
+        (evil.status, evil.header("access-control-allow-origin")),
+        (405, None)
+    );
+    let plain = service.exchange("GET /live HTTP/1.1\r\norigin: https://good.example", b"");
+    assert_eq!(
+        plain.header("access-control-allow-origin"),
+        Some("https://good.example")
+    );
+}
+
+#[test]
+fn a_certificate_makes_it_https() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let service = Service::over_tls(lexiform_server::tls::config(&cert, &key).expect("a certificate"));
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = rustls::pki_types::ServerName::try_from("localhost").expect("a name");
+    let mut connection = rustls::ClientConnection::new(Arc::new(client), name).expect("a connection");
+    let mut socket = TcpStream::connect(service.address).expect("the server listens");
+    let mut tls = rustls::Stream::new(&mut connection, &mut socket);
+    tls.write_all(b"GET /live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = Vec::new();
+    // A server that closes without a goodbye of TLS is an error to the reader, but what it sent is there.
+    let _ = tls.read_to_end(&mut answer);
+    assert!(
+        answer.starts_with(b"HTTP/1.1 200"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    assert!(lexiform_server::tls::config(&key, &cert).is_err());
+}
+
+/// Guards against stacks that overflow on deep bodies and schemas, and counts that are unrolled (B1, D3).
+#[test]
+fn bodies_that_are_meant_to_hurt_are_refused_or_answered() {
+    let service = Service::start();
+    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(2000), close.repeat(2000));
+    let bodies = [
+        format!("{{\"model\":\"m\",\"messages\":{}}}", deep("[", "]")),
+        chat(
+            "echo x",
+            json!({"guided_json": format!("{}{}", "{\"items\":".repeat(700), "}".repeat(700))}),
+        )
+        .to_string(),
+        chat("echo x", json!({"guided_regex": deep("(", ")")})).to_string(),
+        chat("echo x", json!({"guided_regex": "((a{1000}){1000}){1000}"})).to_string(),
+        chat(
+            "echo x",
+            json!({"ebnf": format!("root ::= {}", deep("(\"a\"", ")"))}),
+        )
+        .to_string(),
+        chat("echo x", json!({"guided_regex": "a\u{0}[b"})).to_string(),
+        chat("echo x", json!({"guided_json": {"$ref": "#"}})).to_string(),
+        chat("echo x", json!({"guided_json": {"$ref": "http://example.org/s"}})).to_string(),
+    ];
+    for body in bodies {
+        let answer = service.post("/v1/chat/completions", &body);
+        assert_eq!(answer.status, 400, "{:.200}: {}", body, answer.text());
+        answer.error_code();
+        assert!(
+            answer.body.len() < 20_000,
+            "an error that is longer than it must be"
+        );
+    }
+    let huge = json!({"type": "array", "items": {"const": 1}, "minItems": 2, "maxItems": 1_000_000_000});
+    let answer = service.chat("echo [1,1]", json!({"guided_json": huge}));
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "[1,1]");
+    assert_eq!(service.chat("echo x", json!({})).status, 200);
+}
+
+/// Guards against heads without an end, in the URL as in headers.
+#[test]
+fn heads_that_are_too_long_are_cut() {
+    let service = Service::start();
+    for head in [
+        format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(1 << 20)),
+        format!(
+            "GET /live HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n",
+            "a".repeat(1 << 20)
+        ),
+        format!(
+            "GET /live HTTP/1.1\r\nhost: x\r\n{}\r\n",
+            "x: y\r\n".repeat(10_000)
+        ),
+    ] {
+        let mut stream = TcpStream::connect(service.address).expect("the server listens");
+        // The server may close before all of it is sent.
+        let _ = stream.write_all(head.as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let refused = answer.is_empty() || answer.starts_with(b"HTTP/1.1 4");
+        assert!(refused, "{}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!(service.get("/live").status, 200);
+}
