@@ -26,7 +26,8 @@ pub struct Limits {
     pub regular_bytes: usize,
     /// The states of the rules before determinisation.
     pub rule_states: usize,
-    /// The memory for the masks of one grammar, and for the tables that the grammars of one vocabulary share.
+    /// The memory for the masks of one grammar, which are dropped and found again beyond it. Services give new
+    /// sequences a fresh grammar where the states it has read pass it too.
     pub grammar_bytes: usize,
     /// Steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,

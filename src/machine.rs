@@ -16,6 +16,7 @@
 
 mod analysis;
 mod bytes;
+mod copy;
 mod counter;
 mod demand;
 mod digest;
@@ -67,15 +68,30 @@ impl Machine {
         let terminals = compile_terminals(cfg, source, limits)?;
         let mut nfa = nfa::build(cfg, limits)?;
         let analysis = analysis::analyse(&mut nfa, &terminals)?;
-        let start_rule = nfa::Callee::Rule(nfa.start);
-        let may_be_empty = analysis.is_nullable(start_rule);
-        let stacks = stack::Stacks::new(frame::Frames::new(nfa, analysis, terminals));
+        Ok(Machine::over(frame::Frames::new(nfa, analysis, terminals)))
+    }
+
+    fn over(frames: frame::Frames) -> Machine {
+        let start_rule = nfa::Callee::Rule(frames.nfa.start);
+        let may_be_empty = frames.analysis.is_nullable(start_rule);
+        let stacks = stack::Stacks::new(frames);
         let mut pairs = vec![(stacks.frames.start(start_rule), END)];
         if may_be_empty {
             pairs.push((frame::RETURN, END));
         }
         let start = stacks.intern(pairs);
-        Ok(Machine { stacks, start })
+        Machine { stacks, start }
+    }
+
+    /// The same grammar with nothing found yet. O(1).
+    pub(crate) fn fresh(&self) -> Machine {
+        Machine::over(self.stacks.frames.fresh())
+    }
+
+    /// About how much memory the frames and configurations take that were found so far, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let (frames, configurations) = self.size();
+        frames * FRAME_BYTES + configurations * CONFIG_BYTES
     }
 
     pub(crate) fn start(&self) -> ConfigId {
@@ -96,6 +112,11 @@ impl Machine {
         (self.stacks.frames.len(), self.stacks.len())
     }
 }
+
+/// A frame with its key in the table that finds it, its edges and its calls.
+const FRAME_BYTES: usize = 400;
+/// A configuration with its pairs, twice, what it can do next, and two or three blocks of its row.
+const CONFIG_BYTES: usize = 800;
 
 fn compile_terminals(
     cfg: &Cfg,

@@ -79,6 +79,31 @@ impl Grammar {
         })
     }
 
+    /// The same grammar with nothing found yet. O(1).
+    ///
+    /// A grammar remembers the masks that it made, within [`Limits::grammar_bytes`], and the states of the texts that
+    /// it read, since a [`State`] stays valid for ever; it never remembers what a token only could have written. One
+    /// that serves for long grows with the texts that it reads: look at [`bytes`](Grammar::bytes) now and then, and
+    /// give new sequences a fresh one. States belong to the grammar that handed them out.
+    pub fn fresh(&self) -> Grammar {
+        let old = &self.inner;
+        Grammar {
+            inner: Arc::new(Inner {
+                machine: old.machine.fresh(),
+                tables: old.tables.clone(),
+                masks: DashMap::default(),
+                mask_bytes: AtomicUsize::new(0),
+                mask_bound: old.mask_bound,
+                specials: old.specials.clone(),
+            }),
+        }
+    }
+
+    /// About how much memory the masks and states take that were found so far, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.inner.mask_bytes.load(Ordering::Relaxed) + self.inner.machine.bytes()
+    }
+
     /// The vocabulary that the masks are over.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         self.inner.tables.vocabulary()

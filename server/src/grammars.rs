@@ -1,12 +1,14 @@
 //! Compiled grammars, kept by what they mean: a client sends the same schema with every request.
 //!
-//! The cache is bounded by bytes. Requests that bring the same new source at the same time wait for one compile. What
+//! The cache is bounded by bytes: a grammar that grew with the texts it read is weighed again, and one that outgrew its
+//! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new source at the same time wait for one compile. What
 //! does not compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but
 //! keeping it would let bad requests push out good grammars.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use lexiform::compile::Options;
 use lexiform::error::Problem;
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
@@ -32,6 +34,8 @@ pub struct Compiled {
     pub id: Arc<str>,
     /// Microseconds that the compile took.
     pub micros: u64,
+    /// The memory of the grammar when it was put into the cache.
+    weight: u32,
 }
 
 /// The compiler of one model's vocabulary, with its cache.
@@ -44,12 +48,15 @@ pub struct Grammars {
 impl Grammars {
     /// A compiler whose cache is bounded by about this many bytes.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
-        let weigh = |key: &Language, _: &Compiled| {
+        let weigh = |key: &Language, compiled: &Compiled| {
             let source = u32::try_from(key.source_bytes()).unwrap_or(u32::MAX);
-            BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE))
+            let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
+            base.saturating_add(compiled.weight)
         };
+        let compiler = Compiler::new(vocabulary);
         Self {
-            compiler: Compiler::new(vocabulary),
+            // Without the head start schemas compile all the same, only slower.
+            compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
             limits: Limits::default(),
             cache: Cache::builder().max_capacity(bytes).weigher(weigh).build(),
         }
@@ -62,7 +69,7 @@ impl Grammars {
     pub fn get(&self, language: &Language, metrics: &Metrics) -> Result<Compiled, Arc<Rejected>> {
         if let Some(compiled) = self.cache.get(language) {
             metrics.grammar_hit();
-            return Ok(compiled);
+            return Ok(self.weighed(language, compiled));
         }
         self.cache.try_get_with_by_ref(language, || {
             let begun = Instant::now();
@@ -70,6 +77,21 @@ impl Grammars {
             metrics.grammar_compiled(begun.elapsed(), compiled.is_ok());
             compiled
         })
+    }
+
+    /// The grammar, or a fresh one if it has outgrown its bound; one that grew a good deal is weighed again.
+    fn weighed(&self, language: &Language, mut compiled: Compiled) -> Compiled {
+        let bytes = compiled.grammar.bytes();
+        if bytes > self.limits.grammar_bytes {
+            compiled.grammar = compiled.grammar.fresh();
+            compiled.weight = 0;
+        } else if bytes > 2 * compiled.weight as usize + BASE_BYTES as usize {
+            compiled.weight = u32::try_from(bytes).unwrap_or(u32::MAX);
+        } else {
+            return compiled;
+        }
+        self.cache.insert(language.clone(), compiled.clone());
+        compiled
     }
 
     /// About how many bytes the cache holds, and how many grammars.
@@ -94,5 +116,6 @@ pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Res
         id: language.id().into(),
         findings: diagnostics.findings.into(),
         micros: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+        weight: 0,
     })
 }

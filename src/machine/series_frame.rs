@@ -417,10 +417,4 @@ impl Frames {
             self.nfa.series[series as usize].rest[rest as usize].item,
         ))
     }
-
-    /// The frame behind the item of a key that ended with these bytes.
-    pub(super) fn behind_item(&self, id: FrameId, written: &[u8]) -> FrameId {
-        let (series, rest, register, text) = self.key_parts(id);
-        self.frame_after_key(series, rest, register, self.add_text(text, written))
-    }
 }

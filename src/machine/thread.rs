@@ -45,16 +45,10 @@ enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// Behind the item of a key that went on from the frame with these bytes of the path.
-    Item {
-        frame: FrameId,
-        start: u32,
-        end: u32,
-    },
+    /// Behind the item of a key of the frame. What comes there depends on the whole key, and to know it is to
+    /// remember it; see [`Threads::take_lost`].
+    Item(FrameId),
 }
-
-/// Stands for the beginning of a key whose text is not on the path.
-const NOT_ON_PATH: u32 = u32::MAX;
 
 /// The local sets of one walk; see the module.
 pub(crate) struct Threads<'a> {
@@ -98,17 +92,16 @@ impl<'a> Threads<'a> {
 
     /// What may follow a complete key of the frame, whatever the key is.
     pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Thread> {
-        let (start, end) = (NOT_ON_PATH, NOT_ON_PATH);
-        let item = At::Item { frame, start, end };
-        let callers = self.single(Thread { at: item, callers });
+        let at = At::Item(frame);
+        let callers = self.single(Thread { at, callers });
         let at = At::Frame(self.stacks.frames.item_of(frame));
         let mut readers = Vec::new();
         self.expand(&[Thread { at, callers }], &[], &mut readers);
         readers
     }
 
-    /// Whether an expansion since the last call had to know a key that is not on the path, so that what it found is
-    /// not all.
+    /// Whether an expansion since the last call came to the end of a key's item, so that what it found is not all:
+    /// tokens that go on from there are to be judged apart.
     pub(crate) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
     }
@@ -138,7 +131,7 @@ impl<'a> Threads<'a> {
                 let cursor = frames.read_key(frame, cursor, &path[start as usize..])?;
                 Some(At::Key { frame, cursor, start })
             }
-            At::Item { .. } => None,
+            At::Item(_) => None,
         }
     }
 
@@ -242,17 +235,7 @@ impl<'a> Threads<'a> {
                     readers.push(thread);
                     self.expand_key((frame, cursor, start), thread.callers, path, &mut open);
                 }
-                At::Item {
-                    start: NOT_ON_PATH, ..
-                } => self.lost = true,
-                At::Item { frame, start, end } => {
-                    let written = &path[start as usize..end as usize];
-                    let at = At::Frame(self.stacks.frames.behind_item(frame, written));
-                    open.push(Thread {
-                        at,
-                        callers: thread.callers,
-                    });
-                }
+                At::Item(_) => self.lost = true,
             }
         }
     }
@@ -303,9 +286,8 @@ impl<'a> Threads<'a> {
         if !frames.key_ends(frame, cursor, written) {
             return;
         }
-        let end = path.len() as u32;
-        let item = At::Item { frame, start, end };
-        let callers = self.single(Thread { at: item, callers });
+        let at = At::Item(frame);
+        let callers = self.single(Thread { at, callers });
         let at = At::Frame(self.stacks.frames.item_of(frame));
         open.push(Thread { at, callers });
     }
@@ -346,7 +328,7 @@ impl<'a> Threads<'a> {
             }
             At::Terminal(index, cursor) => frames.terminal(index).add_bytes(cursor, bytes),
             At::Key { frame, cursor, .. } => frames.key_terminal_of(frame).add_bytes(cursor, bytes),
-            At::Item { .. } => {}
+            At::Item(_) => {}
         }
     }
 }

@@ -41,7 +41,7 @@ impl Fill<'_> {
                     taken: self.stacks.taken(frame),
                 },
                 View::Key(..) | View::Rule => {
-                    walked.push(self.walk.threads.reader(frame, callers, 0));
+                    walked.push((frame, callers));
                     continue;
                 }
             };
@@ -60,13 +60,22 @@ impl Fill<'_> {
     }
 
     /// A walk through the whole trie, by first bytes.
-    fn walk_all(&mut self, readers: &[Thread], mask: &mut Mask) {
+    fn walk_all(&mut self, walked: &[(FrameId, ConfigId)], mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
-        let bytes = self.walk.bytes(readers);
+        let readers: Vec<Thread> = walked
+            .iter()
+            .map(|&(frame, callers)| self.walk.threads.reader(frame, callers, 0))
+            .collect();
+        let bytes = self.walk.bytes(&readers);
         for (byte, range) in trie.roots() {
             if bytes.contains(byte) {
-                self.walk.tokens(trie, range, readers, mask, &mut self.lost);
+                self.walk.tokens(trie, range, &readers, mask, &mut self.lost);
             }
+        }
+        let lost = std::mem::take(&mut self.lost);
+        for &(frame, callers) in walked {
+            self.lost.clone_from(&lost);
+            self.find_lost(frame, callers, mask);
         }
     }
 
@@ -81,7 +90,7 @@ impl Fill<'_> {
             Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
         }
         self.take_out(&part.taken, mask);
-        self.find_lost(self.walk.threads.reader(frame, callers, 0), mask);
+        self.find_lost(frame, callers, mask);
     }
 
     /// Adds what a state allows without bounds; with `inner` also what stays within the terminal.
@@ -135,10 +144,21 @@ impl Fill<'_> {
     }
 
     /// Judges tokens of a reader by their bytes: those that write a key, its item and more, or may break a bound.
-    fn find_lost(&mut self, reader: Thread, mask: &mut Mask) {
+    fn find_lost(&mut self, frame: FrameId, callers: ConfigId, mask: &mut Mask) {
+        if self.lost.is_empty() {
+            return;
+        }
         let vocab = self.tables.vocabulary();
+        let reader = self.walk.threads.reader(frame, callers, 0);
+        let mut apart = None;
         for token in std::mem::take(&mut self.lost) {
-            if self.walk.allows(reader, vocab.bytes(token)) {
+            let bytes = vocab.bytes(token);
+            let allowed = self.walk.allows(reader, bytes).unwrap_or_else(|| {
+                let (stacks, config) = apart.get_or_insert_with(|| self.stacks.apart(frame, callers));
+                let step = |config, &byte: &u8| stacks.step(config, byte);
+                bytes.iter().try_fold(*config, step).is_some()
+            });
+            if allowed {
                 mask.insert(token);
             }
         }

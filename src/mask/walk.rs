@@ -106,16 +106,21 @@ impl<'a> Walk<'a> {
         at + 1
     }
 
-    /// Whether a reader allows these bytes.
-    pub(super) fn allows(&mut self, reader: Thread, bytes: &[u8]) -> bool {
+    /// Whether a reader allows these bytes; `None` if threads cannot tell.
+    pub(super) fn allows(&mut self, reader: Thread, bytes: &[u8]) -> Option<bool> {
         let mut readers = vec![reader];
         self.path.clear();
-        for &byte in bytes {
+        for (at, &byte) in bytes.iter().enumerate() {
             self.path.push(byte);
             self.threads.step(&readers, &self.path, &mut self.next);
-            self.threads.expand(&self.next, &self.path, &mut readers);
+            if at + 1 < bytes.len() {
+                self.threads.expand(&self.next, &self.path, &mut readers);
+                if self.threads.take_lost() {
+                    return None;
+                }
+            }
         }
-        !self.next.is_empty()
+        Some(!self.next.is_empty())
     }
 
     fn set_level(&mut self, depth: usize, readers: &[Thread], bytes: ByteSet) {

@@ -1,0 +1,90 @@
+//! A configuration in a machine of its own.
+//!
+//! A few tokens write a whole key, its value and the beginning of another key. Whether they may depends on all keys
+//! written before, so judging them means taking real steps, and real steps are remembered. They are taken in a copy
+//! of the configuration, in a machine that has found nothing else and is dropped when the question is answered.
+
+use rustc_hash::FxHashMap;
+
+use super::frame::{FrameId, FrameKey, Frames};
+use super::interner::NIL;
+use super::series::Register;
+use super::stack::{ConfigId, END, FINISHED, Stacks};
+use crate::grammar::SeriesOrder;
+
+impl Stacks {
+    /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers. O(depth of
+    /// the callers · size of what they remember).
+    pub(crate) fn apart(&self, frame: FrameId, callers: ConfigId) -> (Stacks, ConfigId) {
+        let fresh = Stacks::new(self.frames.fresh());
+        let mut copies = FxHashMap::from_iter([(END, END), (FINISHED, FINISHED)]);
+        for config in self.below(callers) {
+            let pairs = self.pairs(config).iter();
+            let pairs = pairs
+                .map(|&(frame, callers)| (fresh.frames.copy_frame(&self.frames, frame), copies[&callers]));
+            let copy = fresh.intern(pairs.collect());
+            copies.insert(config, copy);
+        }
+        let frame = fresh.frames.copy_frame(&self.frames, frame);
+        let config = fresh.intern(vec![(frame, copies[&callers])]);
+        (fresh, config)
+    }
+
+    /// A configuration and all that it may return to, each after those that it names itself: a configuration is
+    /// numbered after its callers.
+    fn below(&self, config: ConfigId) -> Vec<ConfigId> {
+        let mut found = Vec::new();
+        let mut open = vec![config];
+        while let Some(config) = open.pop() {
+            if config != END && !found.contains(&config) {
+                found.push(config);
+                open.extend(self.pairs(config).iter().map(|&(_, callers)| callers));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+impl Frames {
+    fn copy_frame(&self, from: &Frames, id: FrameId) -> FrameId {
+        let key = match from.get(id).key.clone() {
+            FrameKey::Series(series, register) => {
+                FrameKey::Series(series, self.copy_register(from, series, register))
+            }
+            FrameKey::Key {
+                series,
+                rest,
+                register,
+                cursor,
+                text,
+            } => FrameKey::Key {
+                series,
+                rest,
+                register: self.copy_register(from, series, register),
+                cursor,
+                text: self.copy_text(from, text),
+            },
+            other => other,
+        };
+        self.intern(key)
+    }
+
+    fn copy_register(&self, from: &Frames, series: u32, register: Register) -> Register {
+        let keys = from.keys.to_vec(register.used).into_iter();
+        Register {
+            done: match self.nfa.series[series as usize].order {
+                SeriesOrder::Any => self.written.intern(from.written.get(register.done).clone()),
+                SeriesOrder::Listed | SeriesOrder::Leading => register.done,
+            },
+            used: keys.fold(NIL, |used, text| self.keys.push(used, self.copy_text(from, text))),
+            met: self.met.intern(from.met.get(register.met).clone()),
+            ..register
+        }
+    }
+
+    fn copy_text(&self, from: &Frames, text: u32) -> u32 {
+        let bytes = from.texts.to_vec(text).into_iter();
+        bytes.fold(NIL, |text, byte| self.texts.push(text, byte))
+    }
+}
