@@ -55,6 +55,8 @@ pub struct Options {
     pub escapes: Escapes,
     /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings of keywords.
     pub draft: Option<Draft>,
+    /// What `format` does.
+    pub formats: Formats,
     /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
 }
@@ -66,6 +68,7 @@ impl Default for Options {
             whitespace: Whitespace::Flexible,
             escapes: Escapes::Minimal,
             draft: None,
+            formats: Formats::Assert,
             documents: Vec::new(),
         }
     }
@@ -78,6 +81,15 @@ pub enum KeyOrder {
     Schema,
     /// Any order: the meaning of the specification.
     Any,
+}
+
+/// What `format` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Formats {
+    /// Strings are of the format.
+    Assert,
+    /// Nothing, as the specification has it by default.
+    Annotate,
 }
 
 /// Where white space may stand between the tokens of JSON.
@@ -95,7 +107,7 @@ pub enum Whitespace {
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let root = source::read(text, limits)?;
     let documents = documents(options, limits)?;
-    let (parsed, diagnostics) = resolve::read(&root, &documents, options.draft, limits)?;
+    let (parsed, diagnostics) = resolve::read(&root, &documents, options, limits)?;
     let forms = normal::normalise(parsed, limits)?;
     let cfg = lower::grammar(&forms, options, limits)?;
     Ok((cfg, diagnostics))

@@ -1,8 +1,11 @@
 //! The formats: named sets of strings, as expressions that match the whole string.
 //!
 //! Each follows the grammar of its RFC. Dates exist (leap years included). A second of 60 is allowed where the time is
-//! 23:59 in UTC, for offsets of whole and half hours. `regex` and `idn-hostname` are not regular sets; they are treated as
-//! formats that are not known.
+//! 23:59 in UTC, for offsets of whole and half hours. `regex` and the host names are not regular sets; for them the language
+//! here is smaller than the format, and a note says so.
+
+mod expression;
+mod idna;
 
 use std::sync::OnceLock;
 
@@ -17,6 +20,8 @@ type Build = fn() -> Vec<Part>;
 struct Format {
     name: &'static str,
     build: Build,
+    /// What of the format is left out, if something is.
+    note: Option<&'static str>,
     parts: OnceLock<Vec<Part>>,
 }
 
@@ -24,19 +29,38 @@ const fn format(name: &'static str, build: Build) -> Format {
     Format {
         name,
         build,
+        note: None,
         parts: OnceLock::new(),
     }
 }
 
-static FORMATS: [Format; 20] = [
+const fn narrower(name: &'static str, build: Build, note: &'static str) -> Format {
+    Format {
+        name,
+        build,
+        note: Some(note),
+        parts: OnceLock::new(),
+    }
+}
+
+const NO_PUNYCODE: &str =
+    "labels in Punycode (xn--) are refused, because which of them are valid is not regular";
+const PLAIN_LABELS: &str = "labels in Punycode (xn--), scripts from right to left, and characters that need certain \
+    neighbours are refused, and the length of a label is not bounded";
+const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, have no names and are not referred to, and ranges of characters \
+    are those of letters and digits: the rest is not regular";
+
+static FORMATS: [Format; 22] = [
     format("date-time", || one(format!("{}[Tt]{}", date(), time()))),
     format("date", || one(date())),
     format("time", || one(time())),
     format("duration", || one(DURATION)),
     format("email", || one(email(ATOM, LABEL))),
     format("idn-email", || one(email(IDN_ATOM, IDN_LABEL))),
-    format("hostname", hostname),
-    format("host-name", hostname),
+    narrower("hostname", hostname, NO_PUNYCODE),
+    narrower("host-name", hostname, NO_PUNYCODE),
+    narrower("idn-hostname", idna::parts, PLAIN_LABELS),
+    narrower("regex", || one(expression::expression()), FLAT_EXPRESSIONS),
     format("ipv4", || one(ipv4())),
     format("ip-address", || one(ipv4())),
     format("ipv6", || one(ipv6())),
@@ -59,6 +83,11 @@ static FORMATS: [Format; 20] = [
 pub(crate) fn named(name: &str) -> Option<(&'static str, &'static [Part])> {
     let format = FORMATS.iter().find(|format| format.name == name)?;
     Some((format.name, format.parts.get_or_init(format.build)))
+}
+
+/// What of a format is left out, if something is.
+pub(crate) fn narrowed(name: &str) -> Option<&'static str> {
+    FORMATS.iter().find(|format| format.name == name)?.note
 }
 
 /// Reads an expression that this file wrote.
@@ -117,14 +146,15 @@ const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";
 const FRAGMENT_POINTER: &str = "#(?:/(?:[A-Za-z0-9._!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}|~[01])*)*";
 
 fn email(atom: &str, label: &str) -> String {
-    let quoted = r#""(?:[ !#-\[\]-~]|\\[ -~])*""#;
+    let beyond = if atom == ATOM { "" } else { "\u{80}-\u{10FFFF}" };
+    let quoted = format!(r#""(?:[ !#-\[\]-~{beyond}]|\\[ -~{beyond}])*""#);
     let (ipv4, ipv6) = (ipv4(), ipv6());
     format!(r"(?:{atom}+(?:\.{atom}+)*|{quoted})@(?:{label}(?:\.{label})*|\[(?:{ipv4}|IPv6:{ipv6})\])")
 }
 
 fn hostname() -> Vec<Part> {
-    // Two hyphens in the third and fourth place are reserved for names that begin with `xn--`.
-    let reserved = r"(?:.*\.)?(?:[^xX.][^.]|[^.][^nN.])--.*";
+    // Two hyphens in the third and fourth place are reserved, `xn--` for Punycode.
+    let reserved = r"(?:.*\.)?[^.]{2}--.*";
     vec![
         Part::Match(hir(&format!(r"{LABEL}(?:\.{LABEL})*"))),
         Part::Not(hir(reserved)),
@@ -200,7 +230,7 @@ impl Uri {
 
     fn authority(&self) -> String {
         let (user, name) = (self.chars(":"), self.chars(""));
-        let future = r"v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:\-]+";
+        let future = r"[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:\-]+";
         format!(
             r"(?:{user}*@)?(?:\[(?:{}|{future})\]|{name}*)(?::[0-9]*)?",
             ipv6()
@@ -231,7 +261,7 @@ impl Uri {
 
 /// RFC 6570.
 fn uri_template() -> String {
-    let literal = "(?:[!#$&(-;=?-\\[\\]_a-z~\u{A0}-\u{D7FF}\u{E000}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{10FFFD}]\
+    let literal = "(?:[!#$&'(-;=?-\\[\\]_a-z~\u{A0}-\u{D7FF}\u{E000}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{10FFFD}]\
         |%[0-9A-Fa-f]{2})";
     let name_char = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})";
     let variable = format!(r"{name_char}(?:\.?{name_char})*(?::[1-9][0-9]{{0,3}}|\*)?");

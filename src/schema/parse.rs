@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::error::{Diagnostics, Problem, ProblemKind};
 use crate::limits::Limits;
 
+use super::Formats;
 use super::decimal::Decimal;
 use super::draft::Draft;
 use super::node::{Keyword, Node, NodeId, RefId, Tree, Whole, escape_segment};
@@ -64,6 +65,7 @@ pub(super) struct Reference {
 /// Reads schemas; see the module.
 pub(super) struct Reader<'v> {
     pub(super) limits: &'v Limits,
+    pub(super) formats: Formats,
     pub(super) tree: Tree,
     pub(super) texts: Texts,
     pub(super) problems: Vec<Problem>,
@@ -99,9 +101,10 @@ impl Site<'_> {
 }
 
 impl<'v> Reader<'v> {
-    pub(super) fn new(limits: &'v Limits, resources: Resources<'v>) -> Self {
+    pub(super) fn new(limits: &'v Limits, formats: Formats, resources: Resources<'v>) -> Self {
         Reader {
             limits,
+            formats,
             tree: Tree::default(),
             texts: Texts::default(),
             problems: Vec::new(),

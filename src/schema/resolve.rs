@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::error::{CompileError, Diagnostics, Problem, ProblemKind};
 use crate::limits::Limits;
 
+use super::Options;
 use super::draft::Draft;
 use super::node::{Dependency, Keyword, NodeId, Tree};
 use super::parse::{Parsed, Reader, Scope};
@@ -50,9 +51,10 @@ impl<'v> Resources<'v> {
 pub(crate) fn read(
     root: &Value,
     documents: &[(String, Value)],
-    draft: Option<Draft>,
+    options: &Options,
     limits: &Limits,
 ) -> Result<(Parsed, Diagnostics), CompileError> {
+    let draft = options.draft;
     let documents = documents
         .iter()
         .map(|(uri, value)| (uri.as_str(), value))
@@ -61,7 +63,7 @@ pub(crate) fn read(
         documents,
         ..Resources::default()
     };
-    let mut reader = Reader::new(limits, resources);
+    let mut reader = Reader::new(limits, options.formats, resources);
     let base: Rc<str> = "".into();
     reader.scopes.push(Scope {
         uri: base.clone(),

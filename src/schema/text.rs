@@ -243,6 +243,11 @@ mod tests {
             ),
             ("duration", "P4DT12H30M5S", "P1D2H"),
             ("hostname", "www.example.com", "-a.example"),
+            ("hostname", "a--b.com", "xn--X"),
+            ("idn-hostname", "실례。테스트", "-hello"),
+            ("idn-hostname", "παράδειγμα.com", "a·l"),
+            ("regex", r"([abc])+\s+$", "^(abc]"),
+            ("regex", r"^(?:a|[^b-]{2,3})*?(?<=x)\u00e4$", r"\a"),
         ] {
             let set = texts.format(name).expect("a format");
             assert_eq!(texts.set_contains(&set, good), Some(true), "{name} {good}");

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::error::ProblemKind;
+use crate::schema::Formats;
+use crate::schema::format;
 use crate::schema::node::Keyword;
 
 use super::{Reader, Site, describe};
@@ -57,6 +59,13 @@ impl<'v> Reader<'v> {
     }
 
     fn format(&mut self, site: Site<'v>, name: &str) {
+        if self.formats == Formats::Annotate {
+            return;
+        }
+        if let Some(note) = format::narrowed(name) {
+            let message = format!("less than the format {name:?} is allowed: {note}");
+            self.note(site.id, "format", message);
+        }
         match self.texts.format(name) {
             Some(text) => self.push(site.id, "format", Keyword::Text(text)),
             None => self.note(

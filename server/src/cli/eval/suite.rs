@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lexiform::Grammar;
 use lexiform::compile::{Compiler, Options, Source};
-use lexiform::schema::Draft;
+use lexiform::error::ProblemKind;
+use lexiform::schema::{Draft, Formats};
+use lexiform::{CompileError, Grammar};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
@@ -25,7 +26,8 @@ pub struct Args {
     /// The draft: 4, 6, 7, 2019-09 or 2020-12.
     #[arg(long, value_parser = ["4", "6", "7", "2019-09", "2020-12"])]
     draft: String,
-    /// The optional tests of `format` too.
+    /// The optional tests of `format` too, for which formats are asserted. For the required ones they are annotations, as
+    /// the specification has it.
     #[arg(long)]
     optional_format: bool,
     /// Write the report to this file too.
@@ -39,18 +41,18 @@ pub struct Args {
 /// A file of the suite cannot be read.
 pub fn report(args: &Args) -> Result<Value, Failure> {
     let folder = args.data.join("tests").join(format!("draft{}", args.draft));
-    let mut files = json_files(&must_exist(folder.clone(), "the tests of this draft")?)?;
+    let required = json_files(&must_exist(folder.clone(), "the tests of this draft")?)?;
+    let mut files: Vec<(PathBuf, Formats)> = with(required, Formats::Annotate);
     if args.optional_format {
-        files.extend(json_files(&must_exist(
-            folder.join("optional/format"),
-            "the optional tests of format",
-        )?)?);
+        let folder = must_exist(folder.join("optional/format"), "the optional tests of format")?;
+        files.extend(with(json_files(&folder)?, Formats::Assert));
     }
-    let options = options(&args.draft, remotes(&args.data.join("remotes"))?);
+    let mut options = options(&args.draft, remotes(&args.data.join("remotes"))?);
     let mut counts = Counts::default();
     let bar = progress(files.len());
     quietly(|| {
-        for file in &files {
+        for (file, formats) in &files {
+            options.schema.formats = *formats;
             judge_file(file, &options, &mut counts)?;
             bar.inc(1);
         }
@@ -64,6 +66,10 @@ pub fn report(args: &Args) -> Result<Value, Failure> {
         "valid_rejected": counts.refused,
         "invalid_accepted": counts.let_through,
     }))
+}
+
+fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
+    files.into_iter().map(|file| (file, formats)).collect()
 }
 
 /// The specification knows no order of keys and every spelling of a string; without `$schema`, a schema is of the draft
@@ -143,11 +149,29 @@ fn judge_file(path: &Path, options: &Options, counts: &mut Counts) -> Result<(),
             Ok(Ok((grammar, _))) => tests
                 .iter()
                 .for_each(|test| counts.add(&judge(&grammar, test), 1)),
+            // A schema that nothing satisfies is refused with that finding, and so is every instance.
+            Ok(Err(error)) if is_unsatisfiable(&error) => {
+                tests.iter().for_each(|test| counts.add(&judge_nothing(test), 1))
+            }
             Ok(Err(error)) => counts.add(&Verdict::DoesNotCompile(error.to_string()), tests.len() as u64),
             Err(panic) => counts.add(&Verdict::DoesNotCompile(panic), tests.len() as u64),
         }
     }
     Ok(())
+}
+
+fn is_unsatisfiable(error: &CompileError) -> bool {
+    error
+        .problems
+        .iter()
+        .all(|problem| problem.kind == ProblemKind::Unsatisfiable)
+}
+
+fn judge_nothing(test: &Value) -> Verdict {
+    match test["valid"] == Value::Bool(true) {
+        true => Verdict::Refused("valid instance rejected".to_owned()),
+        false => Verdict::Right,
+    }
 }
 
 fn judge(grammar: &Grammar, test: &Value) -> Verdict {

@@ -1,0 +1,31 @@
+//! The format `regex`: ECMA-262 patterns in Unicode mode, as far as they are a regular set.
+//!
+//! Groups nest in patterns without bound, names of groups differ from each other, and bounds of counts and ranges are in
+//! order: none of that is regular. The language here has groups inside groups up to a depth, and none of the rest.
+
+/// How deep groups may be nested.
+const DEPTH: usize = 3;
+
+/// Patterns, as an expression.
+pub(super) fn expression() -> String {
+    let control = "c[A-Za-z]|[dDsSwWfnrtv0]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}";
+    let syntax = r"[\^$\\.*+?()\[\]{}|/]";
+    let in_class = format!(r"(?:[^\\\]\-]|\\(?:{control}|b|-|{syntax}))");
+    let ranges = "a-z|A-Z|0-9|a-f|A-F";
+    let class = format!(r"\[\^?-?(?:{ranges}|{in_class})*-?\]");
+    let single = format!(r"(?:[^\^$\\.*+?()\[\]{{}}|/]|\.|\\(?:{control}|{syntax})|{class})");
+    let counts: Vec<String> = (0..=9).map(|low| format!("{low},[{low}-9]")).collect();
+    let count = format!(r"\{{(?:[0-9]+|[0-9]+,|{})\}}", counts.join("|"));
+    let quantifier = format!(r"(?:(?:[*+?]|{count})\??)?");
+    let mut group = String::new();
+    for _ in 0..DEPTH {
+        let body = alternatives(&single, &quantifier, &group);
+        group = format!(r"|\((?:\?:)?{body}\){quantifier}|\(\?<?[=!]{body}\)");
+    }
+    alternatives(&single, &quantifier, &group)
+}
+
+/// Alternatives of atoms and groups.
+fn alternatives(single: &str, quantifier: &str, group: &str) -> String {
+    format!(r"(?:{single}{quantifier}|[\^$|]|\\[bB]{group})*")
+}
