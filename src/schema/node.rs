@@ -134,10 +134,14 @@ pub(crate) enum Keyword {
         item: NodeId,
         min: u64,
         max: Option<u64>,
+        /// Whether the items that satisfy it count as evaluated (since 2020-12).
+        evaluates: bool,
     },
     UniqueItems,
+    UnevaluatedItems(NodeId),
     /// `properties`, `patternProperties` and `additionalProperties`.
     Properties(Rc<KeyMap>),
+    UnevaluatedProperties(NodeId),
     Required(Rc<[Rc<str>]>),
     MinProperties(u64),
     MaxProperties(u64),

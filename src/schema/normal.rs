@@ -23,6 +23,7 @@ mod number;
 mod object;
 mod step;
 mod string;
+mod unevaluated;
 mod values;
 mod way;
 
@@ -79,6 +80,10 @@ pub(crate) struct Algebra<'l> {
     normals: FxHashMap<GoalId, Rc<Normal>>,
     /// Pairs of schemas of which it is known whether they can share a value.
     disjoint: FxHashMap<(NodeId, NodeId), bool>,
+    /// A schema that allows everything, once one was needed.
+    anything: Option<NodeId>,
+    /// Unions that were made of schemas of the source.
+    unions: FxHashMap<Vec<NodeId>, NodeId>,
     /// How deep tests for emptiness are nested at the moment.
     depth: u32,
     fuel: usize,
@@ -96,6 +101,8 @@ pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, 
         goals: Goals::new(),
         normals: FxHashMap::default(),
         disjoint: FxHashMap::default(),
+        anything: None,
+        unions: FxHashMap::default(),
         depth: 0,
         fuel: limits.fuel,
         reported: HashSet::new(),

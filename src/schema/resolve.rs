@@ -198,14 +198,13 @@ impl<'v> Reader<'v> {
     }
 }
 
-/// The schemas that apply to the same value as a node does.
-fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
+/// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
+pub(crate) fn beside(tree: &Tree, id: NodeId) -> Vec<NodeId> {
     let mut next = Vec::new();
     for (_, keyword) in &tree.node(id).keywords {
         match keyword {
             Keyword::Ref(reference) => next.push(tree.target(*reference)),
             Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list) => next.extend(list),
-            Keyword::Not(child) => next.push(*child),
             Keyword::If {
                 condition,
                 then,
@@ -219,6 +218,17 @@ fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
                 ..
             } => next.push(*child),
             _ => {}
+        }
+    }
+    next
+}
+
+/// The schemas that apply to the same value as a node does.
+fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
+    let mut next = beside(tree, id);
+    for (_, keyword) in &tree.node(id).keywords {
+        if let Keyword::Not(child) = keyword {
+            next.push(*child);
         }
     }
     next

@@ -271,7 +271,7 @@ pub(super) fn affirm(node: NodeId, name: &'static str, keyword: &Keyword) -> Dem
             prefix: prefix.as_slice().into(),
             rest: *rest,
         },
-        Keyword::Contains { item, min, max } => {
+        Keyword::Contains { item, min, max, .. } => {
             if max.is_some_and(|max| max < *min) {
                 return Demand::Never;
             }

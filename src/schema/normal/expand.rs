@@ -145,6 +145,13 @@ impl Algebra<'_> {
         }
         // What the keywords bring comes before what was open: the order of the source is the order of the keys.
         let open = std::mem::take(&mut branch.todo);
+        if let Some(child) = self.unevaluated(literal.node, kind) {
+            // The cases say all that the keywords say.
+            let demand = self.affirm_unevaluated(literal.node, child, kind);
+            let fits = branch.demand(demand);
+            branch.todo.extend(open);
+            return fits;
+        }
         for index in 0..count {
             let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
             let demand = self.affirm(literal.node, name, &keyword, kind);
@@ -157,7 +164,13 @@ impl Algebra<'_> {
     }
 
     /// What a keyword asks of values of a kind, where it holds.
-    fn affirm(&mut self, node: NodeId, name: &'static str, keyword: &Keyword, kind: Kind) -> Demand {
+    pub(super) fn affirm(
+        &mut self,
+        node: NodeId,
+        name: &'static str,
+        keyword: &Keyword,
+        kind: Kind,
+    ) -> Demand {
         let literal = |node: NodeId| Step::Literal(Literal::yes(node));
         match keyword {
             Keyword::Never => Demand::Never,
@@ -166,6 +179,11 @@ impl Algebra<'_> {
             Keyword::AnyOf(list) => Demand::any(list.iter().map(|&node| vec![literal(node)]).collect()),
             Keyword::OneOf(list) => self.exactly_one(list),
             Keyword::Not(child) => Demand::one(Step::Literal(Literal::new(*child, false))),
+            Keyword::If {
+                then: None,
+                otherwise: None,
+                ..
+            } => Demand::nothing(),
             Keyword::If {
                 condition,
                 then,
@@ -190,6 +208,8 @@ impl Algebra<'_> {
             | Keyword::MaxItems(_)
             | Keyword::Contains { .. }
             | Keyword::UniqueItems => only(kind, Kind::Array, || super::array::affirm(node, name, keyword)),
+            // Asked of the node as a whole, because it speaks about what the other keywords do not.
+            Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => Demand::nothing(),
             _ => only(kind, Kind::Object, || super::object::affirm(keyword)),
         }
     }

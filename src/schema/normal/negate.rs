@@ -56,6 +56,12 @@ impl Algebra<'_> {
             | Keyword::MaxItems(_)
             | Keyword::Contains { .. }
             | Keyword::UniqueItems => only(kind, Kind::Array, || deny_array(node, name, keyword)),
+            Keyword::UnevaluatedItems(child) => {
+                only(kind, Kind::Array, || self.deny_unevaluated(node, *child, kind))
+            }
+            Keyword::UnevaluatedProperties(child) => {
+                only(kind, Kind::Object, || self.deny_unevaluated(node, *child, kind))
+            }
             _ => only(kind, Kind::Object, || self.deny_object(node, name, keyword)),
         }
     }
@@ -108,7 +114,7 @@ fn deny_array(node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
             ways.extend(rest.map(|rest| some(Literal::new(rest, false), prefix.len(), 1, None)));
             ways
         }
-        Keyword::Contains { item, min, max } => {
+        Keyword::Contains { item, min, max, .. } => {
             let item = Literal::yes(*item);
             let fewer = min.checked_sub(1).map(|most| some(item, 0, 0, Some(most)));
             let more = max

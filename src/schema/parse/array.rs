@@ -53,7 +53,14 @@ impl<'v> Reader<'v> {
         };
         let min = bound("minContains").and_then(|count| count.to_u64()).unwrap_or(1);
         let max = bound("maxContains").and_then(|count| count.to_u64());
-        self.push(site.id, "contains", Keyword::Contains { item, min, max });
+        let evaluates = site.since(Draft::D2020);
+        let contains = Keyword::Contains {
+            item,
+            min,
+            max,
+            evaluates,
+        };
+        self.push(site.id, "contains", contains);
     }
 
     fn items(&mut self, site: Site<'v>, value: &'v Value) {
@@ -100,10 +107,16 @@ impl<'v> Reader<'v> {
         self.push(site.id, "prefixItems", Keyword::Items { prefix, rest });
     }
 
-    /// `unevaluatedItems` and `unevaluatedProperties` constrain nothing when they are `true`.
+    /// `unevaluatedItems` and `unevaluatedProperties`.
     pub(super) fn unevaluated(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
-        if value != &Value::Bool(true) {
-            self.unsupported(site.id, key, format!("`{key}` is not supported"));
+        let child = self.child(site, &format!("/{key}"), value);
+        match key {
+            "unevaluatedItems" => self.push(site.id, "unevaluatedItems", Keyword::UnevaluatedItems(child)),
+            _ => self.push(
+                site.id,
+                "unevaluatedProperties",
+                Keyword::UnevaluatedProperties(child),
+            ),
         }
     }
 }

@@ -46,7 +46,8 @@ impl<'v> Reader<'v> {
         let condition = self.child(site, "/if", value);
         let then = site.map.get("then").map(|value| self.child(site, "/then", value));
         let otherwise = site.map.get("else").map(|value| self.child(site, "/else", value));
-        if then.is_some() || otherwise.is_some() {
+        // Alone it asks nothing, but what it speaks of counts as evaluated.
+        if then.is_some() || otherwise.is_some() || site.since(Draft::D2019) {
             self.push(
                 site.id,
                 "if",
