@@ -25,9 +25,11 @@
 
 mod decimal;
 mod draft;
+mod dynamic;
 mod format;
 mod goal;
 mod lower;
+mod metaschema;
 mod node;
 mod normal;
 mod parse;

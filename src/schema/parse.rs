@@ -60,6 +60,8 @@ pub(super) struct Reference {
     pub(super) node: NodeId,
     pub(super) keyword: &'static str,
     pub(super) text: String,
+    /// The name of the anchor that it looks for on the way to it, if it is dynamic.
+    pub(super) dynamic: Option<Rc<str>>,
 }
 
 /// Reads schemas; see the module.
@@ -230,6 +232,9 @@ impl<'v> Reader<'v> {
         {
             self.resources.add_anchor(&uri, anchor, value, scope);
         }
+        if map.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
+            self.resources.add_dynamic(&uri, "", value);
+        }
     }
 
     fn declared_draft(&mut self, id: NodeId, text: &str) -> Option<Draft> {
@@ -268,9 +273,9 @@ impl<'v> Reader<'v> {
             | "dependentRequired"
             | "dependentSchemas" => self.object_keyword(site, key, value),
             "$defs" | "definitions" => self.definitions(site, key, value),
-            "$dynamicRef" if site.since(Draft::D2020) => self.dynamic_reference(site, value),
+            "$dynamicRef" if site.since(Draft::D2020) => self.reference(site, "$dynamicRef", value),
             "$recursiveRef" if site.since(Draft::D2019) && site.until(Draft::D2019) => {
-                self.unsupported(site.id, key, "`$recursiveRef` is not supported");
+                self.reference(site, "$recursiveRef", value);
             }
             _ if is_annotation(key) => {}
             _ => self.note_unknown(site.id, key),
@@ -331,13 +336,9 @@ impl<'v> Reader<'v> {
             node: site.id,
             keyword,
             text: text.to_owned(),
+            dynamic: None,
         });
         self.push(site.id, keyword, Keyword::Ref(id));
-    }
-
-    fn dynamic_reference(&mut self, site: Site<'v>, value: &'v Value) {
-        // Without a second dynamic anchor of the same name a dynamic reference is a plain one; the resolver checks that.
-        self.reference(site, "$dynamicRef", value);
     }
 
     pub(super) fn push(&mut self, id: NodeId, name: &'static str, keyword: Keyword) {

@@ -4,7 +4,7 @@
 //! a schema, which may bring further references. When all are resolved, a walk over the keywords that apply "in place"
 //! (`$ref`, `allOf`, `not`, …) finds circles without progress, such as `{"$ref": "#"}`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -14,7 +14,9 @@ use crate::limits::Limits;
 
 use super::Options;
 use super::draft::Draft;
-use super::node::{Dependency, Keyword, NodeId, Tree};
+use super::dynamic;
+use super::metaschema;
+use super::node::{Dependency, Keyword, NodeId, RefId, Tree};
 use super::parse::{Parsed, Reader, Scope};
 use super::uri;
 
@@ -23,8 +25,8 @@ use super::uri;
 pub(super) struct Resources<'v> {
     by_uri: HashMap<Rc<str>, (&'v Value, u32)>,
     anchors: HashMap<(Rc<str>, String), (&'v Value, u32)>,
-    /// How many resources have a dynamic anchor of a name.
-    dynamic: HashMap<String, HashSet<Rc<str>>>,
+    /// The dynamic anchors: their name, the resource that has them, and the schema.
+    dynamic: Vec<(Rc<str>, Rc<str>, *const Value)>,
     /// Documents that the caller gave, until they are referred to.
     documents: HashMap<&'v str, &'v Value>,
 }
@@ -34,12 +36,18 @@ impl<'v> Resources<'v> {
         self.by_uri.entry(uri).or_insert((value, scope));
     }
 
+    /// Notes an anchor that dynamic references look for, once.
+    pub(super) fn add_dynamic(&mut self, uri: &Rc<str>, anchor: &str, value: &'v Value) {
+        let known = |(name, own, _): &(Rc<str>, Rc<str>, *const Value)| **name == *anchor && own == uri;
+        if !self.dynamic.iter().any(known) {
+            self.dynamic
+                .push((anchor.into(), uri.clone(), std::ptr::from_ref(value)));
+        }
+    }
+
     pub(super) fn add_anchor(&mut self, uri: &Rc<str>, anchor: &str, value: &'v Value, scope: u32) {
         if value.get("$dynamicAnchor").and_then(Value::as_str) == Some(anchor) {
-            self.dynamic
-                .entry(anchor.to_owned())
-                .or_default()
-                .insert(uri.clone());
+            self.add_dynamic(uri, anchor, value);
         }
         self.anchors
             .entry((uri.clone(), anchor.to_owned()))
@@ -80,6 +88,10 @@ pub(crate) fn read(
         reader.read_all();
         next += 1;
     }
+    let mut root = start;
+    if reader.problems.is_empty() {
+        root = reader.settle_dynamic(start);
+    }
     if reader.problems.is_empty() {
         reader.problems.extend(circle(&reader.tree));
     }
@@ -95,14 +107,7 @@ pub(crate) fn read(
         return Err(CompileError { problems });
     }
     diagnostics.findings.sort_by(|a, b| a.place.cmp(&b.place));
-    Ok((
-        Parsed {
-            tree,
-            texts,
-            root: start,
-        },
-        diagnostics,
-    ))
+    Ok((Parsed { tree, texts, root }, diagnostics))
 }
 
 impl<'v> Reader<'v> {
@@ -118,7 +123,7 @@ impl<'v> Reader<'v> {
         let target = found.and_then(|found| self.fragment(&uri, found, fragment.unwrap_or(""), &text));
         match target {
             Ok((value, scope, pointer)) => {
-                self.check_dynamic(index, fragment);
+                self.note_dynamic(index, fragment, value);
                 let known = self.known.get(&std::ptr::from_ref(value)).copied();
                 Some(known.unwrap_or_else(|| self.add_root(value, &pointer, scope)))
             }
@@ -133,7 +138,8 @@ impl<'v> Reader<'v> {
         if let Some(&found) = self.resources.by_uri.get(uri) {
             return Some(found);
         }
-        let value = *self.resources.documents.get(uri)?;
+        let given = self.resources.documents.get(uri).copied();
+        let value = given.or_else(|| metaschema::named(uri))?;
         let scope = self.scopes.len() as u32;
         let base: Rc<str> = uri.into();
         self.scopes.push(Scope {
@@ -182,18 +188,58 @@ impl<'v> Reader<'v> {
         Ok((value, scope, fragment))
     }
 
-    /// A dynamic reference is a plain one unless several resources have its anchor.
-    fn check_dynamic(&mut self, index: usize, fragment: Option<&str>) {
-        let (node, keyword) = (self.references[index].node, self.references[index].keyword);
-        let several = fragment
-            .and_then(|name| self.resources.dynamic.get(name))
-            .is_some_and(|at| at.len() > 1);
-        if keyword == "$dynamicRef" && several {
-            self.unsupported(
-                node,
-                keyword,
-                "a `$dynamicRef` whose anchor several resources define is not supported",
-            );
+    /// A dynamic reference is a plain one unless what it leads to has a dynamic anchor of the same name.
+    fn note_dynamic(&mut self, index: usize, fragment: Option<&str>, target: &Value) {
+        let name = match self.references[index].keyword {
+            "$dynamicRef" => {
+                fragment.filter(|name| target.get("$dynamicAnchor").is_some_and(|own| own == name))
+            }
+            "$recursiveRef" => (target.get("$recursiveAnchor") == Some(&Value::Bool(true))).then_some(""),
+            _ => None,
+        };
+        self.references[index].dynamic = name.map(Rc::from);
+    }
+
+    /// Makes all references plain; see [`super::dynamic`].
+    fn settle_dynamic(&mut self, root: NodeId) -> NodeId {
+        let mut numbers: HashMap<Rc<str>, u32> = HashMap::new();
+        let mut anchors = dynamic::Anchors::default();
+        for (name, uri, value) in &self.resources.dynamic {
+            let next = numbers.len() as u32;
+            let resource = *numbers.entry(uri.clone()).or_insert(next);
+            if let Some(&node) = self.known.get(value) {
+                anchors.of.entry(resource).or_default().push((name.clone(), node));
+            }
+        }
+        let several = |name: &Rc<str>| {
+            let with = self.resources.dynamic.iter().filter(|(own, ..)| own == name);
+            with.count() > 1
+        };
+        for (index, reference) in self.references.iter().enumerate() {
+            if let Some(name) = reference.dynamic.as_ref().filter(|name| several(name)) {
+                anchors.references.insert(RefId(index as u32), name.clone());
+            }
+        }
+        if anchors.references.is_empty() {
+            return root;
+        }
+        for scope in &self.scope_of {
+            let next = numbers.len() as u32;
+            let uri = self.scopes[*scope as usize].uri.clone();
+            anchors.resource.push(*numbers.entry(uri).or_insert(next));
+        }
+        let tree = std::mem::take(&mut self.tree);
+        match dynamic::resolve(tree, root, &anchors) {
+            Some((tree, root)) => {
+                self.tree = tree;
+                root
+            }
+            None => {
+                let message = "dynamic references lead to too many combinations of resources";
+                self.problems
+                    .push(Problem::at_pointer(ProblemKind::Limit, "", message));
+                root
+            }
         }
     }
 }
