@@ -16,13 +16,18 @@ use std::time::Instant;
 
 use lexiform_engine::Event;
 
+use serde_json::Value;
+
 use crate::audit::Account;
+use crate::certify::Certifier;
 use crate::channels::{Part, Reader, Reading};
 use crate::error::ApiError;
+use crate::grammars::Compiled;
 use crate::sample::{Ended, SampleState};
 use crate::served::Served;
+use crate::wire;
 use crate::wire::generation::Generation;
-use crate::wire::response::{TokenLogprob, Usage};
+use crate::wire::response::{Enforcement, TokenLogprob, Told, Usage};
 use crate::worker::Running;
 
 /// The version that clients see as `system_fingerprint`.
@@ -37,15 +42,23 @@ pub struct Base {
     pub created: u64,
     /// The model.
     pub model: String,
+    /// What is enforced.
+    pub enforcement: Option<Enforcement>,
 }
 
 impl Base {
-    /// Of a new answer, with an identity of this kind.
-    pub fn new(prefix: &str, served: &Served) -> Self {
+    /// Of a new answer, with an identity of this kind, under a constraint if there is one.
+    pub fn new(prefix: &str, served: &Served, compiled: Option<&Compiled>) -> Self {
+        let enforcement = compiled.map(|compiled| Enforcement {
+            grammar: compiled.id.to_string(),
+            enforced: wire::grammars::enforced(compiled),
+            diagnostics: wire::grammars::findings(compiled),
+        });
         Self {
             id: format!("{prefix}{}", crate::chance::identity()),
             created: crate::chance::now(),
             model: served.name().to_owned(),
+            enforcement,
         }
     }
 }
@@ -78,6 +91,23 @@ pub struct Whole {
     pub logprobs: Vec<TokenLogprob>,
     /// How it ended.
     pub ended: Ended,
+    /// The texts in it that were checked again.
+    pub certificates: Vec<Value>,
+}
+
+/// The end of a sample of a stream.
+#[derive(Debug)]
+pub struct End {
+    /// The sample.
+    pub index: usize,
+    /// How it ended.
+    pub ended: Ended,
+    /// Log-probabilities of tokens that came with no part.
+    pub logprobs: Vec<TokenLogprob>,
+    /// The tokens used so far.
+    pub usage: Usage,
+    /// The texts in it that were checked again.
+    pub certificates: Vec<Value>,
 }
 
 /// One more part of a sample of a stream.
@@ -99,15 +129,8 @@ pub trait Writer: Send {
     fn opening(&mut self, samples: usize, out: &mut String);
     /// One more part.
     fn piece(&mut self, piece: Piece, out: &mut String);
-    /// A sample has ended; `logprobs` are those that came with no part.
-    fn end(
-        &mut self,
-        index: usize,
-        ended: &Ended,
-        logprobs: Vec<TokenLogprob>,
-        usage: Usage,
-        out: &mut String,
-    );
+    /// A sample has ended.
+    fn end(&mut self, end: End, out: &mut String);
     /// The last frames of a stream.
     fn closing(&mut self, usage: Usage, out: &mut String);
     /// The frames that tell of an error in the middle of a stream.
@@ -124,6 +147,8 @@ struct Growing {
     logprobs: Vec<TokenLogprob>,
     thought_tokens: usize,
     ended: Option<Ended>,
+    /// Its parts so far, where they are to be checked at the end.
+    parts: Vec<Part>,
 }
 
 /// An answer in the making.
@@ -135,6 +160,7 @@ pub struct Frame {
     /// Samples with the same prompt stand together, this many of them; the prompt counts once.
     per_prompt: usize,
     account: Option<Account>,
+    certifier: Option<Certifier>,
     begun: Instant,
     silent: bool,
 }
@@ -155,6 +181,7 @@ impl Frame {
             logprobs: Vec::new(),
             thought_tokens: 0,
             ended: None,
+            parts: Vec::new(),
         };
         Self {
             served,
@@ -163,6 +190,7 @@ impl Frame {
             reading,
             per_prompt: generation.n.max(1),
             account: None,
+            certifier: None,
             begun: Instant::now(),
             silent: true,
         }
@@ -171,6 +199,27 @@ impl Frame {
     /// Puts what this answer costs on an account.
     pub fn charge(&mut self, account: Account) {
         self.account = Some(account);
+    }
+
+    /// Has every answer checked again before it ends.
+    pub fn certify(&mut self, certifier: Option<Certifier>) {
+        self.certifier = certifier;
+    }
+
+    /// The certificates of the parts of a sample.
+    fn certificates(&self, parts: &[Part]) -> Result<Vec<Value>, ApiError> {
+        let Some(certifier) = &self.certifier else {
+            return Ok(Vec::new());
+        };
+        let mut certificates = Vec::new();
+        for checked in certifier.all(parts) {
+            if !checked.valid {
+                self.served.metrics().invalid_output();
+                return Err(ApiError::refuted());
+            }
+            certificates.push(checked.certificate);
+        }
+        Ok(certificates)
     }
 
     /// Closes the account.
@@ -187,8 +236,9 @@ impl Frame {
     /// # Errors
     /// The engine failed.
     pub async fn collect(mut self, mut running: Running) -> Result<String, ApiError> {
-        match self.grow(&mut running).await {
-            Ok(parts) => Ok(self.whole(parts)),
+        let grown = self.grow(&mut running).await;
+        match grown.and_then(|parts| self.whole(parts)) {
+            Ok(json) => Ok(json),
             Err(error) => {
                 self.settle(error.code());
                 Err(error)
@@ -206,17 +256,30 @@ impl Frame {
         Ok(parts)
     }
 
-    fn whole(&mut self, parts: Vec<Vec<Part>>) -> String {
+    fn whole(&mut self, parts: Vec<Vec<Part>>) -> Result<String, ApiError> {
+        let certificates = self.certified(&parts)?;
         self.settle("answered");
         let usage = self.usage();
         let reading = self.reading.clone();
-        let samples = self.samples.iter_mut().zip(parts).enumerate();
-        let whole = samples.filter_map(|(index, (growing, parts))| {
-            let logprobs = std::mem::take(&mut growing.logprobs);
-            Some(whole(index, &reading, parts, logprobs, growing.ended?))
+        let samples = self.samples.iter_mut().zip(parts).zip(certificates).enumerate();
+        let whole = samples.filter_map(|(index, ((growing, parts), certificates))| {
+            let mut whole = whole(index, &reading, parts, growing.ended?);
+            whole.logprobs = std::mem::take(&mut growing.logprobs);
+            whole.certificates = certificates;
+            Some(whole)
         });
         let whole = whole.collect();
-        self.writer.whole(whole, usage)
+        Ok(self.writer.whole(whole, usage))
+    }
+
+    /// The certificates of all samples; of one that was cut there are none.
+    fn certified(&self, parts: &[Vec<Part>]) -> Result<Vec<Vec<Value>>, ApiError> {
+        let samples = self.samples.iter().zip(parts);
+        let certificates = samples.map(|(growing, parts)| match growing.ended {
+            Some(ended) if ended.finish == "stop" => self.certificates(parts),
+            _ => Ok(Vec::new()),
+        });
+        certificates.collect()
     }
 
     /// Whether every sample has ended.
@@ -266,6 +329,9 @@ impl Frame {
         let parts = self.take(index, event, running)?;
         let usage = self.usage();
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
+        if self.certifier.is_some() {
+            growing.parts.extend(parts.iter().cloned());
+        }
         for part in parts {
             let logprobs = std::mem::take(&mut growing.logprobs);
             let piece = Piece {
@@ -277,8 +343,22 @@ impl Frame {
             self.writer.piece(piece, out);
         }
         if let Some(ended) = growing.ended {
-            let rest = std::mem::take(&mut growing.logprobs);
-            self.writer.end(index, &ended, rest, usage, out);
+            let logprobs = std::mem::take(&mut growing.logprobs);
+            let parts = std::mem::take(&mut growing.parts);
+            let cut = ended.finish != "stop";
+            let certificates = if cut {
+                Vec::new()
+            } else {
+                self.certificates(&parts)?
+            };
+            let end = End {
+                index,
+                ended,
+                logprobs,
+                usage,
+                certificates,
+            };
+            self.writer.end(end, out);
         }
         Ok(())
     }
@@ -313,20 +393,15 @@ impl Frame {
     }
 }
 
-fn whole(
-    index: usize,
-    reading: &Reading,
-    parts: Vec<Part>,
-    logprobs: Vec<TokenLogprob>,
-    ended: Ended,
-) -> Whole {
+fn whole(index: usize, reading: &Reading, parts: Vec<Part>, ended: Ended) -> Whole {
     let mut whole = Whole {
         index,
         reasoning: String::new(),
         content: String::new(),
         calls: Vec::new(),
-        logprobs,
+        logprobs: Vec::new(),
         ended,
+        certificates: Vec::new(),
     };
     for part in parts {
         match part {
@@ -342,6 +417,14 @@ fn whole(
         }
     }
     whole
+}
+
+/// What only this server tells of a sample.
+pub fn told(ended: &Ended, certificates: Vec<Value>) -> Told {
+    Told {
+        sample: ended.sample,
+        certificates,
+    }
 }
 
 /// A call that begins.

@@ -81,6 +81,26 @@ impl ApiError {
         }
     }
 
+    /// No grammar was registered under this identity, or it had to make room: 404.
+    pub fn unknown_grammar(id: &str) -> Self {
+        let message = format!(
+            "There is no grammar '{}' here (any more); POST /v1/grammars registers it.",
+            shortened(id)
+        );
+        let status = StatusCode::NOT_FOUND;
+        Self {
+            param: Some("grammar_id".to_owned()),
+            ..Self::new(status, "invalid_request_error", "grammar_not_found", message)
+        }
+    }
+
+    /// An independent check refuted the answer: 500.
+    pub fn refuted() -> Self {
+        let message = "The answer did not stand up to an independent check and is withheld.";
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Self::new(status, "server_error", "invalid_output", message)
+    }
+
     /// No such route: 404.
     pub fn unknown_route(method: &str, path: &str) -> Self {
         let message = format!("There is nothing at {method} {}.", shortened(path));
@@ -232,7 +252,7 @@ impl ApiError {
             .problems
             .iter()
             .take(LISTED_PROBLEMS)
-            .map(diagnostic)
+            .map(|problem| diagnostic(problem, "error"))
             .collect();
         Self {
             diagnostics,
@@ -358,7 +378,7 @@ fn context(pointer: &str) -> String {
     }
 }
 
-fn diagnostic(problem: &Problem) -> Diagnostic {
+fn diagnostic(problem: &Problem, severity: &'static str) -> Diagnostic {
     let path = match &problem.place {
         Place::Pointer(pointer) => pointer.clone(),
         place => place.to_string(),
@@ -370,9 +390,29 @@ fn diagnostic(problem: &Problem) -> Diagnostic {
     Diagnostic {
         path: shortened(&path).into_owned(),
         keyword: keyword.filter(|word| !word.is_empty()),
-        severity: "error",
+        severity,
         kind: kind_name(problem.kind),
         message: shortened(&problem.message).into_owned(),
+    }
+}
+
+/// A problem or a finding, as clients are told of it.
+pub struct Diagnosis(Diagnostic);
+
+impl Diagnosis {
+    /// Something that stops a compile.
+    pub fn error(problem: &Problem) -> Self {
+        Self(diagnostic(problem, "error"))
+    }
+
+    /// Something that does not.
+    pub fn warning(problem: &Problem) -> Self {
+        Self(diagnostic(problem, "warning"))
+    }
+
+    /// Its JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::to_value(&self.0).unwrap_or_default()
     }
 }
 

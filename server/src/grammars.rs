@@ -1,9 +1,9 @@
 //! Compiled grammars, kept by what they mean: a client sends the same schema with every request.
 //!
 //! The cache is bounded by bytes: a grammar that grew with the texts it read is weighed again, and one that outgrew its
-//! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new source at the same time wait for one compile. What
-//! does not compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but
-//! keeping it would let bad requests push out good grammars.
+//! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new
+//! source at the same time wait for one compile. What does not compile is not kept: the compiler's limits are
+//! deterministic, so the answer would be the same again, but keeping it would let bad requests push out good grammars.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,6 +17,7 @@ use moka::sync::Cache;
 
 use crate::language::{Language, Rejected};
 use crate::metrics::Metrics;
+use crate::wire::constraint::Constraint;
 
 /// What a grammar is estimated to hold beside its source: states and masks that fill as it is used.
 const BASE_BYTES: u32 = 64 * 1024;
@@ -43,11 +44,17 @@ pub struct Grammars {
     compiler: Compiler,
     limits: Limits,
     cache: Cache<Language, Compiled>,
+    registered: Cache<String, Constraint>,
 }
 
 impl Grammars {
     /// A compiler whose cache is bounded by about this many bytes.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
+        let length = |_: &String, constraint: &Constraint| {
+            u32::try_from(constraint.source.text().len())
+                .unwrap_or(u32::MAX)
+                .saturating_add(256)
+        };
         let weigh = |key: &Language, compiled: &Compiled| {
             let source = u32::try_from(key.source_bytes()).unwrap_or(u32::MAX);
             let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
@@ -59,7 +66,18 @@ impl Grammars {
             compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
             limits: Limits::default(),
             cache: Cache::builder().max_capacity(bytes).weigher(weigh).build(),
+            registered: Cache::builder().max_capacity(bytes / 8).weigher(length).build(),
         }
+    }
+
+    /// Keeps a constraint under its identity, as long as there is room.
+    pub fn register(&self, id: &str, constraint: Constraint) {
+        self.registered.insert(id.to_owned(), constraint);
+    }
+
+    /// The constraint of this identity.
+    pub fn registered(&self, id: &str) -> Option<Constraint> {
+        self.registered.get(id)
     }
 
     /// The grammar of a language; blocks while it compiles.

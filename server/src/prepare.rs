@@ -11,13 +11,16 @@ use crate::answer::chat::ChatWriter;
 use crate::answer::responses::ResponsesWriter;
 use crate::answer::text::TextWriter;
 use crate::answer::{Base, Frame, Writer};
+use crate::certify::Certifier;
 use crate::channels::Reading;
 use crate::error::ApiError;
+use crate::grammars::Compiled;
 use crate::language::Language;
 use crate::prompt;
 use crate::served::Served;
 use crate::wire;
 use crate::wire::chat::ChatRequest;
+use crate::wire::generation::Generation;
 use crate::wire::responses::ResponsesRequest;
 
 /// A request that was checked completely; nothing has been generated yet.
@@ -30,6 +33,8 @@ pub struct Prepared {
     pub stream: bool,
     /// The identity of the grammar, for the audit.
     pub grammar: Option<String>,
+    /// Whether all of the constraint is enforced, if there is one.
+    pub enforced: Option<&'static str>,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
 }
@@ -39,10 +44,11 @@ pub struct Prepared {
 /// # Errors
 /// The request is wrong.
 pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
-    let request = wire::chat::read(body)?;
-    conversation(served, &request, |reading| {
+    let mut request = wire::chat::read(body)?;
+    prompt::resolve(served, &mut request.generation)?;
+    conversation(served, &request, |reading, compiled| {
         Box::new(ChatWriter::new(
-            Base::new("chatcmpl-", served),
+            Base::new("chatcmpl-", served, compiled),
             reading,
             request.generation.stream.unwrap_or_default(),
             request.logprobs.is_some(),
@@ -56,11 +62,12 @@ pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
 /// # Errors
 /// The request is wrong.
 pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
-    let ResponsesRequest { chat, repeated } = wire::responses::read(body)?;
-    conversation(served, &chat, |reading| {
+    let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
+    prompt::resolve(served, &mut chat.generation)?;
+    conversation(served, &chat, |reading, compiled| {
         let logprobs = chat.logprobs.is_some();
         Box::new(ResponsesWriter::new(
-            Base::new("resp_", served),
+            Base::new("resp_", served, compiled),
             reading,
             repeated,
             logprobs,
@@ -72,7 +79,7 @@ pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError>
 fn conversation(
     served: &Arc<Served>,
     request: &ChatRequest,
-    writer: impl FnOnce(Arc<Reading>) -> Box<dyn Writer>,
+    writer: impl FnOnce(Arc<Reading>, Option<&Compiled>) -> Box<dyn Writer>,
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
@@ -80,19 +87,22 @@ fn conversation(
     let compiled = prompt::compiled(served, &chat.language)?;
     let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
     let requests = prompt::engine_requests(served, generation, vec![chat.tokens], grammar, request.logprobs)?;
-    let reading = Arc::new(Reading::of(&chat.language));
-    let frame = Frame::new(
+    let language = chat.language;
+    let reading = Arc::new(Reading::of(&language));
+    let mut frame = Frame::new(
         served.clone(),
-        writer(reading.clone()),
+        writer(reading.clone(), compiled.as_ref()),
         reading,
         generation,
         requests.len(),
         request.logprobs.is_some(),
     );
+    frame.certify(certifier(generation, &language, compiled.as_ref()));
     Ok(Prepared {
         requests,
         frame,
         stream: generation.stream.is_some(),
+        enforced: compiled.as_ref().map(wire::grammars::enforced),
         grammar: compiled.map(|compiled| compiled.id.to_string()),
         timeout: generation.timeout,
     })
@@ -103,7 +113,8 @@ fn conversation(
 /// # Errors
 /// The request is wrong.
 pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
-    let request = wire::completion::read(body)?;
+    let mut request = wire::completion::read(body)?;
+    prompt::resolve(served, &mut request.generation)?;
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let prompts = request
@@ -120,8 +131,8 @@ pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiErro
     let requests = prompt::engine_requests(served, generation, prompts, grammar, request.logprobs)?;
     let logprobs = request.logprobs.is_some();
     let options = generation.stream.unwrap_or_default();
-    let writer = TextWriter::new(Base::new("cmpl-", served), options, logprobs);
-    let frame = Frame::new(
+    let writer = TextWriter::new(Base::new("cmpl-", served, compiled.as_ref()), options, logprobs);
+    let mut frame = Frame::new(
         served.clone(),
         Box::new(writer),
         Arc::new(Reading::default()),
@@ -129,11 +140,18 @@ pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiErro
         requests.len(),
         logprobs,
     );
+    frame.certify(certifier(generation, &language, compiled.as_ref()));
     Ok(Prepared {
         requests,
         frame,
         stream: generation.stream.is_some(),
+        enforced: compiled.as_ref().map(wire::grammars::enforced),
         grammar: compiled.map(|compiled| compiled.id.to_string()),
         timeout: generation.timeout,
     })
+}
+
+fn certifier(generation: &Generation, language: &Language, compiled: Option<&Compiled>) -> Option<Certifier> {
+    let compiled = compiled.filter(|_| generation.certificate)?;
+    Some(Certifier::new(language, &compiled.grammar, &compiled.id))
 }

@@ -150,6 +150,26 @@ fn told_tools(template: &ChatTemplate, request: &ChatRequest, language: &Languag
     ))
 }
 
+/// Puts a registered constraint in the place of its identity.
+///
+/// # Errors
+/// It is not registered here.
+pub fn resolve(served: &Served, generation: &mut Generation) -> Result<(), ApiError> {
+    if let Some(id) = &generation.grammar_id {
+        generation.constraint = Some(registered(served, id)?);
+    }
+    Ok(())
+}
+
+/// A registered constraint.
+///
+/// # Errors
+/// It is not registered here.
+pub fn registered(served: &Served, id: &str) -> Result<Constraint, ApiError> {
+    let found = served.grammars().registered(id);
+    found.ok_or_else(|| ApiError::unknown_grammar(id))
+}
+
 /// The tokens of a completion's prompt.
 ///
 /// # Errors

@@ -65,11 +65,15 @@ async fn answer(
     account: Account,
 ) -> Result<HttpResponse, ApiError> {
     prepared.frame.charge(account);
+    let mut response = HttpResponse::Ok();
+    if let Some(enforced) = prepared.enforced {
+        response.insert_header((HeaderName::from_static("x-lexiform-enforced"), enforced));
+    }
     if !prepared.stream {
         let json = prepared.frame.collect(running).await?;
-        return Ok(HttpResponse::Ok().content_type("application/json").body(json));
+        return Ok(response.content_type("application/json").body(json));
     }
-    Ok(HttpResponse::Ok()
+    Ok(response
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-cache"))
         // Proxies of the nginx kind would otherwise collect the stream before they pass it on.

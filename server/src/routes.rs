@@ -3,6 +3,7 @@
 pub mod chat;
 pub mod completions;
 pub mod decisions;
+pub mod grammars;
 pub mod models;
 pub mod operations;
 pub mod responses;
@@ -20,6 +21,12 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(post("/v1/completions").route(web::post().to(completions::create)))
         .service(post("/v1/responses").route(web::post().to(responses::create)))
         .service(post("/v1/decisions").route(web::post().to(decisions::create)))
+        .service(post("/v1/grammars").route(web::post().to(grammars::register)))
+        .service(post("/v1/grammars/lint").route(web::post().to(grammars::lint)))
+        .service(post("/v1/grammars/check").route(web::post().to(grammars::check)))
+        .service(post("/v1/grammars/mask").route(web::post().to(grammars::mask)))
+        .service(post("/v1/grammars/explain").route(web::post().to(grammars::explain)))
+        .service(get("/v1/grammars/{id}").route(web::get().to(grammars::get)))
         .service(get("/v1/models").route(web::get().to(models::list)))
         .service(get("/v1/models/{id:.*}").route(web::get().to(models::get)))
         .service(get("/health").route(web::get().to(operations::ready)))

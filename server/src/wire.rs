@@ -11,6 +11,7 @@ pub mod decisions;
 pub mod error;
 pub mod fields;
 pub mod generation;
+pub mod grammars;
 pub mod models;
 pub mod response;
 pub mod responses;

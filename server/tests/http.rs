@@ -10,6 +10,8 @@ mod constraints;
 mod decisions;
 #[path = "http/errors.rs"]
 mod errors;
+#[path = "http/grammars.rs"]
+mod grammars;
 #[path = "http/leaving.rs"]
 mod leaving;
 #[path = "http/operations.rs"]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Base, Call, FINGERPRINT, Piece, Whole, Writer, frame, opened};
+use super::{Base, Call, End, FINGERPRINT, Piece, Whole, Writer, frame, opened, told};
 use crate::channels::{Part, Reading};
 use crate::language::Mode;
 use crate::sample::Ended;
@@ -51,6 +51,7 @@ impl ChatWriter {
             system_fingerprint: FINGERPRINT,
             choices,
             usage,
+            lexiform: self.base.enforcement.as_ref(),
         };
         answer.to_json()
     }
@@ -111,7 +112,7 @@ impl ChatWriter {
             message,
             logprobs: self.logprobs(sample.logprobs),
             finish_reason: finish(&sample.ended, called),
-            lexiform: sample.ended.sample,
+            lexiform: told(&sample.ended, sample.certificates),
         }
     }
 }
@@ -144,21 +145,14 @@ impl Writer for ChatWriter {
         self.send(choice, piece.usage, out);
     }
 
-    fn end(
-        &mut self,
-        index: usize,
-        ended: &Ended,
-        logprobs: Vec<TokenLogprob>,
-        usage: Usage,
-        out: &mut String,
-    ) {
-        let mut choice = chat_delta(index, Delta::default());
-        if !logprobs.is_empty() {
-            choice.logprobs = self.logprobs(logprobs);
+    fn end(&mut self, end: End, out: &mut String) {
+        let mut choice = chat_delta(end.index, Delta::default());
+        if !end.logprobs.is_empty() {
+            choice.logprobs = self.logprobs(end.logprobs);
         }
-        choice.finish_reason = Some(finish(ended, self.calls[index].0 > 0));
-        choice.lexiform = Some(ended.sample);
-        self.send(choice, usage, out);
+        choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
+        choice.lexiform = Some(told(&end.ended, end.certificates));
+        self.send(choice, end.usage, out);
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {

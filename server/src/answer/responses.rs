@@ -12,11 +12,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Base, Piece, Whole, Writer, opened};
+use super::{Base, End, Piece, Whole, Writer, opened, told};
 use crate::channels::{Part, Reading};
 use crate::error::ApiError;
-use crate::sample::Ended;
-use crate::wire::response::{TokenLogprob, Usage, event, logprobs_json};
+use crate::wire::response::{TokenLogprob, Told, Usage, event, logprobs_json, response_extension};
 
 /// Writes responses.
 pub struct ResponsesWriter {
@@ -29,6 +28,7 @@ pub struct ResponsesWriter {
     done: Vec<Value>,
     open: Option<Item>,
     finish: &'static str,
+    told: Option<Told>,
 }
 
 /// The item that is being written.
@@ -138,11 +138,12 @@ impl ResponsesWriter {
             done: Vec::new(),
             open: None,
             finish: "stop",
+            told: None,
         }
     }
 
     /// The response as it is now.
-    fn response(&self, status: &str, output: &[Value], usage: Option<Usage>) -> Value {
+    fn response(&self, status: &str, output: &[Value], usage: Option<Usage>, told: Option<&Told>) -> Value {
         let cut = json!({"reason": "max_output_tokens"});
         let mut response = json!({
             "id": self.base.id, "object": "response", "created_at": self.base.created, "status": status,
@@ -152,6 +153,7 @@ impl ResponsesWriter {
         });
         if let Some(map) = response.as_object_mut() {
             map.extend(self.repeated.clone());
+            map.extend(response_extension(self.base.enforcement.as_ref(), told));
         }
         response
     }
@@ -269,7 +271,7 @@ impl ResponsesWriter {
 
 impl Writer for ResponsesWriter {
     fn opening(&mut self, _: usize, out: &mut String) {
-        let response = self.response("in_progress", &[], None);
+        let response = self.response("in_progress", &[], None, None);
         self.send("response.created", json!({"response": response}), out);
         self.send("response.in_progress", json!({"response": response}), out);
     }
@@ -288,18 +290,19 @@ impl Writer for ResponsesWriter {
         }
     }
 
-    fn end(&mut self, _: usize, ended: &Ended, _: Vec<TokenLogprob>, _: Usage, out: &mut String) {
+    fn end(&mut self, end: End, out: &mut String) {
         if self.open.is_none() && self.done.is_empty() {
             self.begin(Item::new(Kind::Message), out);
         }
-        self.close(status(ended.finish), out);
-        self.finish = ended.finish;
+        self.close(status(end.ended.finish), out);
+        self.finish = end.ended.finish;
+        self.told = Some(told(&end.ended, end.certificates));
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {
         let status = status(self.finish);
         let done = std::mem::take(&mut self.done);
-        let response = self.response(status, &done, Some(usage));
+        let response = self.response(status, &done, Some(usage), self.told.as_ref());
         self.send(&format!("response.{status}"), json!({"response": response}), out);
     }
 
@@ -316,8 +319,15 @@ impl Writer for ResponsesWriter {
             .first()
             .map(|sample| self.items(sample))
             .unwrap_or_default();
-        self.response(status(finish), &items, Some(usage)).to_string()
+        let told = samples.into_iter().next();
+        let told = told.map(|sample| told_of(sample));
+        self.response(status(finish), &items, Some(usage), told.as_ref())
+            .to_string()
     }
+}
+
+fn told_of(sample: Whole) -> Told {
+    told(&sample.ended, sample.certificates)
 }
 
 fn status(finish: &str) -> &'static str {

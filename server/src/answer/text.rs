@@ -1,8 +1,7 @@
 //! The shapes of `POST /v1/completions`.
 
-use super::{Base, FINGERPRINT, Piece, Whole, Writer, frame};
+use super::{Base, End, FINGERPRINT, Piece, Whole, Writer, frame, told};
 use crate::channels::Part;
-use crate::sample::Ended;
 use crate::wire::generation::StreamOptions;
 use crate::wire::response::{Answer, TextChoice, TextLogprobs, TokenLogprob, Usage};
 
@@ -35,6 +34,7 @@ impl TextWriter {
             system_fingerprint: FINGERPRINT,
             choices,
             usage,
+            lexiform: self.base.enforcement.as_ref(),
         };
         answer.to_json()
     }
@@ -65,23 +65,17 @@ impl Writer for TextWriter {
         self.send(vec![choice], piece.usage, out);
     }
 
-    fn end(
-        &mut self,
-        index: usize,
-        ended: &Ended,
-        logprobs: Vec<TokenLogprob>,
-        usage: Usage,
-        out: &mut String,
-    ) {
-        let rest = (!logprobs.is_empty()).then(|| text_logprobs(&logprobs, self.offsets[index]));
+    fn end(&mut self, end: End, out: &mut String) {
+        let index = end.index;
+        let rest = (!end.logprobs.is_empty()).then(|| text_logprobs(&end.logprobs, self.offsets[index]));
         let choice = TextChoice {
             index,
             text: String::new(),
             logprobs: rest,
-            finish_reason: Some(ended.finish),
-            lexiform: Some(ended.sample),
+            finish_reason: Some(end.ended.finish),
+            lexiform: Some(told(&end.ended, end.certificates)),
         };
-        self.send(vec![choice], usage, out);
+        self.send(vec![choice], end.usage, out);
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {
@@ -97,7 +91,7 @@ impl Writer for TextWriter {
             text: sample.content,
             logprobs: self.logprobs.then(|| text_logprobs(&sample.logprobs, 0)),
             finish_reason: Some(sample.ended.finish),
-            lexiform: Some(sample.ended.sample),
+            lexiform: Some(told(&sample.ended, sample.certificates)),
         };
         self.encode(samples.into_iter().map(choice).collect(), Some(usage))
     }

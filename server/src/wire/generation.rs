@@ -89,6 +89,10 @@ pub struct Generation {
     pub draft: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
+    /// The identity of a registered constraint, in place of a constraint.
+    pub grammar_id: Option<String>,
+    /// Whether the answer is to be checked again by an independent program.
+    pub certificate: bool,
 }
 
 /// Fields that promise nothing about the output, or that ask for what happens anyway.
@@ -168,6 +172,8 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         timeout: fields
             .integer("timeout_ms", 1, 86_400_000, problems)
             .map(|millis| Duration::from_millis(millis.unsigned_abs())),
+        grammar_id: fields.string("grammar_id", problems),
+        certificate: fields.boolean("certificate", problems).unwrap_or(false),
     };
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
@@ -180,6 +186,13 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text that {} asks for", constraint.param);
         generation.never_cut(&what, problems);
+    }
+    if generation.grammar_id.is_some() {
+        generation.never_cut("the text that grammar_id asks for", problems);
+        if let Some(constraint) = &generation.constraint {
+            let message = format!("only one constraint is possible; {} is another", constraint.param);
+            problems.invalid("grammar_id", message);
+        }
     }
 }
 
@@ -207,6 +220,8 @@ impl Generation {
             schema_in_prompt: SchemaInPrompt::Auto,
             draft: true,
             timeout: None,
+            grammar_id: None,
+            certificate: false,
         }
     }
 

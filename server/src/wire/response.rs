@@ -34,6 +34,9 @@ pub struct Answer<'a, C> {
     pub choices: Vec<C>,
     /// The tokens used; `null` in the chunks that do not tell it.
     pub usage: Option<Usage>,
+    /// What is enforced, of answers under a constraint; in streams, in the first chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lexiform: Option<&'a Enforcement>,
 }
 
 /// What an answer may list as its choices.
@@ -94,7 +97,7 @@ pub struct ChatChoice {
     /// Why it ended.
     pub finish_reason: &'static str,
     /// What only this server tells.
-    pub lexiform: Sample,
+    pub lexiform: Told,
 }
 
 /// A message of the assistant.
@@ -172,7 +175,7 @@ pub struct ChatDelta {
     pub finish_reason: Option<&'static str>,
     /// What only this server tells, in its last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lexiform: Option<Sample>,
+    pub lexiform: Option<Told>,
 }
 
 /// What is new in a message.
@@ -236,6 +239,24 @@ pub fn logprobs_json(entries: &[TokenLogprob]) -> serde_json::Value {
     serde_json::to_value(entries).unwrap_or_else(|_| serde_json::Value::Array(Vec::new()))
 }
 
+/// What only this server tells of a response.
+pub fn response_extension(
+    enforcement: Option<&Enforcement>,
+    told: Option<&Told>,
+) -> serde_json::Map<String, serde_json::Value> {
+    let mut extension = serde_json::Map::new();
+    for part in [
+        enforcement.and_then(|part| serde_json::to_value(part).ok()),
+        told.and_then(|part| serde_json::to_value(part).ok()),
+    ] {
+        if let Some(serde_json::Value::Object(map)) = part {
+            extension.extend(map);
+        }
+    }
+    let entry = ("lexiform".to_owned(), serde_json::Value::Object(extension));
+    std::iter::once(entry).collect()
+}
+
 /// Writes a named event of a stream.
 pub fn event(name: &str, body: &serde_json::Value, out: &mut String) {
     out.push_str("event: ");
@@ -258,7 +279,7 @@ pub struct TextChoice {
     pub finish_reason: Option<&'static str>,
     /// What only this server tells.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lexiform: Option<Sample>,
+    pub lexiform: Option<Told>,
 }
 
 /// Log-probabilities in the older form of completions.
@@ -272,6 +293,28 @@ pub struct TextLogprobs {
     pub top_logprobs: Vec<serde_json::Map<String, serde_json::Value>>,
     /// Where each token begins, in characters of the text.
     pub text_offset: Vec<usize>,
+}
+
+/// What only this server tells of a sample.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// Where it came from.
+    #[serde(flatten)]
+    pub sample: Sample,
+    /// The texts in it that were checked again, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<serde_json::Value>,
+}
+
+/// What is enforced in an answer under a constraint.
+#[derive(Clone, Debug, Serialize)]
+pub struct Enforcement {
+    /// The identity of the grammar.
+    pub grammar: String,
+    /// `full`, or `partial` where a part of the constraint has no effect.
+    pub enforced: &'static str,
+    /// The parts without effect, each with its place.
+    pub diagnostics: serde_json::Value,
 }
 
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.

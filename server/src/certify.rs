@@ -1,0 +1,125 @@
+//! Certificates: an answer checked again by programs that share no code with ours.
+//!
+//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`. For grammars there is no
+//! second reader, and a certificate says so.
+
+use lexiform_engine::Grammar;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::channels::Part;
+use crate::language::{Input, Language, Mode, Thought};
+use crate::wire::constraint::{Constraint, Source};
+
+/// What checks the texts of one request.
+pub struct Certifier {
+    grammar: String,
+    content: Option<Judge>,
+    /// Of each tool by its place.
+    tools: Vec<Option<Judge>>,
+}
+
+enum Judge {
+    Schema(Box<jsonschema::Validator>),
+    Regex(regex::Regex),
+    /// No second reader; the text goes through the machine byte by byte, where the decoder went token by token.
+    Machine(Box<Grammar>),
+}
+
+/// A text that was checked.
+pub struct Checked {
+    /// Whether it obeys.
+    pub valid: bool,
+    /// What clients are told.
+    pub certificate: Value,
+}
+
+impl Certifier {
+    /// For answers of this language, which has this grammar and identity.
+    pub fn new(language: &Language, grammar: &Grammar, id: &str) -> Self {
+        let alone = language.calls.is_none() && language.thought == Thought::None;
+        let content = language.content.as_ref();
+        let tools = language.calls.iter().flat_map(|calls| {
+            let bare = calls.mode == Mode::Bare && language.thought == Thought::None;
+            calls.tools.iter().map(move |tool| (bare, tool))
+        });
+        Self {
+            grammar: id.to_owned(),
+            content: content.and_then(|constraint| judge(constraint, alone.then_some(grammar))),
+            tools: tools
+                .map(|(bare, tool)| match &tool.input {
+                    Input::Arguments(constraint) | Input::Raw(Some(constraint)) => {
+                        judge(constraint, bare.then_some(grammar))
+                    }
+                    Input::Raw(None) => None,
+                })
+                .collect(),
+        }
+    }
+
+    /// Checks the content of an answer and the inputs of its calls.
+    pub fn all(&self, parts: &[Part]) -> Vec<Checked> {
+        let (mut content, mut calls): (String, Vec<(usize, String)>) = Default::default();
+        for part in parts {
+            match part {
+                Part::Content(text) => content.push_str(text),
+                Part::Opened(tool) => calls.push((*tool, String::new())),
+                Part::Input(text) => {
+                    if let Some((_, input)) = calls.last_mut() {
+                        input.push_str(text);
+                    }
+                }
+                Part::Reasoning(_) | Part::Closed => {}
+            }
+        }
+        // An answer that only calls has no content that could be wrong.
+        let said = self
+            .content
+            .as_ref()
+            .filter(|_| calls.is_empty() || !content.is_empty());
+        let inputs = calls.iter().filter_map(|(tool, input)| {
+            let judge = self.tools.get(*tool)?.as_ref()?;
+            Some(self.certificate(judge, input))
+        });
+        let said = said.map(|judge| self.certificate(judge, &content));
+        said.into_iter().chain(inputs).collect()
+    }
+
+    fn certificate(&self, judge: &Judge, text: &str) -> Checked {
+        let (valid, by) = match judge {
+            Judge::Schema(validator) => {
+                let value = serde_json::from_str::<Value>(text);
+                (value.is_ok_and(|value| validator.is_valid(&value)), "jsonschema")
+            }
+            Judge::Regex(regex) => (regex.is_match(text), "regex"),
+            Judge::Machine(grammar) => {
+                let end = grammar.step_bytes(grammar.start(), text.as_bytes());
+                (end.is_some_and(|state| grammar.is_accepting(state)), "lexiform")
+            }
+        };
+        let digest = Sha256::digest(text.as_bytes());
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let certificate = json!({"valid": valid, "verified_by": by, "independent": by != "lexiform",
+                                 "grammar": self.grammar, "output_sha256": hex});
+        Checked { valid, certificate }
+    }
+}
+
+fn judge(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Judge> {
+    let machine = || grammar.map(|grammar| Judge::Machine(Box::new(grammar.clone())));
+    match &constraint.source {
+        Source::Schema(text) => {
+            let schema = serde_json::from_str::<Value>(text).ok()?;
+            let validator = jsonschema::validator_for(&schema);
+            validator.map_or_else(
+                |_| machine(),
+                |validator| Some(Judge::Schema(Box::new(validator))),
+            )
+        }
+        Source::Regex(text) => {
+            let regex = regex::Regex::new(&format!("^(?:{text})\\z"));
+            regex.map_or_else(|_| machine(), |regex| Some(Judge::Regex(regex)))
+        }
+        Source::Ebnf(_) => machine(),
+    }
+}

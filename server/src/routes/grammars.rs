@@ -1,0 +1,173 @@
+//! `POST /v1/grammars` (compile once, use by its identity) and what can be asked about a grammar: `lint`, `check`,
+//! `mask`, `explain`.
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::{Value, json};
+
+use super::blocking;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::grammars::Compiled;
+use crate::language::Language;
+use crate::served::Served;
+use crate::wire::constraint::{Constraint, Source};
+use crate::wire::grammars::{self, GrammarRequest, Named};
+use crate::{body, inspect, prompt};
+
+/// Compiles a constraint and keeps it.
+///
+/// # Errors
+/// It does not compile.
+pub async fn register(
+    app: web::Data<App>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    answer(app, request, payload, |served, asked| {
+        let (constraint, compiled) = compiled(served, &asked.grammar)?;
+        served.grammars().register(&compiled.id, constraint);
+        Ok(grammars::registered(&compiled))
+    })
+    .await
+}
+
+/// A grammar that was registered.
+///
+/// # Errors
+/// There is none of this identity.
+pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let served = app.served.clone();
+    let told = blocking(&app, move || {
+        let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()))?;
+        Ok(grammars::registered(&compiled))
+    });
+    Ok(json_answer(&told.await?))
+}
+
+/// Says what is wrong with a constraint, or noteworthy; never an error.
+///
+/// # Errors
+/// The request is wrong.
+pub async fn lint(
+    app: web::Data<App>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    answer(app, request, payload, |served, asked| {
+        let constraint = constraint(served, &asked.grammar)?;
+        let compiled = served.grammars().get(&language(constraint), served.metrics());
+        Ok(grammars::lint(compiled.as_ref().map_err(Arc::as_ref)))
+    })
+    .await
+}
+
+/// Says of texts whether they belong to a grammar, and where they leave it.
+///
+/// # Errors
+/// The request is wrong, or its constraint does not compile.
+pub async fn check(
+    app: web::Data<App>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    answer(app, request, payload, |served, asked| {
+        let (_, compiled) = compiled(served, &asked.grammar)?;
+        let results = asked
+            .texts
+            .iter()
+            .map(|text| inspect::check(&compiled.grammar, text));
+        Ok(json!({"id": &*compiled.id, "results": results.collect::<Vec<_>>()}))
+    })
+    .await
+}
+
+/// Says what may come behind a beginning.
+///
+/// # Errors
+/// The request is wrong, or its constraint does not compile.
+pub async fn mask(
+    app: web::Data<App>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    answer(app, request, payload, |served, asked| {
+        let (_, compiled) = compiled(served, &asked.grammar)?;
+        let mut mask = inspect::mask(&compiled.grammar, &asked.prefix);
+        mask["id"] = json!(&*compiled.id);
+        Ok(mask)
+    })
+    .await
+}
+
+/// Says what a constraint means: its shortest text, what every text begins with, a sketch of a schema.
+///
+/// # Errors
+/// The request is wrong, or its constraint does not compile.
+pub async fn explain(
+    app: web::Data<App>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    answer(app, request, payload, |served, asked| {
+        let (constraint, compiled) = compiled(served, &asked.grammar)?;
+        let sketch = match &constraint.source {
+            Source::Schema(text) => serde_json::from_str::<Value>(text)
+                .ok()
+                .map(|schema| lexiform::schema::sketch::sketch(&schema)),
+            _ => None,
+        };
+        let grammar = &compiled.grammar;
+        let shortest = inspect::shortest(grammar);
+        let mut told = grammars::registered(&compiled);
+        told["object"] = json!("grammar.explanation");
+        told["satisfiable"] = json!(true);
+        told["sketch"] = json!(sketch);
+        told["begins_with"] = json!(String::from_utf8_lossy(&grammar.forced(grammar.start())));
+        told["may_be_empty"] = json!(grammar.is_accepting(grammar.start()));
+        told["shortest"] = json!(shortest);
+        Ok(told)
+    })
+    .await
+}
+
+async fn answer(
+    app: web::Data<App>,
+    request: HttpRequest,
+    payload: web::Payload,
+    tell: fn(&Served, &GrammarRequest) -> Result<Value, ApiError>,
+) -> Result<HttpResponse, ApiError> {
+    let _account = app.open_account(&request)?;
+    app.check_open()?;
+    let body = body::read(&request, payload, app.settings.body_limit).await?;
+    let served = app.served.clone();
+    let told = blocking(&app, move || tell(&served, &grammars::read(&body)?));
+    Ok(json_answer(&told.await?))
+}
+
+fn json_answer(told: &Value) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(told.to_string())
+}
+
+fn constraint(served: &Served, named: &Named) -> Result<Constraint, ApiError> {
+    match named {
+        Named::Constraint(constraint) => Ok(constraint.clone()),
+        Named::Id(id) => prompt::registered(served, id),
+    }
+}
+
+fn language(constraint: Constraint) -> Language {
+    Language {
+        content: Some(constraint),
+        ..Language::default()
+    }
+}
+
+fn compiled(served: &Served, named: &Named) -> Result<(Constraint, Compiled), ApiError> {
+    let constraint = constraint(served, named)?;
+    let compiled = prompt::compiled(served, &language(constraint.clone()))?;
+    Ok((constraint, compiled.ok_or_else(ApiError::internal)?))
+}

@@ -1,0 +1,118 @@
+//! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
+
+use serde_json::{Value, json};
+
+use super::constraint::{self, Constraint};
+use super::fields::{Fields, Problems};
+use crate::error::{ApiError, Diagnosis};
+use crate::grammars::Compiled;
+use crate::language::Rejected;
+
+/// The most texts that one request may have checked.
+const TEXTS: usize = 256;
+
+/// A constraint, or the identity of one that was registered.
+#[derive(Clone, Debug)]
+pub enum Named {
+    /// The constraint itself.
+    Constraint(Constraint),
+    /// The identity.
+    Id(String),
+}
+
+/// A question about a grammar.
+#[derive(Clone, Debug)]
+pub struct GrammarRequest {
+    /// Which one.
+    pub grammar: Named,
+    /// Texts to be checked.
+    pub texts: Vec<String>,
+    /// The beginning behind which a mask is asked for.
+    pub prefix: String,
+}
+
+/// Reads a question.
+///
+/// # Errors
+/// All problems of the body, in one error.
+pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
+    let mut fields = Fields::root(super::object(body)?);
+    let mut problems = Problems::default();
+    let id = fields.string("grammar_id", &mut problems);
+    let constraint = constraint::read(&mut fields, &mut problems);
+    let prefix = fields.string("prefix", &mut problems).unwrap_or_default();
+    let texts = texts(&mut fields, &mut problems);
+    fields.ignore(&["model"]);
+    fields.finish_strict(&mut problems);
+    let grammar = match (id, constraint) {
+        (Some(id), None) => Some(Named::Id(id)),
+        (None, Some(constraint)) => Some(Named::Constraint(constraint)),
+        _ => {
+            let expected =
+                "expected either a constraint (response_format, structured_outputs, ebnf …) or grammar_id";
+            problems.invalid("grammar_id", expected);
+            None
+        }
+    };
+    problems.check()?;
+    let grammar = grammar.ok_or_else(ApiError::internal)?;
+    Ok(GrammarRequest {
+        grammar,
+        texts,
+        prefix,
+    })
+}
+
+fn texts(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {
+    let items = fields.array("texts", problems).unwrap_or_default();
+    let one = fields.string("text", problems);
+    let all: Vec<String> = items
+        .iter()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect();
+    if all.len() != items.len() || all.len() > TEXTS {
+        problems.invalid("texts", format!("expected up to {TEXTS} texts"));
+    }
+    all.into_iter().chain(one).collect()
+}
+
+/// A registered grammar.
+pub fn registered(compiled: &Compiled) -> Value {
+    json!({"id": &*compiled.id, "object": "grammar", "compile_ms": compiled.micros as f64 / 1000.0,
+           "enforced": enforced(compiled), "diagnostics": findings(compiled)})
+}
+
+/// What does not stop a compile.
+pub fn findings(compiled: &Compiled) -> Value {
+    let all = compiled
+        .findings
+        .iter()
+        .map(|finding| Diagnosis::warning(finding).json());
+    Value::Array(all.collect())
+}
+
+/// Whether all that the constraint says holds for what is written under it.
+pub fn enforced(compiled: &Compiled) -> &'static str {
+    if compiled.findings.is_empty() {
+        "full"
+    } else {
+        "partial"
+    }
+}
+
+/// What a linter says of a constraint that compiles, or does not.
+pub fn lint(compiled: Result<&Compiled, &Rejected>) -> Value {
+    match compiled {
+        Ok(compiled) => json!({"valid": true, "satisfiable": true, "id": &*compiled.id,
+                               "enforced": enforced(compiled), "diagnostics": findings(compiled)}),
+        Err(rejected) => {
+            let problems = &rejected.error.problems;
+            let unsatisfiable = problems
+                .iter()
+                .any(|problem| problem.kind == lexiform::error::ProblemKind::Unsatisfiable);
+            let all = problems.iter().map(|problem| Diagnosis::error(problem).json());
+            json!({"valid": false, "satisfiable": if unsatisfiable { json!(false) } else { Value::Null },
+                   "id": null, "enforced": "none", "diagnostics": all.collect::<Vec<_>>()})
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Grammars as things of their own: registered, linted, checked, explained, and asked what may come next; and what an
+//! answer under one tells.
+
+use serde_json::{Value, json};
+
+use super::service::Service;
+
+fn person() -> Value {
+    json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
+           "additionalProperties": false})
+}
+
+fn ask(service: &Service, path: &str, body: &Value) -> Value {
+    let answer = service.post(path, &body.to_string());
+    assert_eq!(answer.status, 200, "{path} {body}: {}", answer.text());
+    answer.json()
+}
+
+/// Guards against the price of a compile in the first request (B2), and against texts that leave the server (K1).
+#[test]
+fn a_grammar_is_registered_once_and_used_by_its_identity() {
+    let service = Service::start();
+    let made = ask(&service, "/v1/grammars", &json!({"guided_json": person()}));
+    let id = made["id"].as_str().expect("an identity");
+    assert!(id.starts_with("gr_") && made["enforced"] == "full", "{made}");
+    let again = ask(
+        &service,
+        "/v1/grammars",
+        &json!({"response_format": {"type": "json_schema",
+        "json_schema": {"name": "other", "schema": person()}}}),
+    );
+    assert_eq!(again["id"], made["id"]);
+    assert_eq!(service.get(&format!("/v1/grammars/{id}")).json()["id"], id);
+    let answer = service.chat("echo never", json!({"grammar_id": id}));
+    assert_eq!(answer.header("x-lexiform-enforced"), Some("full"));
+    let body = answer.json();
+    assert_eq!(body["lexiform"]["grammar"], id);
+    let value: Value =
+        serde_json::from_str(body["choices"][0]["message"]["content"].as_str().expect("text")).expect("JSON");
+    assert!(value["age"].is_number());
+    for (more, status) in [
+        (json!({"grammar_id": "gr_none"}), 404),
+        (json!({"grammar_id": id, "guided_regex": "a"}), 400),
+        (json!({"grammar_id": id, "stop": "x"}), 400),
+    ] {
+        let refused = service.chat("echo x", more);
+        assert_eq!(refused.status, status, "{}", refused.text());
+        refused.error_code();
+    }
+    let metrics = service.get("/metrics");
+    assert!(
+        metrics
+            .text()
+            .contains("lexiform_grammar_cache_misses_total{model_name=\"m\",engine=\"0\"} 1")
+    );
+}
+
+#[test]
+fn lint_tells_of_errors_and_of_what_has_no_effect() {
+    let service = Service::start();
+    let lint = |constraint: Value| ask(&service, "/v1/grammars/lint", &constraint);
+    let good = lint(json!({"guided_json": person()}));
+    assert_eq!(
+        (&good["valid"], &good["enforced"], &good["satisfiable"]),
+        (&json!(true), &json!("full"), &json!(true))
+    );
+    let unknown = lint(json!({"guided_json": {"type": "string", "format": "shoe-size"}}));
+    assert_eq!(
+        (&unknown["valid"], &unknown["enforced"]),
+        (&json!(true), &json!("partial"))
+    );
+    assert_eq!(unknown["diagnostics"][0]["severity"], "warning");
+    let broken = lint(json!({"guided_json": {"properties": {"a": {"type": "text"}}}}));
+    assert_eq!(broken["valid"], false);
+    assert!(
+        broken["diagnostics"][0]["path"]
+            .as_str()
+            .is_some_and(|path| path.starts_with("/properties/a"))
+    );
+    let empty = lint(json!({"guided_json": {"type": "string", "minLength": 2, "maxLength": 1}}));
+    assert_eq!(
+        (&empty["valid"], &empty["satisfiable"]),
+        (&json!(false), &json!(false))
+    );
+}
+
+#[test]
+fn texts_are_checked_to_the_byte() {
+    let service = Service::start();
+    let body = json!({"guided_regex": "[a-c]+é?", "texts": ["abc", "", "abx", "aé"], "text": "a\u{c4}"});
+    let results = ask(&service, "/v1/grammars/check", &body)["results"].clone();
+    let valid: Vec<bool> = results
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["valid"] == true)
+        .collect();
+    assert_eq!(valid, [true, false, false, true, false]);
+    assert_eq!(
+        (&results[1]["at"], &results[1]["expected"]),
+        (&json!(0), &json!(["a-c"]))
+    );
+    assert_eq!(results[2]["at"], 2);
+    // The first byte of Ä could begin é; the second does not.
+    assert_eq!(results[4]["at"], 2);
+}
+
+#[test]
+fn a_mask_says_what_may_come_behind_a_beginning() {
+    let service = Service::start();
+    let mask = |prefix: &str| {
+        ask(
+            &service,
+            "/v1/grammars/mask",
+            &json!({"guided_json": person(), "whitespace": "compact", "prefix": prefix}),
+        )
+    };
+    let start = mask("");
+    assert_eq!(
+        (&start["forced"], &start["allowed"]),
+        (&json!("{\"age\":"), &json!(1))
+    );
+    assert_eq!(start["tokens"][0]["text"], "{");
+    let digits = mask("{\"age\":");
+    assert_eq!(
+        (&digits["bytes"], &digits["complete"]),
+        (&json!(["-", "0-9"]), &json!(false))
+    );
+    let end = mask("{\"age\":1}");
+    assert_eq!((&end["complete"], &end["tokens"]), (&json!(true), &json!([])));
+    let wrong = mask("{\"name");
+    assert_eq!((&wrong["possible"], &wrong["at"]), (&json!(false), &json!(2)));
+}
+
+#[test]
+fn an_explanation_has_an_example() {
+    let service = Service::start();
+    let told = ask(
+        &service,
+        "/v1/grammars/explain",
+        &json!({"guided_json": person(), "whitespace": "compact"}),
+    );
+    let shortest: Value = serde_json::from_str(told["shortest"].as_str().expect("a text")).expect("JSON");
+    assert!(shortest["age"].is_number());
+    assert_eq!(
+        (&told["begins_with"], &told["may_be_empty"]),
+        (&json!("{\"age\":"), &json!(false))
+    );
+    assert!(
+        told["sketch"]
+            .as_str()
+            .is_some_and(|sketch| sketch.contains("age"))
+    );
+    let told = ask(
+        &service,
+        "/v1/grammars/explain",
+        &json!({"ebnf": "root ::= \"(\" root \")\" | \"x\""}),
+    );
+    assert_eq!(told["shortest"], "x");
+    // The only text is longer than the search goes, but all of it is forced.
+    let told = ask(
+        &service,
+        "/v1/grammars/explain",
+        &json!({"guided_regex": "a{5000}"}),
+    );
+    assert_eq!(told["shortest"].as_str().map(str::len), Some(5000));
+}
+
+/// Guards against answers that claim more than they hold: each is read again by a program that is not ours.
+#[test]
+fn an_answer_is_certified_by_another_reader() {
+    let service = Service::start();
+    let cases = [
+        (json!({"guided_json": person()}), "jsonschema"),
+        (json!({"guided_regex": "[a-c]{4}"}), "regex"),
+        (json!({"ebnf": "root ::= \"x\" [0-9]"}), "lexiform"),
+    ];
+    for (mut more, by) in cases {
+        more["certificate"] = json!(true);
+        let whole = service.chat("echo {\"age\":36}", more.clone()).json();
+        let certificate = whole["choices"][0]["lexiform"]["certificates"][0].clone();
+        assert_eq!(
+            (&certificate["valid"], &certificate["verified_by"]),
+            (&json!(true), &json!(by)),
+            "{whole}"
+        );
+        assert_eq!(certificate["grammar"], whole["lexiform"]["grammar"]);
+        more["stream"] = json!(true);
+        let events = service.chat("echo {\"age\":36}", more).events();
+        let last = events
+            .iter()
+            .find(|event| event["choices"][0]["finish_reason"].is_string());
+        let streamed = last.map(|event| event["choices"][0]["lexiform"]["certificates"][0].clone());
+        assert_eq!(streamed, Some(certificate));
+    }
+    let tool = json!({"type": "function", "function": {"name": "mk", "parameters": person()}});
+    let whole = service
+        .chat(
+            "echo {\"age\":36}",
+            json!({"tools": [tool], "tool_choice": "required", "certificate": true}),
+        )
+        .json();
+    assert_eq!(
+        whole["choices"][0]["lexiform"]["certificates"][0]["verified_by"],
+        "jsonschema"
+    );
+    let body = json!({"model": "m", "input": "echo {\"age\":1}", "certificate": true,
+        "text": {"format": {"type": "json_schema", "name": "P", "schema": person()}}});
+    let response = ask(&service, "/v1/responses", &body);
+    assert_eq!(response["lexiform"]["certificates"][0]["valid"], true);
+    assert!(
+        service
+            .get("/metrics")
+            .text()
+            .contains("lexiform_invalid_output_total{model_name=\"m\",engine=\"0\"} 0")
+    );
+}
