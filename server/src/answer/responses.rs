@@ -320,7 +320,7 @@ impl Writer for ResponsesWriter {
             .map(|sample| self.items(sample))
             .unwrap_or_default();
         let told = samples.into_iter().next();
-        let told = told.map(|sample| told_of(sample));
+        let told = told.map(told_of);
         self.response(status(finish), &items, Some(usage), told.as_ref())
             .to_string()
     }
