@@ -18,6 +18,8 @@ mod cfg;
 mod hash;
 mod import;
 
+pub(crate) use hash::structure_hash;
+
 pub use cfg::{
     Cfg, CfgBuilder, Demand, Expr, ExprId, Meets, Member, Part, Regular, RegularId, Rest, Rule, RuleId,
     Series, SeriesId, SeriesOrder, Way,

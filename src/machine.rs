@@ -15,6 +15,7 @@
 //! not push, and all walks are over explicit lists.
 
 mod analysis;
+mod automaton;
 mod bytes;
 mod copy;
 mod counter;
@@ -30,9 +31,11 @@ mod series_frame;
 mod stack;
 mod terminal;
 mod thread;
+mod words;
 
 use std::sync::Arc;
 
+pub use automaton::Automata;
 pub(crate) use bytes::ByteSet;
 pub(crate) use digest::Digest;
 pub(crate) use frame::{FrameId, View};

@@ -28,6 +28,13 @@ impl Regular {
     }
 }
 
+/// The same for one expression.
+pub(crate) fn structure_hash(hir: &Hir) -> u64 {
+    let mut hasher = FxHasher::default();
+    hash_hir(hir, 0, &mut hasher);
+    hasher.finish()
+}
+
 fn hash_hir(hir: &Hir, mark: u8, hasher: &mut FxHasher) {
     mark.hash(hasher);
     let mut open = vec![hir];

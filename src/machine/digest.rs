@@ -30,7 +30,7 @@ use super::scc::components;
 pub(crate) type Digest = u128;
 
 /// The tables of an automaton, as a terminal keeps them.
-pub(super) struct Automaton<'a> {
+pub(super) struct Table<'a> {
     pub(super) classes: &'a [u8; 256],
     pub(super) stride: usize,
     pub(super) next: &'a [u32],
@@ -46,7 +46,7 @@ type Edge = (u8, u8, u32);
 const MOST_ROOTS: usize = 8;
 
 /// The digest of every state. O(states · classes) for all but components with many states that look alike.
-pub(super) fn digests(automaton: &Automaton<'_>) -> Box<[Digest]> {
+pub(super) fn digests(automaton: &Table<'_>) -> Box<[Digest]> {
     let edges = automaton.edges();
     let targets: Vec<Vec<u32>> = edges
         .iter()
@@ -74,7 +74,7 @@ pub(super) fn digests(automaton: &Automaton<'_>) -> Box<[Digest]> {
     naming.digests
 }
 
-impl Automaton<'_> {
+impl Table<'_> {
     fn edges(&self) -> Vec<Vec<Edge>> {
         let ranges = self.ranges();
         let states = 0..self.accepting.len();
@@ -113,7 +113,7 @@ impl Automaton<'_> {
 }
 
 struct Naming<'a> {
-    automaton: &'a Automaton<'a>,
+    automaton: &'a Table<'a>,
     edges: &'a [Vec<Edge>],
     component: &'a [u32],
     digests: Box<[Digest]>,

@@ -1,31 +1,35 @@
 //! The product of the automata of a regular language, explored and trimmed.
 //!
-//! Each part of a [`Regular`] is one DFA. A state of the product is a state of each; it is explored from the start,
+//! Each part of a [`Regular`] is one automaton. A state of the product is a state of each; it is explored from the start,
 //! one representative byte a class, and what cannot lead to a word is cut away.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use regex_automata::{
-    Anchored,
-    dfa::{Automaton, StartKind, dense},
-    nfa::thompson,
-    util::{primitives::StateID, start},
-};
 use regex_syntax::hir::Hir;
+use rustc_hash::FxHashMap;
 
+use super::automaton::{Automata, Automaton};
 use super::counter::UnitGraph;
 use super::terminal::TerminalError;
+use super::words::WordTree;
 use crate::grammar::{Part, Regular};
 use crate::limits::Limits;
 
 /// A transition that leads to no word.
 pub(super) const DEAD: u32 = u32::MAX;
 
-/// The DFAs whose product is the language.
+/// One factor of a product.
+enum Operand {
+    Automaton(Arc<Automaton>),
+    /// A finite set of words, which would be slow to determinise and is a tree already.
+    Words(WordTree),
+}
+
+/// The automata whose product is the language.
 pub(super) struct Operands {
     /// Each with whether its words are wanted (`true`) or unwanted.
-    matches: Vec<(dense::DFA<Vec<u32>>, bool)>,
-    unit: Option<dense::DFA<Vec<u32>>>,
+    matches: Vec<(Operand, bool)>,
+    unit: Option<Arc<Automaton>>,
     /// The bounds of the counted part.
     pub(super) range: Option<(u64, Option<u64>)>,
     pub(super) classes: Box<[u8; 256]>,
@@ -34,101 +38,104 @@ pub(super) struct Operands {
 }
 
 impl Operands {
-    pub(super) fn new(regular: &Regular, limits: &Limits) -> Result<Operands, TerminalError> {
+    pub(super) fn new(
+        regular: &Regular,
+        automata: &Automata,
+        limits: &Limits,
+    ) -> Result<Operands, TerminalError> {
         let mut matches = Vec::new();
         let mut counted: Option<(&Hir, u64, Option<u64>)> = None;
         for part in &regular.parts {
             match part {
-                Part::Match(hir) => matches.push((build(hir, limits)?, true)),
-                Part::Not(hir) => matches.push((build(hir, limits)?, false)),
+                Part::Match(hir) => matches.push((Operand::new(hir, automata, limits)?, true)),
+                Part::Not(hir) => matches.push((Operand::new(hir, automata, limits)?, false)),
                 Part::Units { unit, min, max } => counted = Some(meet(counted, (unit, *min, *max))?),
             }
         }
-        let unit = counted.map(|(unit, ..)| build(unit, limits)).transpose()?;
+        let unit = counted.map(|(unit, ..)| automata.get(unit, limits)).transpose()?;
         if let Some(unit) = &unit {
             check_prefix_code(unit, limits)?;
         }
         // A run of any number of units needs no register, only the operand that checks the units themselves.
         let range = counted.map(|(_, min, max)| (min, max));
-        let (classes, representatives) = joint_classes(matches.iter().map(|(dfa, _)| dfa).chain(&unit));
-        Ok(Operands {
+        Ok(Operands::over(matches, unit, range))
+    }
+
+    fn over(
+        matches: Vec<(Operand, bool)>,
+        unit: Option<Arc<Automaton>>,
+        range: Option<(u64, Option<u64>)>,
+    ) -> Operands {
+        let (classes, representatives) = joint_classes(&matches, unit.as_deref());
+        Operands {
             matches,
             unit,
             range,
             classes,
             representatives,
-        })
+        }
     }
 
-    fn start(&self) -> Vec<StateID> {
-        self.matches
-            .iter()
-            .map(|(dfa, _)| dfa)
-            .chain(&self.unit)
-            .map(start_of)
-            .collect()
+    fn start(&self) -> Vec<u32> {
+        let starts = self.matches.iter().map(|(operand, _)| operand.start());
+        starts.chain(self.unit.as_ref().map(|unit| unit.start)).collect()
     }
 
-    /// The product state after a byte and whether a unit ended, or `None` if it is dead.
-    fn step(&self, from: &[StateID], byte: u8) -> Result<Option<(Vec<StateID>, bool)>, TerminalError> {
-        let mut to = Vec::with_capacity(from.len());
-        for ((dfa, wanted), &state) in self.matches.iter().zip(from) {
-            let next = dfa.next_state(state, byte);
-            if *wanted && dfa.is_dead_state(next) {
-                return Ok(None);
+    /// Writes the product state after a byte; whether a unit ended, or `None` if the state is dead.
+    fn step(&self, from: &[u32], byte: u8, to: &mut Vec<u32>) -> Option<bool> {
+        to.clear();
+        for ((operand, wanted), &state) in self.matches.iter().zip(from) {
+            let next = operand.next(state, byte);
+            if *wanted && operand.is_dead(next) {
+                return None;
             }
             to.push(next);
         }
         let Some(unit) = &self.unit else {
-            return Ok(Some((to, false)));
+            return Some(false);
         };
-        let next = unit.next_state(from[from.len() - 1], byte);
-        if unit.is_dead_state(next) {
-            return Ok(None);
+        let next = unit.next(from[from.len() - 1], byte);
+        if unit.is_dead(next) {
+            return None;
         }
-        let ended = accepts(unit, next);
-        to.push(if ended { start_of(unit) } else { next });
-        Ok(Some((to, ended)))
+        let ended = unit.accepts(next);
+        to.push(if ended { unit.start } else { next });
+        Some(ended)
     }
 
-    fn accepts(&self, state: &[StateID]) -> bool {
-        let wanted = self
-            .matches
-            .iter()
-            .zip(state)
-            .all(|((dfa, wanted), &id)| accepts(dfa, id) == *wanted);
+    fn accepts(&self, state: &[u32]) -> bool {
+        let mut matches = self.matches.iter().zip(state);
         let between = self
             .unit
             .as_ref()
-            .is_none_or(|unit| state[state.len() - 1] == start_of(unit));
-        wanted && between
+            .is_none_or(|unit| state[state.len() - 1] == unit.start);
+        between && matches.all(|((operand, wanted), &id)| operand.accepts(id) == *wanted)
     }
 
     pub(super) fn explore(&self, limits: &Limits) -> Result<Graph, TerminalError> {
-        let mut known: HashMap<Vec<StateID>, u32> = HashMap::new();
-        let mut order = vec![self.start()];
+        let mut known: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+        let mut order: Vec<Box<[u32]>> = vec![self.start().into()];
         known.insert(order[0].clone(), 0);
         let mut graph = Graph {
             stride: self.representatives.len(),
             next: Vec::new(),
             accepting: Vec::new(),
         };
+        let mut to = Vec::new();
         let mut at = 0;
-        while at < order.len() {
-            let from = order[at].clone();
+        while let Some(from) = order.get(at).cloned() {
             graph.accepting.push(self.accepts(&from));
             for &byte in &self.representatives {
-                let packed = match self.step(&from, byte)? {
-                    None => DEAD,
-                    Some((to, ended)) => {
-                        let id = *known.entry(to.clone()).or_insert_with(|| {
-                            order.push(to);
-                            order.len() as u32 - 1
-                        });
-                        id << 1 | u32::from(ended)
-                    }
+                let Some(ended) = self.step(&from, byte, &mut to) else {
+                    graph.next.push(DEAD);
+                    continue;
                 };
-                graph.next.push(packed);
+                let id = known.get(&to[..]).copied().unwrap_or_else(|| {
+                    order.push(to[..].into());
+                    known.insert(to[..].into(), order.len() as u32 - 1);
+                    order.len() as u32 - 1
+                });
+                graph.next.push(id << 1 | u32::from(ended));
             }
             if order.len() > limits.regular_states {
                 return Err(TerminalError::Limit {
@@ -142,17 +149,53 @@ impl Operands {
     }
 }
 
+impl Operand {
+    fn new(hir: &Hir, automata: &Automata, limits: &Limits) -> Result<Operand, TerminalError> {
+        match WordTree::new(hir) {
+            Some(words) => Ok(Operand::Words(words)),
+            None => Ok(Operand::Automaton(automata.get(hir, limits)?)),
+        }
+    }
+
+    fn start(&self) -> u32 {
+        match self {
+            Operand::Automaton(automaton) => automaton.start,
+            Operand::Words(words) => words.start(),
+        }
+    }
+
+    fn next(&self, state: u32, byte: u8) -> u32 {
+        match self {
+            Operand::Automaton(automaton) => automaton.next(state, byte),
+            Operand::Words(words) => words.next(state, byte),
+        }
+    }
+
+    fn is_dead(&self, state: u32) -> bool {
+        match self {
+            Operand::Automaton(automaton) => automaton.is_dead(state),
+            Operand::Words(words) => words.is_dead(state),
+        }
+    }
+
+    fn accepts(&self, state: u32) -> bool {
+        match self {
+            Operand::Automaton(automaton) => automaton.accepts(state),
+            Operand::Words(words) => words.accepts(state),
+        }
+    }
+
+    fn class(&self, byte: u8) -> u8 {
+        match self {
+            Operand::Automaton(automaton) => automaton.class(byte),
+            Operand::Words(words) => words.class(byte),
+        }
+    }
+}
+
 /// Units can only be counted if it is clear where one ends: where a unit is complete, it cannot go on.
-fn check_prefix_code(unit: &dense::DFA<Vec<u32>>, limits: &Limits) -> Result<(), TerminalError> {
-    let (classes, representatives) = joint_classes(std::iter::once(unit));
-    let matches = vec![(unit.clone(), true)];
-    let alone = Operands {
-        matches,
-        unit: None,
-        range: None,
-        classes,
-        representatives,
-    };
+fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), TerminalError> {
+    let alone = Operands::over(vec![(Operand::Automaton(unit.clone()), true)], None, None);
     let mut graph = alone.explore(limits)?;
     graph.trim()?;
     let goes_on = |state: usize| graph.accepting[state] && graph.targets(state).next().is_some();
@@ -181,56 +224,14 @@ fn meet<'a>(
     Ok((unit, min.max(new.1), max))
 }
 
-fn build(hir: &Hir, limits: &Limits) -> Result<dense::DFA<Vec<u32>>, TerminalError> {
-    if !hir.properties().look_set().is_empty() {
-        return Err(TerminalError::Look);
-    }
-    let too_big = |_| TerminalError::Limit {
-        what: "bytes of automaton",
-        limit: limits.regular_bytes,
-    };
-    let config = thompson::Config::new()
-        .utf8(false)
-        .which_captures(thompson::WhichCaptures::None)
-        .nfa_size_limit(Some(limits.regular_bytes));
-    let nfa = thompson::Compiler::new()
-        .configure(config)
-        .build_from_hir(hir)
-        .map_err(|_| TerminalError::Limit {
-            what: "bytes of automaton",
-            limit: limits.regular_bytes,
-        })?;
-    let config = dense::Config::new()
-        .start_kind(StartKind::Anchored)
-        // All matches, not the leftmost-first one: a word belongs to the language however it is matched.
-        .match_kind(regex_automata::MatchKind::All)
-        .accelerate(false)
-        .dfa_size_limit(Some(limits.regular_bytes))
-        .determinize_size_limit(Some(limits.regular_bytes));
-    dense::Builder::new()
-        .configure(config)
-        .build_from_nfa(&nfa)
-        .map_err(too_big)
-}
-
-fn start_of(dfa: &dense::DFA<Vec<u32>>) -> StateID {
-    let config = start::Config::new().anchored(Anchored::Yes);
-    dfa.start_state(&config)
-        .expect("an anchored DFA without look-around has an anchored start")
-}
-
-fn accepts(dfa: &dense::DFA<Vec<u32>>, state: StateID) -> bool {
-    dfa.is_match_state(dfa.next_eoi_state(state))
-}
-
-/// The coarsest byte classes that all automata agree on, and one byte of each.
-fn joint_classes<'a>(dfas: impl Iterator<Item = &'a dense::DFA<Vec<u32>>>) -> (Box<[u8; 256]>, Vec<u8>) {
-    let maps: Vec<_> = dfas.map(|dfa| dfa.byte_classes()).collect();
-    let mut known: HashMap<Vec<u8>, u8> = HashMap::new();
+/// The coarsest byte classes that all operands agree on, and one byte of each.
+fn joint_classes(matches: &[(Operand, bool)], unit: Option<&Automaton>) -> (Box<[u8; 256]>, Vec<u8>) {
+    let mut known: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
     let mut classes = Box::new([0u8; 256]);
     let mut representatives = Vec::new();
     for byte in 0..=255u8 {
-        let signature: Vec<u8> = maps.iter().map(|map| map.get(byte)).collect();
+        let signature = matches.iter().map(|(operand, _)| operand.class(byte));
+        let signature: Vec<u8> = signature.chain(unit.map(|unit| unit.class(byte))).collect();
         let class = *known.entry(signature).or_insert_with(|| {
             representatives.push(byte);
             (representatives.len() - 1) as u8

@@ -15,9 +15,10 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
+use super::automaton::Automata;
 use super::bytes::ByteSet;
 use super::counter::Counter;
-use super::digest::{Automaton, Digest, digests};
+use super::digest::{Digest, Table, digests};
 use super::product::{DEAD, Operands};
 use crate::grammar::Regular;
 
@@ -67,8 +68,8 @@ pub struct Terminal {
     counter: Option<Counter>,
     /// The names of the states where units do not matter, and where they do.
     names: [OnceLock<Box<[Digest]>>; 2],
-    /// The bytes of each class.
-    class_bytes: OnceLock<Box<[ByteSet]>>,
+    /// The bytes that each state takes.
+    bytes_of: OnceLock<Box<[OnceLock<ByteSet>]>>,
     /// A state of each name, where units matter.
     states: OnceLock<FxHashMap<Digest, u32>>,
 }
@@ -89,9 +90,9 @@ impl Terminal {
         self.prefix_code
     }
 
-    /// Compiles the language; an empty one is an error.
-    pub fn new(regular: &Regular, limits: &Limits) -> Result<Terminal, TerminalError> {
-        let operands = Operands::new(regular, limits)?;
+    /// Compiles the language; an empty one is an error. Automata that are known already are not built again.
+    pub fn new(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Terminal, TerminalError> {
+        let operands = Operands::new(regular, automata, limits)?;
         let mut graph = operands.explore(limits)?;
         graph.trim()?;
         let counter = match operands.range {
@@ -110,7 +111,7 @@ impl Terminal {
             infinite,
             counter,
             names: Default::default(),
-            class_bytes: OnceLock::new(),
+            bytes_of: OnceLock::new(),
             states: OnceLock::new(),
         };
         let start = terminal.start();
@@ -197,19 +198,16 @@ impl Terminal {
 
     /// Adds the bytes that the cursor can take; with bounds some of them may turn out to lead nowhere.
     pub(crate) fn add_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
-        let sets = self.class_bytes.get_or_init(|| {
-            let mut sets = vec![ByteSet::default(); self.stride];
-            for byte in 0..=255u8 {
-                sets[self.classes[byte as usize] as usize].insert_range(byte, byte);
+        let known = self
+            .bytes_of
+            .get_or_init(|| vec![OnceLock::new(); self.len()].into());
+        bytes.unite(known[cursor.state as usize].get_or_init(|| {
+            let mut bytes = ByteSet::default();
+            for byte in (0..=255).filter(|&byte| self.next_state(cursor.state, byte).is_some()) {
+                bytes.insert_range(byte, byte);
             }
-            sets.into()
-        });
-        let row = cursor.state as usize * self.stride;
-        for (set, &packed) in sets.iter().zip(&self.next[row..]) {
-            if packed != DEAD {
-                bytes.unite(set);
-            }
-        }
+            bytes
+        }));
     }
 
     /// What can follow the cursor within `horizon` more bytes.
@@ -236,7 +234,7 @@ impl Terminal {
     /// The name of the language of each state; with `units` also of when its units end.
     pub(crate) fn names(&self, units: bool) -> &[Digest] {
         self.names[usize::from(units)].get_or_init(|| {
-            digests(&Automaton {
+            digests(&Table {
                 classes: &self.classes,
                 stride: self.stride,
                 next: &self.next,
@@ -317,7 +315,7 @@ mod tests {
     }
 
     fn terminal(parts: Vec<Part>) -> Result<Terminal, TerminalError> {
-        Terminal::new(&Regular { parts }, &Limits::default())
+        Terminal::new(&Regular { parts }, &Automata::default(), &Limits::default())
     }
 
     fn matches(terminal: &Terminal, text: &str) -> bool {

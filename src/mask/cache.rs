@@ -10,7 +10,7 @@ use super::factor::{Entry, Factor};
 use super::profile::Profile;
 use crate::grammar::Regular;
 use crate::limits::Limits;
-use crate::machine::{Cursor, Digest, Identity, Terminal, TerminalError, TerminalSource};
+use crate::machine::{Automata, Cursor, Digest, Identity, Terminal, TerminalError, TerminalSource};
 use crate::vocab::Vocabulary;
 
 /// The structures of one vocabulary: built once, filled lazily, shared by all grammars and threads.
@@ -25,6 +25,7 @@ pub struct Tables {
     bound: usize,
     bytes: AtomicUsize,
     base: Arc<Base>,
+    automata: Automata,
     terminals: DashMap<u64, Vec<(Regular, Arc<Terminal>)>, FxBuildHasher>,
     entries: DashMap<Identity, Arc<Entry>, FxBuildHasher>,
     factors: DashMap<Digest, Arc<Factor>, FxBuildHasher>,
@@ -50,16 +51,23 @@ impl Tables {
             .map(|node| u64::from(node.depth))
             .max()
             .unwrap_or(0);
-        Tables::over(vocab, horizon, bound, Arc::default())
+        Tables::over(vocab, horizon, bound, Arc::default(), Automata::default())
     }
 
-    fn over(vocab: Arc<Vocabulary>, horizon: u64, bound: usize, base: Arc<Base>) -> Tables {
+    fn over(
+        vocab: Arc<Vocabulary>,
+        horizon: u64,
+        bound: usize,
+        base: Arc<Base>,
+        automata: Automata,
+    ) -> Tables {
         Tables {
             vocab,
             horizon,
             bound,
             bytes: AtomicUsize::new(0),
             base,
+            automata,
             terminals: DashMap::default(),
             entries: DashMap::default(),
             factors: DashMap::default(),
@@ -69,7 +77,13 @@ impl Tables {
 
     /// Tables with the same base that have learned nothing since.
     pub fn fresh(&self) -> Tables {
-        Tables::over(self.vocab.clone(), self.horizon, self.bound, self.base.clone())
+        Tables::over(
+            self.vocab.clone(),
+            self.horizon,
+            self.bound,
+            self.base.clone(),
+            self.automata.fresh(),
+        )
     }
 
     /// Tables whose base is everything that these have learned, and the factors of all states of their terminals.
@@ -103,7 +117,13 @@ impl Tables {
                 .or_default()
                 .extend(list.value().clone());
         }
-        Tables::over(self.vocab.clone(), self.horizon, self.bound, Arc::new(base))
+        Tables::over(
+            self.vocab.clone(),
+            self.horizon,
+            self.bound,
+            Arc::new(base),
+            self.automata.primed(),
+        )
     }
 
     /// The vocabulary.
@@ -188,7 +208,7 @@ impl TerminalSource for Tables {
         if let Some(terminal) = self.terminals.get(&hash).and_then(|list| find(&list)) {
             return Ok(terminal);
         }
-        let terminal = Arc::new(Terminal::new(regular, limits)?);
+        let terminal = Arc::new(Terminal::new(regular, &self.automata, limits)?);
         self.grow(terminal.bytes());
         self.terminals
             .entry(hash)
