@@ -90,8 +90,13 @@ impl Terminal {
         self.prefix_code
     }
 
-    /// Compiles the language; an empty one is an error. Automata that are known already are not built again.
-    pub fn new(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Terminal, TerminalError> {
+    /// Compiles the language; an empty one is an error.
+    pub fn new(regular: &Regular, limits: &Limits) -> Result<Terminal, TerminalError> {
+        Terminal::with(regular, &Automata::default(), limits)
+    }
+
+    /// The same; automata that are known already are not built again.
+    pub fn with(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Terminal, TerminalError> {
         let operands = Operands::new(regular, automata, limits)?;
         let mut graph = operands.explore(limits)?;
         graph.trim()?;
@@ -315,7 +320,7 @@ mod tests {
     }
 
     fn terminal(parts: Vec<Part>) -> Result<Terminal, TerminalError> {
-        Terminal::new(&Regular { parts }, &Automata::default(), &Limits::default())
+        Terminal::new(&Regular { parts }, &Limits::default())
     }
 
     fn matches(terminal: &Terminal, text: &str) -> bool {

@@ -208,7 +208,7 @@ impl TerminalSource for Tables {
         if let Some(terminal) = self.terminals.get(&hash).and_then(|list| find(&list)) {
             return Ok(terminal);
         }
-        let terminal = Arc::new(Terminal::new(regular, &self.automata, limits)?);
+        let terminal = Arc::new(Terminal::with(regular, &self.automata, limits)?);
         self.grow(terminal.bytes());
         self.terminals
             .entry(hash)
