@@ -6,6 +6,7 @@
 //!       ─► analysis   nullable, productive (the rest is cut away), left-recursive
 //!       ─► frame      determinised states within one rule, terminal or series
 //!       ─► stack      configurations: interned sets of stacks of frames; a step is a table look-up
+//!          shortest   how far it is to the end
 //!          thread     the same for looking ahead: nothing that a mask tries is kept
 //! ```
 //!
@@ -28,6 +29,7 @@ mod product;
 mod scc;
 mod series;
 mod series_frame;
+mod shortest;
 mod stack;
 mod terminal;
 mod thread;
@@ -39,11 +41,12 @@ pub use automaton::Automata;
 pub(crate) use bytes::ByteSet;
 pub(crate) use digest::Digest;
 pub(crate) use frame::{FrameId, View};
+pub(crate) use shortest::{NEVER, Shortest, plus};
 use stack::END;
 pub(crate) use stack::{ConfigId, FINISHED, Stacks};
 pub(crate) use terminal::Identity;
 pub use terminal::{Cursor, Terminal, TerminalError};
-pub(crate) use thread::{Thread, Threads};
+pub(crate) use thread::{SetLengths, Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Regular};

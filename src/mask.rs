@@ -22,4 +22,5 @@ mod walk;
 
 pub use cache::Tables;
 pub(crate) use compose::fill;
+pub(crate) use factor::Entry;
 pub use set::Mask;

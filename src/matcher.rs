@@ -10,13 +10,16 @@
 //!   }
 //! ```
 
+mod within;
+
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
+use crate::budget::Budget;
 use crate::draft::Constraint;
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
@@ -45,6 +48,8 @@ struct Inner {
     mask_bound: usize,
     /// The token of each special that the grammar names, by the machine's number.
     specials: Vec<u32>,
+    /// How far it is to the end; found when it is first asked for.
+    budget: OnceLock<Budget>,
 }
 
 impl fmt::Debug for Grammar {
@@ -73,6 +78,7 @@ impl Grammar {
             mask_bytes: AtomicUsize::new(0),
             mask_bound: limits.grammar_bytes,
             specials,
+            budget: OnceLock::new(),
         };
         Ok(Grammar {
             inner: Arc::new(inner),
@@ -95,6 +101,7 @@ impl Grammar {
                 mask_bytes: AtomicUsize::new(0),
                 mask_bound: old.mask_bound,
                 specials: old.specials.clone(),
+                budget: OnceLock::new(),
             }),
         }
     }

@@ -11,7 +11,7 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("limits", &[]),
     ("grammar", &[]),
@@ -22,11 +22,15 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("machine", &["grammar"]),
     // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
     ("mask", &["grammar", "machine", "vocab"]),
+    ("budget", &["machine", "mask", "vocab"]),
     ("law", &["vocab"]),
     ("draft", &["machine", "mask", "vocab", "law"]),
     ("verify", &["machine", "mask", "vocab", "law"]),
     // The two modules above the pipeline: one sequence, and the main flow of a compile.
-    ("matcher", &["grammar", "machine", "mask", "vocab", "draft"]),
+    (
+        "matcher",
+        &["grammar", "machine", "mask", "budget", "vocab", "draft"],
+    ),
     (
         "compile",
         &[

@@ -9,6 +9,8 @@
 //!
 //! The judges are in `oracle/regular.rs` and `oracle/context_free.rs`, and are themselves checked there.
 
+#[path = "oracle/budget.rs"]
+mod budget;
 #[path = "oracle/context_free.rs"]
 mod context_free;
 #[path = "oracle/json.rs"]

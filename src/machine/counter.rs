@@ -75,6 +75,10 @@ impl Counter {
         (self.shortest.len() + self.longest.len()) * 8 + self.layers.iter().map(Vec::len).sum::<usize>()
     }
 
+    pub(super) fn bounds(&self) -> (u64, Option<u64>) {
+        (self.min, self.max)
+    }
+
     pub(super) fn is_unbounded(&self) -> bool {
         self.max.is_none()
     }

@@ -317,7 +317,7 @@ impl Frames {
             .collect()
     }
 
-    fn key_parts(&self, id: FrameId) -> (u32, u32, Register, u32) {
+    pub(super) fn key_parts(&self, id: FrameId) -> (u32, u32, Register, u32) {
         match self.get(id).key {
             FrameKey::Key {
                 series,

@@ -285,6 +285,11 @@ impl Terminal {
             .is_none_or(|counter| counter.in_range(count))
     }
 
+    /// The least and the greatest number of units of a word, where units are counted.
+    pub(super) fn bounds(&self) -> Option<(u64, Option<u64>)> {
+        self.counter.as_ref().map(Counter::bounds)
+    }
+
     /// Whether a word may end in the state, bounds left aside.
     #[inline]
     pub(crate) fn is_accepting_state(&self, state: u32) -> bool {

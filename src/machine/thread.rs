@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, RETURN};
+use super::shortest::{NEVER, Shortest, plus};
 use super::stack::{ConfigId, END, Stacks};
 use super::terminal::Cursor;
 
@@ -36,7 +37,7 @@ pub(crate) struct Thread {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum At {
+pub(super) enum At {
     Frame(FrameId),
     Terminal(u32, Cursor),
     /// In a key that stood at the frame when the path had `start` bytes.
@@ -49,6 +50,10 @@ enum At {
     /// remember it; see [`Threads::take_lost`].
     Item(FrameId),
 }
+
+/// The lengths of the local sets of one walk, as far as they were asked for.
+#[derive(Default)]
+pub(crate) struct SetLengths(Vec<u64>);
 
 /// The local sets of one walk; see the module.
 pub(crate) struct Threads<'a> {
@@ -315,6 +320,48 @@ impl<'a> Threads<'a> {
             },
             _ => At::Frame(frame),
         }
+    }
+
+    /// The fewest steps that complete some of the threads; `known` must be used with these sets only.
+    pub(crate) fn shortest(&self, threads: &[Thread], shortest: &Shortest, known: &mut SetLengths) -> u64 {
+        // A set is older than those that name it.
+        for index in known.0.len()..self.sets.len() {
+            let (first, end) = self.sets[index];
+            let length = self.shortest_of(&self.pairs[first as usize..end as usize], shortest, known);
+            known.0.push(length);
+        }
+        self.shortest_of(threads, shortest, known)
+    }
+
+    fn shortest_of(&self, threads: &[Thread], shortest: &Shortest, known: &SetLengths) -> u64 {
+        let lengths = threads.iter().map(|thread| {
+            let callers = match thread.callers {
+                local if local & LOCAL != 0 => known.0[(local & !LOCAL) as usize],
+                config => shortest.of(self.stacks, config),
+            };
+            plus(shortest.of_place(&self.stacks.frames, thread.at), callers)
+        });
+        lengths.min().unwrap_or(NEVER)
+    }
+
+    /// The threads with what makes no difference to their futures left out: where a key began, as long as no key that
+    /// was written before goes on like it.
+    pub(crate) fn futures(&self, threads: &[Thread]) -> Vec<Thread> {
+        let without_start = |thread: &Thread| match thread.at {
+            At::Key { frame, cursor, .. } if self.stacks.frames.taken(frame).is_empty() => {
+                let at = At::Key {
+                    frame,
+                    cursor,
+                    start: 0,
+                };
+                Thread {
+                    at,
+                    callers: thread.callers,
+                }
+            }
+            _ => *thread,
+        };
+        threads.iter().map(without_start).collect()
     }
 
     /// Adds the bytes that a reader may take; for a key some of them may turn out to lead nowhere.

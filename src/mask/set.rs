@@ -65,6 +65,12 @@ impl Mask {
         }
     }
 
+    pub(crate) fn intersect(&mut self, other: &Mask) {
+        for (word, kept) in self.words.iter_mut().zip(&other.words) {
+            *word &= kept;
+        }
+    }
+
     pub(crate) fn unite(&mut self, other: &Mask) {
         for (word, more) in self.words.iter_mut().zip(&other.words) {
             *word |= more;

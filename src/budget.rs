@@ -1,0 +1,187 @@
+//! Ending in time: which tokens leave a text that can still be completed within so many more.
+//!
+//! ```text
+//!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison
+//!                      fewer than some tokens would make necessary   the mask without those tokens (profile)
+//!                      hardly any                                    every token by its own distance (nearby)
+//! ```
+//!
+//! How many tokens a completion takes is found in three ways, each used where those before cannot tell:
+//!
+//! 1. *by steps*: the shortest completion in bytes is a bound, because each byte of it is a token;
+//! 2. *by spelling* (`spell`): one shortest completion, cut into the fewest tokens;
+//! 3. *by search* (`search`): all completions, token by token. Only for small vocabularies, and for those without a
+//!    token for every byte that is needed; with bounded work.
+//!
+//! **What is exact.** A token that is allowed can always be completed in time: each way names a completion, and its
+//! first token leads to where the same way names the rest of it, so that a mask is never empty where the distance was
+//! within the budget. A token that is left out cannot be completed in time as far as 3 was tried to its end; with a
+//! large vocabulary it may be one for which only a completion longer in bytes would have been short enough in tokens.
+//! That is a property of the constraint "within the budget" as it is defined here, and laws are stated for it.
+
+mod nearby;
+mod profile;
+mod search;
+mod spell;
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::machine::{ByteSet, ConfigId, Machine, NEVER, Shortest};
+use crate::mask::{Mask, Tables};
+use crate::vocab::Vocabulary;
+use profile::Profile;
+
+/// What is remembered at most of each kind, for speed alone.
+const REMEMBERED: usize = 1 << 16;
+/// Completions are searched among all texts where the trie of the vocabulary has no more nodes than this.
+const SMALL_TRIE: usize = 512;
+
+/// The distances of one grammar over one vocabulary.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// Never too many steps.
+    at_least: Shortest,
+    /// Never too few, over bytes that are tokens; `None` where all bytes are.
+    achievable: Option<Shortest>,
+    /// The most steps that one token can make.
+    stride: u64,
+    profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
+    spelled: DashMap<ConfigId, u64, FxBuildHasher>,
+    searched: DashMap<ConfigId, search::Found, FxBuildHasher>,
+}
+
+/// What all questions are about.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) tables: &'a Tables,
+    /// The tokens of the special tokens that the grammar names.
+    pub(crate) specials: &'a [u32],
+}
+
+impl<'a> Place<'a> {
+    fn vocabulary(&self) -> &'a Vocabulary {
+        self.tables.vocabulary()
+    }
+}
+
+impl Budget {
+    /// The distances of a grammar. O(size of the automata of its rules and terminals).
+    pub(crate) fn new(place: Place<'_>) -> Budget {
+        let vocabulary = place.vocabulary();
+        let (mut all, mut usable) = (ByteSet::default(), ByteSet::default());
+        all.insert_range(0, u8::MAX);
+        for byte in (0..=u8::MAX).filter(|&byte| vocabulary.token_of_byte(byte).is_some()) {
+            usable.insert_range(byte, byte);
+        }
+        let stacks = place.machine.stacks();
+        let complete = usable == all;
+        Budget {
+            at_least: Shortest::new(stacks, all, complete),
+            achievable: (!complete).then(|| Shortest::new(stacks, usable, true)),
+            stride: vocabulary.longest().max(1) as u64,
+            profiles: DashMap::default(),
+            spelled: DashMap::default(),
+            searched: DashMap::default(),
+        }
+    }
+
+    fn achievable(&self) -> &Shortest {
+        self.achievable.as_ref().unwrap_or(&self.at_least)
+    }
+
+    /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were found.
+    pub(crate) fn tokens(&self, place: Place<'_>, config: ConfigId) -> Option<u64> {
+        let stacks = place.machine.stacks();
+        let steps = self.achievable().of(stacks, config);
+        let best = steps.min(self.spelled(place, config));
+        let least = self.at_least.of(stacks, config).div_ceil(self.stride);
+        if best == least || !self.searches(place, steps) {
+            return (best != NEVER).then_some(best);
+        }
+        let best = self
+            .search(place, config, best.saturating_sub(1))
+            .map_or(best, |found| found.min(best));
+        (best != NEVER).then_some(best)
+    }
+
+    /// Whether the text can be completed with so many tokens, the end of the sequence not counted.
+    fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
+        let stacks = place.machine.stacks();
+        let steps = self.achievable().of(stacks, config);
+        if steps <= limit {
+            return true;
+        }
+        if self.at_least.of(stacks, config).div_ceil(self.stride) > limit {
+            return false;
+        }
+        self.spelled(place, config) <= limit
+            || self.searches(place, steps)
+                && self
+                    .search(place, config, limit)
+                    .is_some_and(|found| found <= limit)
+    }
+
+    fn searches(&self, place: Place<'_>, steps: u64) -> bool {
+        steps == NEVER || place.vocabulary().trie().nodes().len() <= SMALL_TRIE
+    }
+
+    /// The mask of a configuration without the tokens, end tokens aside, after which the text cannot be completed with
+    /// `limit` more; `None` if all of them can stay.
+    pub(crate) fn narrowed(
+        &self,
+        place: Place<'_>,
+        config: ConfigId,
+        mask: &Mask,
+        limit: u64,
+    ) -> Option<Mask> {
+        let profile = self.profile(place, config);
+        if profile.most <= limit {
+            return None;
+        }
+        if profile.base > limit {
+            return Some(nearby::mask(self, place, config, mask, limit));
+        }
+        let mut narrowed = None;
+        for &(length, token) in &profile.far {
+            if length > limit && mask.contains(token) && !self.allows(place, config, token, limit) {
+                narrowed.get_or_insert_with(|| mask.clone()).remove_all(&[token]);
+            }
+        }
+        narrowed
+    }
+
+    /// Whether the text can be completed within the limit after this token, which the mask allows.
+    fn allows(&self, place: Place<'_>, config: ConfigId, token: u32, limit: u64) -> bool {
+        let stacks = place.machine.stacks();
+        let special = place.specials.iter().position(|&special| special == token);
+        let next = match special {
+            Some(special) => stacks.step_special(config, special as u32),
+            None => {
+                let mut bytes = place.vocabulary().bytes(token).iter();
+                bytes.try_fold(config, |config, &byte| stacks.step(config, byte))
+            }
+        };
+        next.is_some_and(|next| self.within(place, next, limit))
+    }
+
+    fn profile(&self, place: Place<'_>, config: ConfigId) -> Arc<Profile> {
+        if let Some(known) = self.profiles.get(&config) {
+            return known.clone();
+        }
+        let profile = Arc::new(Profile::new(self.achievable(), place, config));
+        remember(&self.profiles, config, profile.clone());
+        profile
+    }
+}
+
+/// Keeps a value that can be found again.
+fn remember<V>(known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {
+    if known.len() >= REMEMBERED {
+        known.clear();
+    }
+    known.insert(config, value);
+}

@@ -1,0 +1,281 @@
+//! How much the tokens of a configuration can make necessary.
+//!
+//! Nearly all tokens stay within a regular language and lead nowhere new: one bound holds for all of them. The others
+//! leave it, and are walked as for a mask: along the rests of the factor, with threads.
+//!
+//! ```text
+//!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (and a \u00 begun: 6)
+//!                                   ",{   "],[[             far: with their own number of steps
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Place;
+use crate::machine::{
+    ByteSet, ConfigId, Cursor, FrameId, NEVER, SetLengths, Shortest, Terminal, Thread, Threads, View, plus,
+};
+use crate::mask::Entry;
+use crate::vocab::Trie;
+
+/// A profile lists no more tokens than this; beyond, each is judged when it matters.
+const LISTED: usize = 1 << 14;
+
+/// What the tokens of a configuration make necessary, in steps.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    /// A bound for all tokens that are not listed.
+    pub(super) base: u64,
+    /// A bound for all tokens.
+    pub(super) most: u64,
+    /// Tokens with more steps behind them than `base`.
+    pub(super) far: Box<[(u64, u32)]>,
+}
+
+impl Profile {
+    pub(super) fn new(shortest: &Shortest, place: Place<'_>, config: ConfigId) -> Profile {
+        let stacks = place.machine.stacks();
+        let mut measure = Measure {
+            walk: Ahead::new(shortest, place),
+            base: shortest.of(stacks, config),
+            far: Vec::new(),
+        };
+        measure.readers(place, config);
+        measure.specials(place, config);
+        measure.finish()
+    }
+}
+
+struct Measure<'a> {
+    walk: Ahead<'a>,
+    base: u64,
+    far: Vec<(u64, u32)>,
+}
+
+/// A reader in a regular language whose tokens stay within it or leave it by known rests.
+pub(super) struct Part<'a> {
+    pub(super) terminal: &'a Terminal,
+    pub(super) cursor: Cursor,
+    /// What follows the regular language, read as far as it says.
+    pub(super) behind: Vec<Thread>,
+    entry: Arc<Entry>,
+    /// A bound for the tokens that stay.
+    pub(super) inner: u64,
+}
+
+impl<'a> Part<'a> {
+    /// The part of a reader, if it is of that kind and a bound is known.
+    pub(super) fn new(
+        walk: &mut Ahead<'_>,
+        place: Place<'a>,
+        (frame, callers): (FrameId, ConfigId),
+    ) -> Option<Part<'a>> {
+        let stacks = place.machine.stacks();
+        let inner = plus(
+            walk.shortest.peak_of(stacks, frame),
+            walk.shortest.of(stacks, callers),
+        );
+        let (terminal, cursor, behind) = match stacks.view(frame) {
+            _ if inner == NEVER => return None,
+            View::Terminal(terminal, cursor) => (terminal, cursor, walk.threads.readers_of(callers, 0)),
+            View::Key(terminal, cursor) if terminal.is_prefix_code() => {
+                (terminal, cursor, walk.threads.behind_key(frame, callers))
+            }
+            _ => return None,
+        };
+        Some(Part {
+            entry: place.tables.entry(terminal, cursor),
+            terminal,
+            cursor,
+            behind,
+            inner,
+        })
+    }
+
+    /// Whether all tokens that [`leaving`](Self::leaving) visits are allowed: where the factor corrects another, or
+    /// bounds are near, it also visits some that are not.
+    pub(super) fn is_sure(&self) -> bool {
+        matches!(&*self.entry, Entry::Unbounded(factor) if factor.base.is_none())
+    }
+
+    /// Visits the tokens that leave the regular language.
+    pub(super) fn leaving(
+        &self,
+        walk: &mut Ahead<'_>,
+        place: Place<'_>,
+        mut visit: impl FnMut(&[Thread], u64, &[u32]),
+    ) {
+        let mut bytes = ByteSet::default();
+        for reader in &self.behind {
+            walk.threads.add_bytes(reader, &mut bytes);
+        }
+        let factor = match &*self.entry {
+            Entry::Unbounded(factor) => factor,
+            Entry::Bounded(bounds) => &bounds.unbounded,
+        };
+        let vocabulary = place.vocabulary().trie();
+        let rests = factor
+            .base
+            .iter()
+            .flat_map(|base| &base.rests)
+            .chain(&factor.rests);
+        for rests in rests.filter(|rests| bytes.contains(rests.byte)) {
+            for &node in &rests.large {
+                let range = node as usize..vocabulary.nodes()[node as usize].end as usize;
+                walk.visit_range(vocabulary, range, &self.behind, &mut visit);
+            }
+            walk.visit(rests.trie(vocabulary), &self.behind, &mut visit);
+        }
+    }
+}
+
+impl Measure<'_> {
+    fn readers(&mut self, place: Place<'_>, config: ConfigId) {
+        let mut walked = Vec::new();
+        for &(frame, callers) in &place.machine.stacks().fringe(config).readers {
+            let Some(part) = Part::new(&mut self.walk, place, (frame, callers)) else {
+                walked.push(self.walk.threads.reader(frame, callers, 0));
+                continue;
+            };
+            self.base = self.base.max(part.inner);
+            let (base, far) = (self.base, &mut self.far);
+            part.leaving(&mut self.walk, place, |_, length, tokens| {
+                if length > base {
+                    far.extend(tokens.iter().map(|&token| (length, token)));
+                }
+            });
+        }
+        if !walked.is_empty() {
+            self.tokens(place.vocabulary().trie(), &walked);
+        }
+    }
+
+    fn tokens(&mut self, trie: &Trie, readers: &[Thread]) {
+        let (base, far) = (self.base, &mut self.far);
+        self.walk.visit(trie, readers, |_, length, tokens| {
+            if length > base {
+                far.extend(tokens.iter().map(|&token| (length, token)));
+            }
+        });
+    }
+
+    fn specials(&mut self, place: Place<'_>, config: ConfigId) {
+        let stacks = place.machine.stacks();
+        for (special, &token) in place.specials.iter().enumerate() {
+            if let Some(next) = stacks.step_special(config, special as u32) {
+                self.far.push((self.walk.shortest.of(stacks, next), token));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Profile {
+        self.far.retain(|&(length, _)| length > self.base);
+        let most = self.far.iter().map(|&(length, _)| length).max();
+        let most = most.unwrap_or(0).max(self.base);
+        if self.far.len() > LISTED {
+            return Profile {
+                base: most,
+                most,
+                far: Box::default(),
+            };
+        }
+        Profile {
+            base: self.base,
+            most,
+            far: self.far.into(),
+        }
+    }
+}
+
+/// A walk that tells how far it is to the end behind each token.
+pub(super) struct Ahead<'a> {
+    pub(super) threads: Threads<'a>,
+    pub(super) shortest: &'a Shortest,
+    lengths: SetLengths,
+    path: Vec<u8>,
+    levels: Vec<Vec<Thread>>,
+    next: Vec<Thread>,
+}
+
+impl<'a> Ahead<'a> {
+    pub(super) fn new(shortest: &'a Shortest, place: Place<'a>) -> Ahead<'a> {
+        Ahead {
+            threads: Threads::new(place.machine.stacks()),
+            shortest,
+            lengths: SetLengths::default(),
+            path: Vec::new(),
+            levels: Vec::new(),
+            next: Vec::new(),
+        }
+    }
+
+    /// Visits all nodes of a trie at which tokens end and which the readers can reach: the threads there, how many
+    /// steps they are from the end, and the tokens. Where the threads do not know how to go on, all tokens below are
+    /// visited as never ending.
+    pub(super) fn visit(
+        &mut self,
+        trie: &Trie,
+        readers: &[Thread],
+        visit: impl FnMut(&[Thread], u64, &[u32]),
+    ) {
+        self.visit_range(trie, 0..trie.nodes().len(), readers, visit);
+    }
+
+    fn visit_range(
+        &mut self,
+        trie: &Trie,
+        range: Range<usize>,
+        readers: &[Thread],
+        mut visit: impl FnMut(&[Thread], u64, &[u32]),
+    ) {
+        let Some(first) = trie.nodes().get(range.start) else {
+            return;
+        };
+        let base = usize::from(first.depth);
+        self.set_level(0, readers.to_vec());
+        let mut at = range.start;
+        while at < range.end {
+            let node = &trie.nodes()[at];
+            let depth = usize::from(node.depth) - base;
+            self.path.truncate(depth);
+            self.path.push(node.byte);
+            self.threads.step(&self.levels[depth], &self.path, &mut self.next);
+            if self.next.is_empty() {
+                at = node.end as usize;
+                continue;
+            }
+            let tokens = trie.tokens_at(node);
+            if !tokens.is_empty() {
+                let length = self
+                    .threads
+                    .shortest(&self.next, self.shortest, &mut self.lengths);
+                visit(&self.next, length, tokens);
+            }
+            if node.end as usize == at + 1 {
+                at += 1;
+                continue;
+            }
+            let mut readers = self
+                .levels
+                .get_mut(depth + 1)
+                .map(std::mem::take)
+                .unwrap_or_default();
+            self.threads.expand(&self.next, &self.path, &mut readers);
+            self.set_level(depth + 1, readers);
+            at = match self.threads.take_lost() {
+                true => {
+                    visit(&[], NEVER, trie.tokens_below(at));
+                    node.end as usize
+                }
+                false => at + 1,
+            };
+        }
+    }
+
+    fn set_level(&mut self, depth: usize, readers: Vec<Thread>) {
+        if self.levels.len() == depth {
+            self.levels.push(Vec::new());
+        }
+        self.levels[depth] = readers;
+    }
+}

@@ -1,0 +1,360 @@
+//! How far it is to the end: the fewest steps that complete a frame, a configuration, a thread.
+//!
+//! A step is a byte or a special token. The distances of rules and series are one fixed point (Knuth's
+//! generalisation of Dijkstra's algorithm to grammars, 1977), found when they are first asked for:
+//!
+//! ```text
+//!   node      min over edges:  bytes 1 + to     call  shortest(callee) + to     accept 0
+//!   rule      its first node                    series   required items, the cheapest others, separators
+//!   frame     from the above and its register   configuration   min over pairs:  frame + callers
+//! ```
+//!
+//! Two tables are kept apart where they differ. *At least*: over all bytes, never too many. *Achievable*: over the
+//! bytes that the vocabulary has a token for, never too few, and consistent: where it says n > 0, some usable byte or
+//! special token leads to where it says n − 1 or less. So it bounds the tokens of the shortest completion, and
+//! following it leads to an end.
+
+mod series;
+mod solve;
+mod words;
+
+use dashmap::DashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::bytes::ByteSet;
+use super::frame::{FrameId, FrameKey, Frames};
+use super::nfa::Nfa;
+use super::series::Register;
+use super::stack::{ConfigId, END, FINISHED, Stacks};
+use super::terminal::{Cursor, Terminal};
+use super::thread::At;
+use words::Words;
+
+/// There is no way, or none is known.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The sum; a sum with [`NEVER`] is that.
+pub(crate) fn plus(a: u64, b: u64) -> u64 {
+    a.saturating_add(b)
+}
+
+/// What is remembered of configurations at most; then it is forgotten and found anew.
+const REMEMBERED: usize = 1 << 18;
+
+/// The distances of one grammar over one set of bytes.
+#[derive(Debug)]
+pub(crate) struct Shortest {
+    usable: ByteSet,
+    achievable: bool,
+    words: Vec<Option<Words>>,
+    /// From each node to where its own rule is complete.
+    nodes: Vec<u64>,
+    rules: Vec<u64>,
+    series: Vec<u64>,
+    rule_of: Vec<u32>,
+    /// For the frames of a left-recursive rule: from where each rule of its group is complete to where it is.
+    ascents: DashMap<u32, FxHashMap<u32, u64>, FxBuildHasher>,
+    /// For a terminal of keys and how many of them are taken: how far from a free one a key can lead.
+    peaks: DashMap<(u32, usize), u64, FxBuildHasher>,
+    /// For a place in a terminal: how far it is to the last of so many different words.
+    many: DashMap<(u32, Cursor, usize), u64, FxBuildHasher>,
+    frames: DashMap<FrameId, u64, FxBuildHasher>,
+    configs: DashMap<ConfigId, u64, FxBuildHasher>,
+}
+
+impl Shortest {
+    /// The distances over these bytes; see the module for `achievable`.
+    pub(crate) fn new(stacks: &Stacks, usable: ByteSet, achievable: bool) -> Shortest {
+        let frames = &stacks.frames;
+        let words = frames.terminals.iter();
+        let words = words.map(|terminal| Some(Words::new(terminal.as_ref()?, &usable)));
+        let mut shortest = Shortest {
+            usable,
+            achievable,
+            words: words.collect(),
+            nodes: Vec::new(),
+            rules: Vec::new(),
+            series: Vec::new(),
+            rule_of: rules_of_nodes(&frames.nfa),
+            ascents: DashMap::default(),
+            peaks: DashMap::default(),
+            many: DashMap::default(),
+            frames: DashMap::default(),
+            configs: DashMap::default(),
+        };
+        solve::solve(&mut shortest, frames);
+        shortest
+    }
+
+    /// The fewest steps that complete a configuration.
+    pub(crate) fn of(&self, stacks: &Stacks, config: ConfigId) -> u64 {
+        if let Some(known) = self.known(config) {
+            return known;
+        }
+        // Callers are older than what they called, so this ends; a list, because stacks may be deep.
+        let mut open = vec![config];
+        let mut found: FxHashMap<ConfigId, u64> = FxHashMap::default();
+        while let Some(&config) = open.last() {
+            let known = |config| found.get(&config).copied().or_else(|| self.known(config));
+            let pairs = stacks.pairs(config);
+            let unknown = pairs
+                .iter()
+                .map(|pair| pair.1)
+                .find(|&callers| known(callers).is_none());
+            if let Some(callers) = unknown {
+                open.push(callers);
+                continue;
+            }
+            let lengths = pairs.iter().map(|&(frame, callers)| {
+                plus(
+                    self.of_frame(&stacks.frames, frame),
+                    known(callers).unwrap_or(NEVER),
+                )
+            });
+            let length = lengths.min().unwrap_or(NEVER);
+            found.insert(config, length);
+            open.pop();
+        }
+        let length = found[&config];
+        if self.configs.len() + found.len() > REMEMBERED {
+            self.configs.clear();
+        }
+        found.into_iter().for_each(|(config, length)| {
+            self.configs.insert(config, length);
+        });
+        length
+    }
+
+    fn known(&self, config: ConfigId) -> Option<u64> {
+        match config {
+            END | FINISHED => Some(0),
+            _ => self.configs.get(&config).map(|length| *length),
+        }
+    }
+
+    /// The fewest steps that complete a frame.
+    pub(super) fn of_frame(&self, frames: &Frames, frame: FrameId) -> u64 {
+        if let Some(known) = self.frames.get(&frame) {
+            return *known;
+        }
+        let length = self.find_frame(frames, frame);
+        if self.frames.len() >= REMEMBERED {
+            self.frames.clear();
+        }
+        self.frames.insert(frame, length);
+        length
+    }
+
+    fn find_frame(&self, frames: &Frames, frame: FrameId) -> u64 {
+        match &frames.get(frame).key {
+            FrameKey::Return => 0,
+            FrameKey::RuleStart(rule) => self.rules[*rule as usize],
+            FrameKey::Rule { rule, nodes } => self.of_nodes(frames, *rule, nodes),
+            FrameKey::TerminalStart(terminal) => {
+                self.of_cursor(*terminal, frames.terminal(*terminal).start())
+            }
+            FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
+            FrameKey::Series(series, register) => self.of_register(frames, *series, *register),
+            FrameKey::Key { cursor, .. } => {
+                let taken = match self.achievable {
+                    true => frames.taken(frame).len(),
+                    false => 0,
+                };
+                self.of_key(frames, frame, *cursor, taken)
+            }
+        }
+    }
+
+    /// The fewest steps that complete a place of a thread.
+    pub(super) fn of_place(&self, frames: &Frames, at: At) -> u64 {
+        match at {
+            At::Frame(frame) => self.of_frame(frames, frame),
+            At::Terminal(terminal, cursor) => self.of_cursor(terminal, cursor),
+            At::Key { frame, cursor, .. } => {
+                let taken = if self.achievable {
+                    frames.taken(frame).len()
+                } else {
+                    0
+                };
+                self.of_key(frames, frame, cursor, taken)
+            }
+            At::Item(frame) => {
+                let (series, rest, register, _) = frames.key_parts(frame);
+                self.behind_item(frames, series, rest, register)
+            }
+        }
+    }
+
+    /// The fewest steps that complete a frame in a regular language whose cursor has moved here.
+    pub(crate) fn of_view(&self, stacks: &Stacks, frame: FrameId, cursor: Cursor) -> u64 {
+        let at = match stacks.frames.get(frame).key {
+            FrameKey::TerminalStart(terminal) | FrameKey::Terminal(terminal, _) => {
+                At::Terminal(terminal, cursor)
+            }
+            FrameKey::Key { .. } => At::Key {
+                frame,
+                cursor,
+                start: 0,
+            },
+            _ => return NEVER,
+        };
+        self.of_place(&stacks.frames, at)
+    }
+
+    /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`] where
+    /// it has none, or where no bound is known.
+    pub(crate) fn peak_of(&self, stacks: &Stacks, frame: FrameId) -> u64 {
+        let frames = &stacks.frames;
+        match frames.get(frame).key {
+            FrameKey::TerminalStart(terminal) => self.peak(terminal, frames.terminal(terminal).start()),
+            FrameKey::Terminal(terminal, cursor) => self.peak(terminal, cursor),
+            FrameKey::Key {
+                series,
+                rest,
+                register,
+                cursor,
+                ..
+            } => {
+                let key = frames.nfa.series[series as usize].rest[rest as usize].key;
+                let taken = if self.achievable {
+                    frames.taken(frame).len()
+                } else {
+                    0
+                };
+                let word = match (key, taken) {
+                    (None, _) => NEVER,
+                    (Some(key), 0) => self.peak(key, cursor),
+                    (Some(key), taken) => self.peak_of_many(frames.terminal(key), key, taken),
+                };
+                plus(word, self.behind_key(frames, series, rest, register))
+            }
+            _ => NEVER,
+        }
+    }
+
+    /// The fewest steps from a cursor to the end of a word of the terminal.
+    pub(super) fn of_cursor(&self, terminal: u32, cursor: Cursor) -> u64 {
+        let words = self.words[terminal as usize].as_ref();
+        words.map_or(NEVER, |words| words.shortest(cursor, self.achievable))
+    }
+
+    /// No cursor that is reached within the terminal is further from the end than this.
+    /// The same where `taken` words must not be written.
+    fn peak_of_many(&self, terminal: &Terminal, index: u32, taken: usize) -> u64 {
+        if terminal.bounds().is_some() {
+            return NEVER;
+        }
+        let find = || {
+            let cursors = (0..terminal.len() as u32).map(|state| Cursor { state, count: 0 });
+            // Where a word has just ended it is a free one.
+            let going = cursors.filter(|&cursor| !terminal.is_stuck(cursor));
+            let many = going.map(|cursor| self.of_many(terminal, index, cursor, taken));
+            many.max().unwrap_or(NEVER)
+        };
+        *self.peaks.entry((index, taken)).or_insert_with(find)
+    }
+
+    /// The fewest steps within which more than `taken` words end.
+    fn of_many(&self, terminal: &Terminal, index: u32, cursor: Cursor, taken: usize) -> u64 {
+        if let Some(known) = self.many.get(&(index, cursor, taken)) {
+            return *known;
+        }
+        let length = words::length_of_many(terminal, cursor, &self.usable, taken);
+        if self.many.len() >= REMEMBERED {
+            self.many.clear();
+        }
+        self.many.insert((index, cursor, taken), length);
+        length
+    }
+
+    fn peak(&self, terminal: u32, cursor: Cursor) -> u64 {
+        let words = self.words[terminal as usize].as_ref();
+        words.map_or(NEVER, |words| words.peak(cursor))
+    }
+
+    /// A key in progress with its item and the rest of its series; `taken` keys must not be written again.
+    pub(super) fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, taken: usize) -> u64 {
+        let (series, rest, register, _) = frames.key_parts(frame);
+        let key = frames.nfa.series[series as usize].rest[rest as usize].key;
+        let word = match (key, taken) {
+            (None, _) => 0,
+            (Some(key), 0) => self.of_cursor(key, cursor),
+            (Some(key), taken) => self.of_many(frames.terminal(key), key, cursor, taken),
+        };
+        plus(word, self.behind_key(frames, series, rest, register))
+    }
+
+    /// What follows a key: its item and the rest of its series.
+    pub(super) fn behind_key(&self, frames: &Frames, series: u32, rest: u32, register: Register) -> u64 {
+        let item = frames.nfa.series[series as usize].rest[rest as usize].item;
+        plus(
+            self.rules[item as usize],
+            self.behind_item(frames, series, rest, register),
+        )
+    }
+
+    /// The rest of a series behind an item of its rest that has a key.
+    pub(super) fn behind_item(&self, frames: &Frames, series: u32, rest: u32, register: Register) -> u64 {
+        let after = frames.after_rest(series, rest, register);
+        self.of_register_with(frames, series, after, 1)
+    }
+
+    fn of_nodes(&self, frames: &Frames, rule: u32, nodes: &[u32]) -> u64 {
+        if frames.analysis.recursive_group[rule as usize].is_none() {
+            let lengths = nodes.iter().map(|&node| self.nodes[node as usize]);
+            return lengths.min().unwrap_or(NEVER);
+        }
+        let ascents = self
+            .ascents
+            .entry(rule)
+            .or_insert_with(|| self.find_ascents(frames, rule));
+        let lengths = nodes.iter().map(|&node| {
+            let ascent = ascents.get(&self.rule_of[node as usize]);
+            plus(self.nodes[node as usize], ascent.copied().unwrap_or(NEVER))
+        });
+        lengths.min().unwrap_or(NEVER)
+    }
+
+    /// The fewest steps from where a rule is complete to where `goal` is, for rules that `goal` may begin with.
+    fn find_ascents(&self, frames: &Frames, goal: u32) -> FxHashMap<u32, u64> {
+        let (nfa, analysis) = (&frames.nfa, &frames.analysis);
+        let group = analysis.recursive_group[goal as usize];
+        let members =
+            (0..nfa.rules.len() as u32).filter(|&rule| analysis.recursive_group[rule as usize] == group);
+        let members: Vec<u32> = members.collect();
+        let mut ascents = FxHashMap::from_iter([(goal, 0)]);
+        // As many rounds as rules at most; groups are small.
+        loop {
+            let mut changed = false;
+            for &rule in &members {
+                let behind = analysis.left_corners.get(&nfa.rules[rule as usize].accept);
+                let ways = behind.into_iter().flatten().map(|&node| {
+                    let ascent = ascents.get(&self.rule_of[node as usize]);
+                    plus(self.nodes[node as usize], ascent.copied().unwrap_or(NEVER))
+                });
+                let best = ways.min().unwrap_or(NEVER);
+                if best < ascents.get(&rule).copied().unwrap_or(NEVER) {
+                    ascents.insert(rule, best);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return ascents;
+            }
+        }
+    }
+}
+
+/// The rule that each node belongs to.
+fn rules_of_nodes(nfa: &Nfa) -> Vec<u32> {
+    let mut rule_of = vec![u32::MAX; nfa.nodes.len()];
+    for (rule, parts) in nfa.rules.iter().zip(0..) {
+        let mut open = vec![rule.start, rule.accept];
+        while let Some(node) = open.pop() {
+            if std::mem::replace(&mut rule_of[node as usize], parts) == u32::MAX {
+                open.extend(nfa.nodes[node as usize].iter().map(|edge| edge.to));
+            }
+        }
+    }
+    rule_of
+}

@@ -1,0 +1,260 @@
+//! The fewest steps that complete a series, from its register.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashSet;
+
+use super::{NEVER, Shortest, plus};
+use crate::grammar::SeriesOrder;
+use crate::machine::frame::{Call, FrameKey, Frames};
+use crate::machine::nfa::{Callee, MemberPlan, SeriesPlan};
+use crate::machine::series::Register;
+use crate::machine::terminal::Terminal;
+
+/// Where demands have to be met, no more registers than this are looked at.
+const REGISTERS: usize = 512;
+
+/// So many items of a rest are told apart by what their keys cost; those that follow cost as much as the last.
+const RESTS: usize = 32;
+
+/// What is left to be written.
+pub(super) struct Left {
+    /// The steps of each member that can still be written, in order, and whether it must be.
+    pub(super) members: Vec<(u64, bool)>,
+    /// The steps of one, two, three … items of the rest: what each adds; the last stands for all that follow.
+    pub(super) rest: Vec<u64>,
+    pub(super) separator: u64,
+}
+
+impl Left {
+    /// The fewest steps from a register on.
+    pub(super) fn shortest(&self, plan: &SeriesPlan, register: Register) -> u64 {
+        let items = self.items(plan, register);
+        if items == 0 {
+            return 0;
+        }
+        let separators = items - 1 + u64::from(register.started && !register.separated);
+        let separators = match separators {
+            0 => 0,
+            n => self.separator.saturating_mul(n),
+        };
+        let items = usize::try_from(items).unwrap_or(usize::MAX);
+        plus(self.fill(plan, items), separators)
+    }
+
+    /// How many items must still be written; behind a separator at least one.
+    fn items(&self, plan: &SeriesPlan, register: Register) -> u64 {
+        let missing = plan
+            .min
+            .saturating_sub(register.count)
+            .max(u64::from(register.separated));
+        let required = match plan.order {
+            // None can be passed over.
+            SeriesOrder::Leading => self
+                .members
+                .iter()
+                .rposition(|member| member.1)
+                .map_or(0, |last| last + 1),
+            _ => self.members.iter().filter(|member| member.1).count(),
+        };
+        missing.max(required as u64)
+    }
+
+    /// How many items of the rest there can be among so many at least.
+    pub(super) fn rests(&self, plan: &SeriesPlan, register: Register) -> u64 {
+        let required = self.members.iter().filter(|member| member.1).count() as u64;
+        self.items(plan, register) - required.min(self.items(plan, register))
+    }
+
+    /// The cheapest choice of so many items.
+    fn fill(&self, plan: &SeriesPlan, items: usize) -> u64 {
+        if plan.order == SeriesOrder::Leading {
+            let members = self.members.iter().map(|member| member.0).take(items);
+            let sum = members.fold(0, plus);
+            return plus(sum, self.rest_sum(items.saturating_sub(self.members.len())));
+        }
+        let (must, may): (Vec<_>, Vec<_>) = self.members.iter().partition(|member| member.1);
+        let mut may: Vec<u64> = may.into_iter().map(|(length, _)| length).collect();
+        may.sort_unstable();
+        let mut missing = items - must.len().min(items);
+        let mut sum = must.into_iter().map(|(length, _)| length).fold(0, plus);
+        // Members that are cheaper than the next item of the rest come first.
+        let mut rests = 0;
+        for length in may {
+            while missing > 0 && self.rest_at(rests) < length && rests <= self.rest.len() {
+                sum = plus(sum, self.rest_at(rests));
+                (rests, missing) = (rests + 1, missing - 1);
+            }
+            if missing > 0 && length <= self.rest_at(rests) {
+                sum = plus(sum, length);
+                missing -= 1;
+            }
+        }
+        match missing {
+            0 => sum,
+            // Nothing of the rest was left out before, so that the sum to here is part of the sum to there.
+            more => plus(
+                sum,
+                self.rest_sum(rests + more).saturating_sub(self.rest_sum(rests)),
+            ),
+        }
+    }
+
+    fn rest_at(&self, index: usize) -> u64 {
+        let last = self.rest.last().copied().unwrap_or(NEVER);
+        self.rest.get(index).copied().unwrap_or(last)
+    }
+
+    fn rest_sum(&self, items: usize) -> u64 {
+        let first = self.rest.iter().take(items).copied().fold(0, plus);
+        match items.saturating_sub(self.rest.len()) {
+            0 => first,
+            more => plus(first, self.rest_at(self.rest.len()).saturating_mul(more as u64)),
+        }
+    }
+}
+
+impl Shortest {
+    pub(super) fn of_register(&self, frames: &Frames, series: u32, register: Register) -> u64 {
+        self.of_register_with(frames, series, register, 0)
+    }
+
+    /// The same where so many more keys have been written than the register knows of.
+    pub(super) fn of_register_with(
+        &self,
+        frames: &Frames,
+        series: u32,
+        register: Register,
+        more: usize,
+    ) -> u64 {
+        let plan = &frames.nfa.series[series as usize];
+        if plan.has_demands() {
+            return self.of_demanding(frames, series, register, more);
+        }
+        let members = plan.members.iter().enumerate();
+        let members = members.filter(|&(index, _)| !frames.is_written(series, register, index));
+        let mut left = Left {
+            members: members
+                .map(|(_, member)| (self.of_member(member), member.required))
+                .collect(),
+            rest: Vec::new(),
+            separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
+        };
+        let rests = left.rests(plan, register);
+        if rests > 0 {
+            let written = frames.keys.iter(register.used).count() + more;
+            left.rest = self.rest_of(frames, plan, written, rests);
+        }
+        left.shortest(plan, register)
+    }
+
+    /// What so many items of the rest cost, where so many keys have been written before.
+    pub(super) fn rest_of(&self, frames: &Frames, plan: &SeriesPlan, written: usize, items: u64) -> Vec<u64> {
+        let items = usize::try_from(items).unwrap_or(usize::MAX);
+        let all = written.saturating_add(items);
+        let one = |index: usize| match index + 1 < RESTS {
+            true => self.cheapest_rest(frames, plan, written.saturating_add(index + 1)),
+            false => self.cheapest_rest(frames, plan, all),
+        };
+        (0..items.min(RESTS)).map(one).collect()
+    }
+
+    /// The cheapest way to write a member.
+    pub(super) fn of_member(&self, member: &MemberPlan) -> u64 {
+        let ways = member.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
+        ways.min().unwrap_or(NEVER)
+    }
+
+    /// The cheapest item of the rest where so many different keys will have been written.
+    fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
+        let items = plan.rest.iter().map(|rest| {
+            let key = rest
+                .key
+                .map_or(0, |key| self.key_among(frames.terminal(key), key, keys));
+            plus(key, self.rules[rest.item as usize])
+        });
+        items.min().unwrap_or(NEVER)
+    }
+
+    /// The steps of a key where so many different ones are written in all.
+    pub(super) fn key_among(&self, terminal: &Terminal, key: u32, keys: usize) -> u64 {
+        match self.achievable && keys > 1 {
+            true => self.of_many(terminal, key, terminal.start(), keys - 1),
+            false => self.of_cursor(key, terminal.start()),
+        }
+    }
+
+    /// A series whose items have demands to meet, where so many more keys have been written than the register knows
+    /// of: by the registers that its items lead through.
+    pub(super) fn of_demanding(&self, frames: &Frames, series: u32, from: Register, more: usize) -> u64 {
+        if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
+            return 0;
+        }
+        let plan = &frames.nfa.series[series as usize];
+        let separator = plan.separator.map_or(0, |rule| self.rules[rule as usize]);
+        let mut open = BinaryHeap::from([Reverse((0, more, Some(from)))]);
+        let mut seen = FxHashSet::default();
+        while let Some(Reverse((length, keys, register))) = open.pop() {
+            let Some(register) = register else { return length };
+            if frames.series_may_end(series, register) {
+                return length;
+            }
+            if !seen.insert(register) {
+                continue;
+            }
+            if seen.len() > REGISTERS {
+                return if self.achievable { NEVER } else { length };
+            }
+            let before = match register.started && !register.separated {
+                true => plus(length, separator),
+                false => length,
+            };
+            let separated = Register {
+                separated: true,
+                ..register
+            };
+            for call in frames.item_calls(series, separated) {
+                let (item, keyed, next) = self.of_item(frames, series, call, keys);
+                if plus(before, item) != NEVER {
+                    open.push(Reverse((plus(before, item), keys + usize::from(keyed), next)));
+                }
+            }
+        }
+        NEVER
+    }
+
+    /// The steps of an item behind so many new keys, whether it has a key, and the register behind it; none where
+    /// the series is over.
+    fn of_item(
+        &self,
+        frames: &Frames,
+        series: u32,
+        call: Call,
+        keys: usize,
+    ) -> (u64, bool, Option<Register>) {
+        let next = |frame| match frames.get(frame).key {
+            FrameKey::Series(_, register) => Some(register),
+            _ => None,
+        };
+        match frames.get(call.callee).key {
+            FrameKey::RuleStart(rule) => (self.rules[rule as usize], false, next(call.then)),
+            FrameKey::Key {
+                rest,
+                register,
+                cursor,
+                ..
+            } => {
+                let plan = &frames.nfa.series[series as usize].rest[rest as usize];
+                let used = frames.keys.iter(register.used).count() + keys;
+                let word = plan.key.map_or(NEVER, |key| match self.achievable && used > 0 {
+                    true => self.of_many(frames.terminal(key), key, cursor, used),
+                    false => self.of_cursor(key, cursor),
+                });
+                let after = frames.after_rest(series, rest, register);
+                (plus(word, self.rules[plan.item as usize]), true, Some(after))
+            }
+            _ => (NEVER, false, None),
+        }
+    }
+}

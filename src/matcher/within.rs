@@ -1,0 +1,74 @@
+//! Masks within a budget of tokens.
+
+use std::sync::Arc;
+
+use super::{Grammar, State};
+use crate::budget::{Budget, Place};
+use crate::machine::FINISHED;
+use crate::mask::Mask;
+
+impl Grammar {
+    /// The fewest tokens that complete the sequence from here, the end token among them: 1 where the text may end, 0
+    /// where it has ended. `None` where no way was found, because the vocabulary cannot write what is missing.
+    ///
+    /// Exact for small vocabularies; with a large one a completion that is longer in bytes but shorter in tokens may
+    /// be missed, so that the number can be too great, and is then what [`mask_within`](Self::mask_within) needs too.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// let tokens = ["<eos>", "ye", "s", "no", "n", "o"].map(|text| (TokenKind::Text, text));
+    /// let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+    /// let (grammar, _) = compile(Source::Regex("yes|no"), &vocab, &Options::default())?;
+    /// let start = grammar.start();
+    /// assert_eq!(grammar.min_completion(start), Some(2));
+    /// assert_eq!(grammar.mask_within(start, 3).count(), 3);
+    /// assert_eq!(grammar.mask_within(start, 2).iter().collect::<Vec<_>>(), [3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn min_completion(&self, state: State) -> Option<usize> {
+        if self.is_finished(state) {
+            return Some(0);
+        }
+        let text = self.budget().tokens(self.place(), state.0)?;
+        Some(usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1))
+    }
+
+    /// The tokens that may come next if the whole sequence, its end token included, is to take at most `budget` more.
+    ///
+    /// Wherever `budget` is at least [`min_completion`](Self::min_completion) some token is allowed, and each that is
+    /// allowed leads to where `budget - 1` is at least that: drawing from these masks always ends in time. Where the
+    /// budget is ample this is [`mask`](Self::mask) itself, at the cost of a comparison.
+    pub fn mask_within(&self, state: State, budget: usize) -> Arc<Mask> {
+        let mask = self.mask(state);
+        if state.0 == FINISHED {
+            return mask;
+        }
+        let Some(limit) = budget.checked_sub(2) else {
+            return Arc::new(self.only_the_end(state, budget));
+        };
+        let narrowed = self.budget().narrowed(self.place(), state.0, &mask, limit as u64);
+        narrowed.map_or(mask, Arc::new)
+    }
+
+    fn only_the_end(&self, state: State, budget: usize) -> Mask {
+        let mut mask = Mask::empty(self.vocabulary().len());
+        if budget > 0 && self.is_accepting(state) {
+            mask.insert_all(self.vocabulary().eos());
+        }
+        mask
+    }
+
+    fn budget(&self) -> &Budget {
+        self.inner.budget.get_or_init(|| Budget::new(self.place()))
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            machine: &self.inner.machine,
+            tables: &self.inner.tables,
+            specials: &self.inner.specials,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and what
+//! they have written is what the grammar says.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
+use lexiform::{Compiler, Grammar, Options, Source, State};
+
+fn published(test: &str, name: &str) -> Option<Arc<Vocabulary>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join(".data/tokenizers").join(name).join("tokenizer.json");
+    let Ok(json) = std::fs::read_to_string(&path) else {
+        println!("skipped: {test}: {} is not there", path.display());
+        return None;
+    };
+    let file = from_tokenizer_json(&json, &ReadLimits::default()).expect("a published tokenizer is read");
+    let kinds = file.tokens().iter().map(|(kind, _)| *kind);
+    let special = kinds.zip(0..).filter(|(kind, _)| *kind == TokenKind::Special);
+    let (_, eos) = special.last().expect("every tokenizer has a special token");
+    Some(Arc::new(file.vocabulary(&[eos]).expect("a vocabulary")))
+}
+
+const SCHEMAS: [&str; 5] = [
+    "true",
+    r#"{"type":"object","properties":{"name":{"type":"string","minLength":3},"tags":{"type":"array","items":{"type":"string"}},
+        "inner":{"type":"object","properties":{"a":{"type":"number"},"b":{"enum":["red","green"]}},"required":["a","b"]}},
+        "required":["name"]}"#,
+    r##"{"type":"array","items":{"anyOf":[{"type":"integer","minimum":100000},{"type":"object",
+        "properties":{"kind":{"const":"a long and tedious kind"},"next":{"$ref":"#/items"}},"required":["kind"]}]},"minItems":2}"##,
+    r#"{"type":"object","additionalProperties":{"type":"string","pattern":"^[a-f0-9]{8}-[a-f0-9]{4}$"},"minProperties":2}"#,
+    r#"{"type":"object","properties":{"x":{"type":"string","minLength":1000000000},"y":{"type":"string","format":"date-time"}}}"#,
+];
+
+/// How bad a token is to have chosen: what is then needed at least.
+fn needed(grammar: &Grammar, state: State, token: u32) -> usize {
+    let next = grammar.step(state, token).expect("the mask allows it");
+    grammar.min_completion(next).expect("every byte is a token")
+}
+
+/// The allowed token that makes most necessary; of those the longest, so that the text gets somewhere. To judge all
+/// of a hundred thousand would take long, so that those which begin what no other token begins are judged.
+fn worst(grammar: &Grammar, state: State, allowed: &[u32], salt: usize) -> u32 {
+    let step = (allowed.len() / 6).max(1);
+    let sample = allowed.iter().skip(salt % step).step_by(step);
+    let openers = allowed.iter().filter(|&&token| {
+        let bytes = grammar.vocabulary().bytes(token);
+        bytes.iter().filter(|byte| b"{[\",".contains(byte)).count() > 1
+    });
+    let step = (openers.clone().count() / 12).max(1);
+    let judged = sample.chain(openers.skip(salt % step).step_by(step));
+    let key = |&&token: &&u32| {
+        (
+            needed(grammar, state, token),
+            grammar.vocabulary().bytes(token).len(),
+            token,
+        )
+    };
+    *judged.max_by_key(key).expect("some token is allowed")
+}
+
+/// Walks with this budget; the text that was written.
+fn walk(grammar: &Grammar, mut budget: usize, salt: usize) -> Vec<u8> {
+    let (mut state, mut text) = (grammar.start(), Vec::new());
+    loop {
+        let allowed: Vec<u32> = grammar.mask_within(state, budget).iter().collect();
+        assert!(
+            !allowed.is_empty(),
+            "nothing fits into {budget} after {}",
+            text.escape_ascii()
+        );
+        let going: Vec<u32> = allowed
+            .iter()
+            .copied()
+            .filter(|&token| !grammar.vocabulary().is_eos(token))
+            .collect();
+        let token = match going.is_empty() {
+            true => allowed[0],
+            false => worst(grammar, state, &going, salt + budget),
+        };
+        state = grammar.step(state, token).expect("the mask allows it");
+        budget -= 1;
+        if grammar.is_finished(state) {
+            return text;
+        }
+        text.extend_from_slice(grammar.vocabulary().bytes(token));
+    }
+}
+
+#[test]
+fn the_worst_walks_end_in_time_with_a_valid_text() {
+    for name in ["llama3_1", "mistral_v01"] {
+        let Some(vocabulary) = published("the_worst_walks_end_in_time", name) else {
+            return;
+        };
+        let compiler = Compiler::new(vocabulary);
+        for schema in SCHEMAS {
+            let (grammar, _) = compiler
+                .compile(Source::JsonSchema(schema), &Options::default())
+                .expect("the schema compiles");
+            let validator =
+                jsonschema::validator_for(&serde_json::from_str(schema).expect("JSON")).expect("a schema");
+            let least = grammar
+                .min_completion(grammar.start())
+                .expect("every byte is a token");
+            for budget in [least, least + 1, least + 20] {
+                let text = walk(&grammar, budget, budget);
+                let value = serde_json::from_slice(&text);
+                let value = value.unwrap_or_else(|error| panic!("{error}: {}", text.escape_ascii()));
+                assert!(
+                    validator.is_valid(&value),
+                    "{name}, {schema}: {}",
+                    text.escape_ascii()
+                );
+            }
+            assert!(
+                grammar.mask_within(grammar.start(), least - 1).is_empty(),
+                "{name}, {schema}"
+            );
+        }
+    }
+}
+
+/// An ample budget changes nothing, and costs no mask of its own.
+#[test]
+fn an_ample_budget_gives_the_mask_itself() {
+    let Some(vocabulary) = published("an_ample_budget", "llama3_1") else {
+        return;
+    };
+    let compiler = Compiler::new(vocabulary);
+    let (grammar, _) = compiler
+        .compile(Source::JsonSchema(SCHEMAS[1]), &Options::default())
+        .expect("the schema compiles");
+    let mut state = grammar.start();
+    for &byte in br#"{"name": "Ada", "tags": ["x", "y"]}"# {
+        let (mask, within) = (grammar.mask(state), grammar.mask_within(state, 200));
+        assert!(Arc::ptr_eq(&mask, &within));
+        state = grammar.step_bytes(state, &[byte]).expect("the text is valid");
+    }
+}
