@@ -109,8 +109,11 @@ pub enum Whitespace {
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let root = source::read(text, limits)?;
     let documents = documents(options, limits)?;
-    let (parsed, diagnostics) = resolve::read(&root, &documents, options, limits)?;
+    let (parsed, mut diagnostics) = resolve::read(&root, &documents, options, limits)?;
     let forms = normal::normalise(parsed, limits)?;
+    for note in &forms.notes {
+        diagnostics.push(note.clone());
+    }
     let cfg = lower::grammar(&forms, options, limits)?;
     Ok((cfg, diagnostics))
 }

@@ -47,6 +47,7 @@ pub(super) fn analyse(nfa: &mut Nfa, terminals: &[Option<Arc<Terminal>>]) -> Res
     }
     prune(nfa, &productive);
     let nullable = spread(nfa, terminals, Question::Nullable);
+    check_items_behind_keys(nfa, &nullable.rules)?;
     settle_nullable_items(nfa, &nullable.rules)?;
     let mut analysis = Analysis {
         nullable_rules: nullable.rules,
@@ -309,6 +310,24 @@ fn prune(nfa: &mut Nfa, productive: &Answer) {
     for series in &mut nfa.series {
         series.prune(productive);
     }
+}
+
+/// What stands behind a key is nothing at all or never empty, so that a complete key goes on in one way.
+fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
+    let keyed = nfa.series.iter().flat_map(|series| &series.rest);
+    let mut items = keyed.filter(|rest| rest.key.is_some()).map(|rest| rest.item);
+    let goes_on = |rule: u32| {
+        let rule = &nfa.rules[rule as usize];
+        let edges = &nfa.nodes[rule.start as usize];
+        edges
+            .iter()
+            .any(|edge| edge.label != Label::Empty || edge.to != rule.accept)
+    };
+    if items.any(|item| nullable[item as usize] && goes_on(item)) {
+        let message = "what stands behind a key may be empty and may not";
+        return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
+    }
+    Ok(())
 }
 
 /// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty ones.

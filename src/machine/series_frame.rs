@@ -263,9 +263,8 @@ impl Frames {
             return Box::default();
         }
         let then = self.frame_after_key(series, rest, register, text);
-        let item = self.nfa.series[series as usize].rest[rest as usize].item;
         Box::new([Call {
-            callee: self.start(Callee::Rule(item)),
+            callee: self.item_start(series, rest),
             then,
         }])
     }
@@ -413,8 +412,16 @@ impl Frames {
     /// The item behind a key.
     pub(super) fn item_of(&self, id: FrameId) -> FrameId {
         let (series, rest, ..) = self.key_parts(id);
-        self.start(Callee::Rule(
-            self.nfa.series[series as usize].rest[rest as usize].item,
-        ))
+        self.item_start(series, rest)
+    }
+
+    /// Where what stands behind a key begins. It may be nothing at all: then the key is the item.
+    fn item_start(&self, series: u32, rest: u32) -> FrameId {
+        let item = Callee::Rule(self.nfa.series[series as usize].rest[rest as usize].item);
+        if self.analysis.is_nullable(item) {
+            RETURN
+        } else {
+            self.start(item)
+        }
     }
 }

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Regular, RegularId, RuleId};
 use crate::limits::Limits;
+use crate::regex::Escapes;
 
 use super::Options;
 use super::goal::{GoalId, Literal};
@@ -30,6 +31,8 @@ use space::Space;
 struct Writer<'a> {
     forms: &'a NormalForms,
     options: &'a Options,
+    /// How characters of strings may be spelled.
+    escapes: Escapes,
     builder: CfgBuilder,
     /// What each goal is written as, once asked for.
     exprs: Vec<Option<ExprId>>,
@@ -49,6 +52,7 @@ pub(super) fn grammar(forms: &NormalForms, options: &Options, limits: &Limits) -
     let mut writer = Writer {
         forms,
         options,
+        escapes: options.escapes,
         builder,
         exprs: vec![None; forms.normals.len()],
         open: Vec::new(),
@@ -123,6 +127,14 @@ impl Writer<'_> {
         for shape in &normal.strings {
             ways.push(self.string(shape, goal));
         }
+        ways.push(self.structured(goal));
+        self.builder.choice(ways)
+    }
+
+    /// The texts of a goal's arrays and objects.
+    fn structured(&mut self, goal: GoalId) -> ExprId {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let mut ways = Vec::new();
         for array in &normal.arrays {
             ways.push(self.array(array));
         }

@@ -69,6 +69,8 @@ pub(crate) struct NormalForms {
     /// Whether a goal has a value at all, as far as the algebra can tell.
     pub(crate) productive: Vec<bool>,
     pub(crate) root: GoalId,
+    /// Findings that do not stop the compile.
+    pub(crate) notes: Vec<Problem>,
 }
 
 /// The state of the algebra.
@@ -89,6 +91,7 @@ pub(crate) struct Algebra<'l> {
     fuel: usize,
     reported: HashSet<(NodeId, &'static str)>,
     problems: Vec<Problem>,
+    notes: Vec<Problem>,
 }
 
 /// Brings everything that the root of a source reaches into normal form.
@@ -107,6 +110,7 @@ pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, 
         fuel: limits.fuel,
         reported: HashSet::new(),
         problems: Vec::new(),
+        notes: Vec::new(),
     };
     let root_goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let reached = algebra.reach(root_goal);
@@ -150,6 +154,7 @@ impl Algebra<'_> {
             normals,
             productive,
             root,
+            notes: self.notes,
         }
     }
 
@@ -204,6 +209,13 @@ impl Algebra<'_> {
             keywords,
         });
         Literal::yes(id)
+    }
+
+    /// Notes something that does not stop the compile, once.
+    pub(super) fn note(&mut self, node: NodeId, name: &'static str, message: &str) {
+        let pointer = self.tree.keyword_pointer(node, name);
+        let note = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
+        push_new(&mut self.notes, note);
     }
 
     /// Reports that a keyword cannot be enforced, once.

@@ -7,6 +7,14 @@ pub(super) fn text(text: impl AsRef<[u8]>) -> Hir {
     Hir::literal(text.as_ref())
 }
 
+/// An expression of this program's own, in the syntax of Rust's `regex`; `.` is any character.
+pub(super) fn own(expression: &str) -> Hir {
+    let mut parser = regex_syntax::ParserBuilder::new()
+        .dot_matches_new_line(true)
+        .build();
+    parser.parse(expression).expect("a constant that is well formed")
+}
+
 /// The empty text.
 pub(super) fn nothing() -> Hir {
     Hir::empty()

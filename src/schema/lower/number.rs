@@ -58,6 +58,23 @@ impl Writer<'_> {
     }
 }
 
+/// Numbers in a spelling that each value has only one of; `None` where the shape is no regular language here.
+pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
+    if shape.too_fine || needs_automaton(shape) {
+        return None;
+    }
+    let decimals = || concat([star(any_digit()), digit(b'1', b'9')]);
+    let whole = || concat([digit(b'1', b'9'), star(any_digit())]);
+    let fraction = || concat([text("."), decimals()]);
+    let magnitude = any([
+        concat([text("0"), fraction()]),
+        concat([whole(), optional(fraction())]),
+    ]);
+    let mut parts = parts(shape);
+    parts.push(Part::Match(any([text("0"), signed(magnitude)])));
+    Some(parts)
+}
+
 /// Steps other than 1 are counted, which a regular expression does badly.
 fn needs_automaton(shape: &NumberShape) -> bool {
     let one = Decimal::one();

@@ -35,9 +35,34 @@ impl Writer<'_> {
         string
     }
 
+    /// Whole literals in a spelling that each string has only one of.
+    pub(super) fn unique_string(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
+        let escapes = std::mem::replace(&mut self.escapes, Escapes::Minimal);
+        let quoted = |hir: Hir| hir::concat([hir::text("\""), hir, hir::text("\"")]);
+        let parts = match &shape.only {
+            Some(only) => Some(vec![Part::Match(self.one_of(only))]),
+            None => self.parts(shape, goal),
+        };
+        self.escapes = escapes;
+        // Hexadecimal digits may be of either case; here they are small.
+        let capital = r#"(?:[^\\]|\\[^u]|\\u[0-9a-f]{4})*\\u[0-9a-f]{0,3}[A-F].*"#;
+        let mut unique = vec![Part::Not(quoted(hir::own(capital)))];
+        for part in parts.unwrap_or_else(|| vec![Part::Match(hir::never())]) {
+            unique.push(match part {
+                Part::Match(hir) => Part::Match(quoted(hir)),
+                Part::Not(hir) => Part::Not(quoted(hir)),
+                Part::Units { unit, min, max } => {
+                    let run = self.unroll(&unit, min, max, goal).unwrap_or_else(hir::never);
+                    Part::Match(quoted(run))
+                }
+            });
+        }
+        unique
+    }
+
     /// The languages whose intersection the shape is, between the quotes; `None` where its lengths exclude one another.
     fn parts(&mut self, shape: &StringShape, goal: GoalId) -> Option<Vec<Part>> {
-        let escapes = self.options.escapes;
+        let escapes = self.escapes;
         let (mut min, mut max) = (shape.min, shape.max);
         let mut runs = Vec::new();
         let mut parts = Vec::new();
@@ -82,7 +107,7 @@ impl Writer<'_> {
     /// A text with its sign, as it is spelled between quotes.
     fn part(&mut self, text: TextId, sign: bool, goal: GoalId) -> Option<Part> {
         let forms = self.forms;
-        let encoded = forms.texts.encoded(text, self.options.escapes).clone();
+        let encoded = forms.texts.encoded(text, self.escapes).clone();
         Some(match (forms.texts.text(text), sign) {
             (Text::Match(_), true) => Part::Match(encoded),
             (Text::Match(_), false) => Part::Not(encoded),
@@ -108,7 +133,7 @@ impl Writer<'_> {
     }
 
     fn one_of(&self, values: &[Rc<str>]) -> Hir {
-        let escapes = self.options.escapes;
+        let escapes = self.escapes;
         hir::any(
             values
                 .iter()
@@ -119,10 +144,10 @@ impl Writer<'_> {
     /// A string constant with its quotes.
     pub(super) fn literal(&mut self, value: &str) -> ExprId {
         let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-        if self.options.escapes == Escapes::Minimal && value.bytes().all(plain) {
+        if self.escapes == Escapes::Minimal && value.bytes().all(plain) {
             return self.builder.bytes(format!("\"{value}\""));
         }
-        let body = regex::encode_json(&hir::text(value), self.options.escapes);
+        let body = regex::encode_json(&hir::text(value), self.escapes);
         let quote = self.builder.bytes("\"");
         let body = self.builder.hir(body);
         self.builder.seq([quote, body, quote])
@@ -134,7 +159,7 @@ impl Writer<'_> {
         if let (true, Some(known)) = (plain, self.any_key) {
             return known;
         }
-        let escapes = self.options.escapes;
+        let escapes = self.escapes;
         let quoted = |hir: Hir| hir::concat([hir::text("\""), hir, hir::text("\"")]);
         let mut parts = Vec::new();
         for &(text, sign) in &shape.texts {

@@ -35,6 +35,8 @@ pub(crate) struct Array {
     pub(crate) rest: Vec<Way>,
     /// Items of which each may be used once, in any place behind the prefix.
     pub(crate) distinct: Vec<GoalId>,
+    /// The schema that demands that no two items behind the prefix be equal, if one does.
+    pub(crate) unique: Option<NodeId>,
     /// How many items must meet something.
     pub(crate) demands: Vec<Count>,
     pub(crate) min: u64,
@@ -147,6 +149,10 @@ impl Algebra<'_> {
         {
             return self.finish_unique(shape, node);
         }
+        self.finish_counted(shape)
+    }
+
+    fn finish_counted(&mut self, shape: &ArrayShape) -> Option<Array> {
         let mut shape = shape.clone();
         shape.unite_demands()?;
         if shape.some.len() > MOST_WISHES {
@@ -178,25 +184,49 @@ impl Algebra<'_> {
             prefix,
             rest,
             distinct: Vec::new(),
+            unique: None,
             demands: shape.some.iter().map(SomeItems::count).collect(),
             min: shape.min,
             max: shape.max,
         })
     }
 
-    /// Distinct items out of a finite set of scalars: each is a member that may occur once.
+    /// Distinct items: out of a finite set of scalars each is a member; other scalars are told apart by their text.
     fn finish_unique(&mut self, shape: &ArrayShape, node: NodeId) -> Option<Array> {
-        let message = "`uniqueItems` is supported only for arrays of at most one item and for items out of a finite set \
-            of scalars";
-        if !shape.prefix.is_empty() || !shape.some.is_empty() {
+        if shape.prefix.is_empty() && shape.some.is_empty() {
+            let rest = self.goals.intern(shape.rest.clone());
+            if let Some(values) = self.finite_scalars(rest) {
+                return self.distinct_values(shape, values);
+            }
+        }
+        let goal = self.goals.intern(shape.rest.clone());
+        let Some(normal) = self.nested_normal(goal).filter(|_| shape.prefix.is_empty()) else {
+            self.unsupported(
+                node,
+                "uniqueItems",
+                "`uniqueItems` beside items with their own places is not supported",
+            );
+            return None;
+        };
+        let (structured, scalars) = (
+            !normal.arrays.is_empty() || !normal.objects.is_empty(),
+            !normal.strings.is_empty() || !normal.numbers.is_empty(),
+        );
+        if structured && !scalars {
+            let message = "`uniqueItems` is not supported for items that are arrays or objects";
             self.unsupported(node, "uniqueItems", message);
             return None;
         }
-        let rest = self.goals.intern(shape.rest.clone());
-        let Some(values) = self.finite_scalars(rest) else {
-            self.unsupported(node, "uniqueItems", message);
-            return None;
-        };
+        if structured {
+            let message = "less than `uniqueItems` is allowed: at most one item is an array or an object";
+            self.note(node, "uniqueItems", message);
+        }
+        let mut array = self.finish_counted(shape)?;
+        array.unique = Some(node);
+        Some(array)
+    }
+
+    fn distinct_values(&mut self, shape: &ArrayShape, values: Vec<Values>) -> Option<Array> {
         let one = |values: Values| {
             let literal = self.constant(values);
             self.goals.intern(vec![literal])
@@ -207,6 +237,7 @@ impl Algebra<'_> {
             prefix: Vec::new(),
             rest: Vec::new(),
             distinct,
+            unique: None,
             demands: Vec::new(),
             min: shape.min,
             max: Some(max),
