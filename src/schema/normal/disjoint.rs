@@ -5,16 +5,19 @@
 //! taken, which is exact as well, only larger.
 
 use crate::schema::goal::{GoalId, Literal};
-use crate::schema::node::NodeId;
+use crate::schema::node::{KeyMap, Keyword, NodeId};
 
 use super::array::Array;
 use super::expand::Shape;
-use super::object::Object;
+use super::object::{Object, ObjectShape};
 use super::way::Way;
 use super::{Algebra, Normal};
 
 /// How deep into arrays and objects a reason is looked for.
 const DEPTH: u32 = 3;
+
+/// How many schemas are looked at that apply to the same value.
+const MOST_PARTS: usize = 16;
 
 /// How deep normal forms may be asked for while another is being made.
 const NESTED: u32 = 24;
@@ -53,6 +56,51 @@ impl Algebra<'_> {
         };
         let goal = self.goals.intern(literals);
         self.is_surely_empty(goal, 1)
+    }
+
+    /// Whether no object of a shape satisfies a schema, for a reason that is seen at once: a required key whose values
+    /// exclude each other, or one that must be absent.
+    pub(super) fn rules_out(&mut self, shape: &ObjectShape, node: NodeId) -> bool {
+        let mut open = vec![node];
+        let mut at = 0;
+        while at < open.len().min(MOST_PARTS) {
+            for index in 0..self.tree.node(open[at]).keywords.len() {
+                match &self.tree.node(open[at]).keywords[index].1 {
+                    Keyword::Ref(reference) => open.push(self.tree.target(*reference)),
+                    Keyword::AllOf(list) => open.extend(list),
+                    Keyword::Required(names) if names.iter().any(|name| shape.absent.contains(name)) => {
+                        return true;
+                    }
+                    Keyword::Properties(map) => {
+                        let map = map.clone();
+                        if self.values_clash(shape, &map) {
+                            return true;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    fn values_clash(&mut self, shape: &ObjectShape, map: &KeyMap) -> bool {
+        for name in &shape.required {
+            let Some(&node) = map.index.get(name) else {
+                continue;
+            };
+            let mut literals = shape.required_value(name).unwrap_or_default();
+            if literals.is_empty() {
+                continue;
+            }
+            literals.push(Literal::yes(node));
+            let goal = self.goals.intern(literals);
+            if self.is_surely_empty(goal, 1) {
+                return true;
+            }
+        }
+        false
     }
 
     fn is_surely_empty(&mut self, goal: GoalId, depth: u32) -> bool {

@@ -59,8 +59,16 @@ impl Demand {
 struct Branch {
     shape: Shape,
     todo: VecDeque<Step>,
-    choices: Vec<Vec<Vec<Step>>>,
+    choices: Vec<Choice>,
     seen: Vec<Literal>,
+}
+
+/// Ways of which one must be gone.
+#[derive(Clone)]
+struct Choice {
+    ways: Vec<Vec<Step>>,
+    /// The schema whose denial it is. Where what is known by now rules that schema out, there is nothing to choose.
+    denied: Option<NodeId>,
 }
 
 /// The most conjunctions that one goal may be a union of.
@@ -82,6 +90,7 @@ impl Algebra<'_> {
             if !self.settle(&mut branch, goal, kind) {
                 continue;
             }
+            self.drop_ruled_out(&mut branch);
             let Some(choice) = branch.take_choice() else {
                 if self.finish_shape(&mut branch.shape, goal) {
                     done.push(branch.shape);
@@ -141,7 +150,7 @@ impl Algebra<'_> {
                     Demand::Any(more) => ways.extend(more),
                 }
             }
-            return branch.demand(Demand::any(ways));
+            return branch.demand_of(Demand::any(ways), Some(literal.node));
         }
         // What the keywords bring comes before what was open: the order of the source is the order of the keys.
         let open = std::mem::take(&mut branch.todo);
@@ -229,6 +238,16 @@ impl Algebra<'_> {
         Demand::any(ways)
     }
 
+    /// Drops denials of schemas that the branch excludes anyway: the discriminator of a `oneOf` is enough.
+    fn drop_ruled_out(&mut self, branch: &mut Branch) {
+        let Shape::Object(shape) = &branch.shape else {
+            return;
+        };
+        let mut choices = std::mem::take(&mut branch.choices);
+        choices.retain(|choice| !choice.denied.is_some_and(|node| self.rules_out(shape, node)));
+        branch.choices = choices;
+    }
+
     /// Evaluates what can be evaluated now; false where nothing is left.
     fn finish_shape(&mut self, shape: &mut Shape, goal: GoalId) -> bool {
         match shape {
@@ -260,10 +279,14 @@ impl Branch {
     }
 
     fn demand(&mut self, demand: Demand) -> bool {
+        self.demand_of(demand, None)
+    }
+
+    fn demand_of(&mut self, demand: Demand, denied: Option<NodeId>) -> bool {
         match demand {
             Demand::Never => return false,
             Demand::All(steps) => self.todo.extend(steps),
-            Demand::Any(ways) => self.choices.push(ways),
+            Demand::Any(ways) => self.choices.push(Choice { ways, denied }),
         }
         true
     }
@@ -272,14 +295,14 @@ impl Branch {
     /// way is met already are none.
     fn take_choice(&mut self) -> Option<Vec<Vec<Step>>> {
         let mut choices = std::mem::take(&mut self.choices);
-        choices.retain(|choice| !choice.iter().any(|way| self.meets(way)));
+        choices.retain(|choice| !choice.ways.iter().any(|way| self.meets(way)));
         self.choices = choices;
         let (at, _) = self
             .choices
             .iter()
             .enumerate()
-            .min_by_key(|(_, ways)| ways.len())?;
-        Some(self.choices.remove(at))
+            .min_by_key(|(_, choice)| choice.ways.len())?;
+        Some(self.choices.remove(at).ways)
     }
 }
 
