@@ -196,6 +196,7 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
         let body = b.series(Series {
             members: members.into(),
             rest,
+            taken: vec![],
             separator,
             order,
             min,
@@ -293,6 +294,7 @@ fn finite_keys_run_out() {
         b.series(Series {
             members: vec![],
             rest,
+            taken: vec![],
             separator,
             order: SeriesOrder::Any,
             min: 0,

@@ -112,6 +112,9 @@ pub struct Series {
     pub members: Vec<Member>,
     /// Items that may be used any number of times.
     pub rest: Vec<Rest>,
+    /// Keys that no item of the rest may have, such as those of members, in order. Few of them cost less here than as a
+    /// complement in the language of every key.
+    pub taken: Vec<Box<[u8]>>,
     /// What stands between two items (for instance `,` and white space).
     pub separator: ExprId,
     /// How members are ordered among each other and among the rest.

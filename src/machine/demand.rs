@@ -54,7 +54,7 @@ impl Stock {
             match words {
                 None => stock.endless.push(rest.meets),
                 Some(words) => {
-                    for word in words {
+                    for word in words.into_iter().filter(|word| !plan.is_taken(word)) {
                         by_word.entry(word).or_default().push(rest.meets);
                     }
                 }

@@ -65,6 +65,8 @@ pub(super) struct Nfa {
 pub(super) struct SeriesPlan {
     pub(super) members: Vec<MemberPlan>,
     pub(super) rest: Vec<RestPlan>,
+    /// Keys that no item of the rest may have, sorted.
+    pub(super) taken: Vec<Box<[u8]>>,
     /// The rule of the separator, if it is not empty.
     pub(super) separator: Option<u32>,
     pub(super) order: SeriesOrder,
@@ -127,6 +129,13 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
     Ok(builder.nfa)
 }
 
+fn taken_keys(series: &Series) -> Vec<Box<[u8]>> {
+    let mut taken = series.taken.clone();
+    taken.sort_unstable();
+    taken.dedup();
+    taken
+}
+
 struct Builder<'a> {
     cfg: &'a Cfg,
     limits: &'a Limits,
@@ -176,6 +185,7 @@ impl Builder<'_> {
             order,
             min,
             max,
+            taken: taken_keys(series),
             demands: series.demands.clone(),
         });
         self.nfa.series.len() as u32 - 1
@@ -279,6 +289,7 @@ impl Builder<'_> {
             order,
             min: min.into(),
             max,
+            taken: Vec::new(),
             demands: Vec::new(),
         };
         self.nfa.series.push(plan);

@@ -78,7 +78,10 @@ impl Frames {
             return self.can_meet_demands(series, after, None);
         };
         let used: Vec<Vec<u8>> = self.used_keys(before).collect();
-        let mut unused = words.into_iter().filter(|word| !used.contains(word));
+        let taken = |word: &Vec<u8>| self.nfa.series[series as usize].is_taken(word);
+        let mut unused = words
+            .into_iter()
+            .filter(|word| !used.contains(word) && !taken(word));
         unused
             .next()
             .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
@@ -259,7 +262,7 @@ impl Frames {
         cursor: Cursor,
         text: u32,
     ) -> Box<[Call]> {
-        if !self.key_terminal(series, rest).is_accepting(cursor) || self.is_used(register, text) {
+        if !self.key_terminal(series, rest).is_accepting(cursor) || self.is_used(series, register, text) {
             return Box::default();
         }
         let then = self.frame_after_key(series, rest, register, text);
@@ -277,8 +280,15 @@ impl Frames {
         self.series_frame(series, after)
     }
 
-    fn is_used(&self, register: Register, text: u32) -> bool {
+    fn is_used(&self, series: u32, register: Register, text: u32) -> bool {
+        let plan = &self.nfa.series[series as usize];
         self.keys.iter(register.used).any(|used| used == text)
+            || (!plan.taken.is_empty() && plan.is_taken(&self.texts.to_vec(text)))
+    }
+
+    /// Whether every key can be written: none was, and none is taken.
+    fn all_keys_are_free(&self, series: u32, register: Register) -> bool {
+        register.used == NIL && self.nfa.series[series as usize].taken.is_empty()
     }
 
     /// Whether some key that goes on from here has not been written yet.
@@ -291,10 +301,10 @@ impl Frames {
         prefix: &[u8],
     ) -> bool {
         let terminal = self.key_terminal(series, rest);
-        if register.used == NIL || terminal.is_infinite(cursor) {
+        if self.all_keys_are_free(series, register) || terminal.is_infinite(cursor) {
             return true;
         }
-        let taken = self.used_after(register, prefix);
+        let taken = self.used_after(series, register, prefix);
         let taken = taken
             .iter()
             .filter(|left| terminal.matches_from(cursor, left))
@@ -308,11 +318,13 @@ impl Frames {
         self.keys.iter(register.used).map(|text| self.texts.to_vec(text))
     }
 
-    /// What is left of the written keys that begin with a prefix.
-    fn used_after(&self, register: Register, prefix: &[u8]) -> Vec<Vec<u8>> {
+    /// What is left of the written and the taken keys that begin with a prefix.
+    fn used_after(&self, series: u32, register: Register, prefix: &[u8]) -> Vec<Vec<u8>> {
+        let taken = self.nfa.series[series as usize].taken_after(prefix);
         let texts = self.used_keys(register);
         texts
             .filter_map(|text| Some(text.strip_prefix(prefix)?.to_vec()))
+            .chain(taken.map(<[u8]>::to_vec))
             .collect()
     }
 
@@ -335,7 +347,7 @@ impl Frames {
         let (series, rest, register, text) = self.key_parts(id);
         let terminal = self.key_terminal(series, rest);
         let next = terminal.next(cursor, *written.last()?)?;
-        if register.used == NIL || terminal.is_infinite(next) {
+        if self.all_keys_are_free(series, register) || terminal.is_infinite(next) {
             return Some(next);
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
@@ -363,7 +375,7 @@ impl Frames {
     /// unwritten key is left, one for each written key that it could still become.
     pub(super) fn taken(&self, id: FrameId) -> Vec<Vec<u8>> {
         let (series, rest, register, text) = self.key_parts(id);
-        if register.used == NIL {
+        if self.all_keys_are_free(series, register) {
             return Vec::new();
         }
         let FrameKey::Key { cursor, .. } = self.get(id).key else {
@@ -371,7 +383,7 @@ impl Frames {
         };
         let terminal = self.key_terminal(series, rest);
         let prefix = self.texts.to_vec(text);
-        let mut taken = self.used_after(register, &prefix);
+        let mut taken = self.used_after(series, register, &prefix);
         taken.retain(|left| terminal.matches_from(cursor, left));
         for left in &mut taken {
             let (mut at, mut prefix) = (cursor, prefix.clone());
@@ -392,14 +404,15 @@ impl Frames {
 
     /// Whether a key that went on from the frame with these bytes may end there.
     pub(super) fn key_ends(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> bool {
-        let (_, _, register, text) = self.key_parts(id);
+        let (series, _, register, text) = self.key_parts(id);
         if !self.key_terminal_of(id).is_accepting(cursor) {
             return false;
         }
-        register.used == NIL || {
+        self.all_keys_are_free(series, register) || {
             let whole = [&self.texts.to_vec(text)[..], written].concat();
             let mut used = self.keys.iter(register.used);
-            !used.any(|used| self.texts.to_vec(used) == whole)
+            !self.nfa.series[series as usize].is_taken(&whole)
+                && !used.any(|used| self.texts.to_vec(used) == whole)
         }
     }
 

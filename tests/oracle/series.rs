@@ -13,6 +13,7 @@ use super::regular::{Pattern, Re};
 pub(crate) struct List {
     members: Vec<(Vec<(Pattern, Meets)>, bool)>,
     rest: Vec<(Vec<&'static str>, Pattern, Meets)>,
+    taken: Vec<&'static str>,
     demands: Vec<Demand>,
     order: SeriesOrder,
     min: u64,
@@ -59,6 +60,7 @@ impl List {
             builder.series(Series {
                 members,
                 rest,
+                taken: self.taken.iter().map(|key| key.as_bytes().into()).collect(),
                 separator,
                 order: self.order,
                 min: self.min,
@@ -145,8 +147,15 @@ impl List {
             SeriesOrder::Leading => written.open.is_empty(),
         };
         for (keys, item, meets) in self.rest.iter().filter(|_| passed) {
-            if let Some(next) = self.meet(closed.clone(), *meets) {
-                choices.extend(rest_choices(keys, item, &next));
+            if let Some(mut next) = self.meet(closed.clone(), *meets) {
+                let used = next.keys.clone();
+                next.keys.extend(self.taken.iter().filter(|_| !keys.is_empty()));
+                for (re, mut next) in rest_choices(keys, item, &next) {
+                    // What is taken was not written.
+                    next.keys
+                        .retain(|key| used.contains(key) || !self.taken.contains(key));
+                    choices.push((re, next));
+                }
             }
         }
         choices
@@ -208,11 +217,12 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
         members,
         rest,
         prop::collection::vec(demand, 0..=2),
+        prop::sample::subsequence(vec!["a:", "ab:", "b"], 0..=2),
         prop::sample::select(order.to_vec()),
         0u64..3,
         prop::option::weighted(0.7, 0u64..3),
     )
-        .prop_map(|(mut members, rest, demands, order, min, more)| {
+        .prop_map(|(mut members, rest, demands, taken, order, min, more)| {
             if order == SeriesOrder::Leading {
                 // None of them can be left out but at the end, so there is nothing to require.
                 members.iter_mut().for_each(|(_, required)| *required = false);
@@ -222,6 +232,7 @@ pub(crate) fn lists() -> impl Strategy<Value = List> {
             List {
                 members,
                 rest,
+                taken,
                 demands,
                 order,
                 min,

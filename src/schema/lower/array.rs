@@ -65,6 +65,7 @@ impl Writer<'_> {
         Some(self.builder.series(Series {
             members,
             rest,
+            taken: vec![],
             separator: self.space.comma,
             order,
             min,

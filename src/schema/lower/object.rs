@@ -3,11 +3,15 @@
 use std::rc::Rc;
 
 use crate::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder};
+use crate::regex::Escapes;
 use crate::schema::KeyOrder;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Member, Object, Way};
 
 use super::Writer;
+
+/// The most names that are kept out of the other keys at run time rather than by an automaton.
+const MOST_TAKEN: usize = 300;
 
 impl Writer<'_> {
     /// The texts of a set of objects.
@@ -40,7 +44,7 @@ impl Writer<'_> {
                 return None;
             }
         }
-        let rest = self.rest(object, goal);
+        let (rest, taken) = self.rest(object, goal);
         let (min, max) = (object.min.max(1), object.max);
         let enough = !rest.is_empty() || members.len() as u64 >= min;
         if !enough || max.is_some_and(|max| max < min) {
@@ -53,6 +57,7 @@ impl Writer<'_> {
         Some(self.builder.series(Series {
             members,
             rest,
+            taken,
             separator: self.space.comma,
             order,
             min,
@@ -74,10 +79,12 @@ impl Writer<'_> {
         ways
     }
 
-    /// The keys that have no name of their own.
-    fn rest(&mut self, object: &Object, goal: GoalId) -> Vec<Rest> {
+    /// The keys that have no name of their own, and names that are kept out of them at run time.
+    fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
         let (forms, colon) = (self.forms, self.space.colon);
         let names: Vec<Rc<str>> = object.members.iter().map(|member| member.name.clone()).collect();
+        let taken: Option<Vec<Box<[u8]>>> = names.iter().map(|name| self.only_spelling(name)).collect();
+        let taken = taken.filter(|names| names.len() <= MOST_TAKEN);
         let mut rest = Vec::new();
         for class in &object.rest {
             let live = class.ways.iter().filter(|way| forms.is_live(way.goal));
@@ -85,9 +92,11 @@ impl Writer<'_> {
             if ways.is_empty() {
                 continue;
             }
+            // Every object with open keys then shares one language of keys.
+            let outside = taken.is_some() && class.key.is_any();
             let near: Vec<Rc<str>> = names
                 .iter()
-                .filter(|name| self.may_be_in(&class.key, name))
+                .filter(|name| !outside && self.may_be_in(&class.key, name))
                 .cloned()
                 .collect();
             let key = Some(self.key(&class.key, &near, goal));
@@ -100,7 +109,15 @@ impl Writer<'_> {
                 });
             }
         }
-        rest
+        let any = object.rest.iter().any(|class| class.key.is_any());
+        (rest, taken.filter(|_| any).unwrap_or_default())
+    }
+
+    /// The literal of a name, if there is one only.
+    fn only_spelling(&self, name: &str) -> Option<Box<[u8]>> {
+        let minimal = self.escapes == Escapes::Minimal && !name.bytes().any(|byte| byte < 0x20);
+        let text = || serde_json::Value::from(name).to_string();
+        minimal.then(|| text().into_bytes().into())
     }
 
     /// Whether a name could belong to a class of keys and must be taken out of it.
