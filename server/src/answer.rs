@@ -14,7 +14,7 @@ pub mod text;
 use std::sync::Arc;
 use std::time::Instant;
 
-use lexiform_engine::Event;
+use lexiform_engine::{Event, Grammar};
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ use crate::sample::{Ended, SampleState};
 use crate::served::Served;
 use crate::wire;
 use crate::wire::generation::Generation;
-use crate::wire::response::{Enforcement, TokenLogprob, Told, Usage};
+use crate::wire::response::{Enforcement, TokenDetail, TokenLogprob, Told, Usage};
 use crate::worker::Running;
 
 /// The version that clients see as `system_fingerprint`.
@@ -104,6 +104,8 @@ pub struct End {
     pub ended: Ended,
     /// Log-probabilities of tokens that came with no part.
     pub logprobs: Vec<TokenLogprob>,
+    /// How these tokens came about, if that was asked for.
+    pub tokens: Vec<TokenDetail>,
     /// The tokens used so far.
     pub usage: Usage,
     /// The texts in it that were checked again.
@@ -119,6 +121,8 @@ pub struct Piece {
     pub part: Part,
     /// Log-probabilities of the tokens that came since the last piece.
     pub logprobs: Vec<TokenLogprob>,
+    /// How these tokens came about, if that was asked for.
+    pub tokens: Vec<TokenDetail>,
     /// The tokens used so far.
     pub usage: Usage,
 }
@@ -145,6 +149,7 @@ struct Growing {
     sample: SampleState,
     reader: Reader,
     logprobs: Vec<TokenLogprob>,
+    tokens: Vec<TokenDetail>,
     thought_tokens: usize,
     ended: Option<Ended>,
     /// Its parts so far, where they are to be checked at the end.
@@ -179,6 +184,7 @@ impl Frame {
             sample: SampleState::new(&generation.stop, generation.include_stop, logprobs),
             reader: Reader::new(reading.clone()),
             logprobs: Vec::new(),
+            tokens: Vec::new(),
             thought_tokens: 0,
             ended: None,
             parts: Vec::new(),
@@ -199,6 +205,15 @@ impl Frame {
     /// Puts what this answer costs on an account.
     pub fn charge(&mut self, account: Account) {
         self.account = Some(account);
+    }
+
+    /// Tells of every token how it came about.
+    pub fn watch(&mut self, grammar: Option<&Grammar>) {
+        for growing in &mut self.samples {
+            growing
+                .sample
+                .watch(grammar.cloned(), self.served.vocabulary().len());
+        }
     }
 
     /// Has every answer checked again before it ends.
@@ -302,6 +317,7 @@ impl Frame {
         }
         let mut parts = growing.reader.push(&news.text);
         growing.logprobs.extend(news.logprobs);
+        growing.tokens.extend(news.tokens);
         if let Some(ended) = news.ended {
             parts.extend(growing.reader.finish());
             growing.ended = Some(ended);
@@ -338,6 +354,7 @@ impl Frame {
                 index,
                 part,
                 logprobs,
+                tokens: std::mem::take(&mut growing.tokens),
                 usage,
             };
             self.writer.piece(piece, out);
@@ -345,6 +362,7 @@ impl Frame {
         if let Some(ended) = growing.ended {
             let logprobs = std::mem::take(&mut growing.logprobs);
             let parts = std::mem::take(&mut growing.parts);
+            let tokens = std::mem::take(&mut growing.tokens);
             let cut = ended.finish != "stop";
             let certificates = if cut {
                 Vec::new()
@@ -355,6 +373,7 @@ impl Frame {
                 index,
                 ended,
                 logprobs,
+                tokens,
                 usage,
                 certificates,
             };

@@ -153,11 +153,12 @@ pub fn server(
     listening: Listening,
 ) -> std::io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
+    let pages = app.settings.pages;
     let data = web::Data::from(app);
     let server = HttpServer::new(move || {
         actix_web::App::new()
             .app_data(data.clone())
-            .configure(routes::configure)
+            .configure(move |config| routes::configure(config, pages))
             .wrap(from_fn(around))
     })
     .workers(listening.workers)

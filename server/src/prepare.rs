@@ -97,6 +97,9 @@ fn conversation(
         requests.len(),
         request.logprobs.is_some(),
     );
+    if request.token_details {
+        frame.watch(compiled.as_ref().map(|compiled| &compiled.grammar));
+    }
     frame.certify(certifier(generation, &language, compiled.as_ref()));
     Ok(Prepared {
         requests,

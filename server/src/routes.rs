@@ -6,6 +6,7 @@ pub mod decisions;
 pub mod grammars;
 pub mod models;
 pub mod operations;
+pub mod pages;
 pub mod responses;
 
 use actix_web::web::{self, ServiceConfig};
@@ -15,7 +16,13 @@ use crate::app::App;
 use crate::error::ApiError;
 
 /// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
-pub fn configure(config: &mut ServiceConfig) {
+pub fn configure(config: &mut ServiceConfig, pages: bool) {
+    if pages {
+        config
+            .service(get("/").route(web::get().to(pages::playground)))
+            .service(get("/openapi.json").route(web::get().to(pages::openapi)))
+            .service(pages::documentation());
+    }
     config
         .service(post("/v1/chat/completions").route(web::post().to(chat::create)))
         .service(post("/v1/completions").route(web::post().to(completions::create)))

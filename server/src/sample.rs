@@ -1,13 +1,15 @@
 //! One sample as it grows: engine events in, news for the client out. Streams send the news as they come, other
 //! answers collect them.
 
+use std::time::Instant;
+
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Event, Finish, Outcome};
+use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State};
 
 use crate::error::ApiError;
 use crate::language::MARKS;
 use crate::text::TextBuffer;
-use crate::wire::response::{Sample, TokenLogprob, TopLogprob, finite};
+use crate::wire::response::{Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
 
 /// What an event brought.
 #[derive(Debug, Default)]
@@ -18,6 +20,8 @@ pub struct News {
     pub logprobs: Vec<TokenLogprob>,
     /// The end, with the last event.
     pub ended: Option<Ended>,
+    /// How each token of that text came about, if that was asked for.
+    pub tokens: Vec<TokenDetail>,
 }
 
 /// How a sample ended.
@@ -43,6 +47,47 @@ pub struct SampleState {
     pending: Vec<TokenLogprob>,
     tokens: usize,
     ended: bool,
+    watched: Option<Watched>,
+}
+
+/// What is watched for the details of tokens: where the grammar stands, and when the last token came.
+#[derive(Debug)]
+struct Watched {
+    grammar: Option<(Grammar, State)>,
+    vocabulary: usize,
+    last: Instant,
+}
+
+impl Watched {
+    /// Makes a step over a token.
+    fn step(&mut self, token: u32, text: String, logprob: f32, log_mass: f32, origin: Origin) -> TokenDetail {
+        let allowed = match &mut self.grammar {
+            None => self.vocabulary,
+            Some((grammar, state)) => {
+                let allowed = grammar.mask(*state).count();
+                if let Some(next) = grammar.step(*state, token) {
+                    *state = next;
+                }
+                allowed
+            }
+        };
+        let now = Instant::now();
+        let micros = now.duration_since(self.last).as_micros();
+        self.last = now;
+        TokenDetail {
+            id: token,
+            text,
+            origin: match origin {
+                Origin::Sampled => "sampled",
+                Origin::Drafted => "drafted",
+                Origin::Forced => "forced",
+            },
+            allowed,
+            probability: f64::from(logprob).exp(),
+            mass: f64::from(log_mass).exp(),
+            micros: u64::try_from(micros).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 impl SampleState {
@@ -54,7 +99,17 @@ impl SampleState {
             pending: Vec::new(),
             tokens: 0,
             ended: false,
+            watched: None,
         }
+    }
+
+    /// Tells of every token how it came about.
+    pub fn watch(&mut self, grammar: Option<Grammar>, vocabulary: usize) {
+        self.watched = Some(Watched {
+            grammar: grammar.map(|grammar| (grammar.clone(), grammar.start())),
+            vocabulary,
+            last: Instant::now(),
+        });
     }
 
     /// Whether a stop string was found, so that the engine need not go on.
@@ -83,7 +138,8 @@ impl SampleState {
                 bytes,
                 logprob,
                 top,
-                ..
+                log_mass,
+                origin,
             } => {
                 if self.buffer.stopped() {
                     return Ok(News::default());
@@ -98,6 +154,10 @@ impl SampleState {
                     );
                     self.pending.push(entry);
                 }
+                let shown =
+                    String::from_utf8_lossy(&display_bytes(token, bytes.clone(), vocabulary)).into_owned();
+                let watched = self.watched.as_mut();
+                let tokens = watched.map(|watched| watched.step(token, shown, logprob, log_mass, origin));
                 let text = self.buffer.push(written(token, &bytes, vocabulary));
                 let logprobs = if text.is_empty() {
                     Vec::new()
@@ -108,6 +168,7 @@ impl SampleState {
                     text,
                     logprobs,
                     ended: None,
+                    tokens: tokens.into_iter().collect(),
                 })
             }
             Event::Done(outcome) => {
@@ -118,6 +179,7 @@ impl SampleState {
                     text,
                     logprobs: std::mem::take(&mut self.pending),
                     ended: Some(ended),
+                    tokens: Vec::new(),
                 })
             }
             Event::Failed(error) => Err(ApiError::engine(&error)),

@@ -16,6 +16,8 @@ mod grammars;
 mod leaving;
 #[path = "http/operations.rs"]
 mod operations;
+#[path = "http/pages.rs"]
+mod pages;
 #[path = "http/responses.rs"]
 mod responses;
 #[path = "http/security.rs"]

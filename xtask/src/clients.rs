@@ -1,10 +1,11 @@
 //! Tests with the clients that people really use, against a service that really runs.
 //!
-//! They are Python programs in `server/tests/clients/`, run by `unittest` in a virtual environment of their own,
-//! which holds the versions that `requirements.txt` there pins. `LEXIFORM_URL` tells them where the service listens.
+//! They are programs in `server/tests/clients/`: Python ones, run by `unittest` in virtual environments with the versions
+//! that the `requirements.txt` beside them pins, and ones for Node, with the versions of a lock file. `LEXIFORM_URL` tells
+//! them where the service listens. Clients that cannot be installed are skipped by name.
 
 use crate::process::{Failure, cargo, each_line, line, must_succeed, quiet_output, root};
-use crate::tally::{Tally, of_unittest};
+use crate::tally::{Tally, of_node, of_unittest};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,14 +16,14 @@ use std::time::{Duration, Instant};
 /// How long a service may take until it is ready; loading the demo model takes a second or two.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
+/// The Python programs: what their environment is called, and the folder they are in. Instructor wants an older version
+/// of the client that the others use.
+const PYTHON: [(&str, &str); 2] = [("openai", ""), ("instructor", "instructor")];
+
 pub(crate) fn run() -> Result<Tally, Failure> {
     let tests = root().join("server/tests/clients");
     if !tests.is_dir() {
-        return Ok(skipped("server/tests/clients is not there"));
-    }
-    let environment = root().join(".venv");
-    if let Err(why) = prepare(&environment, &tests.join("requirements.txt")) {
-        return Ok(skipped(&why));
+        return Ok(skipped("clients", "server/tests/clients is not there"));
     }
     must_succeed(&mut cargo([
         "build",
@@ -32,18 +33,29 @@ pub(crate) fn run() -> Result<Tally, Failure> {
         "lexiform",
     ]))?;
     let mut service = Service::start()?;
-    let tally = match service.wait_until_ready() {
-        Ok(()) => unittest(&environment, &tests, service.port)?,
-        Err(why) => {
-            println!("failed: client tests: {why}");
-            Tally::FAILED
-        }
+    if let Err(why) = service.wait_until_ready() {
+        println!("failed: client tests: {why}");
+        return Ok(Tally::FAILED);
+    }
+    let mut tally = Tally::default();
+    for (name, folder) in PYTHON {
+        let folder = tests.join(folder);
+        let environment = root().join(".venv").join(name);
+        tally += match prepare(&environment, &folder.join("requirements.txt")) {
+            Ok(()) => unittest(&environment, &folder, service.port)?,
+            Err(why) => skipped(name, &why),
+        };
+    }
+    let node = tests.join("node");
+    tally += match prepare_node(&node) {
+        Ok(()) => node_test(&node, service.port)?,
+        Err(why) => skipped("node", &why),
     };
     Ok(tally)
 }
 
-fn skipped(why: &str) -> Tally {
-    println!("skipped: client tests: {why}");
+fn skipped(name: &str, why: &str) -> Tally {
+    println!("skipped: client tests: {name}: {why}");
     Tally::SKIPPED
 }
 
@@ -54,17 +66,41 @@ fn unittest(environment: &Path, tests: &Path, port: u16) -> Result<Tally, Failur
         "-c",
         "exec \"$0\" -m unittest discover --verbose --start-directory \"$1\" 2>&1",
     ]);
-    command
-        .arg(environment.join("bin/python"))
-        .arg(tests)
-        .current_dir(root());
+    command.arg(environment.join("bin/python")).arg(tests);
+    let (output, finished_well) = watched(command.current_dir(root()), port)?;
+    Ok(of_unittest(&output, finished_well))
+}
+
+/// Installs what the lock file names, unless it is there already.
+fn prepare_node(folder: &Path) -> Result<(), String> {
+    let lock = fs::read_to_string(folder.join("package-lock.json")).map_err(|error| error.to_string())?;
+    let stamp = folder.join("node_modules/.lock");
+    if fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == lock) {
+        return Ok(());
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--no-audit", "--no-fund", "--silent", "--ignore-scripts"])
+        .current_dir(folder);
+    quiet_step(&mut npm)?;
+    fs::write(&stamp, lock).map_err(|error| format!("{}: {error}", stamp.display()))
+}
+
+fn node_test(folder: &Path, port: u16) -> Result<Tally, Failure> {
+    let mut command = Command::new("node");
+    command.args(["--test", "--test-reporter=tap"]).current_dir(folder);
+    let (output, finished_well) = watched(&mut command, port)?;
+    Ok(of_node(&output, finished_well))
+}
+
+/// Runs tests against the service on this port, and keeps what they print.
+fn watched(command: &mut Command, port: u16) -> Result<(String, bool), Failure> {
     command.env("LEXIFORM_URL", format!("http://127.0.0.1:{port}"));
     let mut output = String::new();
-    let finished_well = each_line(&mut command, |line| {
+    let finished_well = each_line(command, |line| {
         output.push_str(line);
         output.push('\n');
     })?;
-    Ok(of_unittest(&output, finished_well))
+    Ok((output, finished_well))
 }
 
 /// Makes the virtual environment, or finds it made for the same requirements. The error says why it cannot be had.

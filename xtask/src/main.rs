@@ -14,6 +14,7 @@ mod bench;
 mod check;
 mod clients;
 mod licences;
+mod load;
 mod process;
 mod serve;
 mod setup;
@@ -29,6 +30,7 @@ Usage: cargo xtask COMMAND
   serve [ARGS]    set up, build in release, and run `lexiform serve ARGS` (the demo model on 127.0.0.1:8000)
   test            set up and run every test of the workspace, the clients' tests too
   check           formatting, clippy, docs, layering, dependencies and licences
+  load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   bench [ARGS]    run the benchmarks of the library
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
@@ -52,6 +54,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "serve" => serve::run(rest),
         "test" => no_arguments(rest).and_then(|()| test::run()),
         "check" => no_arguments(rest).and_then(|()| check::run()),
+        "load" => load::run(rest),
         "bench" => bench::run(rest),
         "setup" => setup::run(rest),
         "help" | "--help" | "-h" => {

@@ -104,6 +104,24 @@ fn count_before(text: &str, label: &str) -> u64 {
     digits.parse().unwrap_or(0)
 }
 
+/// Reads the closing lines of Node's tests: `# pass 5`, `# fail 0`, `# skipped 1`.
+pub(crate) fn of_node(output: &str, finished_well: bool) -> Tally {
+    let count = |label: &str| {
+        let mut lines = output.lines().rev();
+        let found = lines.find_map(|line| line.strip_prefix("# ")?.strip_prefix(label)?.trim().parse().ok());
+        found.unwrap_or(0)
+    };
+    let mut tally = Tally {
+        passed: count("pass "),
+        failed: count("fail "),
+        skipped: count("skipped "),
+    };
+    if !finished_well && tally.failed == 0 {
+        tally += Tally::FAILED;
+    }
+    tally
+}
+
 /// Reads the closing lines of Python's `unittest`: `Ran 5 tests in 1s`, then `OK (skipped=1)` or `FAILED (failures=1)`.
 pub(crate) fn of_unittest(output: &str, finished_well: bool) -> Tally {
     let ran = output

@@ -142,6 +142,7 @@ impl Writer for ChatWriter {
         };
         let mut choice = chat_delta(piece.index, delta);
         choice.logprobs = self.logprobs(piece.logprobs);
+        choice.lexiform_tokens = piece.tokens;
         self.send(choice, piece.usage, out);
     }
 
@@ -150,6 +151,7 @@ impl Writer for ChatWriter {
         if !end.logprobs.is_empty() {
             choice.logprobs = self.logprobs(end.logprobs);
         }
+        choice.lexiform_tokens = end.tokens;
         choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
         choice.lexiform = Some(told(&end.ended, end.certificates));
         self.send(choice, end.usage, out);
@@ -183,6 +185,7 @@ fn chat_delta(index: usize, delta: Delta) -> ChatDelta {
         delta,
         logprobs: None,
         finish_reason: None,
+        lexiform_tokens: Vec::new(),
         lexiform: None,
     }
 }

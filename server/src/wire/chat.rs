@@ -26,6 +26,8 @@ pub struct ChatRequest {
     pub logprobs: Option<u8>,
     /// Whether the answer shows what the model thought.
     pub include_reasoning: bool,
+    /// Whether a stream tells of each token how it came about.
+    pub token_details: bool,
     /// Everything that all routes share.
     pub generation: Generation,
 }
@@ -40,6 +42,7 @@ impl ChatRequest {
             template_arguments: Map::new(),
             logprobs: None,
             include_reasoning: true,
+            token_details: false,
             generation: Generation::plain(model),
         }
     }
@@ -75,6 +78,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let template_arguments = template_arguments(&mut fields, effort, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
     let include_reasoning = fields.boolean("include_reasoning", &mut problems).unwrap_or(true);
+    let token_details = fields.boolean("token_details", &mut problems).unwrap_or(false);
     if let Some(modalities) = fields
         .take("modalities")
         .filter(|value| *value != json!(["text"]))
@@ -94,6 +98,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         template_arguments,
         logprobs,
         include_reasoning,
+        token_details,
         generation,
     })
 }

@@ -173,6 +173,9 @@ pub struct ChatDelta {
     pub logprobs: Option<ChatLogprobs>,
     /// Why it ended, in its last chunk.
     pub finish_reason: Option<&'static str>,
+    /// How the new tokens came about, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lexiform_tokens: Vec<TokenDetail>,
     /// What only this server tells, in its last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<Told>,
@@ -221,6 +224,25 @@ pub struct TokenLogprob {
     pub bytes: Vec<u8>,
     /// The model's most likely tokens at this place, before the constraint.
     pub top_logprobs: Vec<TopLogprob>,
+}
+
+/// How a token came about.
+#[derive(Clone, Debug, Serialize)]
+pub struct TokenDetail {
+    /// The token.
+    pub id: u32,
+    /// Its text.
+    pub text: String,
+    /// `sampled`, `drafted` or `forced`.
+    pub origin: &'static str,
+    /// How many tokens the constraint allowed here.
+    pub allowed: usize,
+    /// The model's own probability of the token, before the constraint.
+    pub probability: f64,
+    /// The probability that the model itself put on all allowed tokens.
+    pub mass: f64,
+    /// Microseconds since the token before.
+    pub micros: u64,
 }
 
 /// A likely token.

@@ -70,6 +70,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
         template_arguments,
         logprobs,
         include_reasoning: true,
+        token_details: false,
         generation,
     };
     Ok(ResponsesRequest { chat, repeated })

@@ -1,0 +1,148 @@
+//! The pages and the document: complete, true to the routes, and without anything from a network.
+
+use serde_json::{Value, json};
+
+use super::service::{Service, chat};
+
+const ROUTES: &str = include_str!("../../src/routes.rs");
+
+fn document(service: &Service) -> Value {
+    service.get("/openapi.json").json()
+}
+
+#[test]
+fn the_playground_needs_no_network() {
+    let service = Service::start();
+    let page = service.get("/");
+    assert_eq!(page.status, 200);
+    assert!(
+        page.header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/html"))
+    );
+    assert!(
+        page.header("content-security-policy")
+            .is_some_and(|policy| policy.contains("connect-src 'self'"))
+    );
+    let elsewhere = page.text().replace("http://www.w3.org/2000/svg", "");
+    assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://") && !elsewhere.contains("src="));
+}
+
+#[test]
+fn swagger_ui_is_served_with_the_document() {
+    let service = Service::start();
+    let page = service.get("/docs/");
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("swagger-ui"), "{}", page.text());
+    assert_eq!(service.get("/docs/swagger-ui-bundle.js").status, 200);
+    let settings = lexiform_server::app::Settings {
+        pages: false,
+        ..Default::default()
+    };
+    let closed = Service::operated(super::service::roomy(), settings, Default::default());
+    for path in ["/", "/docs/", "/openapi.json"] {
+        assert_eq!(closed.get(path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn the_document_lists_the_routes_that_there_are() {
+    let service = Service::start();
+    let document = document(&service);
+    let described = document["paths"].as_object().expect("paths");
+    let pages = ["/", "/openapi.json"];
+    let routed = ROUTES
+        .split("get(\"")
+        .skip(1)
+        .chain(ROUTES.split("post(\"").skip(1));
+    let mut routed: Vec<String> = routed
+        .filter_map(|rest| rest.split('"').next())
+        .filter(|path| path.starts_with('/') && !pages.contains(path))
+        .map(|path| path.replace("{id:.*}", "{id}"))
+        .collect();
+    routed.sort();
+    let mut listed: Vec<String> = described.keys().cloned().collect();
+    listed.sort();
+    assert_eq!(routed, listed);
+}
+
+/// Every example is sent as it stands, and the answer is held against the schema that the document promises.
+#[test]
+fn every_example_works_and_every_answer_is_as_described() {
+    let service = Service::start();
+    let document = document(&service);
+    let components = &document["components"];
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let operation = item["post"]
+            .as_object()
+            .or_else(|| item["get"].as_object())
+            .expect("an operation");
+        let mut example = operation
+            .get("requestBody")
+            .map(|body| body["content"]["application/json"].clone())
+            .unwrap_or_default();
+        if path.contains("{id}") {
+            continue;
+        }
+        let answer = if item["post"].is_object() {
+            hold(components, &example["schema"], &example["example"], path);
+            if example["example"]["model"].is_string() {
+                example["example"]["model"] = json!("m");
+            }
+            service.post(path, &example["example"].to_string())
+        } else {
+            service.get(path)
+        };
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let content = &operation["responses"]["200"]["content"];
+        if let Some(promised) = content.get("application/json") {
+            hold(components, &promised["schema"], &answer.json(), path);
+        }
+    }
+    let refused = service.post("/v1/chat/completions", "{}").json();
+    hold(components, &components["schemas"]["Error"], &refused, "errors");
+}
+
+fn hold(components: &Value, schema: &Value, value: &Value, what: &str) {
+    let whole = json!({"components": components, "allOf": [schema]});
+    let validator = jsonschema::validator_for(&whole).expect("a schema");
+    let problems: Vec<String> = validator
+        .iter_errors(value)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(problems.is_empty(), "{what}: {problems:?} in {value}");
+}
+
+#[test]
+fn each_token_tells_what_else_was_allowed_and_how_it_came() {
+    let service = Service::start();
+    let more = json!({"guided_regex": "x[abc]z{9}", "stream": true, "token_details": true});
+    let answer = service.post(
+        "/v1/chat/completions",
+        &chat("echo xbzzzzzzzzz", more).to_string(),
+    );
+    let events = answer.events();
+    let tokens: Vec<Value> = events
+        .iter()
+        .flat_map(|event| {
+            event["choices"][0]["lexiform_tokens"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        })
+        .collect();
+    let text: String = tokens.iter().filter_map(|token| token["text"].as_str()).collect();
+    assert_eq!(text, "xbzzzzzzzzz");
+    let allowed: Vec<u64> = tokens
+        .iter()
+        .filter_map(|token| token["allowed"].as_u64())
+        .take(3)
+        .collect();
+    assert_eq!(allowed, [1, 3, 1]);
+    assert!(tokens.iter().any(|token| token["origin"] == "forced"));
+    let probability = tokens[1]["probability"].as_f64().expect("a number");
+    let mass = tokens[1]["mass"].as_f64().expect("a number");
+    assert!(
+        probability > 0.0 && probability <= mass && mass <= 1.0,
+        "{probability} {mass}"
+    );
+}
