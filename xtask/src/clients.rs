@@ -87,7 +87,9 @@ fn prepare_node(folder: &Path) -> Result<(), String> {
 
 fn node_test(folder: &Path, port: u16) -> Result<Tally, Failure> {
     let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=tap"]).current_dir(folder);
+    command
+        .args(["--test", "--test-reporter=tap"])
+        .current_dir(folder);
     let (output, finished_well) = watched(&mut command, port)?;
     Ok(of_node(&output, finished_well))
 }

@@ -130,17 +130,23 @@ fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
                 "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"],
                 "additionalProperties": false});
             (json!({"guided_json": schema}), |text| {
-                serde_json::from_str::<Value>(text).is_ok_and(|value| value["age"].is_u64() && value["name"].is_string())
+                serde_json::from_str::<Value>(text)
+                    .is_ok_and(|value| value["age"].is_u64() && value["name"].is_string())
             })
         }
         1 => {
             let schema = json!({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1, "maxItems": 3 + turn % 5});
             (json!({"guided_json": schema}), |text| {
-                serde_json::from_str::<Value>(text).is_ok_and(|value| value.as_array().is_some_and(|all| !all.is_empty()))
+                serde_json::from_str::<Value>(text)
+                    .is_ok_and(|value| value.as_array().is_some_and(|all| !all.is_empty()))
             })
         }
-        2 => (json!({"guided_regex": "[a-f]{3}-[0-9]{2}"}), |text| text.len() == 6 && text.as_bytes()[3] == b'-'),
-        _ => (json!({"guided_choice": ["yes", "no"]}), |text| ["yes", "no"].contains(&text)),
+        2 => (json!({"guided_regex": "[a-f]{3}-[0-9]{2}"}), |text| {
+            text.len() == 6 && text.as_bytes()[3] == b'-'
+        }),
+        _ => (json!({"guided_choice": ["yes", "no"]}), |text| {
+            ["yes", "no"].contains(&text)
+        }),
     }
 }
 
@@ -185,7 +191,11 @@ fn send(address: &str, body: &Value) -> std::io::Result<TcpStream> {
 fn head(reader: &mut impl BufRead) -> std::io::Result<u16> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
-    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    let status = line
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .unwrap_or(0);
     while line.trim_end() != "" {
         line.clear();
         if reader.read_line(&mut line)? == 0 {
@@ -246,7 +256,10 @@ fn plain(text: &str) -> (String, String) {
     let answer: Value = serde_json::from_str(text).unwrap_or_default();
     let choice = &answer["choices"][0];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    (text(&choice["message"]["content"]), text(&choice["finish_reason"]))
+    (
+        text(&choice["message"]["content"]),
+        text(&choice["finish_reason"]),
+    )
 }
 
 impl Seen {
@@ -267,7 +280,12 @@ impl Seen {
         }
         for (name, times) in [("first byte", &mut self.first), ("whole answer", &mut self.whole)] {
             times.sort_unstable();
-            let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
+            let at = |share: f64| {
+                times
+                    .get((times.len() as f64 * share) as usize)
+                    .copied()
+                    .unwrap_or_default()
+            };
             let (half, most) = (at(0.5).as_secs_f64(), at(0.99).as_secs_f64());
             println!("{name}: p50 {half:.3} s, p99 {most:.3} s");
         }

@@ -179,7 +179,10 @@ fn the_manifests_name_what_there_is() {
     }
     let metrics = service.get("/metrics");
     for name in manifest.split("vllm:").skip(1) {
-        let name: String = name.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+        let name: String = name
+            .chars()
+            .take_while(|c| c.is_ascii_lowercase() || *c == '_')
+            .collect();
         assert!(metrics.text().contains(&format!("vllm:{name}{{")), "{name}");
     }
     let help = std::process::Command::new(env!("CARGO_BIN_EXE_lexiform"))
@@ -188,7 +191,10 @@ fn the_manifests_name_what_there_is() {
         .expect("the program runs");
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     for name in manifest.split("LEXIFORM_").skip(1) {
-        let name: String = name.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+        let name: String = name
+            .chars()
+            .take_while(|c| c.is_ascii_uppercase() || *c == '_')
+            .collect();
         assert!(help.contains(&format!("LEXIFORM_{name}")), "{name}");
     }
 }
