@@ -55,11 +55,17 @@ pub struct Compiler {
 /// The memory that the shared tables of one vocabulary may take.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Schemas made of what nearly every schema is made of.
-const PRIMERS: [&str; 3] = [
+/// Schemas made of what many schemas are made of.
+const PRIMERS: [&str; 5] = [
     "true",
     r#"{"type": ["integer", "boolean"]}"#,
     r#"{"type": "string", "minLength": 1, "maxLength": 100}"#,
+    r#"{"anyOf": [{"type": "integer", "minimum": 0}, {"type": "object", "properties": {"a": {"type": "integer",
+        "minimum": 1}, "b": {"type": "number", "minimum": 0}}, "additionalProperties": {"type": "string"}}]}"#,
+    r#"{"prefixItems": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"},
+        {"type": "string", "format": "time"}, {"type": "string", "format": "email"},
+        {"type": "string", "format": "uri"}, {"type": "string", "format": "uuid"},
+        {"type": "string", "format": "ipv4"}, {"type": "string", "format": "hostname"}]}"#,
 ];
 
 impl Compiler {

@@ -20,8 +20,9 @@ struct Node {
 const DEAD: u32 = 0;
 const START: u32 = 1;
 
-/// Expressions with more words than this stay expressions.
-const MOST_WORDS: usize = 1 << 16;
+/// Expressions that need a larger tree, or nest deeper, stay expressions.
+const MOST_NODES: usize = 1 << 18;
+const MOST_NESTING: usize = 64;
 
 impl WordTree {
     /// The tree of an expression that is plainly a set of words.
@@ -30,33 +31,41 @@ impl WordTree {
             nodes: vec![Node::default(), Node::default()],
             used: Box::new([false; 256]),
         };
-        match hir.kind() {
-            HirKind::Alternation(words) if words.len() <= MOST_WORDS => {
-                for word in words {
-                    tree.add(word)?;
-                }
-            }
-            _ => tree.add(hir)?,
+        let ends = tree.add(hir, &[START], MOST_NESTING)?;
+        for end in ends {
+            tree.nodes[end as usize].word = true;
         }
         Some(tree)
     }
 
-    fn add(&mut self, hir: &Hir) -> Option<()> {
-        let parts = match hir.kind() {
-            HirKind::Concat(parts) => &parts[..],
-            _ => std::slice::from_ref(hir),
-        };
-        let mut at = START;
-        for part in parts {
-            let HirKind::Literal(literal) = part.kind() else {
-                return None;
-            };
-            for &byte in &literal.0 {
-                at = self.child(at, byte);
+    /// Adds the words of an expression behind some nodes; where they end.
+    fn add(&mut self, hir: &Hir, from: &[u32], depth: usize) -> Option<Vec<u32>> {
+        let depth = depth.checked_sub(1)?;
+        let mut ends = match hir.kind() {
+            HirKind::Empty => from.to_vec(),
+            HirKind::Literal(literal) => {
+                let follow = |&node: &u32| literal.0.iter().fold(node, |at, &byte| self.child(at, byte));
+                from.iter().map(follow).collect()
             }
-        }
-        self.nodes[at as usize].word = true;
-        Some(())
+            HirKind::Concat(parts) => {
+                let mut ends = from.to_vec();
+                for part in parts {
+                    ends = self.add(part, &ends, depth)?;
+                }
+                ends
+            }
+            HirKind::Alternation(parts) => {
+                let mut ends = Vec::new();
+                for part in parts {
+                    ends.extend(self.add(part, from, depth)?);
+                }
+                ends
+            }
+            _ => return None,
+        };
+        ends.sort_unstable();
+        ends.dedup();
+        (self.nodes.len() <= MOST_NODES).then_some(ends)
     }
 
     fn child(&mut self, node: u32, byte: u8) -> u32 {
@@ -131,6 +140,15 @@ mod tests {
         }
         assert_eq!(tree.class(b'z'), tree.class(b'0'));
         assert_ne!(tree.class(b'n'), tree.class(b'a'));
+    }
+
+    #[test]
+    fn parts_that_words_share_may_be_written_once() {
+        let tree = tree("\"(na(me|)|a(g|p)e)\"").expect("these are words");
+        for word in ["\"name\"", "\"na\"", "\"age\"", "\"ape\""] {
+            assert!(has(&tree, word), "{word}");
+        }
+        assert!(!has(&tree, "\"nam\"") && !has(&tree, "name"));
     }
 
     #[test]

@@ -64,6 +64,10 @@ pub fn json_string_body(escapes: Escapes) -> Hir {
 }
 
 fn encode_literal(bytes: &[u8], escapes: Escapes) -> Hir {
+    let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    if escapes == Escapes::Minimal && bytes.iter().all(plain) {
+        return Hir::literal(bytes);
+    }
     let mut parts = Vec::new();
     for chunk in bytes.utf8_chunks() {
         parts.extend(chunk.valid().chars().map(|c| encode_set(&char_set(c), escapes)));
