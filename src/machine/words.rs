@@ -3,7 +3,7 @@
 //! The names of an object's properties, and the strings of an `enum`, come as expressions like `name|age|tags`. As a
 //! tree they need no determinising.
 
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// The words and all their beginnings. State 0 is dead, state 1 the start.
 pub(super) struct WordTree {
@@ -23,6 +23,8 @@ const START: u32 = 1;
 /// Expressions that need a larger tree, or nest deeper, stay expressions.
 const MOST_NODES: usize = 1 << 18;
 const MOST_NESTING: usize = 64;
+/// A class with more characters than this is no set of words worth a tree.
+const MOST_CHARS: usize = 16;
 
 impl WordTree {
     /// The tree of an expression that is plainly a set of words.
@@ -43,10 +45,7 @@ impl WordTree {
         let depth = depth.checked_sub(1)?;
         let mut ends = match hir.kind() {
             HirKind::Empty => from.to_vec(),
-            HirKind::Literal(literal) => {
-                let follow = |&node: &u32| literal.0.iter().fold(node, |at, &byte| self.child(at, byte));
-                from.iter().map(follow).collect()
-            }
+            HirKind::Literal(literal) => from.iter().map(|&node| self.path(node, &literal.0)).collect(),
             HirKind::Concat(parts) => {
                 let mut ends = from.to_vec();
                 for part in parts {
@@ -61,11 +60,28 @@ impl WordTree {
                 }
                 ends
             }
+            HirKind::Class(Class::Unicode(class)) => {
+                let chars = class.iter().flat_map(|range| range.start()..=range.end());
+                let chars: Vec<char> = chars.take(MOST_CHARS + 1).collect();
+                if chars.len() > MOST_CHARS {
+                    return None;
+                }
+                let texts = chars.iter().map(char::to_string);
+                let ends = texts.flat_map(|text| {
+                    let path = |&node: &u32| self.path(node, text.as_bytes());
+                    from.iter().map(path).collect::<Vec<u32>>()
+                });
+                ends.collect()
+            }
             _ => return None,
         };
         ends.sort_unstable();
         ends.dedup();
         (self.nodes.len() <= MOST_NODES).then_some(ends)
+    }
+
+    fn path(&mut self, node: u32, bytes: &[u8]) -> u32 {
+        bytes.iter().fold(node, |at, &byte| self.child(at, byte))
     }
 
     fn child(&mut self, node: u32, byte: u8) -> u32 {
@@ -144,7 +160,7 @@ mod tests {
 
     #[test]
     fn parts_that_words_share_may_be_written_once() {
-        let tree = tree("\"(na(me|)|a(g|p)e)\"").expect("these are words");
+        let tree = tree("\"(?:na(?:me|)|a(?:g|p)e)\"").expect("these are words");
         for word in ["\"name\"", "\"na\"", "\"age\"", "\"ape\""] {
             assert!(has(&tree, word), "{word}");
         }
