@@ -31,7 +31,7 @@ Usage: cargo xtask COMMAND
   test            set up and run every test of the workspace, the clients' tests too
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
-  bench [ARGS]    run the benchmarks of the library
+  bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
 fn main() -> ExitCode {

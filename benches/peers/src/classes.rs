@@ -1,0 +1,209 @@
+//! What a dispute about a token is about: rules over the first refused byte and the text before it.
+//!
+//! Where a rule needs to know more than the bytes say, it asks the engines: a third grammar, of the same schema with
+//! keys in the schema's order, tells whether the order of keys alone is the matter; a refused byte that is taken once
+//! the white space before it is left out was refused for the white space.
+
+use std::fmt;
+
+use lexiform::Grammar;
+use llguidance::Matcher;
+
+use crate::scan::{Place, Scan};
+
+/// Who alone allows a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Lexiform.
+    Ours,
+    /// llguidance.
+    Theirs,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Ours => "Lexiform",
+            Side::Theirs => "llguidance",
+        })
+    }
+}
+
+/// What disputes are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Both languages have the text.
+    Cut,
+    /// Keys in another order than the schema's.
+    KeyOrder,
+    /// A key twice.
+    DuplicateKey,
+    /// How white space may be written.
+    WhiteSpace,
+    /// Escapes of characters that need none.
+    Escape,
+    /// DEL in strings.
+    Delete,
+    /// A number with an exponent.
+    Exponent,
+    /// A number with a fraction.
+    Fraction,
+    /// Other digits of numbers.
+    Digits,
+    /// A token that writes no text.
+    Special,
+    /// Whether the text may end.
+    End,
+    /// A character of a string's value.
+    Content,
+    /// A key.
+    Key,
+    /// A value's kind, or what may follow it.
+    Structure,
+    /// Our mask allows less than our machine takes.
+    MaskAgainstStep,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Cut => "forced position: both have the text, llguidance wants it cut in one way",
+            Class::KeyOrder => "key order: llguidance takes keys in the schema's order only",
+            Class::DuplicateKey => "duplicate keys: llguidance takes a key twice",
+            Class::WhiteSpace => "white space: unbounded in llguidance, few forms in Lexiform",
+            Class::Escape => "escapes: other spellings of the same characters",
+            Class::Delete => "DEL: llguidance has none in strings",
+            Class::Exponent => "numbers: exponents",
+            Class::Fraction => "numbers: fractions",
+            Class::Digits => "numbers: digits",
+            Class::Special => "special tokens",
+            Class::End => "UNEXPLAINED: whether the text may end",
+            Class::Content => "UNEXPLAINED: content of a string",
+            Class::Key => "UNEXPLAINED: a key",
+            Class::Structure => "UNEXPLAINED: structure",
+            Class::MaskAgainstStep => "UNEXPLAINED: Lexiform takes the bytes but not the token",
+        })
+    }
+}
+
+impl Class {
+    /// Whether the class is an explanation.
+    pub fn is_explained(self) -> bool {
+        self < Class::End
+    }
+}
+
+/// One refused byte.
+pub struct Dispute {
+    /// The whole text before it.
+    before: Vec<u8>,
+    byte: u8,
+    /// Who allows it.
+    side: Side,
+}
+
+impl Dispute {
+    /// `refused` are the bytes of the token up to the refused one.
+    pub fn new(text: &[u8], refused: &[u8], side: Side) -> Self {
+        let mut before = text.to_vec();
+        let (byte, taken) = refused
+            .split_last()
+            .map_or((0, &[][..]), |(byte, taken)| (*byte, taken));
+        before.extend_from_slice(taken);
+        Self { before, byte, side }
+    }
+}
+
+/// The engines that rules may ask, all at their beginnings.
+pub struct Judge {
+    /// The grammar whose masks are compared.
+    pub grammar: Grammar,
+    /// The same with keys in the schema's order.
+    pub ordered: Option<Grammar>,
+    /// llguidance.
+    pub matcher: Matcher,
+}
+
+impl Judge {
+    /// What a dispute is about.
+    pub fn class(&mut self, dispute: &Dispute) -> Class {
+        let scan = Scan::of(&dispute.before);
+        match scan.place {
+            Place::Escape { .. } => return Class::Escape,
+            Place::Text { .. } if dispute.byte == b'\\' => return Class::Escape,
+            Place::Text { .. } if dispute.byte == 0x7f => return Class::Delete,
+            Place::Between | Place::Number | Place::Word if self.is_white_space(dispute) => {
+                return Class::WhiteSpace;
+            }
+            _ => {}
+        }
+        if dispute.side == Side::Ours && self.is_key_order(dispute) {
+            return Class::KeyOrder;
+        }
+        match scan.place {
+            Place::Text { key: true } => key(dispute, &scan),
+            Place::Text { key: false } | Place::Escape { .. } => Class::Content,
+            Place::Number => number(&dispute.before[scan.began..], dispute.byte),
+            Place::Between if matches!(dispute.byte, b'-' | b'0'..=b'9') => Class::Digits,
+            Place::Between | Place::Word => Class::Structure,
+        }
+    }
+
+    fn is_white_space(&mut self, dispute: &Dispute) -> bool {
+        const WHITE: [u8; 4] = [b' ', b'\n', b'\r', b'\t'];
+        if WHITE.contains(&dispute.byte) {
+            return true;
+        }
+        let kept = dispute.before.trim_ascii_end();
+        if kept.len() == dispute.before.len() {
+            return false;
+        }
+        ["", " "].iter().any(|space| {
+            let text = [kept, space.as_bytes(), &[dispute.byte]].concat();
+            self.refuser_takes(dispute, &text)
+        })
+    }
+
+    fn refuser_takes(&mut self, dispute: &Dispute, text: &[u8]) -> bool {
+        match dispute.side {
+            Side::Theirs => self.grammar.step_bytes(self.grammar.start(), text).is_some(),
+            Side::Ours => {
+                let vocabulary = self.grammar.vocabulary();
+                let tokens: Option<Vec<u32>> =
+                    text.iter().map(|byte| vocabulary.token_of_byte(*byte)).collect();
+                let Some(tokens) = tokens else { return false };
+                let taken = self.matcher.validate_tokens(&tokens);
+                taken.is_ok_and(|taken| taken == tokens.len())
+            }
+        }
+    }
+
+    fn is_key_order(&self, dispute: &Dispute) -> bool {
+        let text = [&dispute.before[..], &[dispute.byte]].concat();
+        let takes = |ordered: &Grammar| ordered.step_bytes(ordered.start(), &text).is_some();
+        self.ordered.as_ref().is_some_and(|ordered| !takes(ordered))
+    }
+}
+
+fn key(dispute: &Dispute, scan: &Scan) -> Class {
+    let mut spelling = dispute.before[scan.began + 1..].to_vec();
+    if dispute.byte != b'"' {
+        spelling.push(dispute.byte);
+    }
+    if dispute.side == Side::Theirs && scan.has_key_from(&spelling) {
+        Class::DuplicateKey
+    } else {
+        Class::Key
+    }
+}
+
+fn number(digits: &[u8], byte: u8) -> Class {
+    let has = |wanted: &[u8]| digits.iter().chain([&byte]).any(|it| wanted.contains(it));
+    if has(b"eE") {
+        Class::Exponent
+    } else if has(b".") {
+        Class::Fraction
+    } else {
+        Class::Digits
+    }
+}

@@ -1,0 +1,101 @@
+//! Lexiform behind the benchmark's interface.
+
+use std::sync::Arc;
+
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::mask::Mask;
+use lexiform::schema::{self, KeyOrder};
+use lexiform::vocab::Vocabulary;
+use lexiform::{Grammar, State};
+
+use crate::Failure;
+use crate::cases::Case;
+use crate::clock::timed;
+use crate::engine::{Compiled, Engine, Sequence};
+
+/// A compiler that knows what JSON is made of and nothing of any schema.
+pub struct Ours {
+    compiler: Compiler,
+    options: Options,
+    /// What priming took, in microseconds of this thread.
+    pub prime_us: f64,
+}
+
+impl Ours {
+    /// Primes a compiler.
+    ///
+    /// # Errors
+    /// Never with options that compile, such as these.
+    pub fn new(vocabulary: Arc<Vocabulary>, key_order: KeyOrder) -> Result<Self, Failure> {
+        let options = Options {
+            schema: schema::Options {
+                key_order,
+                ..schema::Options::default()
+            },
+            ..Options::default()
+        };
+        let (compiler, prime_us) = timed(|| Compiler::new(vocabulary).primed(&options));
+        Ok(Self {
+            compiler: compiler?,
+            options,
+            prime_us,
+        })
+    }
+
+    /// The memory of what is shared by all grammars of the vocabulary.
+    pub fn bytes(&self) -> usize {
+        self.compiler.tables().bytes()
+    }
+
+    /// The grammar of a schema, with the time it took.
+    pub fn grammar(&self, case: &Case) -> (Result<Grammar, String>, f64) {
+        let compiler = self.compiler.fresh();
+        let (compiled, time) = timed(|| compiler.compile(Source::JsonSchema(&case.text), &self.options));
+        let grammar = compiled.map(|(grammar, _)| grammar);
+        (grammar.map_err(|error| error.to_string()), time)
+    }
+}
+
+impl Engine for Ours {
+    fn compile(&mut self, case: &Case) -> (Result<Box<dyn Compiled>, String>, f64) {
+        let (grammar, time) = self.grammar(case);
+        (grammar.map(|it| Box::new(it) as Box<dyn Compiled>), time)
+    }
+}
+
+impl Compiled for Grammar {
+    fn start(&self) -> Box<dyn Sequence> {
+        Box::new(Walk {
+            grammar: self.clone(),
+            state: Grammar::start(self),
+            mask: None,
+        })
+    }
+}
+
+struct Walk {
+    grammar: Grammar,
+    state: State,
+    mask: Option<Arc<Mask>>,
+}
+
+impl Sequence for Walk {
+    fn mask(&mut self) -> bool {
+        self.mask = Some(self.grammar.mask(self.state));
+        true
+    }
+
+    fn step(&mut self, token: u32) -> bool {
+        let next = self.grammar.step(self.state, token);
+        self.state = next.unwrap_or(self.state);
+        next.is_some()
+    }
+
+    fn words(&self) -> &[u32] {
+        self.mask.as_ref().map_or(&[], |mask| mask.words())
+    }
+
+    fn takes(&mut self, token: u32) -> bool {
+        self.grammar.allows(self.state, token)
+    }
+}

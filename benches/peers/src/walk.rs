@@ -1,0 +1,96 @@
+//! Walking the instances of a schema through an engine, with the time of every mask.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::cases::{Case, Instance};
+use crate::clock::timed;
+use crate::engine::{Compiled, Engine};
+
+/// What one engine did with one schema.
+#[derive(Default)]
+pub struct Record {
+    /// The compiled schema, kept for the second walk; none where the engine refused the schema.
+    pub compiled: Option<Box<dyn Compiled>>,
+    /// Why it refused.
+    pub refusal: Option<String>,
+    /// The compile, in microseconds.
+    pub compile_us: f64,
+    /// The first mask.
+    pub first_us: f64,
+    /// The walk of each instance on the new grammar.
+    pub cold: Vec<Walked>,
+    /// The same on the grammar that walked them before.
+    pub warm: Vec<Walked>,
+}
+
+/// How far an instance came.
+#[derive(Default)]
+pub struct Walked {
+    /// For each token that was taken: the step with it and the mask after it, in microseconds.
+    pub mask_us: Vec<f32>,
+    /// Whether all tokens and then the end were allowed.
+    pub accepted: bool,
+}
+
+/// Compiles a schema and walks its instances.
+pub fn cold(engine: &mut dyn Engine, case: &Case, eos: u32) -> Record {
+    let mut record = Record::default();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let (compiled, time) = engine.compile(case);
+        record.compile_us = time;
+        let compiled = compiled?;
+        let mut first = compiled.start();
+        record.first_us = timed(|| first.mask()).1;
+        record.cold = walk_all(&*compiled, case, eos);
+        record.compiled = Some(compiled);
+        Ok::<(), String>(())
+    }));
+    record.refusal = outcome.unwrap_or_else(|_| Err("it panicked".to_owned())).err();
+    record
+}
+
+/// Walks the instances once more on what is compiled.
+pub fn warm(record: &mut Record, case: &Case, eos: u32) {
+    if let Some(compiled) = &record.compiled {
+        let walked = catch_unwind(AssertUnwindSafe(|| walk_all(&**compiled, case, eos)));
+        record.warm = walked.unwrap_or_default();
+    }
+}
+
+fn walk_all(compiled: &dyn Compiled, case: &Case, eos: u32) -> Vec<Walked> {
+    case.instances.iter().map(|it| walk(compiled, it, eos)).collect()
+}
+
+fn walk(compiled: &dyn Compiled, instance: &Instance, eos: u32) -> Walked {
+    let mut walked = Walked::default();
+    let mut sequence = compiled.start();
+    if !sequence.mask() {
+        return walked;
+    }
+    for &token in &instance.tokens {
+        if !sequence.allows(token) && !sequence.takes(token) {
+            return walked;
+        }
+        let (went_on, time) = timed(|| sequence.step(token) && sequence.mask());
+        if !went_on {
+            return walked;
+        }
+        walked.mask_us.push(time as f32);
+    }
+    walked.accepted = sequence.allows(eos);
+    walked
+}
+
+impl Record {
+    /// Whether every instance was judged as the collection judges it.
+    pub fn is_right(&self, case: &Case) -> bool {
+        let judged = |(it, walked): (&Instance, &Walked)| it.valid == walked.accepted;
+        self.refusal.is_none() && case.instances.iter().zip(&self.cold).all(judged)
+    }
+
+    /// Whether an invalid instance came through.
+    pub fn let_through(&self, case: &Case) -> bool {
+        let wrong = |(it, walked): (&Instance, &Walked)| walked.accepted && !it.valid;
+        case.instances.iter().zip(&self.cold).any(wrong)
+    }
+}
