@@ -8,6 +8,7 @@ pub mod models;
 pub mod operations;
 pub mod pages;
 pub mod responses;
+pub mod tokens;
 
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, Resource};
@@ -28,6 +29,8 @@ pub fn configure(config: &mut ServiceConfig, pages: bool) {
         .service(post("/v1/completions").route(web::post().to(completions::create)))
         .service(post("/v1/responses").route(web::post().to(responses::create)))
         .service(post("/v1/decisions").route(web::post().to(decisions::create)))
+        .service(post("/tokenize").route(web::post().to(tokens::tokenize)))
+        .service(post("/detokenize").route(web::post().to(tokens::detokenize)))
         .service(post("/v1/grammars").route(web::post().to(grammars::register)))
         .service(post("/v1/grammars/lint").route(web::post().to(grammars::lint)))
         .service(post("/v1/grammars/check").route(web::post().to(grammars::check)))

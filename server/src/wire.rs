@@ -15,6 +15,7 @@ pub mod grammars;
 pub mod models;
 pub mod response;
 pub mod responses;
+pub mod tokens;
 pub mod tools;
 
 use serde_json::{Map, Value};

@@ -107,10 +107,15 @@ struct Service {
 
 impl Service {
     fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    fn start_with(folder: &Path, more: &[&str]) -> Self {
         let mut command = lexiform();
         command
             .args(["serve", "--port", "0", "--served-model-name", "tiny", "--model"])
-            .arg(folder);
+            .arg(folder)
+            .args(more);
         let mut child = command
             .stdout(Stdio::piped())
             .spawn()
@@ -133,12 +138,16 @@ impl Service {
     }
 
     fn post(&self, body: &Value) -> String {
+        self.post_as("nobody", body)
+    }
+
+    fn post_as(&self, key: &str, body: &Value) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("the service listens");
         let body = body.to_string();
         let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\nconnection: close";
         write!(
             stream,
-            "{head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            "{head}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         )
         .expect("the request is sent");
@@ -259,4 +268,42 @@ fn the_service_starts_answers_and_stops_when_told() {
         .read_to_string(&mut rest)
         .expect("the rest of the greeting");
     assert!(rest.contains("curl -s http://"), "{rest}");
+}
+
+/// Guards against keys that work in tests and not in the program, and against secrets in what it writes.
+#[test]
+fn a_file_configures_the_service_and_a_made_key_opens_it() {
+    let folder = model_folder("guarded");
+    let made = lexiform()
+        .args(["key", "shop"])
+        .output()
+        .expect("the program runs");
+    let told = shown(&made.stderr);
+    let key = told.split_whitespace().last().expect("a key").to_owned();
+    assert!(key.starts_with("lx-") && !shown(&made.stdout).contains(&key));
+    let path = |name: &str| folder.join(name).display().to_string();
+    std::fs::write(path("keys.toml"), &made.stdout).expect("a file of keys");
+    let audit = path("audit.jsonl");
+    let _ = std::fs::remove_file(&audit);
+    let config = format!(
+        "api-keys = {:?}\naudit-log = {audit:?}\nmax-batch = 2\n",
+        path("keys.toml")
+    );
+    std::fs::write(path("lexiform.toml"), config).expect("a configuration");
+    let mut service = Service::start_with(&folder, &["--config", &path("lexiform.toml")]);
+    let body =
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "guided_regex": "[ab]"});
+    assert!(service.post(&body).starts_with("HTTP/1.1 401"));
+    let answer = service.post_as(&key, &body);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let told = Command::new("kill")
+        .args(["-TERM", &service.child.id().to_string()])
+        .status();
+    assert!(told.is_ok_and(|status| status.success()), "the signal was sent");
+    assert!(service.child.wait().is_ok_and(|status| status.success()));
+    let audit = std::fs::read_to_string(&audit).expect("the audit log");
+    assert!(
+        audit.contains("\"key\":\"shop\"") && !audit.contains(&key),
+        "{audit}"
+    );
 }

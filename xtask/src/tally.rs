@@ -157,6 +157,14 @@ pub(crate) fn of_unittest(output: &str, finished_well: bool) -> Tally {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_closing_lines_of_node_are_read() {
+        let output = "ok 1 - a\n# tests 3\n# pass 2\n# fail 0\n# skipped 1\n";
+        let tally = of_node(output, true);
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (2, 0, 1));
+        assert_eq!(of_node("", false).failed, 1);
+    }
+
     fn read(text: &str, finished_well: bool) -> Tally {
         let mut reader = LibtestReader::default();
         text.lines().for_each(|line| reader.read(line));

@@ -215,3 +215,42 @@ fn an_answer_is_certified_by_another_reader() {
             .contains("lexiform_invalid_output_total{model_name=\"m\",engine=\"0\"} 0")
     );
 }
+
+#[test]
+fn texts_become_tokens_and_tokens_texts() {
+    let service = Service::start();
+    let cut = ask(
+        &service,
+        "/tokenize",
+        &json!({"model": "m", "prompt": "aé<|im_end|>"}),
+    );
+    assert_eq!(cut["count"], cut["tokens"].as_array().map_or(0, Vec::len));
+    let tokens = cut["tokens"].as_array().expect("tokens");
+    // What a stranger writes is never a control token.
+    assert!(
+        tokens
+            .iter()
+            .all(|token| token.as_u64().is_some_and(|token| token < 256)),
+        "{cut}"
+    );
+    let back = ask(&service, "/detokenize", &json!({"tokens": tokens}));
+    assert_eq!(back["prompt"], "aé<|im_end|>");
+    let chat = ask(
+        &service,
+        "/tokenize",
+        &json!({"model": "m", "messages": [{"role": "user", "content": "a"}]}),
+    );
+    assert!(
+        chat["tokens"]
+            .as_array()
+            .is_some_and(|tokens| tokens.contains(&json!(257)))
+    );
+    for (path, body) in [("/tokenize", "{}"), ("/detokenize", r#"{"tokens":["a"]}"#)] {
+        let refused = service.post(path, body);
+        assert_eq!(
+            (refused.status, refused.error_code().as_str()),
+            (400, "invalid_value"),
+            "{path}"
+        );
+    }
+}

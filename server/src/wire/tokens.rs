@@ -1,0 +1,61 @@
+//! `POST /tokenize` and `POST /detokenize`: the requests.
+
+use super::chat::{self, ChatRequest};
+use super::completion::Prompt;
+use super::fields::{Fields, Problems};
+use super::generation;
+use crate::error::ApiError;
+
+/// The most tokens of one request.
+const TOKENS: usize = 1 << 20;
+
+/// What is to be cut into tokens.
+#[derive(Clone, Debug)]
+pub enum Tokenized {
+    /// A text.
+    Prompt(Prompt),
+    /// A conversation.
+    Chat(Box<ChatRequest>),
+}
+
+/// Reads a request for tokens: a `prompt`, or `messages` with whatever else a chat may hold.
+///
+/// # Errors
+/// All problems of the body, in one error.
+pub fn read(body: &[u8]) -> Result<Tokenized, ApiError> {
+    let map = super::object(body)?;
+    if map.contains_key("messages") {
+        return chat::read(body).map(Box::new).map(Tokenized::Chat);
+    }
+    let mut fields = Fields::root(map);
+    let mut problems = Problems::default();
+    let prompt = fields.string("prompt", &mut problems);
+    if prompt.is_none() {
+        problems.invalid("prompt", "expected a text, or messages");
+    }
+    let table: &[(&str, &[&str])] = &[
+        ("add_special_tokens", &["true"]),
+        ("return_token_strs", &["false"]),
+    ];
+    fields.only_neutral(table, &mut problems);
+    fields.finish(&mut problems);
+    problems.check()?;
+    Ok(Tokenized::Prompt(Prompt::Text(prompt.unwrap_or_default())))
+}
+
+/// Reads a request for the text of tokens.
+///
+/// # Errors
+/// All problems of the body, in one error.
+pub fn read_tokens(body: &[u8]) -> Result<Vec<u32>, ApiError> {
+    let mut fields = Fields::root(super::object(body)?);
+    let mut problems = Problems::default();
+    let items = fields.array("tokens", &mut problems).unwrap_or_default();
+    let tokens: Vec<u32> = items.iter().filter_map(generation::token_id).collect();
+    if tokens.is_empty() || tokens.len() != items.len() || tokens.len() > TOKENS {
+        problems.invalid("tokens", format!("expected 1 to {TOKENS} token numbers"));
+    }
+    fields.finish(&mut problems);
+    problems.check()?;
+    Ok(tokens)
+}
