@@ -217,6 +217,34 @@ impl Decimal {
         Some((rest * power_of_ten(shift, modulus)).is_multiple_of(modulus))
     }
 
+    /// The multiples of a positive number between two bounds, ends included; `None` where there are more than `most` or
+    /// there are too many digits.
+    pub(crate) fn multiples_between(
+        &self,
+        low: &Decimal,
+        high: &Decimal,
+        most: i128,
+    ) -> Option<Vec<Decimal>> {
+        let (step, exponent) = self.scaled()?;
+        let step = i128::from(step);
+        let in_units = |bound: &Decimal| {
+            let point = bound.point.checked_sub(exponent)?;
+            Some(Decimal {
+                point: if bound.is_zero() { bound.point } else { point },
+                ..bound.clone()
+            })
+        };
+        let (low, high) = (in_units(low)?.ceil(false)?, in_units(high)?.floor(false)?);
+        let first = low.div_euclid(step) + i128::from(low.rem_euclid(step) != 0);
+        let last = high.div_euclid(step);
+        if last.checked_sub(first)? >= most {
+            return None;
+        }
+        (first..=last)
+            .map(|count| Decimal::parse(&format!("{}e{exponent}", count.checked_mul(step)?)))
+            .collect()
+    }
+
     /// The least common multiple of two positive numbers; `None` where it has too many digits.
     pub(crate) fn common_multiple(&self, other: &Decimal) -> Option<Decimal> {
         let (left, left_exponent) = self.scaled()?;
@@ -293,6 +321,26 @@ impl std::fmt::Display for Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn multiples_between_bounds_are_exact() {
+        let number = |text: &str| Decimal::parse(text).expect("a number");
+        let between = |step: &str, low: &str, high: &str| {
+            let found = number(step).multiples_between(&number(low), &number(high), 10);
+            found.map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            between("3", "-4", "5"),
+            Some(["-3", "0", "3"].map(str::to_owned).to_vec())
+        );
+        assert_eq!(
+            between("0.25", "0.3", "0.8"),
+            Some(["0.5", "0.75"].map(str::to_owned).to_vec())
+        );
+        assert_eq!(between("100", "1", "99"), Some(Vec::new()));
+        assert_eq!(between("1", "0", "10"), None);
+        assert_eq!(between("1", "0", "1e40"), None);
+    }
 
     fn dec(text: &str) -> Decimal {
         Decimal::parse(text).expect("a number")

@@ -30,6 +30,9 @@ pub(crate) struct NumberShape {
     pub(crate) too_fine: bool,
 }
 
+/// The most multiples that are written out one by one.
+const MOST_MULTIPLES: i128 = 500;
+
 impl NumberShape {
     pub(super) fn add(&mut self, step: NumberStep) -> bool {
         match step {
@@ -122,6 +125,9 @@ impl NumberShape {
         {
             self.only = Some(vec![lower.value.clone()]);
         }
+        if self.only.is_none() && self.plain.is_none() {
+            self.only = self.few_multiples();
+        }
         if let Some(only) = self.only.clone() {
             let kept: Vec<Decimal> = only.into_iter().filter(|value| self.contains(value)).collect();
             *self = NumberShape {
@@ -137,6 +143,17 @@ impl NumberShape {
         self.except.clear();
         self.except = all.into_iter().filter(|value| self.contains(value)).collect();
         self.some_whole_number_fits()
+    }
+
+    /// The numbers of an interval one by one, where they are multiples that a large automaton would have to count.
+    fn few_multiples(&self) -> Option<Vec<Decimal>> {
+        let (Some(lower), Some(upper), Some(step)) = (&self.lower, &self.upper, &self.step) else {
+            return None;
+        };
+        if *step == Decimal::one() && self.not_steps.is_empty() {
+            return None;
+        }
+        step.multiples_between(&lower.value, &upper.value, MOST_MULTIPLES)
     }
 
     /// Whether an interval of integers has one; other steps are left to the automata.
