@@ -41,10 +41,10 @@ impl Default for Limits {
             exprs: 1_000_000,
             repeat: 100_000,
             regular_states: 200_000,
-            regular_bytes: 64 << 20,
+            regular_bytes: 16 << 20,
             rule_states: 4_000_000,
             grammar_bytes: 64 << 20,
-            fuel: 1_000_000,
+            fuel: 300_000,
         }
     }
 }

@@ -177,9 +177,33 @@ impl Terminal {
         end.is_some_and(|cursor| self.is_accepting(cursor))
     }
 
+    /// The number of ways to complete a word from here, of which there are finitely many, or `most` if there are
+    /// more. O(cursors that can be reached), which may be far fewer than the words.
+    fn count_words(&self, from: Cursor, most: u64) -> u64 {
+        let mut known: FxHashMap<Cursor, u64> = FxHashMap::default();
+        let mut open = vec![from];
+        while let Some(&cursor) = open.last() {
+            if known.contains_key(&cursor) {
+                open.pop();
+                continue;
+            }
+            let next = || (0..=255).filter_map(|byte| self.next(cursor, byte));
+            let before = open.len();
+            open.extend(next().filter(|next| !known.contains_key(next)));
+            if open.len() > before {
+                continue;
+            }
+            open.pop();
+            let own = u64::from(self.is_accepting(cursor));
+            let count = next().fold(own, |sum, next| sum.saturating_add(known[&next]).min(most));
+            known.insert(cursor, count);
+        }
+        known[&from]
+    }
+
     /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the words).
     pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
-        if self.is_infinite(cursor) {
+        if self.is_infinite(cursor) || self.count_words(cursor, cap as u64 + 1) > cap as u64 {
             return None;
         }
         let mut words = Vec::new();
