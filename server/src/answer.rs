@@ -349,12 +349,13 @@ impl Frame {
             growing.parts.extend(parts.iter().cloned());
         }
         for part in parts {
-            let logprobs = std::mem::take(&mut growing.logprobs);
+            // The end of a call shows nothing, so what is told of its tokens waits for what does.
+            let shows = part != Part::Closed;
             let piece = Piece {
                 index,
                 part,
-                logprobs,
-                tokens: std::mem::take(&mut growing.tokens),
+                logprobs: taken(shows, &mut growing.logprobs),
+                tokens: taken(shows, &mut growing.tokens),
                 usage,
             };
             self.writer.piece(piece, out);
@@ -436,6 +437,10 @@ fn whole(index: usize, reading: &Reading, parts: Vec<Part>, ended: Ended) -> Who
         }
     }
     whole
+}
+
+fn taken<T>(now: bool, list: &mut Vec<T>) -> Vec<T> {
+    if now { std::mem::take(list) } else { Vec::new() }
 }
 
 /// What only this server tells of a sample.

@@ -67,7 +67,10 @@ impl Service {
         patience: Patience,
         tls: Option<rustls::ServerConfig>,
     ) -> Self {
-        let marks: Vec<String> = more.iter().map(|mark| (*mark).to_owned()).collect();
+        let marks: Vec<String> = more
+            .iter()
+            .map(|mark| mark.trim_start_matches('!').to_owned())
+            .collect();
         let model = ScriptedModel::new(TOKENS + more.len(), 1 << 20, move |prefix: &[u32]| {
             answer(prefix, &marks)
         });

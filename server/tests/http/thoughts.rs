@@ -108,3 +108,32 @@ fn tools_are_called_behind_a_thought() {
         assert_eq!(whole["tool_calls"][0]["function"]["arguments"], "{\"age\":36}");
     }
 }
+
+#[test]
+fn marks_that_are_special_tokens_are_read_too() {
+    let marks = ["!<think>", "!</think>", "!<tool_call>", "!</tool_call>"];
+    let service = Service::of_model(roomy(), 1 << 20, TEMPLATE, &marks);
+    let whole = message(
+        &service,
+        "<think>so</think>{\"age\":36}",
+        json!({"guided_json": person()}),
+    );
+    assert_eq!(
+        (&whole["reasoning"], &whole["content"]),
+        (&json!("so"), &json!("{\"age\":36}"))
+    );
+    let tool = json!({"type": "function", "function": {"name": "mk", "parameters": person()}});
+    let call = "<tool_call>\n{\"name\": \"mk\", \"arguments\": {\"age\":36}}\n</tool_call>";
+    let text = format!("{call}\n{call}");
+    let more = json!({"tools": [tool], "logprobs": true});
+    let whole = message(&service, &text, more.clone());
+    assert_eq!(whole["tool_calls"].as_array().map(Vec::len), Some(2));
+    // In a stream as in a whole answer, every token has its log-probability.
+    let count = |choice: &Value| choice["logprobs"]["content"].as_array().map_or(0, Vec::len);
+    let whole = service.chat(&format!("echo {text}"), more.clone()).json();
+    let mut streamed = more;
+    streamed["stream"] = json!(true);
+    let events = service.chat(&format!("echo {text}"), streamed).events();
+    let sum: usize = events.iter().map(|event| count(&event["choices"][0])).sum();
+    assert_eq!(sum, count(&whole["choices"][0]));
+}

@@ -16,7 +16,7 @@ pub(crate) const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ m
      {{ '<|im_start|>assistant\\n' }}";
 
 /// A tokenizer with one token for each byte, in the spelling of byte-level models, the control tokens, and more tokens
-/// behind them that write their own names.
+/// behind them that write their own names, or nothing at all where an exclamation mark before the name makes them special.
 pub(crate) fn tokenizer_json_with(more: &[&str]) -> String {
     let mut vocabulary = Map::new();
     let mut shifted = 256;
@@ -29,8 +29,10 @@ pub(crate) fn tokenizer_json_with(more: &[&str]) -> String {
     }
     let names = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"];
     let added = names.iter().chain(more).zip(IM_START..).map(|(name, id)| {
+        let special = names.contains(name) || name.starts_with('!');
+        let name = name.trim_start_matches('!');
         json!({"id": id, "content": name, "single_word": false, "lstrip": false, "rstrip": false,
-               "normalized": false, "special": names.contains(name)})
+               "normalized": false, "special": special})
     });
     let byte_level =
         json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
