@@ -48,19 +48,19 @@ pub enum Class {
     Exponent,
     /// A number with a fraction.
     Fraction,
-    /// Other digits of numbers.
-    Digits,
     /// A token that writes no text.
     Special,
     /// Whether the text may end.
     End,
+    /// The digits of a number.
+    Digits,
     /// A character of a string's value.
     Content,
     /// A key.
     Key,
     /// A value's kind, or what may follow it.
     Structure,
-    /// Our mask allows less than our machine takes.
+    /// Our mask allows more or less than our machine takes.
     MaskAgainstStep,
 }
 
@@ -73,15 +73,15 @@ impl fmt::Display for Class {
             Class::WhiteSpace => "white space: unbounded in llguidance, few forms in Lexiform",
             Class::Escape => "escapes: other spellings of the same characters",
             Class::Delete => "DEL: llguidance has none in strings",
-            Class::Exponent => "numbers: exponents",
-            Class::Fraction => "numbers: fractions",
-            Class::Digits => "numbers: digits",
+            Class::Exponent => "numbers: exponents, which llguidance drops from integers and bounded numbers",
+            Class::Fraction => "numbers: fractions of zeros, which llguidance has none of in integers",
             Class::Special => "special tokens",
+            Class::Digits => "UNEXPLAINED: digits of a number",
             Class::End => "UNEXPLAINED: whether the text may end",
             Class::Content => "UNEXPLAINED: content of a string",
             Class::Key => "UNEXPLAINED: a key",
             Class::Structure => "UNEXPLAINED: structure",
-            Class::MaskAgainstStep => "UNEXPLAINED: Lexiform takes the bytes but not the token",
+            Class::MaskAgainstStep => "UNEXPLAINED: mask and steps of Lexiform disagree",
         })
     }
 }
@@ -143,7 +143,7 @@ impl Judge {
         match scan.place {
             Place::Text { key: true } => key(dispute, &scan),
             Place::Text { key: false } | Place::Escape { .. } => Class::Content,
-            Place::Number => number(&dispute.before[scan.began..], dispute.byte),
+            Place::Number => number(dispute, &scan),
             Place::Between if matches!(dispute.byte, b'-' | b'0'..=b'9') => Class::Digits,
             Place::Between | Place::Word => Class::Structure,
         }
@@ -197,9 +197,13 @@ fn key(dispute: &Dispute, scan: &Scan) -> Class {
     }
 }
 
-fn number(digits: &[u8], byte: u8) -> Class {
-    let has = |wanted: &[u8]| digits.iter().chain([&byte]).any(|it| wanted.contains(it));
-    if has(b"eE") {
+fn number(dispute: &Dispute, scan: &Scan) -> Class {
+    let digits = &dispute.before[scan.began..];
+    let has = |wanted: &[u8]| digits.iter().chain([&dispute.byte]).any(|it| wanted.contains(it));
+    // Only the spellings that llguidance lacks are known; where it has more than we do, nothing is explained.
+    if dispute.side == Side::Theirs {
+        Class::Digits
+    } else if has(b"eE") {
         Class::Exponent
     } else if has(b".") {
         Class::Fraction

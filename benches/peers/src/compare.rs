@@ -208,15 +208,16 @@ impl Walk<'_> {
         if let Some(class) = known {
             return *class;
         }
+        let ours = self.taken_by_us(&judge.grammar, bytes);
+        if (side == Side::Ours) != (ours == bytes.len()) {
+            return Class::MaskAgainstStep;
+        }
         let taken = match side {
             Side::Ours => self.taken_by_them(vocabulary, bytes),
-            Side::Theirs => self.taken_by_us(&judge.grammar, bytes),
+            Side::Theirs => ours,
         };
         if taken == bytes.len() {
-            return match side {
-                Side::Ours => Class::Cut,
-                Side::Theirs => Class::MaskAgainstStep,
-            };
+            return Class::Cut;
         }
         let dispute = Dispute::new(&self.text, &bytes[..=taken], side);
         let class = judge.class(&dispute);

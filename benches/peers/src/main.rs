@@ -69,6 +69,9 @@ struct Args {
     /// Compare the masks of so many schemas from the top of the file bit by bit, and measure nothing.
     #[arg(long, value_name = "N")]
     compare: Option<usize>,
+    /// With `--compare`: spread evenly over the file, and not from the top.
+    #[arg(long)]
+    spread: bool,
     /// Write the tokens and Lexiform's times to this file, for `xgrammar_bench.py`.
     #[arg(long, value_name = "FILE.jsonl")]
     export: Option<PathBuf>,
@@ -98,9 +101,9 @@ fn run(args: &Args) -> Result<(), Failure> {
     let tokenizer = Tokenizer::from_bytes(&file)?;
     let mut engines = Engines::new(&file, &tokenizer, &args.eos)?;
     let choice = match args.compare {
-        Some(schemas) => Choice::First(schemas),
-        None => Choice::Spread {
-            schemas: args.schemas,
+        Some(schemas) if !args.spread => Choice::First(schemas),
+        compared => Choice::Spread {
+            schemas: compared.unwrap_or(args.schemas),
             seed: args.seed,
         },
     };
