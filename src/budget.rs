@@ -109,7 +109,7 @@ impl Budget {
     }
 
     /// Whether the text can be completed with so many tokens, the end of the sequence not counted.
-    fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
+    pub(crate) fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
         let stacks = place.machine.stacks();
         let steps = self.achievable().of(stacks, config);
         if steps <= limit {

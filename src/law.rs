@@ -22,6 +22,10 @@
 //! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens | 0 |
 //! | `global-weighted` | drawn as `local` after the attempts ran out; the weight leads back to the global law | `Σ ln m` |
 //!
+//! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](crate::Grammar::mask_within)). Then the
+//! budget is part of the constraint: `L` is the texts that these masks allow, each at most `T` tokens long with its end
+//! token, `A(u)` depends on the tokens left at `u` too, and every row of the table holds as it stands.
+//!
 //! The weight is always an importance weight: the expectation of `weight · f(w)` is `Z` times the expectation of `f`
 //! under the global law (restricted, for `local-filtered`, to what the filters leave).
 //!

@@ -209,7 +209,7 @@ fn extend(sequence: &mut Sequence, row: &[f32], allowed: Allowed<'_>, vocabulary
     };
     let last = sequence
         .states_along_drafts()
-        .and_then(|(grammar, states)| grammar.step(*states.last()?, token));
+        .and_then(|(grammar, states)| grammar.step(states.last()?.0, token));
     if sequence.request.grammar.is_some() && last.is_none() {
         return false;
     }

@@ -4,6 +4,7 @@
 //! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
 //! row the engine gives up and refuses everything.
 
+use crate::Grammar;
 use crate::error::{EngineError, Refusal};
 use crate::model::Model;
 use crate::request::{Event, Finish, Request};
@@ -269,7 +270,8 @@ impl Engine {
             Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
                 Err(Refusal::OtherVocabulary)
             }
-            _ => Ok(()),
+            Some(grammar) => check_budget(request, grammar),
+            None => Ok(()),
         }
     }
 
@@ -284,6 +286,19 @@ impl Engine {
         stats.alive = self.shared.alive.load(Ordering::Acquire);
         stats
     }
+}
+
+/// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
+fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
+    let max_tokens = request.max_tokens;
+    let unasked = usize::from(sample::ends_unasked(request));
+    if grammar.completes_within(grammar.start(), max_tokens.saturating_add(unasked)) {
+        return Ok(());
+    }
+    let least = grammar
+        .min_completion(grammar.start())
+        .map(|least| least - unasked);
+    Err(Refusal::TooFew { max_tokens, least })
 }
 
 fn check_config(config: &EngineConfig) -> Result<(), EngineError> {

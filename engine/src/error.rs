@@ -60,6 +60,14 @@ pub enum Refusal {
         /// [`Engine::max_context`](crate::Engine::max_context).
         limit: usize,
     },
+    /// No text of the grammar is as short as the answer has to be.
+    #[error("max_tokens is {max_tokens}, but {}", shortest(*.least))]
+    TooFew {
+        /// Tokens asked for.
+        max_tokens: usize,
+        /// The fewest tokens of a complete answer; `None` where the vocabulary cannot write any.
+        least: Option<usize>,
+    },
     /// A token of the prompt that the model does not have.
     #[error("prompt token {place} is {token}, but the model knows only {len} tokens")]
     UnknownToken {
@@ -86,6 +94,13 @@ pub enum Refusal {
     /// The engine was stopped, or died.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+fn shortest(least: Option<usize>) -> String {
+    match least {
+        Some(least) => format!("the shortest answer that the grammar allows takes {least}"),
+        None => "the model's tokens can write no answer that the grammar allows".to_string(),
+    }
 }
 
 /// Why a model folder could not be loaded. Every variant names the file and what was expected of it.

@@ -19,7 +19,7 @@ pub(crate) type Masks = Option<Vec<Arc<Mask>>>;
 struct Job {
     number: usize,
     grammar: Grammar,
-    states: Vec<State>,
+    states: Vec<(State, usize)>,
     reply: Sender<(usize, Masks)>,
 }
 
@@ -28,7 +28,7 @@ impl Job {
         let compute = || {
             self.states
                 .iter()
-                .map(|&state| self.grammar.mask(state))
+                .map(|&(state, budget)| self.grammar.mask_within(state, budget))
                 .collect()
         };
         let masks = catch_unwind(AssertUnwindSafe(compute)).ok();
@@ -56,8 +56,9 @@ impl MaskPool {
         }
     }
 
-    /// Starts computing; every entry is one sequence's grammar, if it has one, and the states whose masks it needs.
-    pub(crate) fn start(&self, wanted: Vec<Option<(Grammar, Vec<State>)>>) -> Pending {
+    /// Starts computing; every entry is one sequence's grammar, if it has one, and the states whose masks it needs, each
+    /// with the tokens that the mask may spend.
+    pub(crate) fn start(&self, wanted: Vec<Option<(Grammar, Vec<(State, usize)>)>>) -> Pending {
         let (reply, replies) = channel();
         let count = wanted.len();
         for (number, wanted) in wanted.into_iter().enumerate() {

@@ -14,6 +14,9 @@ pub struct Request {
     /// How the model's law is warped and drawn from.
     pub sampling: Sampling,
     /// The most tokens to generate, the end token included.
+    ///
+    /// With a grammar this is part of the constraint: the answer is complete within so many tokens, and a number below
+    /// the shortest answer is refused. All laws are about the texts of the grammar that are short enough.
     pub max_tokens: usize,
     /// Which law the answer is drawn from. Without a grammar both are the model's own.
     pub law: LawChoice,
@@ -212,7 +215,7 @@ pub struct Outcome {
 pub enum Finish {
     /// An end token, or the end of the grammar.
     Stop,
-    /// `max_tokens` were generated.
+    /// `max_tokens` were generated. Only without a grammar: with one the answer is complete by then.
     Length,
     /// The caller gave up.
     Cancelled,

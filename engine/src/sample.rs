@@ -77,6 +77,11 @@ pub(crate) fn law(request: &Request) -> Law {
     }
 }
 
+/// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's tokens.
+pub(crate) fn ends_unasked(request: &Request) -> bool {
+    !request.weigh_end && law(request) == Law::Local
+}
+
 /// The walk of a request that is not under the global law.
 pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
     let mut ends = vocabulary.eos().to_vec();
@@ -205,10 +210,11 @@ pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
     }
 }
 
-/// Whether the grammar leaves nothing but the end.
-pub(crate) fn only_the_end_is_left(sequence: &Sequence, state: State) -> bool {
+/// Whether the grammar leaves nothing but the end within the answer's tokens, after so many that are not yet drawn.
+pub(crate) fn only_the_end_is_left(sequence: &Sequence, state: State, ahead: usize) -> bool {
     let Some(grammar) = &sequence.request.grammar else {
         return false;
     };
-    grammar.is_accepting(state) && grammar.mask(state).count() == grammar.vocabulary().eos().len()
+    let mask = || grammar.mask_within(state, sequence.budget(ahead));
+    grammar.is_accepting(state) && mask().count() == grammar.vocabulary().eos().len()
 }

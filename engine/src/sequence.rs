@@ -93,17 +93,25 @@ impl Sequence {
         self.request.max_tokens.saturating_sub(self.generated().len())
     }
 
+    /// What the masks may spend after so many tokens that are not yet drawn: the tokens left, and one for the end where
+    /// nobody asks for it.
+    pub(crate) fn budget(&self, ahead: usize) -> usize {
+        (self.remaining() + usize::from(self.ends_early())).saturating_sub(ahead)
+    }
+
     /// Tokens that must be fed before the next one can be drawn.
     pub(crate) fn unfed(&self) -> usize {
         self.tokens.len() - self.computed
     }
 
-    /// The states before each of the next pass's rows: now, and after each draft.
-    pub(crate) fn states_along_drafts(&self) -> Option<(Grammar, Vec<State>)> {
+    /// The states before each of the next pass's rows, now and after each draft, with what their masks may spend.
+    pub(crate) fn states_along_drafts(&self) -> Option<(Grammar, Vec<(State, usize)>)> {
         let grammar = self.request.grammar.as_ref()?;
-        let mut states = vec![self.state?];
-        for draft in &self.drafts {
-            states.push(grammar.step(*states.last()?, draft.token)?);
+        let mut state = self.state?;
+        let mut states = vec![(state, self.budget(0))];
+        for (index, draft) in self.drafts.iter().enumerate() {
+            state = grammar.step(state, draft.token)?;
+            states.push((state, self.budget(index + 1)));
         }
         Some((grammar.clone(), states))
     }

@@ -101,7 +101,8 @@ pub(crate) fn room(sequence: &Sequence) -> usize {
 }
 
 /// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left (the draw
-/// that confirms it ends the text), or a guess beyond what the sequence's guesses have been good for.
+/// that confirms it ends the text) or too much for the answer's tokens, or a guess beyond what the sequence's guesses
+/// have been good for.
 pub(crate) fn push(
     sequence: &mut Sequence,
     draft: Draft,
@@ -114,9 +115,13 @@ pub(crate) fn push(
         .filter(|draft| draft.origin == Origin::Drafted)
         .count();
     let too_bold = draft.origin == Origin::Drafted && guesses >= sequence.reach;
+    let ahead = sequence.drafts.len() + 1;
     let ends = vocabulary.is_eos(draft.token)
-        || sequence.ends_early() && state.is_some_and(|state| only_the_end_is_left(sequence, state));
-    if too_bold || ends || sequence.drafts.len() >= room(sequence) {
+        || sequence.ends_early() && state.is_some_and(|state| only_the_end_is_left(sequence, state, ahead));
+    let constraint = sequence.request.grammar.as_ref().zip(state);
+    let too_far =
+        constraint.is_some_and(|(grammar, state)| !grammar.completes_within(state, sequence.budget(ahead)));
+    if too_bold || ends || too_far || sequence.drafts.len() >= room(sequence) {
         return false;
     }
     sequence.drafts.push(draft);

@@ -66,7 +66,7 @@ impl Writer<'_> {
             let Some(row) = sequence.replay.row(position).map(<[f32]>::to_vec) else {
                 return;
             };
-            let mask = grammar.mask(state);
+            let mask = grammar.mask_within(state, sequence.budget(0));
             if self.write(sequence, &[&row], Some(&[mask])).restart {
                 sequence.restart();
             }
@@ -135,7 +135,7 @@ impl Writer<'_> {
         if sequence.ends_early()
             && sequence
                 .state
-                .is_some_and(|state| only_the_end_is_left(sequence, state))
+                .is_some_and(|state| only_the_end_is_left(sequence, state, 0))
         {
             sequence.finish(Finish::Stop);
         } else if sequence.remaining() == 0 {

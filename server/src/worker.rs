@@ -209,6 +209,11 @@ fn refused(refusal: &Refusal) -> ApiError {
         Refusal::EmptyPrompt | Refusal::UnknownToken { .. } => {
             ApiError::invalid("invalid_value", Some("prompt".to_owned()), refusal.to_string())
         }
+        Refusal::TooFew { .. } => ApiError::invalid(
+            "invalid_value",
+            Some("max_tokens".to_owned()),
+            refusal.to_string(),
+        ),
         Refusal::Invalid { name, .. } => {
             ApiError::invalid("invalid_value", Some((*name).to_owned()), refusal.to_string())
         }

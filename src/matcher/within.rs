@@ -52,6 +52,16 @@ impl Grammar {
         narrowed.map_or(mask, Arc::new)
     }
 
+    /// Whether the sequence can be completed with at most `budget` more tokens, its end token included: whether
+    /// [`mask_within`](Self::mask_within) allows any. Cheaper than the number, where the answer is plain.
+    pub fn completes_within(&self, state: State, budget: usize) -> bool {
+        match budget.checked_sub(1) {
+            _ if self.is_finished(state) => true,
+            None => false,
+            Some(text) => self.budget().within(self.place(), state.0, text as u64),
+        }
+    }
+
     fn only_the_end(&self, state: State, budget: usize) -> Mask {
         let mut mask = Mask::empty(self.vocabulary().len());
         if budget > 0 && self.is_accepting(state) {

@@ -119,20 +119,62 @@ fn weights_are_the_mass_of_the_mask() {
     assert!((f64::from(*logprob) - (1.0 / tokens).ln()).abs() < 1e-6);
 }
 
+/// Fewer tokens than the shortest answer has are refused, and the refusal says how many it takes.
 #[test]
-fn max_tokens_cuts_an_answer_that_could_go_on() {
+fn max_tokens_below_the_shortest_answer_are_refused() {
     let engine = engine(wordy_script);
-    let heard = generate(
-        &engine,
-        Request {
-            max_tokens: 7,
-            ..constrained("a{100}", 1)
-        },
-    );
-    assert_eq!(
-        (heard.tokens().len(), heard.outcome().finish),
-        (7, Finish::Length)
-    );
+    for (weigh_end, least) in [(false, 100), (true, 101)] {
+        let request = |max_tokens| Request {
+            max_tokens,
+            weigh_end,
+            ..constrained("a{100}b*", 1)
+        };
+        let refusal = engine.submit(request(least - 1), Box::new(|_| true)).err();
+        let expected = Refusal::TooFew {
+            max_tokens: least - 1,
+            least: Some(least),
+        };
+        assert_eq!(refusal, Some(expected));
+        assert_eq!(generate(&engine, request(least)).outcome().finish, Finish::Stop);
+    }
+}
+
+/// Whatever the number of tokens, an answer is complete: the masks leave only what can still be ended in time. Drafts
+/// change nothing.
+#[test]
+fn every_answer_is_complete_within_its_tokens() {
+    let pattern = "x(a|bcd|e{5}f)*(yy|z)";
+    let whole = grammar(pattern);
+    let engine = engine(wordy_script);
+    for max_tokens in 2..14 {
+        for seed in 0..6 {
+            let request = |speculation, weigh_end| Request {
+                max_tokens,
+                speculation,
+                weigh_end,
+                ..constrained(pattern, seed)
+            };
+            let heard = generate(&engine, request(Speculation::none(), false));
+            let state = whole.step_bytes(whole.start(), heard.text().as_bytes());
+            assert!(
+                state.is_some_and(|state| whole.is_accepting(state)),
+                "{:?}",
+                heard.text()
+            );
+            assert_eq!(heard.outcome().finish, Finish::Stop);
+            assert!(heard.tokens().len() <= max_tokens);
+            let drafted = generate(&engine, request(Speculation::all(), false));
+            assert_eq!(drafted.text(), heard.text(), "{max_tokens} tokens, seed {seed}");
+            if max_tokens > 2 {
+                assert_eq!(
+                    generate(&engine, request(Speculation::all(), true))
+                        .outcome()
+                        .finish,
+                    Finish::Stop
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -250,20 +250,15 @@ fn attempts_are_bounded() {
 #[test]
 fn the_global_law_is_about_texts_that_fit() {
     // Three digits and the end are four tokens; with three there is no such text.
-    let heard = generate(
-        &engine(EngineConfig::default()),
-        Request {
-            max_tokens: 3,
-            ..request(ATTEMPTS, 0)
-        },
-    );
-    assert!(
-        matches!(
-            heard.failure(),
-            Some(EngineError::AttemptsExhausted { bound: 0.0, .. })
-        ),
-        "{heard:?}"
-    );
+    let short = Request {
+        max_tokens: 3,
+        ..request(ATTEMPTS, 0)
+    };
+    let refusal = engine(EngineConfig::default())
+        .submit(short, Box::new(|_| true))
+        .err();
+    let (max_tokens, least) = (3, Some(4));
+    assert_eq!(refusal, Some(Refusal::TooFew { max_tokens, least }));
 }
 
 #[test]
