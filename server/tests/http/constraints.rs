@@ -171,16 +171,38 @@ fn a_constraint_that_does_not_compile_says_where() {
     assert_eq!(service.chat("echo x", json!({})).status, 200);
 }
 
+/// A constrained answer is complete within its tokens; too few for any answer are refused with the least number.
 #[test]
-fn a_cut_text_under_a_constraint_says_length() {
+fn a_text_under_a_constraint_is_complete_however_few_tokens_it_has() {
     let service = Service::start();
-    let body = service
-        .chat(
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+    let ask = |max_tokens| {
+        service.chat(
             "forever",
-            json!({"guided_json": {"type": "string"}, "max_tokens": 5}),
+            json!({"guided_json": schema, "max_tokens": max_tokens}),
         )
-        .json();
-    assert_eq!(body["choices"][0]["finish_reason"], "length");
+    };
+    let refused = ask(3);
+    assert_eq!(
+        (refused.status, refused.json()["error"]["param"].as_str()),
+        (400, Some("max_tokens"))
+    );
+    let message = refused.json()["error"]["message"]
+        .as_str()
+        .expect("a message")
+        .to_owned();
+    let least: u64 = message
+        .split_whitespace()
+        .last()
+        .and_then(|word| word.parse().ok())
+        .expect("a number");
+    for max_tokens in [least, least + 3] {
+        let body = ask(max_tokens).json();
+        assert_eq!(body["choices"][0]["finish_reason"], "stop", "{body}");
+        let content = body["choices"][0]["message"]["content"].as_str().expect("a text");
+        let value: Value = serde_json::from_str(content).expect("JSON");
+        assert!(value["a"].is_string(), "{content}");
+    }
 }
 
 #[test]

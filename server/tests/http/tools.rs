@@ -217,9 +217,10 @@ fn parameters_that_do_not_compile_are_named() {
 }
 
 #[test]
-fn a_call_that_is_cut_says_length() {
+fn a_call_that_cannot_be_completed_in_time_is_refused() {
     let service = Service::start();
-    let more = json!({"tools": tools(), "tool_choice": "required", "max_tokens": 50});
-    let cut = ask(&service, SAY, more);
-    assert_eq!(cut["finish_reason"], "length");
+    let more = json!({"tools": tools(), "tool_choice": "required", "max_tokens": 20});
+    let refused = service.chat(SAY, more);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(refused.json()["error"]["param"], "max_tokens");
 }
