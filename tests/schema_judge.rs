@@ -63,7 +63,7 @@ fn object(key: &str, value: Value) -> Value {
 fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
     let number = json!(dice.roll(5) as i64 - 2);
     let count = json!(dice.roll(3));
-    let leaf = dice.roll(if depth == 0 { 13 } else { 26 });
+    let leaf = dice.roll(if depth == 0 { 13 } else { 31 });
     match leaf {
         0..=3 => (
             "type",
@@ -103,6 +103,10 @@ fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
         22 => ("oneOf", schemas(dice, depth - 1)),
         23 => ("not", schema(dice, depth - 1)),
         24 => ("contains", schema(dice, depth - 1)),
+        25 => ("propertyNames", schema(dice, 0)),
+        26 | 27 => ("unevaluatedProperties", schema(dice, depth - 1)),
+        28 => ("unevaluatedItems", schema(dice, depth - 1)),
+        29 => ("if", schema(dice, depth - 1)),
         _ => (
             "dependentRequired",
             object(dice.pick::<&str>(&KEYS), json!([dice.pick::<&str>(&KEYS)])),
