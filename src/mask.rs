@@ -3,15 +3,17 @@
 //! A mask is the union over what a configuration can do next. Most of it is shared:
 //!
 //! ```text
-//!   configuration ─ fringe ─┬─ terminal frame   factor (inner tokens + escapes), shared by all grammars
-//!                           │                     └ escapes: where the terminal may end inside a token,
-//!                           │                       the rest of the token is walked with the callers
+//!   configuration ─ fringe ─┬─ terminal frame   factor (inner tokens + rests), shared by all grammars
+//!                           │                     └ rests: where the terminal may end inside a token, what is left
+//!                           │                       of the token is walked with the callers
 //!                           ├─ key frame        the same, less the keys that were written before
 //!                           └─ rule frames      a walk over the few branches of the trie that they allow
 //! ```
 //!
-//! The factor of a terminal state depends on the state and the vocabulary alone, so it is found once, by the only
-//! walk that visits a large part of the trie.
+//! The factor of a terminal state depends on its language and the vocabulary alone, so it is found once, by the only
+//! walk that visits a large part of the trie; states that differ in few tokens are found by their difference
+//! ([`factor`]), and those near a bound by a [`profile`]. Walks look ahead with threads, which remember nothing; the
+//! few tokens for which that is not enough are judged one by one.
 
 mod cache;
 mod compose;
