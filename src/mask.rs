@@ -12,7 +12,7 @@
 //!
 //! The factor of a terminal state depends on its language and the vocabulary alone, so it is found once, by the only
 //! walk that visits a large part of the trie; states that differ in few tokens are found by their difference
-//! ([`factor`]), and those near a bound by a [`profile`]. Walks look ahead with threads, which remember nothing; the
+//! (`factor`), and those near a bound by a `profile`. Walks look ahead with threads, which remember nothing; the
 //! few tokens for which that is not enough are judged one by one.
 
 mod cache;
