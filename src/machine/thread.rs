@@ -16,7 +16,7 @@
 //! local sets are hash-consed, and threads in the same place are merged by uniting their callers, so that ambiguity
 //! costs no more here than there.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, RETURN};
@@ -62,7 +62,7 @@ pub(crate) struct Threads<'a> {
     pairs: Vec<Thread>,
     singles: FxHashMap<Thread, Callers>,
     unions: FxHashMap<Box<[Thread]>, Callers>,
-    seen: Vec<Thread>,
+    seen: FxHashSet<Thread>,
     lost: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Threads<'a> {
             pairs: Vec::new(),
             singles: FxHashMap::default(),
             unions: FxHashMap::default(),
-            seen: Vec::new(),
+            seen: FxHashSet::default(),
             lost: false,
         }
     }
@@ -224,10 +224,9 @@ impl<'a> Threads<'a> {
         let mut open = threads.to_vec();
         self.seen.clear();
         while let Some(thread) = open.pop() {
-            if self.seen.contains(&thread) {
+            if !self.seen.insert(thread) {
                 continue;
             }
-            self.seen.push(thread);
             match thread.at {
                 At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), &mut open, readers),
                 At::Terminal(index, cursor) => {
