@@ -37,6 +37,9 @@ impl Job {
     }
 }
 
+/// One sequence's grammar and the states whose masks it needs, each with the tokens that the mask may spend.
+pub(crate) type Wanted = (Grammar, Vec<(State, usize)>);
+
 /// The threads. They end when the pool is dropped.
 pub(crate) struct MaskPool {
     jobs: Option<Sender<Job>>,
@@ -56,9 +59,8 @@ impl MaskPool {
         }
     }
 
-    /// Starts computing; every entry is one sequence's grammar, if it has one, and the states whose masks it needs, each
-    /// with the tokens that the mask may spend.
-    pub(crate) fn start(&self, wanted: Vec<Option<(Grammar, Vec<(State, usize)>)>>) -> Pending {
+    /// Starts computing; every entry is what one sequence needs, if it has a grammar.
+    pub(crate) fn start(&self, wanted: Vec<Option<Wanted>>) -> Pending {
         let (reply, replies) = channel();
         let count = wanted.len();
         for (number, wanted) in wanted.into_iter().enumerate() {

@@ -3,6 +3,7 @@
 use crate::blocks::Table;
 use crate::engine::{QueuePlace, Sink};
 use crate::error::EngineError;
+use crate::masks::Wanted;
 use crate::replay::Replay;
 use crate::request::{Event, Finish, Origin, Outcome, Request};
 use crate::sample::SharedTrie;
@@ -105,7 +106,7 @@ impl Sequence {
     }
 
     /// The states before each of the next pass's rows, now and after each draft, with what their masks may spend.
-    pub(crate) fn states_along_drafts(&self) -> Option<(Grammar, Vec<(State, usize)>)> {
+    pub(crate) fn states_along_drafts(&self) -> Option<Wanted> {
         let grammar = self.request.grammar.as_ref()?;
         let mut state = self.state?;
         let mut states = vec![(state, self.budget(0))];

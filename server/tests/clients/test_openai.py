@@ -5,6 +5,7 @@ model is served: these tests are about what the client can read.
 """
 
 import json
+import re
 import os
 import threading
 import unittest
@@ -174,11 +175,14 @@ class Errors(Client):
                 model=self.model, messages=self.messages, extra_body={"guided_telepathy": "x"}
             )
 
-    def test_a_text_that_is_cut_raises_in_parse(self):
-        with self.assertRaises(openai.LengthFinishReasonError):
-            self.client.chat.completions.parse(
-                model=self.model, messages=self.messages, response_format=Person, max_tokens=2
-            )
+    def test_a_text_that_would_be_cut_is_refused_with_the_least_that_it_takes(self):
+        ask = dict(model=self.model, messages=self.messages, response_format=Person)
+        with self.assertRaises(openai.BadRequestError) as refused:
+            self.client.chat.completions.parse(max_tokens=2, **ask)
+        least = int(re.search(r"takes (\d+)", str(refused.exception)).group(1))
+        answer = self.client.chat.completions.parse(max_tokens=least, **ask)
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+        self.assertIsNotNone(answer.choices[0].message.parsed)
 
 
 class Crowds(Client):
