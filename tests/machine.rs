@@ -348,3 +348,24 @@ fn forced_text_is_what_every_completion_shares() {
     let after = grammar.step_bytes(grammar.start(), b"{\"nat").unwrap();
     assert_eq!(grammar.forced(after), b"ion\":1");
 }
+
+#[test]
+fn a_key_may_be_the_whole_item() {
+    use lexiform::compile::{Compiler, Options, Source};
+
+    let schema = r#"{"type": "array", "items": {"type": "string"}, "uniqueItems": true}"#;
+    let tokens = [
+        "ab",
+        "a\",",
+        "a\", \"",
+        "ab\"]",
+        "b\", \"a\"]",
+        "b\", \"ab\", \"",
+        "\"]",
+    ];
+    let compiled =
+        Compiler::new(vocabulary(&tokens)).compile(Source::JsonSchema(schema), &Options::default());
+    let (grammar, _) = compiled.expect("the schema compiles");
+    masks_agree_with_steps(&grammar, r#"["ab", "a", "b"]"#);
+    assert!(!accepts(&grammar, r#"["ab", "a", "ab"]"#));
+}

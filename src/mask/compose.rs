@@ -85,12 +85,37 @@ impl Fill<'_> {
             true => self.walk.threads.behind_key(frame, callers),
             false => self.walk.threads.readers_of(callers, 0),
         };
+        // A key that is the whole item, as in a list of different strings: what comes behind depends on the key.
+        let whole = self.walk.threads.take_lost();
         match &*self.tables.entry(part.terminal, part.cursor) {
             Entry::Unbounded(factor) => self.add_unbounded(factor, true, &behind, mask),
             Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
         }
+        if whole {
+            self.doubt_rests(part);
+        }
         self.take_out(&part.taken, mask);
         self.find_lost(frame, callers, mask);
+    }
+
+    /// Has all tokens that leave the terminal judged by their bytes.
+    fn doubt_rests(&mut self, part: &Part<'_>) {
+        let vocab = self.tables.vocabulary().trie();
+        let entry = self.tables.entry(part.terminal, part.cursor);
+        let factor = match &*entry {
+            Entry::Unbounded(factor) => factor,
+            Entry::Bounded(bounds) => &bounds.unbounded,
+        };
+        for rests in [factor.base.as_ref(), Some(factor)]
+            .into_iter()
+            .flatten()
+            .flat_map(|f| &f.rests)
+        {
+            for &node in &rests.large {
+                self.lost.extend_from_slice(vocab.tokens_below(node as usize));
+            }
+            self.lost.extend_from_slice(rests.trie(vocab).tokens());
+        }
     }
 
     /// Adds what a state allows without bounds; with `inner` also what stays within the terminal.
