@@ -203,7 +203,12 @@ impl Terminal {
 
     /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the words).
     pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
-        if self.is_infinite(cursor) || self.count_words(cursor, cap as u64 + 1) > cap as u64 {
+        // Each byte that can come next leads to words of its own, which mostly settles it without counting.
+        let branches = (0..=255).filter(|&byte| self.next(cursor, byte).is_some());
+        if self.is_infinite(cursor)
+            || branches.count() > cap
+            || self.count_words(cursor, cap as u64 + 1) > cap as u64
+        {
             return None;
         }
         let mut words = Vec::new();
