@@ -25,6 +25,7 @@ mod search;
 mod spell;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
@@ -34,8 +35,10 @@ use crate::mask::{Mask, Tables};
 use crate::vocab::Vocabulary;
 use profile::Profile;
 
-/// What is remembered at most of each kind, for speed alone.
+/// How many numbers are remembered at most of each kind, for speed alone.
 const REMEMBERED: usize = 1 << 16;
+/// The memory for profiles in bytes; beyond it all are dropped and found again.
+const PROFILE_BYTES: usize = 16 << 20;
 /// Completions are searched among all texts where the trie of the vocabulary has no more nodes than this.
 const SMALL_TRIE: usize = 512;
 
@@ -49,6 +52,7 @@ pub(crate) struct Budget {
     /// The most steps that one token can make.
     stride: u64,
     profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
+    profile_bytes: AtomicUsize,
     spelled: DashMap<ConfigId, u64, FxBuildHasher>,
     searched: DashMap<ConfigId, search::Found, FxBuildHasher>,
 }
@@ -84,6 +88,7 @@ impl Budget {
             achievable: (!complete).then(|| Shortest::new(stacks, usable, true)),
             stride: vocabulary.longest().max(1) as u64,
             profiles: DashMap::default(),
+            profile_bytes: AtomicUsize::new(0),
             spelled: DashMap::default(),
             searched: DashMap::default(),
         }
@@ -173,10 +178,24 @@ impl Budget {
             return known.clone();
         }
         let profile = Arc::new(Profile::new(self.achievable(), place, config));
-        remember(&self.profiles, config, profile.clone());
+        let bytes = profile.bytes();
+        if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > PROFILE_BYTES {
+            self.profiles.clear();
+            self.profile_bytes.store(bytes, Ordering::Relaxed);
+        }
+        self.profiles.insert(config, profile.clone());
         profile
     }
+
+    /// About how much memory is taken by what was found so far, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let numbers = self.spelled.len() + self.searched.len();
+        self.profile_bytes.load(Ordering::Relaxed) + numbers * NUMBER_BYTES
+    }
 }
+
+/// A number with its key in the table that finds it.
+const NUMBER_BYTES: usize = 48;
 
 /// Keeps a value that can be found again.
 fn remember<V>(known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {

@@ -108,7 +108,8 @@ impl Grammar {
 
     /// About how much memory the masks and states take that were found so far, in bytes.
     pub fn bytes(&self) -> usize {
-        self.inner.mask_bytes.load(Ordering::Relaxed) + self.inner.machine.bytes()
+        let budget = self.inner.budget.get().map_or(0, Budget::bytes);
+        self.inner.mask_bytes.load(Ordering::Relaxed) + self.inner.machine.bytes() + budget
     }
 
     /// The vocabulary that the masks are over.

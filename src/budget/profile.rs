@@ -33,6 +33,11 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
+    /// The memory that the profile takes, in bytes, with its place in the table that finds it.
+    pub(super) fn bytes(&self) -> usize {
+        128 + std::mem::size_of_val(&*self.far)
+    }
+
     pub(super) fn new(shortest: &Shortest, place: Place<'_>, config: ConfigId) -> Profile {
         let stacks = place.machine.stacks();
         let mut measure = Measure {

@@ -9,6 +9,9 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 pub(super) struct WordTree {
     nodes: Vec<Node>,
     used: Box<[bool; 256]>,
+    /// How many nodes the tree may have: classes in a row would make a tree of all their combinations, where an
+    /// automaton has a state for each.
+    room: usize,
 }
 
 #[derive(Default)]
@@ -20,8 +23,9 @@ struct Node {
 const DEAD: u32 = 0;
 const START: u32 = 1;
 
-/// Expressions that need a larger tree, or nest deeper, stay expressions.
-const MOST_NODES: usize = 1 << 18;
+/// A tree of this many nodes is always small enough; a larger one must be no larger than the text of its words.
+const FEW_NODES: usize = 64;
+/// Expressions that nest deeper stay expressions.
 const MOST_NESTING: usize = 64;
 /// A class with more characters than this is no set of words worth a tree.
 const MOST_CHARS: usize = 16;
@@ -32,6 +36,7 @@ impl WordTree {
         let mut tree = WordTree {
             nodes: vec![Node::default(), Node::default()],
             used: Box::new([false; 256]),
+            room: FEW_NODES + literal_bytes(hir, MOST_NESTING)?,
         };
         let ends = tree.add(hir, &[START], MOST_NESTING)?;
         for end in ends {
@@ -45,7 +50,13 @@ impl WordTree {
         let depth = depth.checked_sub(1)?;
         let mut ends = match hir.kind() {
             HirKind::Empty => from.to_vec(),
-            HirKind::Literal(literal) => from.iter().map(|&node| self.path(node, &literal.0)).collect(),
+            HirKind::Literal(literal) => {
+                // The first way has its room; every other way repeats the text.
+                if self.nodes.len() + from.len().saturating_sub(1) * literal.0.len() > self.room {
+                    return None;
+                }
+                from.iter().map(|&node| self.path(node, &literal.0)).collect()
+            }
             HirKind::Concat(parts) => {
                 let mut ends = from.to_vec();
                 for part in parts {
@@ -66,6 +77,9 @@ impl WordTree {
                 if chars.len() > MOST_CHARS {
                     return None;
                 }
+                if self.nodes.len() + from.len() * chars.len() > self.room {
+                    return None;
+                }
                 let texts = chars.iter().map(char::to_string);
                 let ends = texts.flat_map(|text| {
                     let path = |&node: &u32| self.path(node, text.as_bytes());
@@ -77,7 +91,7 @@ impl WordTree {
         };
         ends.sort_unstable();
         ends.dedup();
-        (self.nodes.len() <= MOST_NODES).then_some(ends)
+        Some(ends)
     }
 
     fn path(&mut self, node: u32, bytes: &[u8]) -> u32 {
@@ -127,6 +141,18 @@ impl WordTree {
     }
 }
 
+/// The bytes of all literals of an expression; `None` if it nests too deeply.
+fn literal_bytes(hir: &Hir, depth: usize) -> Option<usize> {
+    let depth = depth.checked_sub(1)?;
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(literal.0.len()),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(|part| literal_bytes(part, depth)).sum()
+        }
+        _ => Some(0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +191,12 @@ mod tests {
             assert!(has(&tree, word), "{word}");
         }
         assert!(!has(&tree, "\"nam\"") && !has(&tree, "name"));
+    }
+
+    #[test]
+    fn combinations_of_classes_are_no_words() {
+        assert!(tree("[a-p][a-p][a-p]").is_none());
+        assert!(tree("(?:aa|b)(?:cc|d)(?:ee|f)(?:gg|h)(?:ii|j)(?:kk|l)").is_none());
     }
 
     #[test]

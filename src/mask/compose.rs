@@ -176,6 +176,8 @@ impl Fill<'_> {
         let vocab = self.tables.vocabulary();
         let reader = self.walk.threads.reader(frame, callers, 0);
         let mut apart = None;
+        self.lost.sort_unstable();
+        self.lost.dedup();
         for token in std::mem::take(&mut self.lost) {
             let bytes = vocab.bytes(token);
             let allowed = self.walk.allows(reader, bytes).unwrap_or_else(|| {
