@@ -17,8 +17,14 @@ use std::time::{Duration, Instant};
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// The Python programs: what their environment is called, and the folder they are in. Instructor wants an older version
-/// of the client that the others use.
-const PYTHON: [(&str, &str); 2] = [("openai", ""), ("instructor", "instructor")];
+/// of the client that the others use. `pages` looks at the pages in a real browser, which is the system's own;
+/// `document` makes requests from the OpenAPI document.
+const PYTHON: [(&str, &str); 4] = [
+    ("openai", ""),
+    ("instructor", "instructor"),
+    ("pages", "pages"),
+    ("document", "document"),
+];
 
 pub(crate) fn run() -> Result<Tally, Failure> {
     let tests = root().join("server/tests/clients");

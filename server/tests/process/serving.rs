@@ -1,0 +1,65 @@
+//! `lexiform serve`: the service starts, answers, is configured by a file, and stops when it is told.
+
+use std::io::Read;
+
+use serde_json::json;
+
+use crate::program::{Service, lexiform, model_folder, shown};
+
+#[test]
+fn the_service_starts_answers_and_stops_when_told() {
+    let mut service = Service::start(&model_folder("served"));
+    let answer = service.post(&json!({
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "hello"}],
+        "structured_outputs": {"choice": ["yes", "no"]}
+    }));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(
+        answer.contains("\"content\":\"yes\"") || answer.contains("\"content\":\"no\""),
+        "{answer}"
+    );
+    service.signal("-TERM");
+    assert!(service.ended_well());
+    let mut rest = String::new();
+    service
+        .output
+        .read_to_string(&mut rest)
+        .expect("the rest of the greeting");
+    assert!(rest.contains("curl -s http://"), "{rest}");
+}
+
+/// Guards against keys that work in tests and not in the program, and against secrets in what it writes.
+#[test]
+fn a_file_configures_the_service_and_a_made_key_opens_it() {
+    let folder = model_folder("guarded");
+    let made = lexiform()
+        .args(["key", "shop"])
+        .output()
+        .expect("the program runs");
+    let told = shown(&made.stderr);
+    let key = told.split_whitespace().last().expect("a key").to_owned();
+    assert!(key.starts_with("lx-") && !shown(&made.stdout).contains(&key));
+    let path = |name: &str| folder.join(name).display().to_string();
+    std::fs::write(path("keys.toml"), &made.stdout).expect("a file of keys");
+    let audit = path("audit.jsonl");
+    let _ = std::fs::remove_file(&audit);
+    let config = format!(
+        "api-keys = {:?}\naudit-log = {audit:?}\nmax-batch = 2\n",
+        path("keys.toml")
+    );
+    std::fs::write(path("lexiform.toml"), config).expect("a configuration");
+    let mut service = Service::start_with(&folder, &["--config", &path("lexiform.toml")]);
+    let body =
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "guided_regex": "[ab]"});
+    assert!(service.post(&body).starts_with("HTTP/1.1 401"));
+    let answer = service.post_as(&key, &body);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    service.signal("-TERM");
+    assert!(service.ended_well());
+    let audit = std::fs::read_to_string(&audit).expect("the audit log");
+    assert!(
+        audit.contains("\"key\":\"shop\"") && !audit.contains(&key),
+        "{audit}"
+    );
+}
