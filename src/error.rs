@@ -57,6 +57,8 @@ pub enum ProblemKind {
     Invalid,
     /// Understood, but not supported by this compiler.
     Unsupported,
+    /// Enforced, but some of what the source allows is refused.
+    Narrowed,
     /// A reference leads nowhere, or in a circle without progress.
     Reference,
     /// No text at all satisfies the source.

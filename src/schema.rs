@@ -114,7 +114,10 @@ pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Dia
     for note in &forms.notes {
         diagnostics.push(note.clone());
     }
-    let cfg = lower::grammar(&forms, options, limits)?;
+    let (cfg, notes) = lower::grammar(&forms, options, limits)?;
+    for note in notes {
+        diagnostics.push(note);
+    }
     Ok((cfg, diagnostics))
 }
 

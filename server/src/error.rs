@@ -421,6 +421,7 @@ fn kind_name(kind: ProblemKind) -> &'static str {
         ProblemKind::Syntax => "syntax",
         ProblemKind::Invalid => "invalid",
         ProblemKind::Unsupported => "unsupported",
+        ProblemKind::Narrowed => "narrowed",
         ProblemKind::Reference => "reference",
         ProblemKind::Unsatisfiable => "unsatisfiable",
         ProblemKind::Limit => "limit",

@@ -383,6 +383,11 @@ impl CfgBuilder {
         id
     }
 
+    /// The parts of a regular language that was added.
+    pub fn regular_parts(&self, id: RegularId) -> &Regular {
+        &self.regulars[id.index()]
+    }
+
     /// A list of items.
     pub fn series(&mut self, series: Series) -> ExprId {
         let id = SeriesId(self.series.len() as u32);

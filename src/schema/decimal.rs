@@ -245,6 +245,34 @@ impl Decimal {
             .collect()
     }
 
+    /// The multiples of a positive number that are nearest to a bound and not below it (not above it, where `down`).
+    pub(crate) fn multiples_from(&self, bound: &Decimal, down: bool, count: i128) -> Option<Vec<Decimal>> {
+        let (step, exponent) = self.scaled()?;
+        let step = i128::from(step);
+        let moved = Decimal {
+            point: if bound.is_zero() {
+                bound.point
+            } else {
+                bound.point.checked_sub(exponent)?
+            },
+            ..bound.clone()
+        };
+        let first = match down {
+            true => moved.floor(false)?.div_euclid(step),
+            false => -(moved.ceil(false)?.checked_neg()?.div_euclid(step)),
+        };
+        let times = (0..count).map(|at| {
+            if down {
+                first.checked_sub(at)
+            } else {
+                first.checked_add(at)
+            }
+        });
+        times
+            .map(|times| Decimal::parse(&format!("{}e{exponent}", times?.checked_mul(step)?)))
+            .collect()
+    }
+
     /// The least common multiple of two positive numbers; `None` where it has too many digits.
     pub(crate) fn common_multiple(&self, other: &Decimal) -> Option<Decimal> {
         let (left, left_exponent) = self.scaled()?;
@@ -367,6 +395,18 @@ mod tests {
         for pair in sorted.windows(2) {
             assert!(dec(pair[0]) < dec(pair[1]), "{} < {}", pair[0], pair[1]);
         }
+    }
+
+    #[test]
+    fn multiples_begin_at_a_bound() {
+        let near = |step: &str, bound: &str, down: bool| {
+            let found = dec(step).multiples_from(&dec(bound), down, 3).expect("small");
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(near("0.75", "1", false), ["1.5", "2.25", "3"]);
+        assert_eq!(near("7", "-20", false), ["-14", "-7", "0"]);
+        assert_eq!(near("7", "-20", true), ["-21", "-28", "-35"]);
+        assert_eq!(near("5", "10", true), ["10", "5", "0"]);
     }
 
     #[test]

@@ -7,11 +7,13 @@
 mod array;
 mod automaton;
 mod digits;
+mod flat;
 mod hir;
 mod number;
 mod object;
 mod space;
 mod string;
+mod unique;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -43,10 +45,16 @@ struct Writer<'a> {
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
     problems: Vec<Problem>,
+    /// What is allowed less than the schema asks for.
+    notes: Vec<Problem>,
 }
 
-/// The grammar of the texts that satisfy the root of the normal forms.
-pub(super) fn grammar(forms: &NormalForms, options: &Options, limits: &Limits) -> Result<Cfg, CompileError> {
+/// The grammar of the texts that satisfy the root of the normal forms, and what it leaves out of them.
+pub(super) fn grammar(
+    forms: &NormalForms,
+    options: &Options,
+    limits: &Limits,
+) -> Result<(Cfg, Vec<Problem>), CompileError> {
     let mut builder = CfgBuilder::new();
     let space = Space::new(&options.whitespace, &mut builder, limits)?;
     let mut writer = Writer {
@@ -61,6 +69,7 @@ pub(super) fn grammar(forms: &NormalForms, options: &Options, limits: &Limits) -
         any_string: None,
         any_key: None,
         problems: Vec::new(),
+        notes: Vec::new(),
     };
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
@@ -78,7 +87,7 @@ pub(super) fn grammar(forms: &NormalForms, options: &Options, limits: &Limits) -
         }
     }
     if writer.problems.is_empty() {
-        Ok(writer.builder.finish(start))
+        Ok((writer.builder.finish(start), writer.notes))
     } else {
         Err(CompileError {
             problems: writer.problems,
@@ -171,6 +180,14 @@ impl Writer<'_> {
         let problem = Problem::new(kind, self.place(goal), message);
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
+        }
+    }
+
+    /// Notes that less is allowed than a goal asks for.
+    fn narrowed(&mut self, goal: GoalId, message: &str) {
+        let note = Problem::new(ProblemKind::Narrowed, self.place(goal), message);
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 

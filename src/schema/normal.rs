@@ -24,12 +24,13 @@ mod object;
 mod step;
 mod string;
 mod unevaluated;
+mod unique;
 mod values;
 mod way;
 
 pub(crate) use array::Array;
 pub(crate) use number::{Bound, NumberShape};
-pub(crate) use object::{Member, Object};
+pub(crate) use object::{Member, Object, RestClass};
 pub(crate) use string::StringShape;
 pub(crate) use way::Way;
 
@@ -187,7 +188,7 @@ impl Algebra<'_> {
             Shape::Number(shape) => push_new(&mut normal.numbers, shape),
             Shape::String(shape) => push_new(&mut normal.strings, shape),
             Shape::Array(shape) => {
-                if let Some(array) = self.finish_array(&shape) {
+                for array in self.finish_array(&shape) {
                     push_new(&mut normal.arrays, array);
                 }
             }
@@ -211,10 +212,10 @@ impl Algebra<'_> {
         Literal::yes(id)
     }
 
-    /// Notes something that does not stop the compile, once.
+    /// Notes that less is allowed than a keyword asks for, once.
     pub(super) fn note(&mut self, node: NodeId, name: &'static str, message: &str) {
         let pointer = self.tree.keyword_pointer(node, name);
-        let note = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
+        let note = Problem::at_pointer(ProblemKind::Narrowed, pointer, message);
         push_new(&mut self.notes, note);
     }
 
@@ -270,6 +271,24 @@ impl Normal {
         let arrays = self.arrays.iter().flat_map(Array::parts);
         let objects = self.objects.iter().flat_map(Object::parts);
         arrays.chain(objects)
+    }
+
+    /// The bit of strings in [`kinds`](Self::kinds).
+    pub(crate) const STRINGS: u8 = 1 << 4;
+
+    /// The kinds of which there are values, a bit for each.
+    pub(crate) fn kinds(&self) -> u8 {
+        let there = [
+            self.null,
+            self.no,
+            self.yes,
+            !self.numbers.is_empty(),
+            !self.strings.is_empty(),
+            !self.arrays.is_empty(),
+            !self.objects.is_empty(),
+        ];
+        let bits = there.iter().enumerate();
+        bits.fold(0, |kinds, (bit, &there)| kinds | u8::from(there) << bit)
     }
 
     /// Whether there is no value of any kind that is not an array or object.

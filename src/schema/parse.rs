@@ -45,6 +45,8 @@ pub(super) struct Scope {
     pub(super) uri: Rc<str>,
     /// `None` where the source does not say; then old and new keywords are understood.
     pub(super) draft: Option<Draft>,
+    /// Whether the metaschema has the vocabulary of the keywords that assert something about a value itself.
+    pub(super) validates: bool,
 }
 
 /// A schema still to be read.
@@ -194,25 +196,28 @@ impl<'v> Reader<'v> {
     /// Notes `$schema`, `$id` and the anchors of a schema, which later references may name.
     fn enter_scope(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
         let mut scope = self.scope_of[id.index()];
-        let Scope { uri: base, draft } = self.scopes[scope as usize].clone();
+        let outer = self.scopes[scope as usize].clone();
+        let (base, draft) = (outer.uri.clone(), outer.draft);
         let is_root = self.tree.node(id).parent.is_none();
         let declared = map.get("$schema").and_then(Value::as_str);
-        let new_draft = match declared {
-            Some(text) if is_root || map.contains_key("$id") || map.contains_key("id") => {
-                self.declared_draft(id, text).or(draft)
-            }
-            _ => draft,
-        };
+        let (mut new_draft, mut validates) = (draft, outer.validates);
+        if let Some(text) = declared
+            && (is_root || map.contains_key("$id") || map.contains_key("id"))
+        {
+            let declared = self.declared_draft(id, text);
+            (new_draft, validates) = (declared.0.or(draft), declared.1);
+        }
         let hidden = map.contains_key("$ref") && new_draft.is_some_and(|draft| draft <= Draft::D7);
         let keyword = if new_draft == Some(Draft::D4) { "id" } else { "$id" };
         let name = map.get(keyword).and_then(Value::as_str).filter(|_| !hidden);
         let (document, fragment) = name.map_or(("", None), uri::split_fragment);
-        if new_draft != draft || !document.is_empty() {
+        if new_draft != draft || validates != outer.validates || !document.is_empty() {
             let uri: Rc<str> = uri::join(&base, document).into();
             scope = self.scopes.len() as u32;
             self.scopes.push(Scope {
                 uri: uri.clone(),
                 draft: new_draft,
+                validates,
             });
             self.scope_of[id.index()] = scope;
             if !document.is_empty() {
@@ -237,18 +242,31 @@ impl<'v> Reader<'v> {
         }
     }
 
-    fn declared_draft(&mut self, id: NodeId, text: &str) -> Option<Draft> {
-        let draft = Draft::named(text);
-        if draft.is_none() {
-            let message =
-                format!("the metaschema `{text}` is not known; the schema is read as draft 2020-12");
-            self.note(id, "$schema", message);
+    /// The draft of a metaschema, and whether its keywords assert anything about values themselves.
+    fn declared_draft(&mut self, id: NodeId, text: &str) -> (Option<Draft>, bool) {
+        if let Some(draft) = Draft::named(text) {
+            return (Some(draft), true);
         }
-        draft
+        if let Some(given) = self.resources.given(uri::split_fragment(text).0) {
+            let draft = given
+                .get("$schema")
+                .and_then(Value::as_str)
+                .and_then(Draft::named);
+            let used = |name: &str| name.ends_with("/vocab/validation");
+            let vocabularies = given.get("$vocabulary").and_then(Value::as_object);
+            let validates = vocabularies.is_none_or(|list| list.keys().any(|name| used(name)));
+            return (draft, validates);
+        }
+        let message = format!("the metaschema `{text}` is not known; the schema is read as draft 2020-12");
+        self.note(id, "$schema", message);
+        (None, true)
     }
 
     fn read_keyword(&mut self, site: Site<'v>, key: &'v str, value: &'v Value) {
         match key {
+            _ if is_validation(key) && !self.scopes[self.scope_of[site.id.index()] as usize].validates => {
+                self.note_unknown(site.id, key);
+            }
             "type" => self.types(site, value),
             "enum" | "const" => self.values(site, key, value),
             "$ref" => self.reference(site, "$ref", value),
@@ -406,6 +424,33 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Array(_) => "a list".into(),
         Value::Object(_) => "an object".into(),
     }
+}
+
+/// The keywords of the vocabulary for validation, which a metaschema may leave out.
+fn is_validation(key: &str) -> bool {
+    matches!(
+        key,
+        "type"
+            | "enum"
+            | "const"
+            | "minimum"
+            | "maximum"
+            | "exclusiveMinimum"
+            | "exclusiveMaximum"
+            | "multipleOf"
+            | "minLength"
+            | "maxLength"
+            | "pattern"
+            | "minItems"
+            | "maxItems"
+            | "uniqueItems"
+            | "minContains"
+            | "maxContains"
+            | "minProperties"
+            | "maxProperties"
+            | "required"
+            | "dependentRequired"
+    )
 }
 
 /// Keywords that say something about a value without constraining it.

@@ -36,6 +36,11 @@ impl<'v> Resources<'v> {
         self.by_uri.entry(uri).or_insert((value, scope));
     }
 
+    /// A document that the caller gave.
+    pub(super) fn given(&self, uri: &str) -> Option<&'v Value> {
+        self.documents.get(uri).copied()
+    }
+
     /// Notes an anchor that dynamic references look for, once.
     pub(super) fn add_dynamic(&mut self, uri: &Rc<str>, anchor: &str, value: &'v Value) {
         let known = |(name, own, _): &(Rc<str>, Rc<str>, *const Value)| **name == *anchor && own == uri;
@@ -76,6 +81,7 @@ pub(crate) fn read(
     reader.scopes.push(Scope {
         uri: base.clone(),
         draft,
+        validates: true,
     });
     reader.resources.add(base, root, 0);
     let start = reader.add_root(root, "", 0);
@@ -145,6 +151,7 @@ impl<'v> Reader<'v> {
         self.scopes.push(Scope {
             uri: base.clone(),
             draft,
+            validates: true,
         });
         self.resources.add(base, value, scope);
         self.add_root(value, &format!("{uri}#"), scope);

@@ -1,17 +1,37 @@
 //! Arrays.
 
-use std::rc::Rc;
-
-use crate::error::{Problem, ProblemKind};
-use crate::grammar::{Demand, ExprId, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
+use crate::grammar::{ExprId, Member, Rest, Series, SeriesOrder, Way};
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array};
 
-use super::{Writer, hir, number};
+use super::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of arrays.
     pub(super) fn array(&mut self, array: &Array) -> ExprId {
+        let open = self.builder.bytes("[");
+        let tail = self.array_tail(array);
+        self.builder.seq([open, tail])
+    }
+
+    /// What follows the bracket.
+    pub(super) fn array_tail(&mut self, array: &Array) -> ExprId {
+        match array.unique {
+            Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
+                self.unique_array(array, node)
+            }
+            _ => self.array_body(array),
+        }
+    }
+
+    /// Whether a way has arrays or objects.
+    pub(super) fn has_structure(&self, way: &normal::Way) -> bool {
+        let normal = &self.forms.normals[way.goal.index()];
+        self.forms.is_live(way.goal) && !(normal.arrays.is_empty() && normal.objects.is_empty())
+    }
+
+    /// What follows the bracket, where no two items that are arrays or objects have to differ.
+    pub(super) fn array_body(&mut self, array: &Array) -> ExprId {
         let close = self.builder.bytes("]");
         let mut ways = Vec::new();
         if array.min == 0 && array.demands.iter().all(|demand| demand.min == 0) {
@@ -20,9 +40,7 @@ impl Writer<'_> {
         if let Some(items) = self.items(array) {
             ways.push(self.builder.seq([self.space.edge, items, self.space.edge, close]));
         }
-        let open = self.builder.bytes("[");
-        let ways = self.builder.choice(ways);
-        self.builder.seq([open, ways])
+        self.builder.choice(ways)
     }
 
     /// One item or more; `None` where there can be none.
@@ -57,71 +75,26 @@ impl Writer<'_> {
         } else {
             SeriesOrder::Any
         };
-        let mut demands = array.demands.clone();
-        if array.unique.is_some() {
-            // Arrays and objects cannot be told apart, so there is at most one.
-            demands.push(Demand { min: 0, max: Some(1) });
-        }
         Some(self.builder.series(Series {
             members,
             rest,
-            taken: vec![],
+            taken: array.taken.clone(),
             separator: self.space.comma,
             order,
             min,
             max,
-            demands,
+            demands: array.demands.clone(),
         }))
     }
 
-    /// Items of which no two are equal: the whole text of a scalar is its key, in a spelling that no other value has
-    /// and that has no other.
+    /// Items of which no two are equal: the whole text of a scalar is its key.
     fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
-        let mut rest = Vec::new();
-        for way in array.rest.iter().filter(|way| self.forms.is_live(way.goal)) {
-            let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
-            let mut keys = Vec::new();
-            for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
-                if there {
-                    keys.push(vec![Part::Match(hir::text(text))]);
-                }
-            }
-            for shape in &normal.numbers {
-                match number::unique_spellings(shape) {
-                    Some(parts) => keys.push(parts),
-                    None => self.unsupported(node, "`uniqueItems` beside `multipleOf` is not supported"),
-                }
-            }
-            for shape in &normal.strings {
-                keys.push(self.unique_string(shape, way.goal));
-            }
-            for parts in keys {
-                rest.push(Rest {
-                    key: Some(self.builder.add_regular(Regular { parts })),
-                    item: self.builder.empty(),
-                    meets: way.meets,
-                });
-            }
-            if !normal.arrays.is_empty() || !normal.objects.is_empty() {
-                rest.push(Rest {
-                    key: None,
-                    item: self.structured(way.goal),
-                    meets: way.meets | 1 << array.demands.len(),
-                });
-            }
-        }
-        rest
+        let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
+        let live: Vec<normal::Way> = live.copied().collect();
+        live.iter().flat_map(|way| self.scalar_keys(way, node)).collect()
     }
 
-    fn unsupported(&mut self, node: NodeId, message: &str) {
-        let pointer = self.forms.tree.keyword_pointer(node, "uniqueItems");
-        let problem = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
-    }
-
-    fn item_ways(&mut self, ways: &[normal::Way]) -> Vec<Way> {
+    pub(super) fn item_ways(&mut self, ways: &[normal::Way]) -> Vec<Way> {
         let mut written = Vec::new();
         for way in ways.iter().filter(|way| self.forms.is_live(way.goal)) {
             written.push(Way {

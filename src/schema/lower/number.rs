@@ -45,11 +45,10 @@ impl Writer<'_> {
             );
             self.builder.never()
         } else if needs_automaton(shape) {
-            let written = automaton::write(shape, &mut self.builder);
-            written.unwrap_or_else(|message| {
-                self.problem(ProblemKind::Unsupported, goal, message);
-                self.builder.never()
-            })
+            match automaton::write(shape, &mut self.builder) {
+                Ok(written) => written,
+                Err(message) => self.nearest_multiples(shape, goal, message),
+            }
         } else {
             self.regular(Regular { parts: parts(shape) })
         };
@@ -58,21 +57,62 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    /// Those multiples that are nearest to a bound, or to zero, where there are too many to count all.
+    fn nearest_multiples(&mut self, shape: &NumberShape, goal: GoalId, message: &str) -> ExprId {
+        let one = Decimal::one();
+        let step = shape.step.as_ref().unwrap_or(&one);
+        let (lower, upper) = (shape.lower.as_ref(), shape.upper.as_ref());
+        let from = |bound: &Decimal, down: bool| step.multiples_from(bound, down, NEAREST);
+        let found = match (lower, upper) {
+            (Some(lower), _) => from(&lower.value, false),
+            (None, Some(upper)) => from(&upper.value, true),
+            (None, None) => {
+                let zero = Decimal::zero();
+                from(&zero, false)
+                    .zip(from(&zero, true))
+                    .map(|(up, down)| [up, down].concat())
+            }
+        };
+        let mut only = found.unwrap_or_default();
+        only.retain(|value| shape.contains(value));
+        if only.is_empty() {
+            self.problem(ProblemKind::Unsupported, goal, message);
+            return self.builder.never();
+        }
+        let message = "less than the steps and bounds of a number ask for is allowed: of so many multiples only those next to \
+            its bounds, or to zero, are written";
+        self.narrowed(goal, message);
+        let shape = NumberShape {
+            only: Some(only),
+            plain: shape.plain,
+            ..NumberShape::default()
+        };
+        self.regular(Regular { parts: parts(&shape) })
+    }
+}
+
+/// How many multiples are written where there are too many to count all.
+const NEAREST: i128 = 1_000;
+
 /// Numbers in a spelling that each value has only one of; `None` where the shape is no regular language here.
 pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
     if shape.too_fine || needs_automaton(shape) {
         return None;
     }
     let decimals = || concat([star(any_digit()), digit(b'1', b'9')]);
-    let whole = || concat([digit(b'1', b'9'), star(any_digit())]);
     let fraction = || concat([text("."), decimals()]);
     let magnitude = any([
         concat([text("0"), fraction()]),
-        concat([whole(), optional(fraction())]),
+        concat([positive_integer(), optional(fraction())]),
     ]);
     let mut parts = parts(shape);
     parts.push(Part::Match(any([text("0"), signed(magnitude)])));
     Some(parts)
+}
+
+pub(super) fn positive_integer() -> Hir {
+    concat([digit(b'1', b'9'), star(any_digit())])
 }
 
 /// Steps other than 1 are counted, which a regular expression does badly.
@@ -115,7 +155,7 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
     parts
 }
 
-fn signed(magnitude: Hir) -> Hir {
+pub(super) fn signed(magnitude: Hir) -> Hir {
     concat([optional(text("-")), magnitude])
 }
 

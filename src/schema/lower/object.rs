@@ -16,9 +16,16 @@ const MOST_TAKEN: usize = 300;
 impl Writer<'_> {
     /// The texts of a set of objects.
     pub(super) fn object(&mut self, object: &Object, goal: GoalId) -> ExprId {
+        let open = self.builder.bytes("{");
+        let body = self.object_body(object, goal);
+        self.builder.seq([open, body])
+    }
+
+    /// What follows the bracket.
+    pub(super) fn object_body(&mut self, object: &Object, goal: GoalId) -> ExprId {
         let close = self.builder.bytes("}");
         let mut ways = Vec::new();
-        if object.min == 0 && object.demands == 0 && !object.members.iter().any(|member| member.required) {
+        if may_be_empty(object) {
             ways.push(close);
         }
         if let Some(entries) = self.entries(object, goal) {
@@ -27,9 +34,24 @@ impl Writer<'_> {
                     .seq([self.space.edge, entries, self.space.edge, close]),
             );
         }
-        let open = self.builder.bytes("{");
-        let ways = self.builder.choice(ways);
-        self.builder.seq([open, ways])
+        self.builder.choice(ways)
+    }
+
+    /// What follows the keys that are written already, of which there are some or none; the object is the others.
+    pub(super) fn object_tail(&mut self, object: &Object, goal: GoalId, some: bool) -> ExprId {
+        if !some {
+            return self.object_body(object, goal);
+        }
+        let close = self.builder.bytes("}");
+        let mut ways = Vec::new();
+        if may_be_empty(object) {
+            ways.push(self.builder.seq([self.space.edge, close]));
+        }
+        if let Some(entries) = self.entries(object, goal) {
+            let parts = [self.space.comma, entries, self.space.edge, close];
+            ways.push(self.builder.seq(parts));
+        }
+        self.builder.choice(ways)
     }
 
     /// One key with its value or more; `None` where no key can be there or a required one cannot.
@@ -80,7 +102,7 @@ impl Writer<'_> {
     }
 
     /// The keys that have no name of their own, and names that are kept out of them at run time.
-    fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
+    pub(super) fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
         let (forms, colon) = (self.forms, self.space.colon);
         let names: Vec<Rc<str>> = object.members.iter().map(|member| member.name.clone()).collect();
         let taken: Option<Vec<Box<[u8]>>> = names.iter().map(|name| self.only_spelling(name)).collect();
@@ -129,4 +151,8 @@ impl Writer<'_> {
                 .is_none_or(|within| within == sign)
         })
     }
+}
+
+fn may_be_empty(object: &Object) -> bool {
+    object.min == 0 && object.demands == 0 && !object.members.iter().any(|member| member.required)
 }

@@ -1,7 +1,7 @@
 //! White space between the tokens of JSON.
 
 use crate::error::{CompileError, Place, Problem};
-use crate::grammar::{CfgBuilder, ExprId};
+use crate::grammar::{CfgBuilder, ExprId, Part};
 use crate::limits::Limits;
 use crate::regex;
 use crate::schema::Whitespace;
@@ -17,6 +17,8 @@ pub(super) struct Space {
     pub(super) comma: ExprId,
     /// `:` and what may follow it.
     pub(super) colon: ExprId,
+    /// Whether there may be none, in each place.
+    pub(super) may_be_empty: bool,
 }
 
 /// The deepest indentation of the flexible form, in spaces or tabs.
@@ -28,6 +30,7 @@ impl Space {
         builder: &mut CfgBuilder,
         limits: &Limits,
     ) -> Result<Space, CompileError> {
+        let mut may_be_empty = true;
         let (edge, comma, colon) = match form {
             Whitespace::Compact => {
                 let none = builder.empty();
@@ -49,6 +52,11 @@ impl Space {
                         format!("the pattern for white space: {error}"),
                     )
                 })?;
+                may_be_empty = regular.parts.iter().all(|part| match part {
+                    Part::Match(hir) => hir.properties().minimum_len() == Some(0),
+                    Part::Units { min, .. } => *min == 0,
+                    Part::Not(_) => false,
+                });
                 let id = builder.add_regular(regular);
                 let space = builder.regular(id);
                 (space, space, space)
@@ -57,6 +65,11 @@ impl Space {
         let (comma_sign, colon_sign) = (builder.bytes(","), builder.bytes(":"));
         let comma = builder.seq([comma_sign, comma]);
         let colon = builder.seq([colon_sign, colon]);
-        Ok(Space { edge, comma, colon })
+        Ok(Space {
+            edge,
+            comma,
+            colon,
+            may_be_empty,
+        })
     }
 }

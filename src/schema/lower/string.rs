@@ -37,6 +37,15 @@ impl Writer<'_> {
 
     /// Whole literals in a spelling that each string has only one of.
     pub(super) fn unique_string(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
+        // Hexadecimal digits may be of either case; here they are small.
+        let capital = r#"(?:[^\\]|\\[^u]|\\u[0-9a-f]{4})*\\u[0-9a-f]{0,3}[A-F].*"#;
+        let mut unique = vec![Part::Not(hir::own(capital))];
+        unique.extend(self.string_parts(shape, goal));
+        unique
+    }
+
+    /// Whole literals without escapes that are not needed.
+    pub(super) fn string_parts(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
         let escapes = std::mem::replace(&mut self.escapes, Escapes::Minimal);
         let quoted = |hir: Hir| hir::concat([hir::text("\""), hir, hir::text("\"")]);
         let parts = match &shape.only {
@@ -44,20 +53,16 @@ impl Writer<'_> {
             None => self.parts(shape, goal),
         };
         self.escapes = escapes;
-        // Hexadecimal digits may be of either case; here they are small.
-        let capital = r#"(?:[^\\]|\\[^u]|\\u[0-9a-f]{4})*\\u[0-9a-f]{0,3}[A-F].*"#;
-        let mut unique = vec![Part::Not(quoted(hir::own(capital)))];
-        for part in parts.unwrap_or_else(|| vec![Part::Match(hir::never())]) {
-            unique.push(match part {
-                Part::Match(hir) => Part::Match(quoted(hir)),
-                Part::Not(hir) => Part::Not(quoted(hir)),
-                Part::Units { unit, min, max } => {
-                    let run = self.unroll(&unit, min, max, goal).unwrap_or_else(hir::never);
-                    Part::Match(quoted(run))
-                }
-            });
-        }
-        unique
+        let parts = parts.unwrap_or_else(|| vec![Part::Match(hir::never())]);
+        let whole = parts.into_iter().map(|part| match part {
+            Part::Match(hir) => Part::Match(quoted(hir)),
+            Part::Not(hir) => Part::Not(quoted(hir)),
+            Part::Units { unit, min, max } => {
+                let run = self.unroll(&unit, min, max, goal).unwrap_or_else(hir::never);
+                Part::Match(quoted(run))
+            }
+        });
+        whole.collect()
     }
 
     /// The languages whose intersection the shape is, between the quotes; `None` where its lengths exclude one another.

@@ -3,11 +3,9 @@
 //! A demand on some items may be met at any place from which it holds, so every such place has ways that meet it and ways
 //! that do not.
 
-use std::rc::Rc;
-
 use crate::grammar::Demand as Count;
 use crate::schema::goal::{GoalId, Literal};
-use crate::schema::node::{Keyword, NodeId, Values};
+use crate::schema::node::{Keyword, NodeId};
 
 use super::Algebra;
 use super::expand::Demand;
@@ -17,17 +15,17 @@ use super::way::{MOST_WISHES, Way, Wish};
 /// A conjunction of demands on an array, as it is collected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArrayShape {
-    prefix: Vec<Vec<Literal>>,
-    rest: Vec<Literal>,
-    min: u64,
-    max: Option<u64>,
-    some: Vec<SomeItems>,
+    pub(super) prefix: Vec<Vec<Literal>>,
+    pub(super) rest: Vec<Literal>,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
+    pub(super) some: Vec<SomeItems>,
     unique: Option<NodeId>,
     not_unique: Option<NodeId>,
 }
 
 /// A set of arrays.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Array {
     /// The ways of the leading items.
     pub(crate) prefix: Vec<Vec<Way>>,
@@ -37,6 +35,8 @@ pub(crate) struct Array {
     pub(crate) distinct: Vec<GoalId>,
     /// The schema that demands that no two items behind the prefix be equal, if one does.
     pub(crate) unique: Option<NodeId>,
+    /// The texts of the values in the prefix, in order, where the items behind must differ from them.
+    pub(crate) taken: Vec<Box<[u8]>>,
     /// How many items must meet something.
     pub(crate) demands: Vec<Count>,
     pub(crate) min: u64,
@@ -134,25 +134,25 @@ impl ArrayShape {
 }
 
 impl Algebra<'_> {
-    /// The arrays of a shape; `None` where there are none.
-    pub(super) fn finish_array(&mut self, shape: &ArrayShape) -> Option<Array> {
+    /// The arrays of a shape.
+    pub(super) fn finish_array(&mut self, shape: &ArrayShape) -> Vec<Array> {
         if let Some(node) = shape.not_unique {
             self.unsupported(
                 node,
                 "uniqueItems",
                 "the denial of `uniqueItems` is not supported",
             );
-            return None;
+            return Vec::new();
         }
         if let Some(node) = shape.unique
             && shape.max.is_none_or(|max| max > 1)
         {
             return self.finish_unique(shape, node);
         }
-        self.finish_counted(shape)
+        self.finish_counted(shape).into_iter().collect()
     }
 
-    fn finish_counted(&mut self, shape: &ArrayShape) -> Option<Array> {
+    pub(super) fn finish_counted(&mut self, shape: &ArrayShape) -> Option<Array> {
         let mut shape = shape.clone();
         shape.unite_demands()?;
         if shape.some.len() > MOST_WISHES {
@@ -183,113 +183,11 @@ impl Algebra<'_> {
         Some(Array {
             prefix,
             rest,
-            distinct: Vec::new(),
-            unique: None,
             demands: shape.some.iter().map(SomeItems::count).collect(),
             min: shape.min,
             max: shape.max,
+            ..Array::default()
         })
-    }
-
-    /// Distinct items: out of a finite set of scalars each is a member; other scalars are told apart by their text.
-    fn finish_unique(&mut self, shape: &ArrayShape, node: NodeId) -> Option<Array> {
-        if shape.prefix.is_empty() && shape.some.is_empty() {
-            let rest = self.goals.intern(shape.rest.clone());
-            if let Some(values) = self.finite_scalars(rest) {
-                return self.distinct_values(shape, values);
-            }
-        }
-        let goal = self.goals.intern(shape.rest.clone());
-        let Some(normal) = self.nested_normal(goal).filter(|_| shape.prefix.is_empty()) else {
-            self.unsupported(
-                node,
-                "uniqueItems",
-                "`uniqueItems` beside items with their own places is not supported",
-            );
-            return None;
-        };
-        let (structured, scalars) = (
-            !normal.arrays.is_empty() || !normal.objects.is_empty(),
-            !normal.strings.is_empty() || !normal.numbers.is_empty(),
-        );
-        if structured && !scalars {
-            let message = "`uniqueItems` is not supported for items that are arrays or objects";
-            self.unsupported(node, "uniqueItems", message);
-            return None;
-        }
-        if structured {
-            let message = "less than `uniqueItems` is allowed: at most one item is an array or an object";
-            self.note(node, "uniqueItems", message);
-        }
-        let mut array = self.finish_counted(shape)?;
-        array.unique = Some(node);
-        Some(array)
-    }
-
-    fn distinct_values(&mut self, shape: &ArrayShape, values: Vec<Values>) -> Option<Array> {
-        let one = |values: Values| {
-            let literal = self.constant(values);
-            self.goals.intern(vec![literal])
-        };
-        let distinct: Vec<GoalId> = values.into_iter().map(one).collect();
-        let max = shape.max.unwrap_or(u64::MAX).min(distinct.len() as u64);
-        (shape.min <= max).then_some(Array {
-            prefix: Vec::new(),
-            rest: Vec::new(),
-            distinct,
-            unique: None,
-            demands: Vec::new(),
-            min: shape.min,
-            max: Some(max),
-        })
-    }
-
-    /// Each value of a goal, where there are finitely many and all are scalars.
-    fn finite_scalars(&mut self, goal: GoalId) -> Option<Vec<Values>> {
-        let normal = self.nested_normal(goal)?;
-        if !normal.arrays.is_empty() || !normal.objects.is_empty() {
-            return None;
-        }
-        let mut values = Vec::new();
-        if normal.null {
-            values.push(Values {
-                null: true,
-                ..Values::default()
-            });
-        }
-        if normal.no {
-            values.push(Values {
-                no: true,
-                ..Values::default()
-            });
-        }
-        if normal.yes {
-            values.push(Values {
-                yes: true,
-                ..Values::default()
-            });
-        }
-        let mut numbers = Vec::new();
-        for shape in &normal.numbers {
-            for number in shape.only.as_ref().filter(|_| shape.plain.is_none())? {
-                super::push_new(&mut numbers, number.clone());
-            }
-        }
-        let mut strings: Vec<Rc<str>> = Vec::new();
-        for shape in &normal.strings {
-            for string in shape.only.as_ref()?.iter() {
-                super::push_new(&mut strings, string.clone());
-            }
-        }
-        values.extend(numbers.into_iter().map(|number| Values {
-            numbers: vec![number],
-            ..Values::default()
-        }));
-        values.extend(strings.into_iter().map(|string| Values {
-            strings: vec![string],
-            ..Values::default()
-        }));
-        Some(values)
     }
 }
 

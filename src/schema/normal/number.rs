@@ -89,7 +89,8 @@ impl NumberShape {
         lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
     }
 
-    fn contains(&self, value: &Decimal) -> bool {
+    /// Whether a value meets all demands.
+    pub(crate) fn contains(&self, value: &Decimal) -> bool {
         let above = self
             .lower
             .as_ref()

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::ProblemKind;
+use crate::error::{Problem, ProblemKind};
 use crate::schema::Formats;
 use crate::schema::format;
 use crate::schema::node::Keyword;
@@ -64,7 +64,9 @@ impl<'v> Reader<'v> {
         }
         if let Some(note) = format::narrowed(name) {
             let message = format!("less than the format {name:?} is allowed: {note}");
-            self.note(site.id, "format", message);
+            let pointer = self.tree.keyword_pointer(site.id, "format");
+            let note = Problem::at_pointer(ProblemKind::Narrowed, pointer, message);
+            self.diagnostics.push(note);
         }
         match self.texts.format(name) {
             Some(text) => self.push(site.id, "format", Keyword::Text(text)),

@@ -1,0 +1,501 @@
+//! Arrays whose items differ.
+//!
+//! A scalar is told apart by its text. An object or array is told apart by how its text begins: a *lead*, in one spelling,
+//! of everything up to the first part that is no small regular language. What comes behind the lead is free.
+//!
+//! ```text
+//!   properties: name (a string), size (an integer), children (a list of the same)
+//!
+//!   {"name": "a", "size": 3, "children": [ … ]}
+//!   ╰──────── lead ───────╯ ╰──── item ───────╯      two items with the same lead are never written
+//! ```
+//!
+//! So no array is written that has equal items; what is left out is arrays of items that differ behind their leads only, or
+//! that are spelled in other ways. An array of one item is free of all that.
+
+use std::rc::Rc;
+
+use regex_syntax::hir::Hir;
+
+use crate::error::{Problem, ProblemKind};
+use crate::grammar::{ExprId, Member, Part, Regular, RegularId, Rest, Series, SeriesOrder};
+use crate::regex::{self, Escapes};
+use crate::schema::goal::GoalId;
+use crate::schema::node::NodeId;
+use crate::schema::normal::{Array, Normal, Object, RestClass, Way};
+
+use super::flat::{Flat, Style, some_of};
+use super::{Writer, hir, number};
+
+/// How the texts of some items begin, and how they go on.
+struct Lead {
+    key: Flat,
+    item: ExprId,
+    /// Whether infinitely or at least several values begin so.
+    varies: bool,
+}
+
+/// The most objects inside each other that one lead runs through.
+const DEPTH: u32 = 3;
+/// The most leads of one goal.
+const LEADS: usize = 24;
+/// The greatest number of members in one lead.
+const RUN: usize = 12;
+/// How keys that no schema names are divided: by the first character. They are written in this order.
+const BUCKETS: [&str; 4] = [r"[\x00-a]", "[b-f]", "[g-o]", r"[p-\x{10FFFF}]"];
+
+impl Writer<'_> {
+    /// The texts of an array behind its bracket where no two items are equal and some are arrays or objects.
+    pub(super) fn unique_array(&mut self, array: &Array, node: NodeId) -> ExprId {
+        let mut ways = Vec::new();
+        if array.min <= 1 && array.prefix.is_empty() {
+            let alone = Array {
+                unique: None,
+                max: Some(1),
+                ..array.clone()
+            };
+            ways.push(self.array_body(&alone));
+        }
+        // Ways may overlap, and then their leads would tell one item apart from itself.
+        let alike = array.rest.iter().filter(|way| self.has_structure(way)).count() == 1;
+        let close = self.builder.bytes("]");
+        let (mut several, mut open) = (false, false);
+        for &style in self.styles() {
+            let mut rest = Vec::new();
+            for way in array.rest.iter().filter(|way| self.forms.is_live(way.goal)) {
+                rest.extend(self.scalar_keys(way, node));
+                let leads = match alike {
+                    true => self.leads(way.goal, style, DEPTH, true),
+                    false => self.opaque_leads(way.goal),
+                };
+                for lead in leads {
+                    open |= lead.varies;
+                    rest.push(Rest {
+                        key: Some(self.builder.add_regular(lead.key.regular())),
+                        item: lead.item,
+                        meets: way.meets,
+                    });
+                }
+            }
+            if array.max.is_some_and(|max| max < array.min.max(2)) || rest.is_empty() {
+                continue;
+            }
+            open |= rest.len() > 1;
+            several = true;
+            let leading = array.prefix.iter().map(|place| self.item_ways(place));
+            let leading: Vec<_> = leading.collect();
+            let items = self.builder.series(Series {
+                members: leading
+                    .into_iter()
+                    .map(|ways| Member {
+                        ways,
+                        required: false,
+                    })
+                    .collect(),
+                rest,
+                taken: array.taken.clone(),
+                separator: self.space.comma,
+                order: SeriesOrder::Leading,
+                min: array.min.max(2),
+                max: array.max,
+                demands: array.demands.clone(),
+            });
+            ways.push(self.builder.seq([self.space.edge, items, self.space.edge, close]));
+        }
+        if array.min > 1 && !(several && open) {
+            self.unsupported_unique(node, "items that are such arrays or objects cannot be told apart");
+        }
+        self.builder.choice(ways)
+    }
+
+    /// Scalars that are told apart by their text.
+    pub(super) fn scalar_keys(&mut self, way: &Way, node: NodeId) -> Vec<Rest> {
+        let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
+        let mut keys = Vec::new();
+        for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
+            if there {
+                keys.push(vec![Part::Match(hir::text(text))]);
+            }
+        }
+        for shape in &normal.numbers {
+            match number::unique_spellings(shape) {
+                Some(parts) => keys.push(parts),
+                None => self.unsupported_unique(node, "`uniqueItems` beside `multipleOf` is not supported"),
+            }
+        }
+        for shape in &normal.strings {
+            keys.push(self.unique_string(shape, way.goal));
+        }
+        let rest = keys.into_iter().map(|parts| Rest {
+            key: Some(self.builder.add_regular(Regular { parts })),
+            item: self.builder.empty(),
+            meets: way.meets,
+        });
+        rest.collect()
+    }
+
+    fn unsupported_unique(&mut self, node: NodeId, message: &str) {
+        let pointer = self.forms.tree.keyword_pointer(node, "uniqueItems");
+        let problem = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// The leads of the arrays and objects of a goal, and of its scalars unless they have keys already.
+    fn leads(&mut self, goal: GoalId, style: Style, depth: u32, scalars_have_keys: bool) -> Vec<Lead> {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let mut leads = Vec::new();
+        if !scalars_have_keys && normal.has_scalars() {
+            match self.flat_scalars(goal) {
+                Some(Some(key)) => leads.push(self.whole(key)),
+                Some(None) => {}
+                None => return Vec::new(),
+            }
+        }
+        match &normal.arrays[..] {
+            [] => {}
+            [array] => leads.extend(self.array_leads(array, goal, style, depth)),
+            _ => leads.push(self.opaque_arrays(&normal)),
+        }
+        leads.extend(self.leads_of_objects(&normal, goal, style, depth));
+        leads
+    }
+
+    fn leads_of_objects(&mut self, normal: &Normal, goal: GoalId, style: Style, depth: u32) -> Vec<Lead> {
+        let objects = &normal.objects;
+        if let [object] = &objects[..] {
+            return self.object_leads(object, goal, style, depth);
+        }
+        // Two sets of objects may share one, which would then have two leads, unless a lead is all of it.
+        let apart = (1..objects.len()).all(|at| {
+            objects[..at]
+                .iter()
+                .all(|other| self.exclude_each_other(&objects[at], other))
+        });
+        if apart {
+            let leads = objects
+                .iter()
+                .flat_map(|object| self.object_leads(object, goal, style, depth));
+            let leads: Vec<Lead> = leads.collect();
+            // At most one of them may be an object of which nothing is known.
+            if leads.iter().all(|lead| lead.varies) {
+                return leads;
+            }
+        }
+        let whole: Option<Vec<Flat>> = objects
+            .iter()
+            .map(|object| self.flat_object(object, style, DEPTH))
+            .collect();
+        match whole {
+            Some(whole) => whole.into_iter().map(|key| self.whole(key)).collect(),
+            None => vec![self.opaque_objects(normal, goal)],
+        }
+    }
+
+    /// Whether a key that both need has strings as values of which none is in both.
+    fn exclude_each_other(&self, left: &Object, right: &Object) -> bool {
+        left.members
+            .iter()
+            .filter(|member| member.required)
+            .any(|member| {
+                let other = right
+                    .members
+                    .iter()
+                    .find(|other| other.required && other.name == member.name);
+                let there = other.and_then(|other| self.few_strings(&other.ways));
+                let values = self.few_strings(&member.ways).zip(there);
+                values.is_some_and(|(left, right)| !left.iter().any(|value| right.contains(value)))
+            })
+    }
+
+    /// The values of a part, if they are strings and listed.
+    fn few_strings(&self, ways: &[Way]) -> Option<Vec<Rc<str>>> {
+        let [way] = ways else { return None };
+        let normal = &self.forms.normals[way.goal.index()];
+        let mut values = Vec::new();
+        for shape in &normal.strings {
+            values.extend(shape.only.as_ref()?.iter().cloned());
+        }
+        (normal.kinds() == Normal::STRINGS).then_some(values)
+    }
+
+    /// Leads that say of an item only whether it is an array or an object.
+    fn opaque_leads(&mut self, goal: GoalId) -> Vec<Lead> {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let mut leads = Vec::new();
+        if !normal.arrays.is_empty() {
+            leads.push(self.opaque_arrays(&normal));
+        }
+        if !normal.objects.is_empty() {
+            leads.push(self.opaque_objects(&normal, goal));
+        }
+        leads
+    }
+
+    fn whole(&mut self, key: Flat) -> Lead {
+        Lead {
+            key,
+            item: self.builder.empty(),
+            varies: true,
+        }
+    }
+
+    /// A lead that says nothing but that it is an object, so that there is at most one.
+    fn opaque_objects(&mut self, normal: &Normal, goal: GoalId) -> Lead {
+        let bodies: Vec<ExprId> = normal
+            .objects
+            .iter()
+            .map(|object| self.object_body(object, goal))
+            .collect();
+        Lead {
+            key: Flat::text("{"),
+            item: self.builder.choice(bodies),
+            varies: false,
+        }
+    }
+
+    fn array_leads(&mut self, array: &Array, goal: GoalId, style: Style, depth: u32) -> Vec<Lead> {
+        let flat = match self.is_any_json(&array.rest) {
+            true => self.some_json(style, 1).map(|item| some_array(&item, style)),
+            false => self.flat_array(array, style, depth.max(1)),
+        };
+        match flat {
+            Some(key) if array.prefix.is_empty() => vec![self.whole(key)],
+            _ => {
+                let normal = Rc::clone(&self.forms.normals[goal.index()]);
+                vec![self.opaque_arrays(&normal)]
+            }
+        }
+    }
+
+    fn opaque_arrays(&mut self, normal: &Normal) -> Lead {
+        let bodies: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();
+        Lead {
+            key: Flat::text("["),
+            item: self.builder.choice(bodies),
+            varies: false,
+        }
+    }
+
+    fn object_leads(&mut self, object: &Object, goal: GoalId, style: Style, depth: u32) -> Vec<Lead> {
+        let opaque = |writer: &mut Self| {
+            let normal = Rc::clone(&writer.forms.normals[goal.index()]);
+            vec![writer.opaque_objects(&normal, goal)]
+        };
+        if !self.is_plain(object) {
+            return opaque(self);
+        }
+        let members: Vec<_> = object
+            .members
+            .iter()
+            .filter(|member| self.is_any_live(&member.ways))
+            .cloned()
+            .collect();
+        if members.is_empty()
+            && let [class] = &object.rest[..]
+        {
+            return self
+                .bucket_leads(object, class, goal, style)
+                .unwrap_or_else(|| opaque(self));
+        }
+        let mut run: Vec<(Flat, bool)> = Vec::new();
+        for member in members.iter().take(RUN) {
+            let [way] = member.ways[..] else { break };
+            let Some(value) = self.flat(way.goal, style) else {
+                break;
+            };
+            run.push((self.entry(&member.name, value, style), member.required));
+            if !Flat::is_affordable(&run) {
+                run.pop();
+                break;
+            }
+        }
+        let remaining = without(object, members[..run.len()].iter().map(|member| &*member.name));
+        let beginnings = beginnings(&run, style);
+        let mut leads = Vec::new();
+        let mut behind = remaining.clone();
+        if let Some(next) = members.get(run.len())
+            && let ([way], true) = (&next.ways[..], depth > 0)
+        {
+            let inner = self.leads(way.goal, style, depth - 1, false);
+            if inner.iter().any(|lead| lead.varies) && inner.len() * beginnings.len() < LEADS {
+                behind = without(&remaining, [&*next.name]);
+                for (beginning, some) in &beginnings {
+                    let comma = if *some { style.comma } else { "" };
+                    for lead in &inner {
+                        let text = Flat::seq(&[beginning.clone(), Flat::text(comma)]);
+                        let key = self.entry(&next.name, lead.key.clone(), style);
+                        let tail = self.object_tail(&behind, goal, true);
+                        leads.push(Lead {
+                            key: Flat::seq(&[text, key]),
+                            item: self.builder.seq([lead.item, tail]),
+                            varies: lead.varies,
+                        });
+                    }
+                }
+                if next.required {
+                    return leads;
+                }
+            }
+        }
+        let closed = !self.is_any_live_object(&behind);
+        for (beginning, some) in beginnings {
+            let lead = match closed {
+                true => self.whole(Flat::seq(&[beginning, Flat::text("}")])),
+                false => Lead {
+                    key: beginning,
+                    item: self.object_tail(&behind, goal, some),
+                    varies: some,
+                },
+            };
+            leads.push(Lead { varies: some, ..lead });
+        }
+        leads
+    }
+
+    /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first bucket with its
+    /// value, and the keys behind it are of later buckets.
+    fn bucket_leads(
+        &mut self,
+        object: &Object,
+        class: &RestClass,
+        goal: GoalId,
+        style: Style,
+    ) -> Option<Vec<Lead>> {
+        let [way] = class.ways[..] else { return None };
+        let value = match self.forms.goals.literals(way.goal).is_empty() {
+            true => self.some_json(style, 2)?,
+            false => self.flat(way.goal, style)?,
+        };
+        let key = self.flat_key(&class.key, goal)?;
+        let mut leads = vec![self.whole(Flat::text("{}"))];
+        for at in 0..BUCKETS.len() {
+            let named = key.clone().in_bucket(in_buckets(&BUCKETS[at..=at]));
+            let later = in_buckets(&BUCKETS[at + 1..]);
+            let tail = self.bucket_tail(object, goal, later);
+            leads.push(Lead {
+                key: Flat::seq(&[Flat::text("{"), named, Flat::text(style.colon), value.clone()]),
+                item: tail,
+                varies: true,
+            });
+        }
+        Some(leads)
+    }
+
+    /// The end of an object, or further keys that match an expression.
+    fn bucket_tail(&mut self, object: &Object, goal: GoalId, keys: Hir) -> ExprId {
+        let close = self.builder.bytes("}");
+        let (rest, _) = self.rest(object, goal);
+        let narrowed: Vec<Rest> = rest.into_iter().map(|rest| self.with_keys(rest, &keys)).collect();
+        let more = self.builder.series(Series {
+            members: Vec::new(),
+            rest: narrowed,
+            taken: Vec::new(),
+            separator: self.space.comma,
+            order: SeriesOrder::Leading,
+            min: 1,
+            max: None,
+            demands: Vec::new(),
+        });
+        let more = self.builder.seq([self.space.comma, more, self.space.edge, close]);
+        let end = self.builder.seq([self.space.edge, close]);
+        self.builder.choice([more, end])
+    }
+
+    fn with_keys(&mut self, rest: Rest, keys: &Hir) -> Rest {
+        let key = rest.key.map(|key: RegularId| {
+            let mut regular = self.builder.regular_parts(key).clone();
+            regular.parts.push(Part::Match(keys.clone()));
+            self.builder.add_regular(regular)
+        });
+        Rest { key, ..rest }
+    }
+
+    /// Values of any kind, with few structures inside each other and one key in each object.
+    fn some_json(&mut self, style: Style, depth: u32) -> Option<Flat> {
+        let scalars = self.flat_scalars(GoalId(0))??;
+        if depth == 0 {
+            return Some(scalars);
+        }
+        let inner = self.some_json(style, depth - 1)?;
+        let arrays = some_array(&inner, style);
+        let entry = Flat::seq(&[
+            Flat::text("{"),
+            Flat::any_key(),
+            Flat::text(style.colon),
+            inner,
+            Flat::text("}"),
+        ]);
+        Some(Flat::any(&[scalars, arrays, Flat::text("{}"), entry]))
+    }
+
+    fn is_any_json(&self, ways: &[Way]) -> bool {
+        matches!(ways, [way] if self.forms.goals.literals(way.goal).is_empty())
+    }
+
+    fn is_any_live_object(&self, object: &Object) -> bool {
+        let members = object.members.iter().map(|member| &member.ways);
+        members
+            .chain(object.rest.iter().map(|class| &class.ways))
+            .any(|ways| self.is_any_live(ways))
+    }
+
+    pub(super) fn is_any_live(&self, ways: &[Way]) -> bool {
+        ways.iter().any(|way| self.forms.is_live(way.goal))
+    }
+}
+
+/// Arrays of any length.
+fn some_array(item: &Flat, style: Style) -> Flat {
+    let items = item.list(style.comma, 1, None);
+    Flat::any(&[
+        Flat::text("[]"),
+        Flat::seq(&[Flat::text("["), items, Flat::text("]")]),
+    ])
+}
+
+/// The object without what its first members say, whose names stay taken.
+fn without<'n>(object: &Object, names: impl IntoIterator<Item = &'n str>) -> Object {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut object = object.clone();
+    for member in object
+        .members
+        .iter_mut()
+        .filter(|member| names.contains(&&*member.name))
+    {
+        member.ways.clear();
+        member.required = false;
+    }
+    (object.min, object.max) = (0, None);
+    object
+}
+
+/// An object's text up to the end of a run of members: with some of them, and with none where that may be.
+fn beginnings(run: &[(Flat, bool)], style: Style) -> Vec<(Flat, bool)> {
+    let mut beginnings = Vec::new();
+    if let Some(some) = some_of(run, style) {
+        beginnings.push((Flat::seq(&[Flat::text("{"), some]), true));
+    }
+    if run.iter().all(|(_, required)| !required) {
+        beginnings.push((Flat::text("{"), false));
+    }
+    beginnings
+}
+
+/// Whole keys that begin with a character of one of these buckets. The empty key belongs to the first.
+fn in_buckets(buckets: &[&str]) -> Hir {
+    let Some(&first) = buckets.first() else {
+        return hir::never();
+    };
+    let beginnings = buckets
+        .iter()
+        .map(|bucket| regex::encode_json(&hir::own(bucket), Escapes::Minimal));
+    let body = hir::concat([hir::any(beginnings), regex::json_string_body(Escapes::Minimal)]);
+    let body = if first == BUCKETS[0] {
+        hir::optional(body)
+    } else {
+        body
+    };
+    hir::concat([hir::text("\""), body, hir::text("\"")])
+}
