@@ -122,7 +122,10 @@ impl Compiler {
         let limits = &options.limits;
         check_size(source, limits)?;
         let (cfg, diagnostics) = lower(source, options)?;
-        let grammar = Grammar::new(&cfg, &self.tables, limits)?;
+        let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
+            Source::JsonSchema(text) => schema::explained(error, text, &options.schema, limits),
+            _ => error,
+        })?;
         Ok((grammar, diagnostics))
     }
 }

@@ -10,8 +10,10 @@
 //! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
 //! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
 //!
-//! A keyword is enforced exactly or refused with its JSON pointer; nothing is widened. A JSON text belongs to the
-//! grammar if its value is valid and its spelling is one that the [`Options`] allow.
+//! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused with its JSON
+//! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::strict`] refuses the second, and
+//! [`normal_form`] prints what the algebra made of a schema. A JSON text belongs to the grammar if its value is valid and
+//! its spelling is one that the [`Options`] allow.
 //!
 //! ```
 //! use lexiform::{limits::Limits, schema};
@@ -33,15 +35,19 @@ mod metaschema;
 mod node;
 mod normal;
 mod parse;
+mod report;
 mod resolve;
+mod show;
 pub mod sketch;
 mod source;
 mod text;
 mod uri;
 
 pub use draft::Draft;
+pub use report::{Assertion, Enforced, Report, report};
+pub use show::normal_form;
 
-use crate::error::{CompileError, Diagnostics, Place, Problem};
+use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
 use crate::regex::Escapes;
@@ -61,6 +67,8 @@ pub struct Options {
     pub formats: Formats,
     /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
+    /// Whether a schema is refused of which less is allowed than it says; see [`report`].
+    pub strict: bool,
 }
 
 impl Default for Options {
@@ -72,6 +80,7 @@ impl Default for Options {
             draft: None,
             formats: Formats::Assert,
             documents: Vec::new(),
+            strict: false,
         }
     }
 }
@@ -106,19 +115,47 @@ pub enum Whitespace {
 }
 
 /// Compiles a schema to a grammar.
+///
+/// # Errors
+/// All problems of the schema; where nothing satisfies it, the assertions that exclude one another. With
+/// [`Options::strict`], everything of which less would be allowed than the schema says.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
-    let root = source::read(text, limits)?;
-    let documents = documents(options, limits)?;
-    let (parsed, mut diagnostics) = resolve::read(&root, &documents, options, limits)?;
+    let (parsed, mut diagnostics) = read(text, options, limits)?;
     let forms = normal::normalise(parsed, limits)?;
-    for note in &forms.notes {
-        diagnostics.push(note.clone());
-    }
-    let (cfg, notes) = lower::grammar(&forms, options, limits)?;
-    for note in notes {
+    let (cfg, notes) =
+        lower::grammar(&forms, options, limits).map_err(|error| explained(error, text, options, limits))?;
+    for note in forms.notes.iter().cloned().chain(notes) {
         diagnostics.push(note);
     }
+    if options.strict {
+        let problems: Vec<Problem> = report::narrowed(&diagnostics).cloned().collect();
+        if !problems.is_empty() {
+            return Err(CompileError { problems });
+        }
+    }
     Ok((cfg, diagnostics))
+}
+
+/// The error of a schema that nothing satisfies, with the assertions that exclude one another where they can be found.
+pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limits: &Limits) -> CompileError {
+    let mut kinds = error.problems.iter().map(|problem| problem.kind);
+    if !kinds.all(|kind| kind == ProblemKind::Unsatisfiable) {
+        return error;
+    }
+    let reason = read(text, options, limits).ok();
+    let reason = reason.and_then(|(parsed, _)| normal::explain(parsed, limits));
+    reason.map_or(error, CompileError::from)
+}
+
+/// Stages 1 and 2: the text as a keyword tree whose references lead somewhere.
+fn read(
+    text: &str,
+    options: &Options,
+    limits: &Limits,
+) -> Result<(parse::Parsed, Diagnostics), CompileError> {
+    let root = source::read(text, limits)?;
+    let documents = documents(options, limits)?;
+    resolve::read(&root, &documents, options, limits)
 }
 
 fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_json::Value)>, CompileError> {

@@ -1,13 +1,16 @@
 //! Runs the corpus in `schemas/`: each folder is a claim about JSON Schema, and which files it holds decides what is
 //! asserted. `valid.jsonl` and `invalid.jsonl` hold one JSON text a line, `valid_in_any_order.jsonl` texts whose keys are not in
-//! the order of the schema, `expected_error.txt` the beginning of an error message.
+//! the order of the schema, `expected_error.txt` the beginning of an error message. `normal_form.txt` and `report.txt`
+//! hold what is printed of the schema; with `GOLDEN=write` in the environment they are written anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lexiform::compile::{Compiler, Options, Source};
-use lexiform::schema::KeyOrder;
+use lexiform::error::ProblemKind;
+use lexiform::limits::Limits;
+use lexiform::schema::{self, KeyOrder};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{CompileError, Grammar};
 
@@ -111,6 +114,65 @@ fn every_claim_holds() {
         faults.len(),
         faults.join("\n")
     );
+}
+
+type Print = fn(&str) -> Result<String, CompileError>;
+
+fn printed(claim: &Path, file: &str, print: Print, faults: &mut Vec<String>) {
+    let path = claim.join(file);
+    let Ok(recorded) = fs::read_to_string(&path) else {
+        return;
+    };
+    let schema = fs::read_to_string(claim.join("schema.json")).expect("schema.json");
+    let printed = print(&schema).expect("the schema compiles");
+    if std::env::var("GOLDEN").is_ok_and(|value| value == "write") {
+        fs::write(&path, &printed).expect("the file can be written");
+    } else if printed != recorded {
+        faults.push(format!("{}: now\n{printed}", path.display()));
+    }
+}
+
+#[test]
+fn normal_forms_and_reports_are_as_recorded() {
+    let options = options(KeyOrder::Schema);
+    assert!(!options.schema.strict);
+    let normal_form: Print =
+        |text| schema::normal_form(text, &schema::Options::default(), &Limits::default());
+    let report: Print = |text| {
+        let report = schema::report(text, &schema::Options::default(), &Limits::default());
+        report.map(|report| report.to_string())
+    };
+    let mut faults = Vec::new();
+    let mut recorded = 0;
+    for claim in claims() {
+        recorded += usize::from(claim.join("normal_form.txt").exists());
+        printed(&claim, "normal_form.txt", normal_form, &mut faults);
+        printed(&claim, "report.txt", report, &mut faults);
+    }
+    assert!(recorded >= 10, "{recorded} normal forms are recorded");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn strict_refuses_whatever_is_narrower_and_nothing_else() {
+    let compiler = Compiler::new(bytes());
+    for claim in claims()
+        .iter()
+        .filter(|claim| !claim.join("expected_error.txt").exists())
+    {
+        let schema = fs::read_to_string(claim.join("schema.json")).expect("schema.json");
+        let mut options = options(KeyOrder::Schema);
+        let report = schema::report(&schema, &options.schema, &options.limits).expect("it compiles");
+        options.schema.strict = true;
+        match compiler.compile(Source::JsonSchema(&schema), &options) {
+            Ok(_) => assert!(report.is_exact(), "{}\n{report}", claim.display()),
+            Err(error) => {
+                assert!(!report.is_exact(), "{}: {error}", claim.display());
+                let mut kinds = error.problems.iter().map(|problem| problem.kind);
+                assert!(kinds.all(|kind| kind == ProblemKind::Narrowed), "{error}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -341,7 +341,7 @@ pub struct Subject<'a> {
 impl Subject<'_> {
     fn code(&self, kind: ProblemKind) -> &'static str {
         match kind {
-            ProblemKind::Unsupported if self.is_schema => "unsupported_keyword",
+            ProblemKind::Unsupported | ProblemKind::Narrowed if self.is_schema => "unsupported_keyword",
             ProblemKind::Unsatisfiable => "unsatisfiable_schema",
             ProblemKind::Limit => "grammar_too_complex",
             _ if self.is_schema => "invalid_json_schema",

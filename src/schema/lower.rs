@@ -24,7 +24,7 @@ use crate::limits::Limits;
 use crate::regex::Escapes;
 
 use super::Options;
-use super::goal::{GoalId, Literal};
+use super::goal::GoalId;
 use super::normal::{NormalForms, NumberShape};
 
 use space::Space;
@@ -155,20 +155,7 @@ impl Writer<'_> {
 
     /// The JSON pointers of a goal's schemas.
     fn name(&self, goal: GoalId) -> String {
-        let literals = self.forms.goals.literals(goal);
-        let one = |literal: &Literal| {
-            let pointer = self.forms.tree.pointer(literal.node);
-            if literal.sign {
-                format!("#{pointer}")
-            } else {
-                format!("not #{pointer}")
-            }
-        };
-        if literals.is_empty() {
-            "any value".to_owned()
-        } else {
-            literals.iter().map(one).collect::<Vec<_>>().join(" and ")
-        }
+        self.forms.goal_name(goal)
     }
 
     fn place(&self, goal: GoalId) -> Place {

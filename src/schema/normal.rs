@@ -14,6 +14,7 @@
 //! lists and take fuel, so no schema can make them run long or deep.
 
 mod array;
+mod clash;
 mod disjoint;
 mod empty;
 mod expand;
@@ -29,6 +30,7 @@ mod values;
 mod way;
 
 pub(crate) use array::Array;
+pub(crate) use clash::explain;
 pub(crate) use number::{Bound, NumberShape};
 pub(crate) use object::{Member, Object, RestClass};
 pub(crate) use string::StringShape;
@@ -97,22 +99,8 @@ pub(crate) struct Algebra<'l> {
 
 /// Brings everything that the root of a source reaches into normal form.
 pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, CompileError> {
-    let Parsed { tree, texts, root } = parsed;
-    let mut algebra = Algebra {
-        limits,
-        tree,
-        texts,
-        goals: Goals::new(),
-        normals: FxHashMap::default(),
-        disjoint: FxHashMap::default(),
-        anything: None,
-        unions: FxHashMap::default(),
-        depth: 0,
-        fuel: limits.fuel,
-        reported: HashSet::new(),
-        problems: Vec::new(),
-        notes: Vec::new(),
-    };
+    let root = parsed.root;
+    let mut algebra = Algebra::new(parsed, limits);
     let root_goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let reached = algebra.reach(root_goal);
     if !algebra.problems.is_empty() {
@@ -122,6 +110,26 @@ pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, 
         });
     }
     Ok(algebra.into_forms(root_goal, &reached))
+}
+
+impl<'l> Algebra<'l> {
+    fn new(parsed: Parsed, limits: &'l Limits) -> Algebra<'l> {
+        Algebra {
+            limits,
+            tree: parsed.tree,
+            texts: parsed.texts,
+            goals: Goals::new(),
+            normals: FxHashMap::default(),
+            disjoint: FxHashMap::default(),
+            anything: None,
+            unions: FxHashMap::default(),
+            depth: 0,
+            fuel: limits.fuel,
+            reported: HashSet::new(),
+            problems: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 impl Algebra<'_> {
@@ -262,6 +270,26 @@ impl Algebra<'_> {
                 .push(Problem::at_pointer(ProblemKind::Limit, place, message));
         }
         false
+    }
+}
+
+impl NormalForms {
+    /// The JSON pointers of a goal's schemas.
+    pub(crate) fn goal_name(&self, goal: GoalId) -> String {
+        let literals = self.goals.literals(goal);
+        let one = |literal: &Literal| {
+            let pointer = self.tree.pointer(literal.node);
+            if literal.sign {
+                format!("#{pointer}")
+            } else {
+                format!("not #{pointer}")
+            }
+        };
+        if literals.is_empty() {
+            "any value".to_owned()
+        } else {
+            literals.iter().map(one).collect::<Vec<_>>().join(" and ")
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
-use regex_syntax::hir::{Hir, Look, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
 use crate::grammar::Part;
 use crate::limits::Limits;
@@ -99,6 +99,33 @@ impl Texts {
         &self.entries[id.0 as usize].text
     }
 
+    /// The pattern or format that a set comes from, for people; its number where it was made by the compiler.
+    pub(crate) fn name(&self, id: TextId) -> String {
+        let has = |set: &TextSet| {
+            set.iter()
+                .position(|&(own, _)| own == id)
+                .map(|at| (at, set.len()))
+        };
+        let part = |(at, of): (usize, usize)| {
+            if of == 1 {
+                String::new()
+            } else {
+                format!(" (part {})", at + 1)
+            }
+        };
+        let patterns = self.patterns.iter();
+        let mut found: Vec<String> = patterns
+            .filter_map(|(pattern, set)| Some(format!("/{pattern}/{}", part(has(set)?))))
+            .collect();
+        let formats = self.formats.iter();
+        found.extend(formats.filter_map(|(name, set)| Some(format!("{name}{}", part(has(set)?)))));
+        found.sort();
+        found
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| format!("language {}", id.0))
+    }
+
     /// The expression, or the unit, as it is spelled between the quotes of a JSON string.
     pub(crate) fn encoded(&self, id: TextId, escapes: Escapes) -> &Hir {
         let entry = &self.entries[id.0 as usize];
@@ -117,13 +144,30 @@ impl Texts {
     /// Whether no string belongs to both sets; false also where that is too much work to tell.
     pub(crate) fn are_disjoint(&self, left: &[(TextId, bool)], right: &[(TextId, bool)]) -> bool {
         let single = |set: &[(TextId, bool)]| match set {
-            [(id, true)] => automaton(self.text(*id)),
+            [(id, true)] => Some((automaton(self.text(*id))?, true)),
             _ => None,
         };
         match (single(left), single(right)) {
-            (Some(left), Some(right)) => automata_are_disjoint(&left, &right),
+            (Some(left), Some(right)) => product_is_empty(&[left, right]),
             _ => false,
         }
+    }
+
+    /// Whether no string of these lengths is in all the sets with `true` and in none with `false`; false also where that
+    /// is too much work to tell.
+    pub(crate) fn is_surely_empty(&self, set: &[(TextId, bool)], min: u64, max: Option<u64>) -> bool {
+        let length = Text::Units {
+            unit: Hir::class(Class::Unicode(ClassUnicode::new([ClassUnicodeRange::new(
+                '\0',
+                '\u{10ffff}',
+            )]))),
+            min,
+            max,
+        };
+        let counted = (min > 0 || max.is_some()).then_some((&length, true));
+        let parts = set.iter().map(|&(id, sign)| (self.text(id), sign)).chain(counted);
+        let parts: Option<Vec<_>> = parts.map(|(text, sign)| Some((automaton(text)?, sign))).collect();
+        parts.is_some_and(|parts| !parts.is_empty() && product_is_empty(&parts))
     }
 
     /// Whether a string belongs to the set.
@@ -179,29 +223,36 @@ fn automaton(text: &Text) -> Option<dense::DFA<Vec<u32>>> {
     dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()
 }
 
-/// Walks the product of two automata from the start; it is empty if no pair of states accepts at the end of the input.
-fn automata_are_disjoint(left: &dense::DFA<Vec<u32>>, right: &dense::DFA<Vec<u32>>) -> bool {
-    const MOST_PAIRS: usize = 20_000;
-    let start = |dfa: &dense::DFA<Vec<u32>>| {
-        dfa.start_state(&start::Config::new().anchored(Anchored::Yes))
-            .ok()
-    };
-    let (Some(first_left), Some(first_right)) = (start(left), start(right)) else {
-        return false;
-    };
-    let mut seen = HashSet::from([(first_left, first_right)]);
-    let mut open = vec![(first_left, first_right)];
-    while let Some((a, b)) = open.pop() {
-        if left.is_match_state(left.next_eoi_state(a)) && right.is_match_state(right.next_eoi_state(b)) {
+/// Walks the product of automata from the start; it is empty if no state of it accepts at the end of the input with every
+/// part that must match, and with none that must not.
+fn product_is_empty(parts: &[(dense::DFA<Vec<u32>>, bool)]) -> bool {
+    const MOST_STATES: usize = 20_000;
+    let anchored = start::Config::new().anchored(Anchored::Yes);
+    let first: Option<Vec<_>> = parts
+        .iter()
+        .map(|(dfa, _)| dfa.start_state(&anchored).ok())
+        .collect();
+    let Some(first) = first else { return false };
+    let mut seen = HashSet::from([first.clone()]);
+    let mut open = vec![first];
+    while let Some(states) = open.pop() {
+        let mut each = parts.iter().zip(&states);
+        if each.all(|((dfa, sign), &state)| dfa.is_match_state(dfa.next_eoi_state(state)) == *sign) {
             return false;
         }
         for byte in 0..=255u8 {
-            let next = (left.next_state(a, byte), right.next_state(b, byte));
-            if !left.is_dead_state(next.0) && !right.is_dead_state(next.1) && seen.insert(next) {
+            let each = || parts.iter().zip(&states);
+            if each().any(|((dfa, sign), &state)| *sign && dfa.is_dead_state(dfa.next_state(state, byte))) {
+                continue;
+            }
+            let next: Vec<_> = each()
+                .map(|((dfa, _), &state)| dfa.next_state(state, byte))
+                .collect();
+            if seen.insert(next.clone()) {
                 open.push(next);
             }
         }
-        if seen.len() > MOST_PAIRS {
+        if seen.len() > MOST_STATES {
             return false;
         }
     }

@@ -12,9 +12,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lexiform::Grammar;
-use lexiform::compile::compile;
-use lexiform::error::Place;
+use clap::ValueEnum;
+use lexiform::compile::{Options, compile};
+use lexiform::error::{CompileError, Place};
+use lexiform::{Grammar, schema};
 
 use super::expected::Expected;
 use super::source::{Constraint, Meaning};
@@ -30,11 +31,27 @@ pub struct Args {
     constraint: Constraint,
     #[command(flatten)]
     meaning: Meaning,
+    /// Say of every assertion of a schema how it is enforced.
+    #[arg(long, requires = "schema")]
+    report: bool,
+    /// Refuse a schema of which less is allowed than it says.
+    #[arg(long, requires = "schema")]
+    strict: bool,
+    /// Print a form of the schema that the compiler works with.
+    #[arg(long, value_enum, value_name = "FORM", requires = "schema")]
+    show: Option<Form>,
     /// A text to check; may be given several times.
     #[arg(long, value_name = "TEXT")]
     text: Vec<String>,
     /// Files to check, each one text. A line break at the very end of a file is not part of its text.
     files: Vec<PathBuf>,
+}
+
+/// A form of a schema between its text and its grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Which values each part allows, as unions of plain conjunctions.
+    NormalForm,
 }
 
 /// The source does not compile.
@@ -47,12 +64,12 @@ const DOES_NOT_COMPILE: u8 = 3;
 pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load()?;
     let texts = texts(&args)?;
-    let (grammar, diagnostics) = match compile(
-        source.source(),
-        &tokens::bytes_only()?,
-        &args.meaning.options_for_judging(),
-    ) {
-        Ok(compiled) => compiled,
+    let mut options = args.meaning.options_for_judging();
+    options.schema.strict = args.strict;
+    let compiled = compile(source.source(), &tokens::bytes_only()?, &options);
+    let shown = compiled.and_then(|compiled| Ok((compiled, about(&args, source.source().text(), &options)?)));
+    let ((grammar, diagnostics), about) = match shown {
+        Ok(shown) => shown,
         Err(error) => {
             println!("{}: does not compile", source.name());
             error.problems.iter().for_each(|problem| println!("  {problem}"));
@@ -60,6 +77,7 @@ pub fn run(args: Args) -> Outcome {
         }
     };
     println!("{}: compiles", source.name());
+    print!("{about}");
     diagnostics
         .findings
         .iter()
@@ -75,6 +93,18 @@ pub fn run(args: Args) -> Outcome {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// What was asked about the schema itself.
+fn about(args: &Args, schema: &str, options: &Options) -> Result<String, CompileError> {
+    let mut about = String::new();
+    if args.show == Some(Form::NormalForm) {
+        about.push_str(&schema::normal_form(schema, &options.schema, &options.limits)?);
+    }
+    if args.report {
+        about.push_str(&schema::report(schema, &options.schema, &options.limits)?.to_string());
+    }
+    Ok(about)
 }
 
 /// The texts with what to call them.

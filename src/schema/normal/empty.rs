@@ -90,23 +90,22 @@ impl NormalForms {
     pub(crate) fn is_live(&self, goal: GoalId) -> bool {
         self.productive[goal.index()]
     }
+}
 
-    /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
-    pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
-        let normal = &self.normals[goal.index()];
-        let empty = |ways: &[Way]| {
-            let first = ways.first().map(|way| way.goal)?;
-            let none = ways.iter().all(|way| !self.productive[way.goal.index()]);
-            none.then_some(first)
-        };
-        let members = normal.objects.iter().flat_map(|object| &object.members);
-        let mut members = members.filter(|member| member.required);
-        let mut items = normal.arrays.iter().flat_map(|array| {
-            let least = usize::try_from(array.min).unwrap_or(usize::MAX);
-            let rest = (least > array.prefix.len()).then_some(&array.rest);
-            array.prefix.iter().take(least).chain(rest)
-        });
-        let member = members.find_map(|member| empty(&member.ways));
-        member.or_else(|| items.find_map(|ways| empty(ways)))
-    }
+/// A part that every value of a form needs and that has no value, if that is why the form has none.
+pub(super) fn needed_and_empty(normal: &Normal, found: &[bool]) -> Option<GoalId> {
+    let empty = |ways: &[Way]| {
+        let first = ways.first().map(|way| way.goal)?;
+        let none = ways.iter().all(|way| !found[way.goal.index()]);
+        none.then_some(first)
+    };
+    let members = normal.objects.iter().flat_map(|object| &object.members);
+    let mut members = members.filter(|member| member.required);
+    let mut items = normal.arrays.iter().flat_map(|array| {
+        let least = usize::try_from(array.min).unwrap_or(usize::MAX);
+        let rest = (least > array.prefix.len()).then_some(&array.rest);
+        array.prefix.iter().take(least).chain(rest)
+    });
+    let member = members.find_map(|member| empty(&member.ways));
+    member.or_else(|| items.find_map(|ways| empty(ways)))
 }

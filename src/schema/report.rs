@@ -1,0 +1,188 @@
+//! What of a schema is enforced, assertion by assertion.
+//!
+//! Nothing that compiles allows a value that the schema forbids. The other direction may fail: a regular set that stands for
+//! a format that is none, one spelling where several are equal. Each such place is a finding of kind
+//! [`Narrowed`](ProblemKind::Narrowed), and the report says so beside the keyword; every other assertion is exact.
+
+use std::fmt;
+
+use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
+use crate::limits::Limits;
+
+use super::node::{Keyword, Node, NodeId, Tree, escape_segment};
+use super::{Options, lower, normal, read};
+
+/// How an assertion is enforced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Enforced {
+    /// Values are allowed exactly if they satisfy it.
+    Exact,
+    /// Values that satisfy it are refused, too; the text says which.
+    Narrower(String),
+}
+
+/// One assertion of a schema: a keyword at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// The JSON pointer of the keyword.
+    pub pointer: String,
+    /// The keyword; empty where the whole schema is `false`.
+    pub keyword: String,
+    /// How it is enforced.
+    pub enforced: Enforced,
+}
+
+/// All assertions of a schema that compiles, in the order of the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The assertions.
+    pub assertions: Vec<Assertion>,
+}
+
+impl Report {
+    /// Whether every assertion is enforced exactly.
+    pub fn is_exact(&self) -> bool {
+        self.assertions
+            .iter()
+            .all(|assertion| assertion.enforced == Enforced::Exact)
+    }
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.enforced {
+            Enforced::Exact => write!(f, "#{}: exact", self.pointer),
+            Enforced::Narrower(why) => write!(f, "#{}: narrower: {why}", self.pointer),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.assertions
+            .iter()
+            .try_for_each(|assertion| writeln!(f, "{assertion}"))
+    }
+}
+
+/// Says of each assertion of a schema how it is enforced.
+///
+/// ```
+/// use lexiform::{limits::Limits, schema};
+/// let text = r#"{"minimum": 3, "format": "hostname"}"#;
+/// let report = schema::report(text, &schema::Options::default(), &Limits::default()).unwrap();
+/// assert_eq!(report.assertions[0].to_string(), "#/minimum: exact");
+/// assert!(report.assertions[1].to_string().starts_with("#/format: narrower"));
+/// ```
+///
+/// # Errors
+/// The schema does not compile; see [`lower`](super::lower).
+pub fn report(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
+    let (parsed, mut diagnostics) = read(text, options, limits)?;
+    let sources = parsed.tree.nodes.len();
+    let forms = normal::normalise(parsed, limits)?;
+    let (_, notes) = lower::grammar(&forms, options, limits)?;
+    forms
+        .notes
+        .iter()
+        .cloned()
+        .chain(notes)
+        .for_each(|note| diagnostics.push(note));
+    let mut assertions = Vec::new();
+    for index in 0..sources {
+        add_assertions(&forms.tree, NodeId(index as u32), &mut assertions);
+    }
+    let mut report = Report { assertions };
+    for note in narrowed(&diagnostics) {
+        report.note(note);
+    }
+    Ok(report)
+}
+
+/// The findings by which less is allowed than the source asks for.
+pub(super) fn narrowed(diagnostics: &Diagnostics) -> impl Iterator<Item = &Problem> {
+    let findings = diagnostics.findings.iter();
+    findings.filter(|finding| finding.kind == ProblemKind::Narrowed)
+}
+
+impl Report {
+    /// Finds the assertion that a finding is about: the keyword itself, or one of the schema that the finding names.
+    fn note(&mut self, note: &Problem) {
+        let Place::Pointer(place) = &note.place else {
+            return;
+        };
+        let below = |assertion: &&mut Assertion| {
+            let rest = assertion.pointer.strip_prefix(place.as_str());
+            assertion.keyword == "multipleOf" && rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let enforced = Enforced::Narrower(note.message.clone());
+        let mut found = false;
+        let exactly = self
+            .assertions
+            .iter_mut()
+            .filter(|assertion| assertion.pointer == *place);
+        for assertion in exactly {
+            (assertion.enforced, found) = (enforced.clone(), true);
+        }
+        if found {
+            return;
+        }
+        for assertion in self.assertions.iter_mut().filter(below) {
+            (assertion.enforced, found) = (enforced.clone(), true);
+        }
+        if !found {
+            self.assertions.push(Assertion {
+                pointer: place.clone(),
+                keyword: String::new(),
+                enforced,
+            });
+        }
+    }
+}
+
+/// The assertions of one schema. Schemas that stand for constants say nothing of their own.
+fn add_assertions(tree: &Tree, id: NodeId, assertions: &mut Vec<Assertion>) {
+    let node: &Node = tree.node(id);
+    for (name, keyword) in &node.keywords {
+        if name.is_empty() && !matches!(keyword, Keyword::Never) {
+            continue;
+        }
+        for name in names(name, keyword) {
+            let pointer = match name {
+                "" => tree.pointer(id),
+                name => tree.keyword_pointer(id, &escape_segment(name)),
+            };
+            if !assertions
+                .iter()
+                .rev()
+                .take(64)
+                .any(|known| known.pointer == pointer)
+            {
+                assertions.push(Assertion {
+                    pointer,
+                    keyword: name.to_owned(),
+                    enforced: Enforced::Exact,
+                });
+            }
+        }
+    }
+}
+
+/// The keywords of the source that one keyword of the tree was made from.
+fn names(name: &'static str, keyword: &Keyword) -> Vec<&'static str> {
+    match keyword {
+        Keyword::Properties(keys) => {
+            let parts = [
+                (!keys.named.is_empty(), "properties"),
+                (!keys.patterns.is_empty(), "patternProperties"),
+                (keys.additional.is_some(), "additionalProperties"),
+            ];
+            parts
+                .iter()
+                .filter(|(there, _)| *there)
+                .map(|(_, name)| *name)
+                .collect()
+        }
+        _ => vec![name],
+    }
+}
