@@ -12,7 +12,7 @@ pub mod responses;
 pub mod text;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lexiform_engine::{Event, Grammar};
 
@@ -27,7 +27,9 @@ use crate::sample::{Ended, SampleState};
 use crate::served::Served;
 use crate::wire;
 use crate::wire::generation::Generation;
-use crate::wire::response::{Enforcement, TokenDetail, TokenLogprob, Told, Usage};
+use crate::wire::response::{
+    Answer, Choice, Confidence, Enforcement, TokenDetail, TokenLogprob, Told, Usage,
+};
 use crate::worker::Running;
 
 /// The version that clients see as `system_fingerprint`.
@@ -46,6 +48,26 @@ pub struct Base {
     pub enforcement: Option<Enforcement>,
 }
 
+/// What a request wants to be told beside the text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// Log-probabilities of the tokens.
+    pub logprobs: bool,
+    /// How each token came about.
+    pub details: bool,
+    /// How sure the model was of each value.
+    pub confidence: bool,
+}
+
+/// What was found out about a sample when it had ended.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The texts in it that were checked again.
+    pub certificates: Vec<Value>,
+    /// How sure the model was of each value, if that was asked for.
+    pub fields: Option<Vec<Confidence>>,
+}
+
 impl Base {
     /// Of a new answer, with an identity of this kind, under a constraint if there is one.
     pub fn new(prefix: &str, served: &Served, compiled: Option<&Compiled>) -> Self {
@@ -60,6 +82,21 @@ impl Base {
             model: served.name().to_owned(),
             enforcement,
         }
+    }
+
+    /// An answer of this kind, or a chunk of one, as JSON.
+    fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
+        let answer = Answer {
+            id: &self.id,
+            object,
+            created: self.created,
+            model: &self.model,
+            system_fingerprint: FINGERPRINT,
+            choices,
+            usage,
+            lexiform: self.enforcement.as_ref(),
+        };
+        answer.to_json()
     }
 }
 
@@ -91,8 +128,8 @@ pub struct Whole {
     pub logprobs: Vec<TokenLogprob>,
     /// How it ended.
     pub ended: Ended,
-    /// The texts in it that were checked again.
-    pub certificates: Vec<Value>,
+    /// What was found out about it.
+    pub findings: Findings,
 }
 
 /// The end of a sample of a stream.
@@ -108,8 +145,8 @@ pub struct End {
     pub tokens: Vec<TokenDetail>,
     /// The tokens used so far.
     pub usage: Usage,
-    /// The texts in it that were checked again.
-    pub certificates: Vec<Value>,
+    /// What was found out about it.
+    pub findings: Findings,
 }
 
 /// One more part of a sample of a stream.
@@ -166,8 +203,11 @@ pub struct Frame {
     per_prompt: usize,
     account: Option<Account>,
     certifier: Option<Certifier>,
+    confidence: bool,
     begun: Instant,
     silent: bool,
+    /// The time that the server itself has spent on this answer, without the model, masks and compiles.
+    spent: Duration,
 }
 
 impl Frame {
@@ -178,10 +218,10 @@ impl Frame {
         reading: Arc<Reading>,
         generation: &Generation,
         count: usize,
-        logprobs: bool,
+        wish: Wish,
     ) -> Self {
         let growing = || Growing {
-            sample: SampleState::new(&generation.stop, generation.include_stop, logprobs),
+            sample: SampleState::new(&generation.stop, generation.include_stop, wish),
             reader: Reader::new(reading.clone()),
             logprobs: Vec::new(),
             tokens: Vec::new(),
@@ -197,9 +237,16 @@ impl Frame {
             per_prompt: generation.n.max(1),
             account: None,
             certifier: None,
+            confidence: wish.confidence,
             begun: Instant::now(),
             silent: true,
+            spent: Duration::ZERO,
         }
+    }
+
+    /// Adds to the time that the server itself has spent on this answer.
+    pub fn spent(&mut self, time: Duration) {
+        self.spent += time;
     }
 
     /// Puts what this answer costs on an account.
@@ -237,9 +284,21 @@ impl Frame {
         Ok(certificates)
     }
 
+    /// What is found out about a sample that has ended.
+    fn findings(&self, growing: &Growing, ended: &Ended, parts: &[Part]) -> Result<Findings, ApiError> {
+        if ended.finish != "stop" {
+            return Ok(Findings::default());
+        }
+        Ok(Findings {
+            certificates: self.certificates(parts)?,
+            fields: growing.sample.confidence(parts),
+        })
+    }
+
     /// Closes the account.
     fn settle(&mut self, verdict: &'static str) {
         self.served.metrics().whole(self.begun.elapsed());
+        self.served.metrics().own_time_of_request(self.spent);
         let usage = self.usage();
         if let Some(account) = &mut self.account {
             account.end(verdict, usage);
@@ -272,29 +331,32 @@ impl Frame {
     }
 
     fn whole(&mut self, parts: Vec<Vec<Part>>) -> Result<String, ApiError> {
-        let certificates = self.certified(&parts)?;
-        self.settle("answered");
+        let begun = Instant::now();
+        let found = self.found(&parts)?;
         let usage = self.usage();
         let reading = self.reading.clone();
-        let samples = self.samples.iter_mut().zip(parts).zip(certificates).enumerate();
-        let whole = samples.filter_map(|(index, ((growing, parts), certificates))| {
+        let samples = self.samples.iter_mut().zip(parts).zip(found).enumerate();
+        let whole = samples.filter_map(|(index, ((growing, parts), findings))| {
             let mut whole = whole(index, &reading, parts, growing.ended?);
             whole.logprobs = std::mem::take(&mut growing.logprobs);
-            whole.certificates = certificates;
+            whole.findings = findings;
             Some(whole)
         });
         let whole = whole.collect();
-        Ok(self.writer.whole(whole, usage))
+        let json = self.writer.whole(whole, usage);
+        self.spent += begun.elapsed();
+        self.settle("answered");
+        Ok(json)
     }
 
-    /// The certificates of all samples; of one that was cut there are none.
-    fn certified(&self, parts: &[Vec<Part>]) -> Result<Vec<Vec<Value>>, ApiError> {
+    /// What is found out about all samples.
+    fn found(&self, parts: &[Vec<Part>]) -> Result<Vec<Findings>, ApiError> {
         let samples = self.samples.iter().zip(parts);
-        let certificates = samples.map(|(growing, parts)| match growing.ended {
-            Some(ended) if ended.finish == "stop" => self.certificates(parts),
-            _ => Ok(Vec::new()),
+        let found = samples.map(|(growing, parts)| match &growing.ended {
+            Some(ended) => self.findings(growing, ended, parts),
+            None => Ok(Findings::default()),
         });
-        certificates.collect()
+        found.collect()
     }
 
     /// Whether every sample has ended.
@@ -328,7 +390,9 @@ impl Frame {
 
     /// The first frames of a stream.
     pub fn opening(&mut self, out: &mut String) {
+        let begun = Instant::now();
         self.writer.opening(self.samples.len(), out);
+        self.spent += begun.elapsed();
     }
 
     /// The frames that an event gives rise to.
@@ -342,10 +406,30 @@ impl Frame {
         running: &mut Running,
         out: &mut String,
     ) -> Result<(), ApiError> {
+        let begun = Instant::now();
+        let is_token = matches!(event, Event::Token { .. });
+        let told = self.tell(index, event, running, out);
+        let time = begun.elapsed();
+        if is_token {
+            self.served.metrics().own_time_of_token(time);
+        } else {
+            self.spent += time;
+        }
+        told
+    }
+
+    fn tell(
+        &mut self,
+        index: usize,
+        event: Event,
+        running: &mut Running,
+        out: &mut String,
+    ) -> Result<(), ApiError> {
         let parts = self.take(index, event, running)?;
         let usage = self.usage();
+        let keeps_parts = self.certifier.is_some() || self.confidence;
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
-        if self.certifier.is_some() {
+        if keeps_parts {
             growing.parts.extend(parts.iter().cloned());
         }
         for part in parts {
@@ -364,19 +448,14 @@ impl Frame {
             let logprobs = std::mem::take(&mut growing.logprobs);
             let parts = std::mem::take(&mut growing.parts);
             let tokens = std::mem::take(&mut growing.tokens);
-            let cut = ended.finish != "stop";
-            let certificates = if cut {
-                Vec::new()
-            } else {
-                self.certificates(&parts)?
-            };
+            let findings = self.findings(&self.samples[index], &ended, &parts)?;
             let end = End {
                 index,
                 ended,
                 logprobs,
                 tokens,
                 usage,
-                certificates,
+                findings,
             };
             self.writer.end(end, out);
         }
@@ -421,7 +500,7 @@ fn whole(index: usize, reading: &Reading, parts: Vec<Part>, ended: Ended) -> Who
         calls: Vec::new(),
         logprobs: Vec::new(),
         ended,
-        certificates: Vec::new(),
+        findings: Findings::default(),
     };
     for part in parts {
         match part {
@@ -444,10 +523,11 @@ fn taken<T>(now: bool, list: &mut Vec<T>) -> Vec<T> {
 }
 
 /// What only this server tells of a sample.
-pub fn told(ended: &Ended, certificates: Vec<Value>) -> Told {
+pub fn told(ended: &Ended, findings: Findings) -> Told {
     Told {
         sample: ended.sample,
-        certificates,
+        certificates: findings.certificates,
+        fields: findings.fields,
     }
 }
 

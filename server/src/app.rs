@@ -19,6 +19,7 @@ use rustls::ServerConfig;
 use crate::audit::{Account, Audit, InFlight};
 use crate::cors::Cors;
 use crate::error::{ApiError, ErrorCode};
+use crate::resume::{Keeping, Streams};
 use crate::routes;
 use crate::security::{Key, Keys};
 use crate::served::Served;
@@ -44,6 +45,8 @@ pub struct Settings {
     pub audit: Arc<Audit>,
     /// Whether the playground and the documentation are served.
     pub pages: bool,
+    /// How much of streams is kept so that they can be resumed.
+    pub keeping: Keeping,
 }
 
 impl Default for Settings {
@@ -54,6 +57,7 @@ impl Default for Settings {
             cors: Cors::default(),
             audit: Arc::default(),
             pages: true,
+            keeping: Keeping::default(),
         }
     }
 }
@@ -64,6 +68,8 @@ pub struct App {
     pub served: Arc<Served>,
     /// What the operator chose.
     pub settings: Settings,
+    /// The streams that can be resumed.
+    pub streams: Arc<Streams>,
     in_flight: Arc<InFlight>,
     closing: AtomicBool,
 }
@@ -73,6 +79,7 @@ impl App {
     pub fn new(served: Arc<Served>, settings: Settings) -> Self {
         Self {
             served,
+            streams: Arc::new(Streams::new(settings.keeping)),
             settings,
             in_flight: Arc::default(),
             closing: AtomicBool::new(false),

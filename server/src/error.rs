@@ -187,6 +187,44 @@ impl ApiError {
         }
     }
 
+    /// Reading the request and compiling its constraint took too long: 408. The same again would take as long.
+    pub fn compile_timed_out(seconds: f64) -> Self {
+        let message = format!(
+            "Reading the request and compiling its constraint took more than {seconds} s; it was given up."
+        );
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Self {
+            should_retry: Some(false),
+            ..Self::new(status, "timeout_error", "grammar_compile_timeout", message)
+        }
+    }
+
+    /// There is no stream of this identity, or none any more: 404.
+    pub fn unknown_stream(id: &str) -> Self {
+        let message = format!("There is no stream '{}' here, or it is over.", shortened(id));
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            "stream_not_found",
+            message,
+        )
+    }
+
+    /// So many streams are kept that there is no room for more: 429.
+    pub fn no_room_for_streams() -> Self {
+        let message = "No more of this stream can be kept, so it could not be resumed.";
+        let error = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limit_error",
+            "streams_full",
+            message,
+        );
+        Self {
+            retry_after_seconds: Some(5.0),
+            ..error
+        }
+    }
+
     /// The server is going down: 503.
     pub fn shutting_down() -> Self {
         let message = "The server is shutting down.";

@@ -13,43 +13,79 @@ use lexiform_engine::Stats;
 use crate::sample::Ended;
 
 /// Upper bounds of the buckets for times, in seconds.
-const SECONDS: [f64; 12] = [
+static SECONDS: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
+/// The same for the server's own time, which is short.
+static SHORT: [f64; 12] = [
+    2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2,
 ];
 
 /// Counts times in buckets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Histogram {
-    buckets: [AtomicU64; SECONDS.len()],
+    bounds: &'static [f64; 12],
+    buckets: [AtomicU64; 12],
     count: AtomicU64,
-    micros: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::of(&SECONDS)
+    }
 }
 
 impl Histogram {
+    fn of(bounds: &'static [f64; 12]) -> Self {
+        Self {
+            bounds,
+            buckets: Default::default(),
+            count: AtomicU64::new(0),
+            nanos: AtomicU64::new(0),
+        }
+    }
+
     fn observe(&self, time: Duration) {
         let seconds = time.as_secs_f64();
-        if let Some(bucket) = SECONDS.iter().position(|bound| seconds <= *bound) {
+        if let Some(bucket) = self.bounds.iter().position(|bound| seconds <= *bound) {
             self.buckets[bucket].fetch_add(1, Relaxed);
         }
         self.count.fetch_add(1, Relaxed);
-        self.micros
-            .fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
+        self.nanos
+            .fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
     fn write(&self, name: &str, help: &str, labels: &str, out: &mut String) {
         let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} histogram");
         let mut sum = 0;
-        for (bound, bucket) in SECONDS.iter().zip(&self.buckets) {
+        for (bound, bucket) in self.bounds.iter().zip(&self.buckets) {
             sum += bucket.load(Relaxed);
             let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {sum}");
         }
         let count = self.count.load(Relaxed);
         let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
-        let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
+        let seconds = Duration::from_nanos(self.nanos.load(Relaxed)).as_secs_f64();
         let _ = writeln!(
             out,
             "{name}_sum{{{labels}}} {seconds}\n{name}_count{{{labels}}} {count}"
         );
+    }
+}
+
+/// The server's own time, in short buckets.
+#[derive(Debug)]
+struct OwnTime {
+    requests: Histogram,
+    tokens: Histogram,
+}
+
+impl Default for OwnTime {
+    fn default() -> Self {
+        Self {
+            requests: Histogram::of(&SHORT),
+            tokens: Histogram::of(&SHORT),
+        }
     }
 }
 
@@ -70,6 +106,7 @@ pub struct Metrics {
     grammar_rejected: AtomicU64,
     compile: Histogram,
     answer: Histogram,
+    own: OwnTime,
 }
 
 impl Metrics {
@@ -114,6 +151,16 @@ impl Metrics {
     /// A request was answered to its end.
     pub fn whole(&self, time: Duration) {
         self.whole.observe(time);
+    }
+
+    /// What the server itself spent on a request, beside its tokens and without the model, masks and compiles.
+    pub fn own_time_of_request(&self, time: Duration) {
+        self.own.requests.observe(time);
+    }
+
+    /// What the server itself spent on a token of a stream.
+    pub fn own_time_of_token(&self, time: Duration) {
+        self.own.tokens.observe(time);
     }
 
     /// A request handler panicked.
@@ -215,6 +262,14 @@ impl Metrics {
             .write("vllm:e2e_request_latency_seconds", help, labels, out);
         let help = "Seconds from a request to its answer, or to the head of its stream.";
         self.answer.write("lexiform_answer_seconds", help, labels, out);
+        let help = "Seconds of the server's own work on a request: reading, template, tokens, writing.";
+        self.own
+            .requests
+            .write("lexiform_own_seconds_per_request", help, labels, out);
+        let help = "Seconds of the server's own work on a token of a stream.";
+        self.own
+            .tokens
+            .write("lexiform_own_seconds_per_token", help, labels, out);
     }
 
     fn refusals(&self, labels: &str, out: &mut String) {

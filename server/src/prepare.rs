@@ -3,14 +3,14 @@
 //! The command line goes the same way, so it can do what the service can do.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lexiform_engine::Request;
 
 use crate::answer::chat::ChatWriter;
 use crate::answer::responses::ResponsesWriter;
 use crate::answer::text::TextWriter;
-use crate::answer::{Base, Frame, Writer};
+use crate::answer::{Base, Frame, Wish, Writer};
 use crate::certify::Certifier;
 use crate::channels::Reading;
 use crate::error::ApiError;
@@ -31,12 +31,84 @@ pub struct Prepared {
     pub frame: Frame,
     /// Whether it is streamed.
     pub stream: bool,
+    /// Whether the stream can be read on over another connection.
+    pub resumable: bool,
     /// The identity of the grammar, for the audit.
     pub grammar: Option<String>,
     /// Whether all of the constraint is enforced, if there is one.
     pub enforced: Option<&'static str>,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
+    /// How long it took to compile the constraint, or to wait for another request that compiled it.
+    pub compiling: Duration,
+}
+
+/// The samples of a request, and the constraint that they obey.
+struct Samples {
+    requests: Vec<Request>,
+    language: Language,
+    compiled: Option<Compiled>,
+    compiling: Duration,
+}
+
+impl Samples {
+    /// For these prompts, in this language.
+    fn new(
+        served: &Served,
+        generation: &Generation,
+        prompts: Vec<Vec<u32>>,
+        language: Language,
+        logprobs: Option<u8>,
+    ) -> Result<Self, ApiError> {
+        let begun = Instant::now();
+        let compiled = prompt::compiled(served, &language)?;
+        let compiling = begun.elapsed();
+        let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
+        let requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
+        Ok(Self {
+            requests,
+            language,
+            compiled,
+            compiling,
+        })
+    }
+
+    /// The request, to be answered by this writer.
+    fn prepared(
+        self,
+        served: &Arc<Served>,
+        generation: &Generation,
+        (wish, reading): (Wish, Arc<Reading>),
+        writer: Box<dyn Writer>,
+    ) -> Prepared {
+        let compiled = self.compiled.as_ref();
+        let wish = Wish {
+            confidence: generation.confidence,
+            ..wish
+        };
+        let mut frame = Frame::new(
+            served.clone(),
+            writer,
+            reading,
+            generation,
+            self.requests.len(),
+            wish,
+        );
+        if wish.details {
+            frame.watch(compiled.map(|compiled| &compiled.grammar));
+        }
+        frame.certify(certifier(generation, &self.language, compiled));
+        Prepared {
+            frame,
+            stream: generation.stream.is_some(),
+            resumable: generation.stream.is_some_and(|options| options.resumable),
+            enforced: compiled.map(wire::grammars::enforced),
+            grammar: compiled.map(|compiled| compiled.id.to_string()),
+            timeout: generation.timeout,
+            requests: self.requests,
+            compiling: self.compiling,
+        }
+    }
 }
 
 /// Prepares a chat.
@@ -46,7 +118,7 @@ pub struct Prepared {
 pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
     let mut request = wire::chat::read(body)?;
     prompt::resolve(served, &mut request.generation)?;
-    conversation(served, &request, |reading, compiled| {
+    conversation(served, &request, |compiled, reading| {
         Box::new(ChatWriter::new(
             Base::new("chatcmpl-", served, compiled),
             reading,
@@ -64,14 +136,10 @@ pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
 pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
     prompt::resolve(served, &mut chat.generation)?;
-    conversation(served, &chat, |reading, compiled| {
+    conversation(served, &chat, |compiled, reading| {
         let logprobs = chat.logprobs.is_some();
-        Box::new(ResponsesWriter::new(
-            Base::new("resp_", served, compiled),
-            reading,
-            repeated,
-            logprobs,
-        ))
+        let base = Base::new("resp_", served, compiled);
+        Box::new(ResponsesWriter::new(base, reading, repeated, logprobs))
     })
 }
 
@@ -79,36 +147,26 @@ pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError>
 fn conversation(
     served: &Arc<Served>,
     request: &ChatRequest,
-    writer: impl FnOnce(Arc<Reading>, Option<&Compiled>) -> Box<dyn Writer>,
+    writer: impl FnOnce(Option<&Compiled>, Arc<Reading>) -> Box<dyn Writer>,
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let chat = prompt::of_chat(served, request)?;
-    let compiled = prompt::compiled(served, &chat.language)?;
-    let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
-    let requests = prompt::engine_requests(served, generation, vec![chat.tokens], grammar, request.logprobs)?;
-    let language = chat.language;
-    let reading = Arc::new(Reading::of(&language));
-    let mut frame = Frame::new(
-        served.clone(),
-        writer(reading.clone(), compiled.as_ref()),
-        reading,
+    let samples = Samples::new(
+        served,
         generation,
-        requests.len(),
-        request.logprobs.is_some(),
-    );
-    if request.token_details {
-        frame.watch(compiled.as_ref().map(|compiled| &compiled.grammar));
-    }
-    frame.certify(certifier(generation, &language, compiled.as_ref()));
-    Ok(Prepared {
-        requests,
-        frame,
-        stream: generation.stream.is_some(),
-        enforced: compiled.as_ref().map(wire::grammars::enforced),
-        grammar: compiled.map(|compiled| compiled.id.to_string()),
-        timeout: generation.timeout,
-    })
+        vec![chat.tokens],
+        chat.language,
+        request.logprobs,
+    )?;
+    let reading = Arc::new(Reading::of(&samples.language));
+    let writer = writer(samples.compiled.as_ref(), reading.clone());
+    let wish = Wish {
+        logprobs: request.logprobs.is_some(),
+        details: request.token_details,
+        ..Wish::default()
+    };
+    Ok(samples.prepared(served, generation, (wish, reading), writer))
 }
 
 /// Prepares a completion.
@@ -129,29 +187,15 @@ pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiErro
         content: generation.constraint.clone(),
         ..Language::default()
     };
-    let compiled = prompt::compiled(served, &language)?;
-    let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
-    let requests = prompt::engine_requests(served, generation, prompts, grammar, request.logprobs)?;
-    let logprobs = request.logprobs.is_some();
+    let samples = Samples::new(served, generation, prompts, language, request.logprobs)?;
+    let wish = Wish {
+        logprobs: request.logprobs.is_some(),
+        ..Wish::default()
+    };
     let options = generation.stream.unwrap_or_default();
-    let writer = TextWriter::new(Base::new("cmpl-", served, compiled.as_ref()), options, logprobs);
-    let mut frame = Frame::new(
-        served.clone(),
-        Box::new(writer),
-        Arc::new(Reading::default()),
-        generation,
-        requests.len(),
-        logprobs,
-    );
-    frame.certify(certifier(generation, &language, compiled.as_ref()));
-    Ok(Prepared {
-        requests,
-        frame,
-        stream: generation.stream.is_some(),
-        enforced: compiled.as_ref().map(wire::grammars::enforced),
-        grammar: compiled.map(|compiled| compiled.id.to_string()),
-        timeout: generation.timeout,
-    })
+    let base = Base::new("cmpl-", served, samples.compiled.as_ref());
+    let writer = Box::new(TextWriter::new(base, options, wish.logprobs));
+    Ok(samples.prepared(served, generation, (wish, Arc::default()), writer))
 }
 
 fn certifier(generation: &Generation, language: &Language, compiled: Option<&Compiled>) -> Option<Certifier> {

@@ -1,16 +1,20 @@
 //! What all generating routes do around their own reading of the request: body in, samples submitted, answer out.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::http::header::{CACHE_CONTROL, HeaderName};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
+use futures_core::Stream;
 
 use crate::app::App;
 use crate::audit::Account;
-use crate::body;
 use crate::error::ApiError;
 use crate::prepare::Prepared;
-use crate::routes::blocking;
+use crate::routes::{Asked, blocking};
+use crate::security::Key;
 use crate::served::Served;
 use crate::stream::EventStream;
 use crate::wire::response::Usage;
@@ -21,15 +25,18 @@ use crate::worker::Running;
 /// # Errors
 /// The request is wrong, or the engine cannot take it.
 pub(crate) async fn generate(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
+    asked: Asked,
     prepare: fn(&Arc<Served>, &[u8]) -> Result<Prepared, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
-    let mut account = app.open_account(&request)?;
-    let answered = run(&app, &request, payload, prepare, &mut account).await;
+    let app = asked.app.clone();
+    let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
+    let mut account = app.open_account(&asked.request)?;
+    let answered = run(asked, prepare, &mut account).await;
     match answered {
-        Ok((prepared, running)) => answer(prepared, running, account).await,
+        Ok((mut prepared, running)) => {
+            prepared.frame.charge(account);
+            answer(&app, prepared, running, owner.as_deref()).await
+        }
         Err(error) => {
             account.end(error.code(), Usage::default());
             Err(error)
@@ -38,17 +45,24 @@ pub(crate) async fn generate(
 }
 
 async fn run(
-    app: &App,
-    request: &HttpRequest,
-    payload: web::Payload,
+    asked: Asked,
     prepare: fn(&Arc<Served>, &[u8]) -> Result<Prepared, ApiError>,
     account: &mut Account,
 ) -> Result<(Prepared, Running), ApiError> {
+    let app = asked.app.clone();
     app.check_open()?;
-    let body = body::read(request, payload, app.settings.body_limit).await?;
+    let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
-    let mut prepared = blocking(app, move || prepare(&served, &body)).await?;
+    let mut prepared = blocking(&app, move || {
+        let begun = Instant::now();
+        let mut prepared = prepare(&served, &body)?;
+        prepared
+            .frame
+            .spent(begun.elapsed().saturating_sub(prepared.compiling));
+        Ok(prepared)
+    })
+    .await?;
     account.note("model", app.served.name());
     account.note("grammar", prepared.grammar.clone());
     let requests = std::mem::take(&mut prepared.requests);
@@ -60,11 +74,11 @@ async fn run(
 /// Answers. The future that this returns, or the body of the stream, owns the samples: when the client leaves, they are
 /// dropped and the engine frees their sequences.
 async fn answer(
-    mut prepared: Prepared,
+    app: &App,
+    prepared: Prepared,
     running: Running,
-    account: Account,
+    owner: Option<&Key>,
 ) -> Result<HttpResponse, ApiError> {
-    prepared.frame.charge(account);
     let mut response = HttpResponse::Ok();
     if let Some(enforced) = prepared.enforced {
         response.insert_header((HeaderName::from_static("x-lexiform-enforced"), enforced));
@@ -73,10 +87,25 @@ async fn answer(
         let json = prepared.frame.collect(running).await?;
         return Ok(response.content_type("application/json").body(json));
     }
-    Ok(response
+    let stream = EventStream::new(prepared.frame, running);
+    if !prepared.resumable {
+        return Ok(event_stream(response, stream));
+    }
+    let owner = owner.map(|key| key.name.as_str());
+    let (id, reader) = app.streams.clone().open(owner, stream)?;
+    response.insert_header((HeaderName::from_static("x-lexiform-stream"), id));
+    Ok(event_stream(response, reader))
+}
+
+/// An answer whose body is a stream of events.
+pub(crate) fn event_stream<S>(mut response: HttpResponseBuilder, body: S) -> HttpResponse
+where
+    S: Stream<Item = Result<Bytes, Infallible>> + 'static,
+{
+    response
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-cache"))
         // Proxies of the nginx kind would otherwise collect the stream before they pass it on.
         .insert_header((HeaderName::from_static("x-accel-buffering"), "no"))
-        .streaming(EventStream::new(prepared.frame, running)))
+        .streaming(body)
 }

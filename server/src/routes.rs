@@ -8,13 +8,22 @@ pub mod models;
 pub mod operations;
 pub mod pages;
 pub mod responses;
+pub mod streams;
 pub mod tokens;
 
+use std::future::Ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::dev::Payload;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, Resource};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, Resource};
+use serde_json::Value;
 
 use crate::app::App;
+use crate::body;
 use crate::error::ApiError;
+use crate::served::Served;
 
 /// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
 pub fn configure(config: &mut ServiceConfig, pages: bool) {
@@ -37,6 +46,7 @@ pub fn configure(config: &mut ServiceConfig, pages: bool) {
         .service(post("/v1/grammars/mask").route(web::post().to(grammars::mask)))
         .service(post("/v1/grammars/explain").route(web::post().to(grammars::explain)))
         .service(get("/v1/grammars/{id}").route(web::get().to(grammars::get)))
+        .service(get("/v1/streams/{id}").route(web::get().to(streams::get)))
         .service(get("/v1/models").route(web::get().to(models::list)))
         .service(get("/v1/models/{id:.*}").route(web::get().to(models::get)))
         .service(get("/health").route(web::get().to(operations::ready)))
@@ -71,16 +81,124 @@ async fn unknown(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     Err(ApiError::unknown_route(request.method().as_str(), request.path()))
 }
 
-/// Runs work for the processor on a thread that may block. A panic in it is a 500 of this request alone.
+/// A request with a body, and what its handler needs to answer it.
+pub struct Asked {
+    pub(crate) app: web::Data<App>,
+    pub(crate) request: HttpRequest,
+    payload: web::Payload,
+}
+
+impl Asked {
+    /// The whole body.
+    ///
+    /// # Errors
+    /// It is too large, not declared as JSON, or broken off.
+    pub(crate) async fn body(self) -> Result<Vec<u8>, ApiError> {
+        body::read(&self.request, self.payload, self.app.settings.body_limit).await
+    }
+}
+
+impl FromRequest for Asked {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let payload = web::Payload::from_request(request, payload).into_inner();
+        let app = request.app_data::<web::Data<App>>().cloned();
+        let (Some(app), Ok(payload)) = (app, payload) else {
+            return std::future::ready(Err(ApiError::internal()));
+        };
+        let request = request.clone();
+        std::future::ready(Ok(Self {
+            app,
+            request,
+            payload,
+        }))
+    }
+}
+
+/// Answers a request that asks nothing of the model: its body in, JSON out.
 ///
 /// # Errors
-/// The work's own error, or a panic in it.
+/// The request is wrong, or the server takes none.
+pub(crate) async fn tell(
+    asked: Asked,
+    tell: impl FnOnce(&Served, &[u8]) -> Result<Value, ApiError> + Send + 'static,
+) -> Result<HttpResponse, ApiError> {
+    let app = asked.app.clone();
+    let _account = app.open_account(&asked.request)?;
+    app.check_open()?;
+    let body = asked.body().await?;
+    let served = app.served.clone();
+    let told = blocking(&app, move || tell(&served, &body)).await?;
+    Ok(json_answer(&told))
+}
+
+fn json_answer(told: &Value) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(told.to_string())
+}
+
+/// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
+/// alone. Nobody waits for it longer than the operator allows; and work that has not begun when its client leaves never
+/// does, so that a crowd that sends expensive schemas and goes away costs no more than what is already being compiled.
+///
+/// # Errors
+/// The work's own error, a panic in it, or the end of the time.
 pub(crate) async fn blocking<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    web::block(work).await.unwrap_or_else(|_| {
+    let limit = app.served.patience().prepare;
+    let wanted = Wanted::default();
+    let ended = tokio::time::timeout(limit, web::block(wanted.only(work))).await;
+    let Ok(done) = ended else {
+        return Err(ApiError::compile_timed_out(limit.as_secs_f64()));
+    };
+    done.unwrap_or_else(|_| {
         app.served.metrics().panicked();
         Err(ApiError::internal())
     })
+}
+
+/// Whether somebody still waits for some work: until this is dropped.
+#[derive(Default)]
+struct Wanted(Arc<AtomicBool>);
+
+impl Wanted {
+    /// The work, or nothing if nobody waits for it by the time that it would begin.
+    fn only<T, W: FnOnce() -> Result<T, ApiError>>(
+        &self,
+        work: W,
+    ) -> impl FnOnce() -> Result<T, ApiError> + use<T, W> {
+        let dropped = self.0.clone();
+        move || {
+            if dropped.load(Ordering::Acquire) {
+                // Nobody reads this.
+                return Err(ApiError::internal());
+            }
+            work()
+        }
+    }
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_nobody_waits_for_never_begins() {
+        let wanted = Wanted::default();
+        let (first, second) = (wanted.only(|| Ok(1)), wanted.only(|| Ok(2)));
+        assert!(matches!(first(), Ok(1)));
+        drop(wanted);
+        assert!(second().is_err());
+    }
 }

@@ -6,10 +6,13 @@ use std::time::Instant;
 use lexiform::vocab::Vocabulary;
 use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State};
 
+use crate::answer::Wish;
+use crate::channels::Part;
+use crate::confidence::Trace;
 use crate::error::ApiError;
 use crate::language::MARKS;
 use crate::text::TextBuffer;
-use crate::wire::response::{Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
+use crate::wire::response::{Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
 
 /// What an event brought.
 #[derive(Debug, Default)]
@@ -48,6 +51,7 @@ pub struct SampleState {
     tokens: usize,
     ended: bool,
     watched: Option<Watched>,
+    trace: Option<Trace>,
 }
 
 /// What is watched for the details of tokens: where the grammar stands, and when the last token came.
@@ -92,15 +96,21 @@ impl Watched {
 
 impl SampleState {
     /// A sample without text yet.
-    pub fn new(stops: &[String], include_stop: bool, logprobs: bool) -> Self {
+    pub fn new(stops: &[String], include_stop: bool, wish: Wish) -> Self {
         Self {
             buffer: TextBuffer::new(stops.to_vec(), include_stop),
-            logprobs,
+            logprobs: wish.logprobs,
             pending: Vec::new(),
             tokens: 0,
             ended: false,
             watched: None,
+            trace: wish.confidence.then(Trace::default),
         }
+    }
+
+    /// How sure the model was of each value in the parts of this sample, if that is to be told.
+    pub fn confidence(&self, parts: &[Part]) -> Option<Vec<Confidence>> {
+        self.trace.as_ref().map(|trace| trace.confidence(parts))
     }
 
     /// Tells of every token how it came about.
@@ -154,11 +164,17 @@ impl SampleState {
                     );
                     self.pending.push(entry);
                 }
-                let shown =
-                    String::from_utf8_lossy(&display_bytes(token, bytes.clone(), vocabulary)).into_owned();
                 let watched = self.watched.as_mut();
-                let tokens = watched.map(|watched| watched.step(token, shown, logprob, log_mass, origin));
-                let text = self.buffer.push(written(token, &bytes, vocabulary));
+                let tokens = watched.map(|watched| {
+                    let shown = display_bytes(token, bytes.clone(), vocabulary);
+                    let shown = String::from_utf8_lossy(&shown).into_owned();
+                    watched.step(token, shown, logprob, log_mass, origin)
+                });
+                let written = written(token, &bytes, vocabulary);
+                if let Some(trace) = &mut self.trace {
+                    trace.push(written, logprob, log_mass);
+                }
+                let text = self.buffer.push(written);
                 let logprobs = if text.is_empty() {
                     Vec::new()
                 } else {

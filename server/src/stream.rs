@@ -14,6 +14,7 @@ use futures_core::Stream;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::answer::Frame;
+use crate::error::ApiError;
 use crate::worker::Running;
 
 /// How long a stream may be silent.
@@ -47,6 +48,14 @@ impl EventStream {
             keep_alive,
             phase: Phase::Opening,
         }
+    }
+
+    /// Ends with an error, whose frames it writes.
+    pub fn fail(&mut self, error: &ApiError, write: &mut dyn FnMut(&[u8])) {
+        let mut out = String::new();
+        self.frame.failed(error, &mut out);
+        self.phase = Phase::Closed;
+        write(out.as_bytes());
     }
 
     /// Takes events while there are some, and writes their frames.

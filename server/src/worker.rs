@@ -26,6 +26,8 @@ use crate::error::ApiError;
 /// How long requests may take, how many tokens of prompts may wait, and the signal to stop.
 #[derive(Clone, Debug)]
 pub struct Patience {
+    /// For reading a request and compiling its constraint.
+    pub prepare: Duration,
     /// From the request to its first token.
     pub queue: Duration,
     /// From the request to its end.
@@ -39,6 +41,7 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
+            prepare: Duration::from_secs(20),
             queue: Duration::from_secs(30),
             answer: Duration::from_secs(600),
             waiting_tokens: 1 << 20,
@@ -57,6 +60,12 @@ impl Patience {
             waiting_tokens,
             ..Self::default()
         }
+    }
+
+    /// The same with another time for compiles.
+    #[must_use]
+    pub fn compiling(self, prepare: Duration) -> Self {
+        Self { prepare, ..self }
     }
 
     /// Ends all running requests with an error.

@@ -1,5 +1,7 @@
 //! The service as clients meet it: a real server on a free port, real connections, a model that follows a script.
 
+#[path = "http/bombs.rs"]
+mod bombs;
 #[path = "http/chats.rs"]
 mod chats;
 #[path = "http/conformance.rs"]
@@ -12,6 +14,8 @@ mod decisions;
 mod errors;
 #[path = "http/grammars.rs"]
 mod grammars;
+#[path = "http/growing.rs"]
+mod growing;
 #[path = "http/leaving.rs"]
 mod leaving;
 #[path = "http/operations.rs"]
@@ -20,6 +24,8 @@ mod operations;
 mod pages;
 #[path = "http/responses.rs"]
 mod responses;
+#[path = "http/resuming.rs"]
+mod resuming;
 #[path = "http/security.rs"]
 mod security;
 #[path = "http/service.rs"]

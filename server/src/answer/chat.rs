@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Base, Call, End, FINGERPRINT, Piece, Whole, Writer, frame, opened, told};
+use serde_json::Value;
+
+use super::{Base, Call, End, Piece, Whole, Writer, frame, opened, told};
 use crate::channels::{Part, Reading};
+use crate::growth::{self, Found, Growth};
 use crate::language::Mode;
 use crate::sample::Ended;
 use crate::wire::generation::StreamOptions;
 use crate::wire::response::{
-    Answer, ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, Choice, CustomCall, Delta, FunctionCall,
-    TokenLogprob, ToolCall, Usage,
+    ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, CustomCall, Delta, FunctionCall, TokenLogprob,
+    ToolCall, Usage,
 };
 
 /// Writes chats.
@@ -21,6 +24,8 @@ pub struct ChatWriter {
     reasoning: bool,
     /// Of each sample: how many calls were begun, and whether the last one is of a custom tool.
     calls: Vec<(usize, bool)>,
+    /// The JSON value of each sample as it grows, if that is to be told.
+    growth: Vec<Growth>,
 }
 
 impl ChatWriter {
@@ -39,26 +44,16 @@ impl ChatWriter {
             logprobs,
             reasoning,
             calls: Vec::new(),
+            growth: Vec::new(),
         }
-    }
-
-    fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
-        let answer = Answer {
-            id: &self.base.id,
-            object,
-            created: self.base.created,
-            model: &self.base.model,
-            system_fingerprint: FINGERPRINT,
-            choices,
-            usage,
-            lexiform: self.base.enforcement.as_ref(),
-        };
-        answer.to_json()
     }
 
     fn send(&self, choice: ChatDelta, usage: Usage, out: &mut String) {
         let usage = self.options.continuous_usage.then_some(usage);
-        frame(&self.encode("chat.completion.chunk", vec![choice], usage), out);
+        frame(
+            &self.base.encode("chat.completion.chunk", vec![choice], usage),
+            out,
+        );
     }
 
     fn logprobs(&self, content: Vec<TokenLogprob>) -> Option<ChatLogprobs> {
@@ -66,6 +61,15 @@ impl ChatWriter {
             content,
             refusal: None,
         })
+    }
+
+    /// How the value of a sample has grown by what was just read.
+    fn patch(&mut self, index: usize, read: impl FnOnce(&mut Growth) -> Vec<Found>) -> Vec<Value> {
+        let Some(growth) = self.growth.get_mut(index) else {
+            return Vec::new();
+        };
+        let found = read(growth);
+        growth::operations(growth, found)
     }
 
     /// What a part changes in the message, if the client is to see it.
@@ -112,7 +116,7 @@ impl ChatWriter {
             message,
             logprobs: self.logprobs(sample.logprobs),
             finish_reason: finish(&sample.ended, called),
-            lexiform: told(&sample.ended, sample.certificates),
+            lexiform: told(&sample.ended, sample.findings),
         }
     }
 }
@@ -120,6 +124,9 @@ impl ChatWriter {
 impl Writer for ChatWriter {
     fn opening(&mut self, samples: usize, out: &mut String) {
         self.calls = vec![(0, false); samples];
+        if self.options.json_patch {
+            self.growth.resize_with(samples, Growth::default);
+        }
         let only_calls = self
             .reading
             .calls
@@ -137,12 +144,17 @@ impl Writer for ChatWriter {
     }
 
     fn piece(&mut self, piece: Piece, out: &mut String) {
+        let patch = match &piece.part {
+            Part::Content(text) => self.patch(piece.index, |growth| growth.push(text)),
+            _ => Vec::new(),
+        };
         let Some(delta) = self.delta(piece.index, piece.part) else {
             return;
         };
         let mut choice = chat_delta(piece.index, delta);
         choice.logprobs = self.logprobs(piece.logprobs);
         choice.lexiform_tokens = piece.tokens;
+        choice.lexiform_patch = patch;
         self.send(choice, piece.usage, out);
     }
 
@@ -152,14 +164,17 @@ impl Writer for ChatWriter {
             choice.logprobs = self.logprobs(end.logprobs);
         }
         choice.lexiform_tokens = end.tokens;
+        choice.lexiform_patch = self.patch(end.index, Growth::finish);
         choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
-        choice.lexiform = Some(told(&end.ended, end.certificates));
+        choice.lexiform = Some(told(&end.ended, end.findings));
         self.send(choice, end.usage, out);
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {
         if self.options.include_usage {
-            let chunk = self.encode::<ChatDelta>("chat.completion.chunk", Vec::new(), Some(usage));
+            let chunk = self
+                .base
+                .encode::<ChatDelta>("chat.completion.chunk", Vec::new(), Some(usage));
             frame(&chunk, out);
         }
         out.push_str("data: [DONE]\n\n");
@@ -167,7 +182,7 @@ impl Writer for ChatWriter {
 
     fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String {
         let choices = samples.into_iter().map(|sample| self.choice(sample)).collect();
-        self.encode("chat.completion", choices, Some(usage))
+        self.base.encode("chat.completion", choices, Some(usage))
     }
 }
 
@@ -186,6 +201,7 @@ fn chat_delta(index: usize, delta: Delta) -> ChatDelta {
         logprobs: None,
         finish_reason: None,
         lexiform_tokens: Vec::new(),
+        lexiform_patch: Vec::new(),
         lexiform: None,
     }
 }

@@ -296,7 +296,7 @@ impl Writer for ResponsesWriter {
         }
         self.close(status(end.ended.finish), out);
         self.finish = end.ended.finish;
-        self.told = Some(told(&end.ended, end.certificates));
+        self.told = Some(told(&end.ended, end.findings));
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {
@@ -327,7 +327,7 @@ impl Writer for ResponsesWriter {
 }
 
 fn told_of(sample: Whole) -> Told {
-    told(&sample.ended, sample.certificates)
+    told(&sample.ended, sample.findings)
 }
 
 fn status(finish: &str) -> &'static str {

@@ -1,9 +1,9 @@
 //! The shapes of `POST /v1/completions`.
 
-use super::{Base, End, FINGERPRINT, Piece, Whole, Writer, frame, told};
+use super::{Base, End, Piece, Whole, Writer, frame, told};
 use crate::channels::Part;
 use crate::wire::generation::StreamOptions;
-use crate::wire::response::{Answer, TextChoice, TextLogprobs, TokenLogprob, Usage};
+use crate::wire::response::{TextChoice, TextLogprobs, TokenLogprob, Usage};
 
 /// Writes completions.
 pub struct TextWriter {
@@ -26,17 +26,7 @@ impl TextWriter {
     }
 
     fn encode(&self, choices: Vec<TextChoice>, usage: Option<Usage>) -> String {
-        let answer = Answer {
-            id: &self.base.id,
-            object: "text_completion",
-            created: self.base.created,
-            model: &self.base.model,
-            system_fingerprint: FINGERPRINT,
-            choices,
-            usage,
-            lexiform: self.base.enforcement.as_ref(),
-        };
-        answer.to_json()
+        self.base.encode("text_completion", choices, usage)
     }
 
     fn send(&self, choices: Vec<TextChoice>, usage: Usage, out: &mut String) {
@@ -73,7 +63,7 @@ impl Writer for TextWriter {
             text: String::new(),
             logprobs: rest,
             finish_reason: Some(end.ended.finish),
-            lexiform: Some(told(&end.ended, end.certificates)),
+            lexiform: Some(told(&end.ended, end.findings)),
         };
         self.send(vec![choice], end.usage, out);
     }
@@ -91,7 +81,7 @@ impl Writer for TextWriter {
             text: sample.content,
             logprobs: self.logprobs.then(|| text_logprobs(&sample.logprobs, 0)),
             finish_reason: Some(sample.ended.finish),
-            lexiform: Some(told(&sample.ended, sample.certificates)),
+            lexiform: Some(told(&sample.ended, sample.findings)),
         };
         self.encode(samples.into_iter().map(choice).collect(), Some(usage))
     }

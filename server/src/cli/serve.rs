@@ -11,6 +11,7 @@ use crate::app::{self, App, BODY_LIMIT, Listening, Settings};
 use crate::audit::Audit;
 use crate::config::ModelArgs;
 use crate::cors::Cors;
+use crate::resume::Keeping;
 use crate::security::Keys;
 use crate::tls;
 use crate::worker::Patience;
@@ -59,6 +60,14 @@ struct Limits {
     /// Tokens of prompts that may wait together; more are refused with status 429
     #[arg(long, env = "LEXIFORM_QUEUE_TOKENS", default_value_t = 1 << 20, value_name = "N")]
     queue_tokens: usize,
+    /// Seconds that reading a request and compiling its constraint may take
+    #[arg(
+        long,
+        env = "LEXIFORM_COMPILE_SECONDS",
+        default_value_t = 20,
+        value_name = "N"
+    )]
+    compile_seconds: u64,
     /// Seconds that a request may wait for its first token
     #[arg(long, env = "LEXIFORM_QUEUE_SECONDS", default_value_t = 30, value_name = "N")]
     queue_seconds: u64,
@@ -70,6 +79,9 @@ struct Limits {
         value_name = "N"
     )]
     answer_seconds: u64,
+    /// Seconds that a resumable stream is kept when nobody reads it; 0 keeps none
+    #[arg(long, env = "LEXIFORM_RESUME_SECONDS", default_value_t = 60, value_name = "N")]
+    resume_seconds: u64,
     /// Seconds that running requests have to end after a signal to stop
     #[arg(long, env = "LEXIFORM_DRAIN_SECONDS", default_value_t = 30, value_name = "N")]
     drain_seconds: u64,
@@ -149,16 +161,21 @@ pub fn run(args: Args) -> Outcome {
         .model
         .open(args.served_model_name.clone())
         .map_err(|error| Failure::message(error.to_string()))?
-        .with_patience(Patience::new(
-            Duration::from_secs(args.limits.queue_seconds),
-            Duration::from_secs(args.limits.answer_seconds),
-            args.limits.queue_tokens,
-        ));
+        .with_patience(patience(&args.limits));
     let app = Arc::new(App::new(Arc::new(served), settings));
     actix_web::rt::System::new()
         .block_on(serve(app, listener, listening))
         .map_err(|error| Failure::message(format!("the server failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn patience(limits: &Limits) -> Patience {
+    Patience::new(
+        Duration::from_secs(limits.queue_seconds),
+        Duration::from_secs(limits.answer_seconds),
+        limits.queue_tokens,
+    )
+    .compiling(Duration::from_secs(limits.compile_seconds))
 }
 
 fn start_log(logs: &Logs) {
@@ -189,6 +206,10 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
         cors: Cors::new(args.access.cors_origin.clone()),
         audit: Arc::new(audit),
         pages: !args.access.no_pages,
+        keeping: Keeping {
+            time: Duration::from_secs(args.limits.resume_seconds),
+            ..Keeping::default()
+        },
     })
 }
 

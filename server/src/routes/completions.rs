@@ -1,8 +1,8 @@
 //! `POST /v1/completions`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 
-use crate::app::App;
+use super::Asked;
 use crate::error::ApiError;
 use crate::{prepare, respond};
 
@@ -10,10 +10,6 @@ use crate::{prepare, respond};
 ///
 /// # Errors
 /// The request is wrong, or the engine cannot take it.
-pub async fn create(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    respond::generate(app, request, payload, prepare::completion).await
+pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
+    respond::generate(asked, prepare::completion).await
 }

@@ -1,24 +1,20 @@
 //! `POST /v1/decisions`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 
-use super::blocking;
-use crate::app::App;
+use super::{Asked, blocking};
 use crate::error::ApiError;
-use crate::{body, decide, wire};
+use crate::{decide, wire};
 
 /// Answers questions that have closed lists of answers.
 ///
 /// # Errors
 /// The request is wrong, or the engine cannot take it.
-pub async fn create(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    let _account = app.open_account(&request)?;
+pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
+    let app = asked.app.clone();
+    let _account = app.open_account(&asked.request)?;
     app.check_open()?;
-    let body = body::read(&request, payload, app.settings.body_limit).await?;
+    let body = asked.body().await?;
     let served = app.served.clone();
     let asked = blocking(&app, move || {
         decide::prepare(&served, wire::decisions::read(&body)?)

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 
-use super::blocking;
+use super::{Asked, blocking, json_answer};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::grammars::Compiled;
@@ -14,18 +14,14 @@ use crate::language::Language;
 use crate::served::Served;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::grammars::{self, GrammarRequest, Named};
-use crate::{body, inspect, prompt};
+use crate::{inspect, prompt};
 
 /// Compiles a constraint and keeps it.
 ///
 /// # Errors
 /// It does not compile.
-pub async fn register(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    answer(app, request, payload, |served, asked| {
+pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
+    answer(asked, |served, asked| {
         let (constraint, compiled) = compiled(served, &asked.grammar)?;
         served.grammars().register(&compiled.id, constraint);
         Ok(grammars::registered(&compiled))
@@ -50,12 +46,8 @@ pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpRespo
 ///
 /// # Errors
 /// The request is wrong.
-pub async fn lint(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    answer(app, request, payload, |served, asked| {
+pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
+    answer(asked, |served, asked| {
         let constraint = constraint(served, &asked.grammar)?;
         let compiled = served.grammars().get(&language(constraint), served.metrics());
         Ok(grammars::lint(compiled.as_ref().map_err(Arc::as_ref)))
@@ -67,12 +59,8 @@ pub async fn lint(
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn check(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    answer(app, request, payload, |served, asked| {
+pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
+    answer(asked, |served, asked| {
         let (_, compiled) = compiled(served, &asked.grammar)?;
         let results = asked
             .texts
@@ -87,12 +75,8 @@ pub async fn check(
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn mask(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    answer(app, request, payload, |served, asked| {
+pub async fn mask(asked: Asked) -> Result<HttpResponse, ApiError> {
+    answer(asked, |served, asked| {
         let (_, compiled) = compiled(served, &asked.grammar)?;
         let mut mask = inspect::mask(&compiled.grammar, &asked.prefix);
         mask["id"] = json!(&*compiled.id);
@@ -105,12 +89,8 @@ pub async fn mask(
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn explain(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
-) -> Result<HttpResponse, ApiError> {
-    answer(app, request, payload, |served, asked| {
+pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
+    answer(asked, |served, asked| {
         let (constraint, compiled) = compiled(served, &asked.grammar)?;
         let sketch = match &constraint.source {
             Source::Schema(text) => serde_json::from_str::<Value>(text)
@@ -133,23 +113,10 @@ pub async fn explain(
 }
 
 async fn answer(
-    app: web::Data<App>,
-    request: HttpRequest,
-    payload: web::Payload,
+    asked: Asked,
     tell: fn(&Served, &GrammarRequest) -> Result<Value, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
-    let _account = app.open_account(&request)?;
-    app.check_open()?;
-    let body = body::read(&request, payload, app.settings.body_limit).await?;
-    let served = app.served.clone();
-    let told = blocking(&app, move || tell(&served, &grammars::read(&body)?));
-    Ok(json_answer(&told.await?))
-}
-
-fn json_answer(told: &Value) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(told.to_string())
+    super::tell(asked, move |served, body| tell(served, &grammars::read(body)?)).await
 }
 
 fn constraint(served: &Served, named: &Named) -> Result<Constraint, ApiError> {

@@ -37,6 +37,7 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
     let generation = generation::read(&mut fields, &mut problems);
+    generation.not_a_chat(&mut problems);
     let prompts = prompts(&mut fields, &mut problems);
     let logprobs = generation::completion_logprobs(&mut fields, &mut problems);
     fields.only_neutral(

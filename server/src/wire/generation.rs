@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::constraint::{self, Constraint};
+use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 
 /// The most samples one request may ask for.
@@ -44,6 +44,10 @@ pub struct StreamOptions {
     pub include_usage: bool,
     /// Every chunk tells the usage so far.
     pub continuous_usage: bool,
+    /// Chunks tell how the JSON value of the content grows, as operations of JSON Patch.
+    pub json_patch: bool,
+    /// The stream can be read on over another connection.
+    pub resumable: bool,
 }
 
 /// What a request says about generation. Absent sampling values are the model's own defaults.
@@ -93,6 +97,8 @@ pub struct Generation {
     pub grammar_id: Option<String>,
     /// Whether the answer is to be checked again by an independent program.
     pub certificate: bool,
+    /// Whether the answer tells how sure the model was of each value.
+    pub confidence: bool,
 }
 
 /// Fields that promise nothing about the output, or that ask for what happens anyway.
@@ -174,6 +180,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
             .map(|millis| Duration::from_millis(millis.unsigned_abs())),
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
+        confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
     };
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
@@ -186,6 +193,12 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text that {} asks for", constraint.param);
         generation.never_cut(&what, problems);
+    }
+    let is_json = |constraint: &Constraint| matches!(constraint.source, Source::Schema(_));
+    let may_be_json = generation.grammar_id.is_some() || generation.constraint.as_ref().is_some_and(is_json);
+    if generation.stream.is_some_and(|options| options.json_patch) && !may_be_json {
+        let message = "only the value of a JSON constraint grows by patches, and this request has none";
+        problems.invalid("stream_options.json_patch", message);
     }
     if generation.grammar_id.is_some() {
         generation.never_cut("the text that grammar_id asks for", problems);
@@ -222,6 +235,14 @@ impl Generation {
             timeout: None,
             grammar_id: None,
             certificate: false,
+            confidence: false,
+        }
+    }
+
+    /// Refuses what only chats tell.
+    pub(crate) fn not_a_chat(&self, problems: &mut Problems) {
+        if self.stream.is_some_and(|options| options.json_patch) {
+            problems.unsupported("stream_options.json_patch", "only chats are streamed as patches");
         }
     }
 
@@ -280,6 +301,8 @@ fn stream(fields: &mut Fields, problems: &mut Problems) -> Option<StreamOptions>
     if let Some(mut inner) = fields.object("stream_options", problems) {
         options.include_usage = inner.boolean("include_usage", problems).unwrap_or(false);
         options.continuous_usage = inner.boolean("continuous_usage_stats", problems).unwrap_or(false);
+        options.json_patch = inner.boolean("json_patch", problems).unwrap_or(false);
+        options.resumable = inner.boolean("resumable", problems).unwrap_or(false);
         inner.finish(problems);
     }
     if given && !streamed {

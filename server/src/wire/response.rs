@@ -176,6 +176,9 @@ pub struct ChatDelta {
     /// How the new tokens came about, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lexiform_tokens: Vec<TokenDetail>,
+    /// How the JSON value of the content has grown, if that was asked for: operations of JSON Patch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lexiform_patch: Vec<serde_json::Value>,
     /// What only this server tells, in its last chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<Told>,
@@ -326,6 +329,27 @@ pub struct Told {
     /// The texts in it that were checked again, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<serde_json::Value>,
+    /// How sure the model was of each value, if that was asked for and the text is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Vec<Confidence>>,
+}
+
+/// How sure the model was of a value that it wrote.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Confidence {
+    /// The pointer of the value.
+    pub path: String,
+    /// The call of a tool whose arguments hold it; absent for content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
+    /// The probability of its tokens under the model itself, before the constraint.
+    pub probability: f64,
+    /// The logarithm of that.
+    pub logprob: f64,
+    /// The mass on allowed tokens at its tokens, multiplied up: small where the constraint decided more than the model.
+    pub mass: f64,
+    /// How many tokens hold it.
+    pub tokens: usize,
 }
 
 /// What is enforced in an answer under a constraint.

@@ -56,6 +56,45 @@ fn an_answer_without_an_end_is_ended() {
     });
 }
 
+/// Guards against schemas that take minutes (B1), and against clients that send such a schema again at once.
+#[test]
+fn a_compile_that_takes_too_long_is_given_up_and_not_to_be_sent_again() {
+    let service = patient(roomy(), Patience::default().compiling(Duration::from_millis(1)));
+    let schema = slow_schema();
+    let late = service.chat("echo x", json!({"guided_json": schema}));
+    assert_eq!(
+        (late.status, late.error_code().as_str()),
+        (408, "grammar_compile_timeout")
+    );
+    assert_eq!(late.header("x-should-retry"), Some("false"));
+    let lint = service.post("/v1/grammars/lint", &json!({"guided_json": schema}).to_string());
+    assert_eq!(lint.status, 408);
+    assert_eq!(service.get("/ready").status, 200);
+}
+
+/// A schema that is refused only after the whole fuel of the compiler is burnt: a long time beside a millisecond.
+fn slow_schema() -> serde_json::Value {
+    let one = |number: usize| {
+        json!({"if": {"properties": {format!("k{number}"): {"const": 1}}, "required": [format!("k{number}")]},
+               "then": {"required": [format!("r{number}")]}, "else": {"required": [format!("s{number}")]}})
+    };
+    json!({"allOf": (0..24).map(one).collect::<Vec<_>>()})
+}
+
+/// What the server itself costs, beside the model, the masks and compiles, is counted by request and by token.
+#[test]
+fn the_server_s_own_time_is_counted() {
+    let service = Service::start();
+    assert_eq!(service.chat("echo abc", json!({"stream": true})).status, 200);
+    assert_eq!(service.chat("echo abc", json!({})).status, 200);
+    let metrics = service.get("/metrics");
+    let labels = "{model_name=\"m\",engine=\"0\"}";
+    for (name, count) in [("request", 2), ("token", 3)] {
+        let line = format!("lexiform_own_seconds_per_{name}_count{labels} {count}\n");
+        assert!(metrics.text().contains(&line), "{line}{}", metrics.text());
+    }
+}
+
 #[test]
 fn prompts_that_wait_are_bounded_by_their_tokens() {
     let config = EngineConfig {

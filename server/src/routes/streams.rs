@@ -1,0 +1,35 @@
+//! `GET /v1/streams/{id}`: the rest of a stream whose connection was lost.
+
+use std::sync::Arc;
+
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::respond::event_stream;
+use crate::security::Key;
+
+/// The events of a stream behind the one that `Last-Event-ID` names, or all of them.
+///
+/// # Errors
+/// There is no such stream, or none any more, or not for this key.
+pub async fn get(
+    app: web::Data<App>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let last = request.headers().get("last-event-id");
+    let from = match last.map(|last| last.to_str().ok()?.parse::<usize>().ok()?.checked_add(1)) {
+        None => 0,
+        Some(Some(from)) => from,
+        Some(None) => {
+            let message = "Last-Event-ID: expected the number of an event of this stream";
+            return Err(ApiError::invalid("invalid_value", None, message));
+        }
+    };
+    let extensions = request.extensions();
+    let owner = extensions.get::<Arc<Key>>().map(|key| key.name.as_str());
+    let reader = app.streams.reader(&id, owner, from);
+    let reader = reader.ok_or_else(|| ApiError::unknown_stream(&id))?;
+    Ok(event_stream(HttpResponse::Ok(), reader))
+}
