@@ -123,11 +123,23 @@ impl Compiler {
         check_size(source, limits)?;
         let (cfg, diagnostics) = lower(source, options)?;
         let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
-            Source::JsonSchema(text) => schema::explained(error, text, &options.schema, limits),
+            Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
             _ => error,
         })?;
         Ok((grammar, diagnostics))
     }
+}
+
+/// The rules of a schema are named by the JSON pointers of what they were made from; the first of them is a place.
+fn at_pointers(mut error: CompileError) -> CompileError {
+    for problem in &mut error.problems {
+        if let Place::Rule(name) = &problem.place
+            && let Some(pointer) = name.split(' ').find_map(|word| word.strip_prefix('#'))
+        {
+            problem.place = Place::Pointer(pointer.to_owned());
+        }
+    }
+    error
 }
 
 /// Compiles a source for a vocabulary, sharing nothing; see [`Compiler::compile`] for the errors.

@@ -37,6 +37,8 @@ mod words;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 pub use automaton::Automata;
 pub(crate) use bytes::ByteSet;
 pub(crate) use digest::Digest;
@@ -49,7 +51,7 @@ pub use terminal::{Cursor, Terminal, TerminalError};
 pub(crate) use thread::{SetLengths, Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Regular};
+use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};
 use crate::limits::Limits;
 
 /// Where compiled regular languages come from, so that grammars with equal ones share them.
@@ -124,6 +126,43 @@ const FRAME_BYTES: usize = 400;
 /// A configuration with its pairs, twice, what it can do next, and two or three blocks of its row.
 const CONFIG_BYTES: usize = 800;
 
+/// How many times the bytes of one automaton all automata of a grammar may take.
+const TOGETHER: usize = 2;
+
+/// The first rule that names a regular language.
+fn place_of(cfg: &Cfg, regular: usize) -> Place {
+    let wanted = |id: RegularId| id.index() == regular;
+    let names = |rule: &&Rule| {
+        let (mut open, mut seen) = (vec![rule.body], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match cfg.expr(id) {
+                Expr::Regular(id) if wanted(*id) => return true,
+                Expr::Seq(parts) | Expr::Choice(parts) => open.extend(parts),
+                Expr::Repeat { body, .. } => open.push(*body),
+                Expr::Series(series) => {
+                    let series = &cfg.series[series.index()];
+                    if series.rest.iter().filter_map(|rest| rest.key).any(wanted) {
+                        return true;
+                    }
+                    let ways = series.members.iter().flat_map(|member| &member.ways);
+                    open.extend(
+                        ways.map(|way| way.item)
+                            .chain(series.rest.iter().map(|rest| rest.item)),
+                    );
+                    open.push(series.separator);
+                }
+                _ => {}
+            }
+        }
+        false
+    };
+    let rule = cfg.rules.iter().find(names);
+    rule.map_or(Place::Whole, |rule| Place::Rule(rule.name.clone()))
+}
+
 fn compile_terminals(
     cfg: &Cfg,
     source: &dyn TerminalSource,
@@ -131,17 +170,31 @@ fn compile_terminals(
 ) -> Result<Vec<Option<Arc<Terminal>>>, CompileError> {
     let mut problems = Vec::new();
     let mut terminals = Vec::with_capacity(cfg.regulars.len());
-    for regular in &cfg.regulars {
+    let mut bytes = 0usize;
+    for (index, regular) in cfg.regulars.iter().enumerate() {
         match source.terminal(regular, limits) {
-            Ok(terminal) => terminals.push(Some(terminal)),
+            Ok(terminal) => {
+                bytes += terminal.bytes();
+                terminals.push(Some(terminal));
+            }
             Err(TerminalError::Empty) => terminals.push(None),
             Err(error) => {
                 let kind = match error {
                     TerminalError::Limit { .. } => ProblemKind::Limit,
                     _ => ProblemKind::Unsupported,
                 };
-                problems.push(Problem::new(kind, Place::Whole, error.to_string()));
+                problems.push(Problem::new(kind, place_of(cfg, index), error.to_string()));
             }
+        }
+        let most = limits.regular_bytes.saturating_mul(TOGETHER);
+        if bytes > most {
+            let message =
+                format!("the expressions up to here need more than {most} bytes of automata together");
+            problems.push(Problem::new(ProblemKind::Limit, place_of(cfg, index), message));
+        }
+        if problems.iter().any(|problem| problem.kind == ProblemKind::Limit) {
+            // Each of the others might cost as much as this one did.
+            break;
         }
     }
     if problems.is_empty() {

@@ -45,6 +45,8 @@ struct Writer<'a> {
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
     problems: Vec<Problem>,
+    /// The sizes of what tells unique items apart, so far.
+    lead_sizes: u64,
     /// What is allowed less than the schema asks for.
     notes: Vec<Problem>,
 }
@@ -69,6 +71,7 @@ pub(super) fn grammar(
         any_string: None,
         any_key: None,
         problems: Vec::new(),
+        lead_sizes: 0,
         notes: Vec::new(),
     };
     if !forms.is_live(forms.root) {
@@ -196,6 +199,11 @@ impl Writer<'_> {
             at = next;
         }
         let again = self.forms.needed_and_empty(at).is_some();
+        if self.forms.truncated {
+            let message =
+                "the schema combines its parts in too many ways, and those that were tried have no value";
+            return Problem::new(ProblemKind::Limit, self.place(at), message);
+        }
         let message = if again {
             let names: Vec<String> = path.iter().map(|&goal| self.name(goal)).collect();
             format!(

@@ -74,6 +74,8 @@ pub(crate) struct NormalForms {
     pub(crate) root: GoalId,
     /// Findings that do not stop the compile.
     pub(crate) notes: Vec<Problem>,
+    /// Whether parts were left out because there were too many, so that emptiness proves nothing.
+    pub(crate) truncated: bool,
 }
 
 /// The state of the algebra.
@@ -91,6 +93,10 @@ pub(crate) struct Algebra<'l> {
     unions: FxHashMap<Vec<NodeId>, NodeId>,
     /// How deep tests for emptiness are nested at the moment.
     depth: u32,
+    /// Goals of which only some conjunctions were made, because all would have been too many.
+    truncated: HashSet<GoalId>,
+    /// Whether a conjunction of the goal at hand was left out.
+    dropped: bool,
     fuel: usize,
     reported: HashSet<(NodeId, &'static str)>,
     problems: Vec<Problem>,
@@ -124,6 +130,8 @@ impl<'l> Algebra<'l> {
             anything: None,
             unions: FxHashMap::default(),
             depth: 0,
+            truncated: HashSet::new(),
+            dropped: false,
             fuel: limits.fuel,
             reported: HashSet::new(),
             problems: Vec::new(),
@@ -164,6 +172,7 @@ impl Algebra<'_> {
             productive,
             root,
             notes: self.notes,
+            truncated: !self.truncated.is_empty(),
         }
     }
 
@@ -172,11 +181,15 @@ impl Algebra<'_> {
         if let Some(known) = self.normals.get(&goal) {
             return known.clone();
         }
+        let outer = std::mem::take(&mut self.dropped);
         let mut normal = Normal::default();
         for kind in Kind::ALL {
             for shape in self.expand(goal, kind) {
                 self.add_shape(&mut normal, kind, shape);
             }
+        }
+        if std::mem::replace(&mut self.dropped, outer) {
+            self.truncate(goal);
         }
         if normal.strings.iter().any(StringShape::is_any) {
             normal.strings.retain(StringShape::is_any);
@@ -218,6 +231,21 @@ impl Algebra<'_> {
             keywords,
         });
         Literal::yes(id)
+    }
+
+    /// Notes that a goal has conjunctions that are left out.
+    fn truncate(&mut self, goal: GoalId) {
+        if !self.truncated.insert(goal) {
+            return;
+        }
+        let literals = self.goals.literals(goal);
+        let place = literals
+            .first()
+            .map_or(String::new(), |literal| self.tree.pointer(literal.node));
+        let message = "less than the schema is allowed here: it combines its parts in too many ways, of which those are kept \
+            that deny a part by one of its properties";
+        let note = Problem::at_pointer(ProblemKind::Narrowed, place, message);
+        push_new(&mut self.notes, note);
     }
 
     /// Notes that less is allowed than a keyword asks for, once.

@@ -160,10 +160,14 @@ impl Flat {
         ]))
     }
 
-    fn small(self) -> Option<Flat> {
+    /// About how many states its expressions become.
+    pub(super) fn size(&self) -> u64 {
         let sizes = self.parts.iter().map(|(part, _)| weight(part));
-        let size = sizes.fold(weight(&self.main), u64::saturating_add);
-        (self.parts.len() <= PARTS && size <= WEIGHT).then_some(self)
+        sizes.fold(weight(&self.main), u64::saturating_add)
+    }
+
+    fn small(self) -> Option<Flat> {
+        (self.parts.len() <= PARTS && self.size() <= WEIGHT).then_some(self)
     }
 
     /// The language as an intersection. Hexadecimal digits of escapes are small ones.

@@ -41,6 +41,8 @@ const DEPTH: u32 = 3;
 const LEADS: usize = 24;
 /// The greatest number of members in one lead.
 const RUN: usize = 12;
+/// The size of all leads beyond which further ones are short.
+const SIZES: u64 = 6_000;
 /// How keys that no schema names are divided: by the first character. They are written in this order.
 const BUCKETS: [&str; 4] = [r"[\x00-a]", "[b-f]", "[g-o]", r"[p-\x{10FFFF}]"];
 
@@ -70,6 +72,7 @@ impl Writer<'_> {
                 };
                 for lead in leads {
                     open |= lead.varies;
+                    self.lead_sizes += lead.key.size();
                     rest.push(Rest {
                         key: Some(self.builder.add_regular(lead.key.regular())),
                         item: lead.item,
@@ -300,7 +303,9 @@ impl Writer<'_> {
                 .unwrap_or_else(|| opaque(self));
         }
         let mut run: Vec<(Flat, bool)> = Vec::new();
-        for member in members.iter().take(RUN) {
+        // The leads of a schema cost no more than a bound together, but for the first member.
+        let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
+        for member in members.iter().take(longest) {
             let [way] = member.ways[..] else { break };
             let Some(value) = self.flat(way.goal, style) else {
                 break;

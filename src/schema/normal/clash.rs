@@ -31,6 +31,11 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let mut algebra = Algebra::new(parsed, limits);
     let goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let (normals, productive) = algebra.outcome(goal)?;
+    if !algebra.truncated.is_empty() {
+        let message =
+            "the schema combines its parts in too many ways, and those that were tried have no value";
+        return Some(Problem::at_pointer(ProblemKind::Limit, "", message));
+    }
     if productive[goal.index()] {
         return None;
     }

@@ -37,7 +37,8 @@ impl Algebra<'_> {
         disjoint
     }
 
-    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too deep.
+    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too deep or only a
+    /// part of it was made.
     pub(super) fn nested_normal(&mut self, goal: GoalId) -> Option<std::rc::Rc<Normal>> {
         if self.depth >= NESTED {
             return None;
@@ -45,7 +46,8 @@ impl Algebra<'_> {
         self.depth += 1;
         let normal = self.normal(goal);
         self.depth -= 1;
-        Some(normal)
+        // What was left out of it might be just what is asked for.
+        (!self.truncated.contains(&goal)).then_some(normal)
     }
 
     /// Whether a required key of a shape can have no value, for a reason that is seen at once.

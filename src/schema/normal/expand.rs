@@ -12,7 +12,7 @@ use super::Algebra;
 use super::array::ArrayShape;
 use super::number::NumberShape;
 use super::object::ObjectShape;
-use super::step::Step;
+use super::step::{ObjectStep, Step};
 use super::string::StringShape;
 
 /// What a branch says about values of its kind.
@@ -71,12 +71,33 @@ struct Choice {
     denied: Option<NodeId>,
 }
 
-/// The most conjunctions that one goal may be a union of.
+/// The most conjunctions that one goal may be a union of, and the steps in which they are found.
 const MOST_SHAPES: usize = 1_000;
+const MOST_STEPS: usize = 30_000;
+
+/// How the denials of schemas are expanded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Denials {
+    /// Into all their ways.
+    All,
+    /// Into the one way that fits best, so that less is allowed than the goal asks for.
+    One,
+}
 
 impl Algebra<'_> {
-    /// The conjunctions whose union is the goal, for one kind of value.
+    /// The conjunctions whose union is the goal, for one kind of value. Where they are too many, only some of them: less
+    /// is allowed then, which is noted.
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
+        if let Some(shapes) = self.expand_by(goal, kind, Denials::All) {
+            return shapes;
+        }
+        self.truncate(goal);
+        self.expand_by(goal, kind, Denials::One).unwrap_or_default()
+    }
+
+    /// The conjunctions of a goal; `None` where they are too many. With one way for each denial they are never too many,
+    /// because those that are found first are enough.
+    fn expand_by(&mut self, goal: GoalId, kind: Kind, denials: Denials) -> Option<Vec<Shape>> {
         let literals = self.goals.literals(goal).clone();
         let todo = literals.iter().map(|&literal| Step::Literal(literal)).collect();
         let mut stack = vec![Branch {
@@ -86,7 +107,11 @@ impl Algebra<'_> {
             seen: Vec::new(),
         }];
         let mut done = Vec::new();
+        let enough = self.fuel.saturating_sub(MOST_STEPS);
         while let Some(mut branch) = stack.pop() {
+            if done.len() > MOST_SHAPES || (self.fuel < enough && denials == Denials::All) {
+                return (denials == Denials::One).then_some(done);
+            }
             if !self.settle(&mut branch, goal, kind) {
                 continue;
             }
@@ -95,18 +120,60 @@ impl Algebra<'_> {
                 if self.finish_shape(&mut branch.shape, goal) {
                     done.push(branch.shape);
                 }
-                if done.len() > MOST_SHAPES {
-                    self.burn(usize::MAX, goal);
-                }
                 continue;
             };
-            for way in choice.into_iter().rev() {
+            if denials == Denials::One && choice.denied.is_some() {
+                stack.extend(self.best_way(&branch, choice, goal, kind));
+                continue;
+            }
+            for way in choice.ways.into_iter().rev() {
                 let mut next = branch.clone();
                 next.todo.extend(way);
                 stack.push(next);
             }
         }
-        done
+        Some(done)
+    }
+
+    /// The branch behind the way of a denial that leaves most of the values that people mean.
+    fn best_way(&mut self, branch: &Branch, choice: Choice, goal: GoalId, kind: Kind) -> Option<Branch> {
+        let mut ways = choice.ways;
+        ways.sort_by_key(|way| self.way_cost(branch, way));
+        ways.into_iter().find_map(|way| {
+            let mut next = branch.clone();
+            next.todo.extend(way);
+            self.settle(&mut next, goal, kind).then_some(next)
+        })
+    }
+
+    /// How much a way of a denial costs: it is best if the value of a key that is there anyway differs, as that of a
+    /// discriminator does, or if a key is absent of which nothing is said.
+    fn way_cost(&self, branch: &Branch, way: &[Step]) -> u8 {
+        let Shape::Object(shape) = &branch.shape else {
+            return 0;
+        };
+        let listed = |node: NodeId| {
+            let mut keywords = self.tree.node(node).keywords.iter();
+            keywords.any(|(_, keyword)| matches!(keyword, Keyword::Values(_) | Keyword::Text(_)))
+        };
+        match way {
+            [
+                Step::Object(ObjectStep::Require(name)),
+                Step::Object(ObjectStep::Value(_, literal)),
+            ] => {
+                let there = shape.required.contains(name);
+                match (there, listed(literal.node)) {
+                    (true, true) => 0,
+                    (true, false) => 2,
+                    (false, _) => 5,
+                }
+            }
+            [Step::Object(ObjectStep::Absent(name))] => {
+                let named = shape.maps.iter().any(|map| map.index.contains_key(name));
+                if named { 3 } else { 1 }
+            }
+            _ => 4,
+        }
     }
 
     /// Meets all demands that leave no choice; false where they contradict one another.
@@ -293,7 +360,7 @@ impl Branch {
 
     /// The choice with the fewest ways; the first of them, so that the order of the source is kept. Choices of which one
     /// way is met already are none.
-    fn take_choice(&mut self) -> Option<Vec<Vec<Step>>> {
+    fn take_choice(&mut self) -> Option<Choice> {
         let mut choices = std::mem::take(&mut self.choices);
         choices.retain(|choice| !choice.ways.iter().any(|way| self.meets(way)));
         self.choices = choices;
@@ -302,7 +369,7 @@ impl Branch {
             .iter()
             .enumerate()
             .min_by_key(|(_, choice)| choice.ways.len())?;
-        Some(self.choices.remove(at).ways)
+        Some(self.choices.remove(at))
     }
 }
 

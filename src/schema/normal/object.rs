@@ -187,9 +187,7 @@ impl Algebra<'_> {
             }
         };
         if shape.some.len() > MOST_WISHES {
-            let (node, name) = shape.some[0].source;
-            let message = "so many demands that some key of a class be there are not supported together";
-            self.unsupported(node, name, message);
+            self.dropped = true;
             return None;
         }
         self.with_ways(&shape, keys)

@@ -1,0 +1,120 @@
+//! Schemas that are made to cost much. Each ends in a grammar or in an error with a JSON pointer; work is counted, so
+//! nothing here looks at a clock.
+
+use std::sync::Arc;
+
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::error::{Place, ProblemKind};
+use lexiform::limits::Limits;
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{CompileError, Grammar};
+use serde_json::{Map, Value, json};
+
+fn compile(schema: &Value) -> Result<Grammar, CompileError> {
+    let eos = (TokenKind::Text, b"<eos>".to_vec());
+    let bytes = (0..=255u8).map(|byte| (TokenKind::Text, vec![byte]));
+    let tokens: Vec<_> = std::iter::once(eos).chain(bytes).collect();
+    let compiler = Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")));
+    let compiled = compiler.compile(Source::JsonSchema(&schema.to_string()), &Options::default());
+    compiled.map(|(grammar, _)| grammar)
+}
+
+fn accepts(grammar: &Grammar, text: &str) -> bool {
+    let end = grammar.step_bytes(grammar.start(), text.as_bytes());
+    end.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// Every problem is a limit and has a pointer.
+fn assert_limited(error: &CompileError) {
+    for problem in &error.problems {
+        assert_eq!(problem.kind, ProblemKind::Limit, "{problem}");
+        assert!(matches!(problem.place, Place::Pointer(_)), "{problem}");
+    }
+}
+
+/// An object with `count` keys.
+fn object(count: usize, entry: impl Fn(usize) -> (String, Value)) -> Value {
+    Value::Object((0..count).map(entry).collect::<Map<String, Value>>())
+}
+
+#[test]
+fn an_enum_of_a_megabyte() {
+    let values: Vec<String> = (0..30_000)
+        .map(|at| format!("value number {at} of many"))
+        .collect();
+    let grammar = compile(&json!({ "enum": values })).expect("it is large, not hard");
+    assert!(accepts(&grammar, "\"value number 29999 of many\""));
+    assert!(!accepts(&grammar, "\"value number 30000 of many\""));
+}
+
+#[test]
+fn one_of_whose_branches_share_all_they_have_sixteen_deep() {
+    let mut definitions = object(16, |at| {
+        let inner = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        let narrower = json!({"allOf": [inner, {"required": [format!("k{at}")]}]});
+        (format!("d{at}"), json!({"oneOf": [inner, narrower]}))
+    });
+    definitions["d16"] = json!({"type": "object"});
+    let grammar =
+        compile(&json!({"$ref": "#/$defs/d0", "$defs": definitions})).expect("keys that must not be");
+    assert!(accepts(&grammar, "{\"x\": 1}"));
+    assert!(!accepts(&grammar, "{\"k3\": 1}"));
+}
+
+#[test]
+fn counters_inside_counters() {
+    let error = compile(&json!({"pattern": "^(?:(?:a|b){0,300}c){0,300}$"})).expect_err("90,000 places");
+    assert_limited(&error);
+    let many = object(60, |at| {
+        (
+            format!("p{at}"),
+            json!({"pattern": format!("^(?:\\S+\\s+){{0,{}}}\\S+$", 150 + at)}),
+        )
+    });
+    let error = compile(&json!({ "properties": many })).expect_err("too much together");
+    assert_limited(&error);
+}
+
+#[test]
+fn a_denial_of_a_denial_four_hundred_deep() {
+    let deep = (0..400).fold(json!({"type": "integer"}), |inner, _| json!({ "not": inner }));
+    let grammar = compile(&deep).expect("each undoes the one before");
+    assert!(accepts(&grammar, "1"));
+    assert!(!accepts(&grammar, "\"a\""));
+}
+
+/// Guards against a branch that is given up where it could be narrowed: 6^8 conjunctions, of which some are kept.
+#[test]
+fn choices_that_multiply_are_narrowed_and_say_so() {
+    let choice = |at: usize| {
+        let ways: Vec<Value> = (0..6)
+            .map(|way| json!({"required": [format!("a{at}{way}")]}))
+            .collect();
+        json!({ "anyOf": ways })
+    };
+    let schema = json!({"type": "object", "allOf": (0..8).map(choice).collect::<Vec<_>>()});
+    let mut options = Options::default();
+    let report = lexiform::schema::report(&schema.to_string(), &options.schema, &options.limits);
+    assert!(!report.expect("it compiles").is_exact());
+    let grammar = compile(&schema).expect("some of the ways");
+    assert!(!accepts(&grammar, "{}"));
+    let some: Vec<String> = (0..8).map(|at| format!("\"a{at}0\": 1")).collect();
+    assert!(accepts(&grammar, &format!("{{{}}}", some.join(", "))));
+    options.schema.strict = true;
+    let error = lexiform::schema::lower(&schema.to_string(), &options.schema, &options.limits);
+    assert_eq!(error.expect_err("strict").problems[0].kind, ProblemKind::Narrowed);
+}
+
+#[test]
+fn fuel_bounds_the_algebra() {
+    let limits = Limits {
+        fuel: 500,
+        ..Limits::default()
+    };
+    let branches: Vec<Value> = (0..40)
+        .map(|at| json!({"required": [format!("k{at}")]}))
+        .collect();
+    let schema = json!({"type": "object", "oneOf": branches}).to_string();
+    let error = lexiform::schema::lower(&schema, &Options::default().schema, &limits);
+    assert_limited(&error.expect_err("1,600 pairs cost more than 500 steps"));
+}
