@@ -29,7 +29,7 @@ pub mod vocab;
 pub use compile::{Compiler, Options, Source, compile};
 pub use error::{CompileError, Diagnostics};
 pub use mask::Mask;
-pub use matcher::{Grammar, State};
+pub use matcher::{Grammar, State, fill_batch};
 
 // The example of the README is a test like any other.
 #[cfg(doctest)]

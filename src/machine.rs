@@ -21,9 +21,11 @@ mod bytes;
 mod copy;
 mod counter;
 mod demand;
+mod describe;
 mod digest;
 mod frame;
 mod interner;
+mod minimal;
 mod nfa;
 mod product;
 mod scc;
@@ -41,6 +43,7 @@ use rustc_hash::FxHashSet;
 
 pub use automaton::Automata;
 pub(crate) use bytes::ByteSet;
+pub use describe::{Expected, Way};
 pub(crate) use digest::Digest;
 pub(crate) use frame::{FrameId, View};
 pub(crate) use shortest::{NEVER, Shortest, plus};
@@ -48,7 +51,7 @@ use stack::END;
 pub(crate) use stack::{ConfigId, FINISHED, Stacks};
 pub(crate) use terminal::Identity;
 pub use terminal::{Cursor, Terminal, TerminalError};
-pub(crate) use thread::{SetLengths, Thread, Threads};
+pub(crate) use thread::{Local, SetLengths, Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};

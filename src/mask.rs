@@ -18,6 +18,7 @@
 mod cache;
 mod compose;
 mod factor;
+mod loops;
 mod profile;
 mod set;
 mod walk;

@@ -10,6 +10,8 @@
 //!   }
 //! ```
 
+mod batch;
+mod explain;
 mod within;
 
 use std::fmt;
@@ -27,6 +29,9 @@ use crate::limits::Limits;
 use crate::machine::{FINISHED, Machine};
 use crate::mask::{Mask, Tables, fill};
 use crate::vocab::{TokenKind, Vocabulary};
+
+pub use batch::{Row, fill_batch};
+pub use explain::Explanation;
 
 /// Where a sequence stands: a small value whose equality means "the same may follow".
 ///
@@ -164,10 +169,7 @@ impl Grammar {
 
     /// Writes the mask into a buffer of the caller; words beyond the mask are cleared, missing ones are left out.
     pub fn mask_into(&self, state: State, words: &mut [u32]) {
-        let mask = self.mask(state);
-        let shared = words.len().min(mask.words().len());
-        words[..shared].copy_from_slice(&mask.words()[..shared]);
-        words[shared..].fill(0);
+        self.mask(state).copy_to(words);
     }
 
     /// Whether this token may come next; cheaper than a mask when only few tokens are asked for.

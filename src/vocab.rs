@@ -12,6 +12,8 @@
 //! The readers take text, not paths: the library does no I/O. They trust nothing, so a file from a stranger costs at
 //! most an error with its place.
 
+mod alphabet;
+mod children;
 mod spelling;
 mod stream;
 mod tiktoken;
@@ -22,6 +24,7 @@ mod tokenizer_json;
 mod trie;
 mod vocabulary;
 
+pub(crate) use alphabet::{Alphabet, BEYOND_ASCII, UNSOUND, Within, ascii, beyond};
 pub use spelling::Scheme;
 pub use stream::TextStream;
 pub use tiktoken::from_tiktoken;

@@ -36,6 +36,7 @@ use lexiform::grammar::Cfg;
 use lexiform::limits::Limits;
 use lexiform::mask::Tables;
 use lexiform::schema::{KeyOrder, Whitespace};
+use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, State};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -170,6 +171,24 @@ proptest! {
         let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
         let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
         check_everywhere(&grammar, &Memo::new(schema.language(order)), &DEEP)?;
+    }
+
+    /// The comparison itself: a grammar of another language does not pass for this one.
+    #[test]
+    fn another_language_is_noticed(one in regular::patterns(), other in regular::patterns()) {
+        let (expected, found) = (Memo::new(one.language()), Memo::new(other.language()));
+        let letters = BYTES.iter().map(|&byte| vec![byte]);
+        let texts = (0..3).fold(vec![Vec::new()], |texts: Vec<Vec<u8>>, _| {
+            let longer = |text: &Vec<u8>| letters.clone().map(|byte| [&text[..], &byte].concat()).collect::<Vec<_>>();
+            texts.iter().flat_map(longer).chain([Vec::new()]).collect()
+        });
+        let differs = texts.iter().any(|text| expected.verdict(text) != found.verdict(text));
+        prop_assume!(differs);
+        let end = std::iter::once((TokenKind::Special, b"<eos>".to_vec()));
+        let tokens: Vec<_> = end.chain(letters.map(|byte| (TokenKind::Text, byte))).collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+        let grammar = lower::compile(&lower::terminal(&other), &vocabulary).expect("no pattern is empty");
+        prop_assert!(check_everywhere(&grammar, &expected, &REACH).is_err(), "{:?} passed for {:?}", other, one);
     }
 
     /// Grammars that share tables, and tables without room, answer as if each were alone.

@@ -205,7 +205,7 @@ pub(super) struct Ahead<'a> {
 impl<'a> Ahead<'a> {
     pub(super) fn new(shortest: &'a Shortest, place: Place<'a>) -> Ahead<'a> {
         Ahead {
-            threads: Threads::new(place.machine.stacks()),
+            threads: Threads::strict(place.machine.stacks()),
             shortest,
             lengths: SetLengths::default(),
             path: Vec::new(),

@@ -111,6 +111,25 @@ impl<T: Tokenise> Forced<T> {
         }
     }
 
+    /// The tokens in which every completion begins, as the model would most likely cut them: at most `most` of them, and
+    /// none that a longer token could still cover. `before` are the tokens so far, of which the last few count.
+    pub fn forced_tokens<C: Constraint>(&self, at: (&C, C::State), before: &[u32], most: usize) -> Vec<u32> {
+        let forced = whole_characters(at.0.forced(at.1), most * BYTES_A_TOKEN);
+        if forced.is_empty() {
+            return Vec::new();
+        }
+        let recent = &before[before.len().saturating_sub(CONTEXT_TOKENS)..];
+        let before: Vec<u8> = recent
+            .iter()
+            .flat_map(|&token| self.vocabulary.bytes(token))
+            .copied()
+            .collect();
+        let tokens = self.cut(&before, &forced).unwrap_or_default();
+        let mut closed = self.closed(tokens, &forced, at);
+        closed.truncate(most);
+        closed
+    }
+
     /// The tokens of `forced` after the given text, cut as in running text where the boundary permits.
     fn cut(&self, before: &[u8], forced: &[u8]) -> Option<Vec<u32>> {
         let running = self
@@ -152,30 +171,12 @@ impl<C: Constraint, Q, T: Tokenise> Drafter<C, Q> for Forced<T> {
         let Some(at) = draft.tip().filter(|_| draft.room() > 0) else {
             return;
         };
-        let forced = whole_characters(at.0.forced(at.1), draft.room() * BYTES_A_TOKEN);
-        if !forced.is_empty() {
-            let recent: Vec<u32> = text
-                .prompt
-                .iter()
-                .chain(text.answer)
-                .copied()
-                .chain(draft.tokens())
-                .collect();
-            let recent = &recent[recent.len().saturating_sub(CONTEXT_TOKENS)..];
-            let before: Vec<u8> = recent
-                .iter()
-                .flat_map(|&token| self.vocabulary.bytes(token))
-                .copied()
-                .collect();
-            let Some(tokens) = self.cut(&before, &forced) else {
-                return;
-            };
-            let closed = self.closed(tokens, &forced, at);
-            if !closed.into_iter().all(|token| draft.offer(token, Origin::Forced)) {
-                return;
-            }
+        let last = |tokens: &[u32]| tokens[tokens.len().saturating_sub(CONTEXT_TOKENS)..].to_vec();
+        let before = [last(text.prompt), last(text.answer), draft.tokens().collect()].concat();
+        let forced = self.forced_tokens(at, &before, draft.room());
+        if forced.into_iter().all(|token| draft.offer(token, Origin::Forced)) {
+            self.offer_end(draft);
         }
-        self.offer_end(draft);
     }
 }
 

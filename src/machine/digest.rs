@@ -11,11 +11,11 @@
 //!                                  ◯ string body              the same digest in every terminal
 //! ```
 //!
-//! States are named bottom up along the strongly connected components. A state that is on no cycle is its
+//! States of the same language are found first (`minimal`). Their classes are named bottom up along the strongly connected components. A state that is on no cycle is its
 //! acceptance and its edges to named states. A component with cycles is written down from a root that does not
 //! depend on the numbering; its states are named by that text and their place in it. Equal digests mean equal
-//! languages. Equal languages may have different digests where an automaton is not minimal, which costs sharing and
-//! nothing else.
+//! languages. Equal languages may have different digests where an automaton is too large to be made minimal, which costs
+//! sharing and nothing else.
 //!
 //! A digest has 128 bits from two keyed hashes whose keys are drawn once per process, so that no source can be made
 //! to collide on purpose.
@@ -23,6 +23,7 @@
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::OnceLock;
 
+use super::minimal::classes;
 use super::product::DEAD;
 use super::scc::components;
 
@@ -30,6 +31,7 @@ use super::scc::components;
 pub(crate) type Digest = u128;
 
 /// The tables of an automaton, as a terminal keeps them.
+#[derive(Clone, Copy)]
 pub(super) struct Table<'a> {
     pub(super) classes: &'a [u8; 256],
     pub(super) stride: usize,
@@ -45,8 +47,20 @@ type Edge = (u8, u8, u32);
 /// Roots that look alike are all tried, but not more of them than this.
 const MOST_ROOTS: usize = 8;
 
-/// The digest of every state. O(states · classes) for all but components with many states that look alike.
+/// The digest of every state. O(states · classes) for all but components with many states that look alike, besides
+/// what it takes to find the states of the same language.
 pub(super) fn digests(automaton: &Table<'_>) -> Box<[Digest]> {
+    match classes(automaton) {
+        Some(classes) => {
+            let minimal = automaton.quotient(&classes);
+            let digests = digests_of(&minimal.table(automaton));
+            classes.iter().map(|&class| digests[class as usize]).collect()
+        }
+        None => digests_of(automaton),
+    }
+}
+
+fn digests_of(automaton: &Table<'_>) -> Box<[Digest]> {
     let edges = automaton.edges();
     let targets: Vec<Vec<u32>> = edges
         .iter()
@@ -74,7 +88,50 @@ pub(super) fn digests(automaton: &Table<'_>) -> Box<[Digest]> {
     naming.digests
 }
 
+/// An automaton with one state for each class of another.
+struct Quotient {
+    next: Vec<u32>,
+    accepting: Vec<bool>,
+}
+
+impl Quotient {
+    fn table<'a>(&'a self, of: &Table<'a>) -> Table<'a> {
+        Table {
+            next: &self.next,
+            accepting: &self.accepting,
+            ..*of
+        }
+    }
+}
+
 impl Table<'_> {
+    /// Where each column of a state leads, and whether a unit ends there as far as that makes a difference.
+    pub(super) fn row(&self, state: usize) -> impl Iterator<Item = Option<(u32, bool)>> + '_ {
+        let row = &self.next[state * self.stride..(state + 1) * self.stride];
+        row.iter().map(|&packed| match packed {
+            DEAD => None,
+            packed => Some((packed >> 1, self.units && packed & 1 == 1)),
+        })
+    }
+
+    fn quotient(&self, classes: &[u32]) -> Quotient {
+        let mut quotient = Quotient {
+            next: Vec::new(),
+            accepting: Vec::new(),
+        };
+        for (state, &class) in classes.iter().enumerate() {
+            // Classes are numbered in the order of their first states.
+            if class as usize == quotient.accepting.len() {
+                quotient.accepting.push(self.accepting[state]);
+                let packed = |(target, unit): (u32, bool)| classes[target as usize] << 1 | u32::from(unit);
+                quotient
+                    .next
+                    .extend(self.row(state).map(|target| target.map_or(DEAD, packed)));
+            }
+        }
+        quotient
+    }
+
     fn edges(&self) -> Vec<Vec<Edge>> {
         let ranges = self.ranges();
         let states = 0..self.accepting.len();

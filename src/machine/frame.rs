@@ -20,6 +20,7 @@ use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::analysis::{Analysis, leading_nodes};
+use super::bytes::ByteSet;
 use super::demand::Stock;
 use super::interner::{Chains, Interner};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
@@ -81,7 +82,14 @@ pub(super) struct Frame {
     pub(super) reads: bool,
     calls: OnceLock<Box<[Call]>>,
     /// What the frame of a rule reads.
-    edges: OnceLock<Box<[Edge]>>,
+    edges: OnceLock<Edges>,
+}
+
+/// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
+#[derive(Debug, Default)]
+struct Edges {
+    list: Box<[Edge]>,
+    bytes: ByteSet,
 }
 
 /// All frames of one grammar, found lazily. Reads never lock.
@@ -270,25 +278,42 @@ impl Frames {
     }
 
     fn read_rule(&self, id: FrameId, byte: u8) -> Option<FrameId> {
-        let edges = self.edges(id);
+        let edges = self.edge_list(id);
         let at = edges.partition_point(|&(_, last, _)| last < byte);
         let &(first, _, to) = edges.get(at)?;
         (first <= byte).then_some(to)
     }
 
     /// What the frame of a rule reads, as ranges of bytes in order. Found once.
-    pub(super) fn edges(&self, id: FrameId) -> &[Edge] {
+    fn edges(&self, id: FrameId) -> &Edges {
         let frame = self.get(id);
-        frame.edges.get_or_init(|| match &frame.key {
-            FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
-            FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
-            _ => Box::default(),
+        frame.edges.get_or_init(|| {
+            let list = match &frame.key {
+                FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
+                FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
+                _ => Box::default(),
+            };
+            let mut bytes = ByteSet::default();
+            for &(first, last, _) in &list {
+                bytes.insert_range(first, last);
+            }
+            Edges { list, bytes }
         })
+    }
+
+    /// What the frame of a rule reads, as ranges of bytes in order with where each leads.
+    pub(super) fn edge_list(&self, id: FrameId) -> &[Edge] {
+        &self.edges(id).list
+    }
+
+    /// The bytes that the frame of a rule reads.
+    pub(super) fn bytes(&self, id: FrameId) -> &ByteSet {
+        &self.edges(id).bytes
     }
 
     /// Cuts the bytes where a range of some node begins or ends; between two cuts all bytes act alike.
     fn find_edges(&self, rule: u32, nodes: &[u32]) -> Box<[Edge]> {
-        let mut cuts = vec![0u16, 256];
+        let mut cuts = Vec::new();
         for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
             if let Label::Bytes(first, last) = edge.label {
                 cuts.extend([u16::from(first), u16::from(last) + 1]);
@@ -324,7 +349,10 @@ impl Frames {
     }
 
     fn rule_frame(&self, rule: u32, nodes: Vec<u32>) -> FrameId {
-        let nodes = self.closure(nodes);
+        let nodes = match nodes[..] {
+            [node] if self.is_closed(node) => nodes,
+            _ => self.closure(nodes),
+        };
         let accept = self.nfa.rules[rule as usize].accept;
         if nodes
             .iter()
@@ -338,6 +366,13 @@ impl Frames {
             rule,
             nodes: nodes.into(),
         })
+    }
+
+    /// Whether no other node is reached from the node without reading.
+    fn is_closed(&self, node: u32) -> bool {
+        let mut edges = self.nfa.nodes[node as usize].iter();
+        edges.all(|edge| matches!(edge.label, Label::Bytes(..)))
+            && !self.analysis.left_corners.contains_key(&node)
     }
 
     /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and behind
@@ -407,6 +442,12 @@ impl Frames {
         found
     }
 
+    /// Whether a rule calls itself at its end. Where it is complete, it may also go on as what it begins with, but so
+    /// may the call itself: `s s` behind `s` is another `s`, and need not be remembered to be one.
+    fn is_own_end(&self, rule: u32, callee: Callee, to: &[u32]) -> bool {
+        callee == Callee::Rule(rule) && to == [self.nfa.rules[rule as usize].accept]
+    }
+
     fn rule_calls(&self, rule: u32, nodes: &[u32], leading: bool) -> Box<[Call]> {
         let group = self.analysis.recursive_group[rule as usize].filter(|_| leading);
         let mut targets: Vec<(Callee, Vec<u32>)> = Vec::new();
@@ -422,13 +463,14 @@ impl Frames {
                 None => targets.push((callee, vec![edge.to])),
             }
         }
-        let calls = targets.into_iter();
-        calls
-            .map(|(callee, to)| Call {
-                callee: self.start(callee),
-                then: self.rule_frame(rule, to),
-            })
-            .collect()
+        let call = |(callee, to): (Callee, Vec<u32>)| Call {
+            callee: self.start(callee),
+            then: match self.is_own_end(rule, callee, &to) {
+                true => RETURN,
+                false => self.rule_frame(rule, to),
+            },
+        };
+        targets.into_iter().map(call).collect()
     }
 }
 

@@ -26,6 +26,9 @@ pub(super) struct Register {
     pub(super) started: bool,
     /// Whether that separator has been written.
     pub(super) separated: bool,
+    /// Whether one more key was written than `used` has. Only looking ahead leaves out a key, since what is looked at
+    /// must not be remembered; see [`Threads`](super::thread::Threads).
+    pub(super) doubted: bool,
 }
 
 impl Register {
@@ -37,6 +40,7 @@ impl Register {
         met: 0,
         started: false,
         separated: false,
+        doubted: false,
     };
 }
 

@@ -97,19 +97,33 @@ impl Frames {
             separated: true,
             ..register
         };
-        let mut items = self.item_calls(series, separated);
-        if items.is_empty() {
+        if !self.has_items(series, separated) {
             return Box::default();
         }
-        if !self.analysis.is_nullable(separator) {
-            items.clear();
-        }
+        let mut items = match self.analysis.is_nullable(separator) {
+            true => self.item_calls(series, separated),
+            false => Vec::new(),
+        };
         let then = self.intern(FrameKey::Series(series, separated));
         items.push(Call {
             callee: self.start(separator),
             then,
         });
         items.into()
+    }
+
+    /// Whether an item may come next.
+    fn has_items(&self, series: u32, register: Register) -> bool {
+        let plan = &self.nfa.series[series as usize];
+        if plan.has_demands() {
+            return !self.demanded_calls(series, register).is_empty();
+        }
+        let outlook = self.outlook(series, register);
+        let is_written = |index| self.is_written(series, register, index);
+        let mut rest = 0..plan.rest.len() as u32;
+        plan.next_members(register, is_written, outlook).next().is_some()
+            || (plan.rest_is_open(register, &outlook)
+                && rest.any(|rest| self.rest_call(series, register, rest).is_some()))
     }
 
     pub(super) fn item_calls(&self, series: u32, register: Register) -> Vec<Call> {
@@ -288,7 +302,51 @@ impl Frames {
 
     /// Whether every key can be written: none was, and none is taken.
     fn all_keys_are_free(&self, series: u32, register: Register) -> bool {
-        register.used == NIL && self.nfa.series[series as usize].taken.is_empty()
+        self.unwritable(series, register) == 0
+    }
+
+    /// How many keys can no longer be written, known or not.
+    fn unwritable(&self, series: u32, register: Register) -> usize {
+        let taken = self.nfa.series[series as usize].taken.len();
+        self.keys.iter(register.used).count() + taken + usize::from(register.doubted)
+    }
+
+    /// Whether more keys go on from a cursor than can no longer be written, whichever those are.
+    fn keys_abound(&self, (series, rest, register): (u32, u32, Register), cursor: Cursor) -> bool {
+        let terminal = self.key_terminal(series, rest);
+        terminal.is_infinite(cursor) || terminal.has_more_words(cursor, self.unwritable(series, register))
+    }
+
+    /// Where a series goes on behind any key with its item, for looking ahead: the register does not know the key.
+    /// `None` if what may follow depends on it, as where keys can run out or a key in doubt was written before.
+    pub(super) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
+        let (series, rest, register, _) = self.key_parts(id);
+        let plan = &self.nfa.series[series as usize];
+        let after = Register {
+            doubted: true,
+            ..self.after_rest(series, rest, register)
+        };
+        let most = self.unwritable(series, after);
+        let abounds = |&key: &u32| {
+            let terminal = self.terminal(key);
+            terminal.has_more_words(terminal.start(), most)
+        };
+        let is_known = !register.doubted
+            && !plan.has_demands()
+            && self.capacities[series as usize].is_none()
+            && plan.rest.iter().filter_map(|rest| rest.key.as_ref()).all(abounds);
+        is_known.then(|| self.series_frame(series, after))
+    }
+
+    /// Whether the key of the frame follows one that is not known.
+    pub(super) fn is_doubted(&self, id: FrameId) -> bool {
+        self.key_parts(id).2.doubted
+    }
+
+    /// Whether it depends on a key in doubt if a key may stand at this cursor.
+    pub(super) fn is_in_doubt(&self, id: FrameId, cursor: Cursor) -> bool {
+        let (series, rest, register, _) = self.key_parts(id);
+        register.doubted && !self.keys_abound((series, rest, register), cursor)
     }
 
     /// Whether some key that goes on from here has not been written yet.
@@ -300,18 +358,13 @@ impl Frames {
         cursor: Cursor,
         prefix: &[u8],
     ) -> bool {
-        let terminal = self.key_terminal(series, rest);
-        if self.all_keys_are_free(series, register) || terminal.is_infinite(cursor) {
+        if self.keys_abound((series, rest, register), cursor) {
             return true;
         }
+        let terminal = self.key_terminal(series, rest);
         let taken = self.used_after(series, register, prefix);
-        let taken = taken
-            .iter()
-            .filter(|left| terminal.matches_from(cursor, left))
-            .count();
-        terminal
-            .words(cursor, taken)
-            .is_none_or(|words| words.len() > taken)
+        let taken = taken.iter().filter(|left| terminal.matches_from(cursor, left));
+        terminal.has_more_words(cursor, taken.count())
     }
 
     fn used_keys(&self, register: Register) -> impl Iterator<Item = Vec<u8>> + '_ {
@@ -347,7 +400,7 @@ impl Frames {
         let (series, rest, register, text) = self.key_parts(id);
         let terminal = self.key_terminal(series, rest);
         let next = terminal.next(cursor, *written.last()?)?;
-        if self.all_keys_are_free(series, register) || terminal.is_infinite(next) {
+        if self.keys_abound((series, rest, register), next) {
             return Some(next);
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
@@ -411,8 +464,9 @@ impl Frames {
         self.all_keys_are_free(series, register) || {
             let whole = [&self.texts.to_vec(text)[..], written].concat();
             let mut used = self.keys.iter(register.used);
+            let backwards = || whole.iter().rev().copied();
             !self.nfa.series[series as usize].is_taken(&whole)
-                && !used.any(|used| self.texts.to_vec(used) == whole)
+                && !used.any(|used| self.texts.iter(used).eq(backwards()))
         }
     }
 

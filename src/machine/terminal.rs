@@ -177,38 +177,63 @@ impl Terminal {
         end.is_some_and(|cursor| self.is_accepting(cursor))
     }
 
-    /// The number of ways to complete a word from here, of which there are finitely many, or `most` if there are
-    /// more. O(cursors that can be reached), which may be far fewer than the words.
-    fn count_words(&self, from: Cursor, most: u64) -> u64 {
-        let mut known: FxHashMap<Cursor, u64> = FxHashMap::default();
-        let mut open = vec![from];
-        while let Some(&cursor) = open.last() {
-            if known.contains_key(&cursor) {
-                open.pop();
-                continue;
-            }
-            let next = || (0..=255).filter_map(|byte| self.next(cursor, byte));
-            let before = open.len();
-            open.extend(next().filter(|next| !known.contains_key(next)));
-            if open.len() > before {
-                continue;
-            }
-            open.pop();
-            let own = u64::from(self.is_accepting(cursor));
-            let count = next().fold(own, |sum, next| sum.saturating_add(known[&next]).min(most));
-            known.insert(cursor, count);
+    /// Whether there are more than `most` ways to complete a word from here. Goes on by lengths: a beginning has a
+    /// word of its own, so that the beginnings of one length with the shorter words are a lower bound, and all there
+    /// is once no beginning is left. O(bytes until there are more · cursors that can be reached with as many).
+    pub(crate) fn has_more_words(&self, from: Cursor, most: usize) -> bool {
+        if most == 0 || self.is_infinite(from) {
+            return true;
         }
-        known[&from]
+        if self.is_last(from.state) {
+            return false;
+        }
+        let most = most as u64;
+        let mut words = 0u64;
+        let mut beginnings = vec![(from, 1u64)];
+        while !beginnings.is_empty() {
+            let ended = beginnings.iter().filter(|(cursor, _)| self.is_accepting(*cursor));
+            words = ended.fold(words, |sum, (_, ways)| sum.saturating_add(*ways));
+            let longer = self.longer(&beginnings);
+            let open = longer
+                .iter()
+                .fold(0u64, |sum, (_, ways)| sum.saturating_add(*ways));
+            if words.saturating_add(open) > most {
+                return true;
+            }
+            beginnings = longer;
+        }
+        false
+    }
+
+    /// Whether no byte goes on from the state.
+    fn is_last(&self, state: u32) -> bool {
+        let row = state as usize * self.stride;
+        self.next[row..row + self.stride]
+            .iter()
+            .all(|&packed| packed == DEAD)
+    }
+
+    /// The cursors one byte further, with the number of ways there.
+    fn longer(&self, beginnings: &[(Cursor, u64)]) -> Vec<(Cursor, u64)> {
+        let mut longer: Vec<(Cursor, u64)> = Vec::new();
+        for &(cursor, ways) in beginnings {
+            let next = (0..=255).filter_map(|byte| self.next(cursor, byte));
+            longer.extend(next.map(|next| (next, ways)));
+        }
+        longer.sort_unstable_by_key(|&(cursor, _)| cursor);
+        longer.dedup_by(|one, kept| {
+            let same = one.0 == kept.0;
+            if same {
+                kept.1 = kept.1.saturating_add(one.1);
+            }
+            same
+        });
+        longer
     }
 
     /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the words).
     pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
-        // Each byte that can come next leads to words of its own, which mostly settles it without counting.
-        let branches = (0..=255).filter(|&byte| self.next(cursor, byte).is_some());
-        if self.is_infinite(cursor)
-            || branches.count() > cap
-            || self.count_words(cursor, cap as u64 + 1) > cap as u64
-        {
+        if self.has_more_words(cursor, cap) {
             return None;
         }
         let mut words = Vec::new();
@@ -221,10 +246,6 @@ impl Terminal {
             }
             if self.is_accepting(cursor) {
                 words.push(text);
-            }
-            if words.len() + open.len() > cap {
-                // Every open path leads to at least one word of its own.
-                return None;
             }
         }
         Some(words)

@@ -46,8 +46,9 @@ pub(super) enum At {
         cursor: Cursor,
         start: u32,
     },
-    /// Behind the item of a key of the frame. What comes there depends on the whole key, and to know it is to
-    /// remember it; see [`Threads::take_lost`].
+    /// Behind the item of a key of the frame. What comes there may depend on the whole key, and to know it is to
+    /// remember it: threads go on with a register that is in doubt about the key, as far as that makes no difference;
+    /// see [`Threads::take_lost`].
     Item(FrameId),
 }
 
@@ -58,24 +59,137 @@ pub(crate) struct SetLengths(Vec<u64>);
 /// The local sets of one walk; see the module.
 pub(crate) struct Threads<'a> {
     stacks: &'a Stacks,
+    local: Local,
+    /// Whether nothing is left in doubt, since lengths are asked for.
+    strict: bool,
+    lost: bool,
+}
+
+/// The room for local sets. It may be handed from walk to walk, so that a mask need not ask for memory.
+#[derive(Default)]
+pub(crate) struct Local {
     sets: Vec<(u32, u32)>,
     pairs: Vec<Thread>,
     singles: FxHashMap<Thread, Callers>,
     unions: FxHashMap<Box<[Thread]>, Callers>,
+    open: Reached,
+}
+
+/// Room for more pairs than this is not kept.
+const KEPT_PAIRS: usize = 1 << 14;
+
+impl Local {
+    /// Forgets all sets and keeps the room, or gives it up where it is large.
+    fn clear(&mut self) {
+        if self.pairs.len() > KEPT_PAIRS {
+            *self = Local::default();
+        }
+        self.sets.clear();
+        self.pairs.clear();
+        self.singles.clear();
+        self.unions.clear();
+        self.open.clear();
+    }
+
+    fn set(&self, callers: Callers) -> &[Thread] {
+        let (first, end) = self.sets[(callers & !LOCAL) as usize];
+        &self.pairs[first as usize..end as usize]
+    }
+
+    /// The set of one thread.
+    fn single(&mut self, thread: Thread) -> Callers {
+        if let Some(&known) = self.singles.get(&thread) {
+            return known;
+        }
+        let callers = self.add_set(&[thread]);
+        self.singles.insert(thread, callers);
+        callers
+    }
+
+    /// The set of these threads, which are in order.
+    fn union(&mut self, threads: Vec<Thread>) -> Callers {
+        if let Some(&known) = self.unions.get(&threads[..]) {
+            return known;
+        }
+        let callers = self.add_set(&threads);
+        self.unions.insert(threads.into(), callers);
+        callers
+    }
+
+    fn add_set(&mut self, threads: &[Thread]) -> Callers {
+        let first = self.pairs.len() as u32;
+        self.pairs.extend_from_slice(threads);
+        self.sets.push((first, self.pairs.len() as u32));
+        (self.sets.len() as u32 - 1) | LOCAL
+    }
+}
+
+/// The threads that an expansion has come to, each once and in order.
+#[derive(Default)]
+struct Reached {
+    list: Vec<Thread>,
+    /// The same, once there are too many to look through.
     seen: FxHashSet<Thread>,
-    lost: bool,
+}
+
+/// As many threads are looked through faster than one is hashed.
+const FEW: usize = 12;
+
+impl Reached {
+    fn clear(&mut self) {
+        self.list.clear();
+        self.seen.clear();
+    }
+
+    fn push(&mut self, thread: Thread) {
+        if self.list.len() < FEW {
+            if !self.list.contains(&thread) {
+                self.list.push(thread);
+            }
+            return;
+        }
+        if self.seen.is_empty() {
+            self.seen.extend(&self.list);
+        }
+        if self.seen.insert(thread) {
+            self.list.push(thread);
+        }
+    }
+
+    fn extend(&mut self, threads: &[Thread]) {
+        for &thread in threads {
+            self.push(thread);
+        }
+    }
 }
 
 impl<'a> Threads<'a> {
     pub(crate) fn new(stacks: &'a Stacks) -> Threads<'a> {
+        Threads::within(stacks, Local::default())
+    }
+
+    /// Threads that use this room; see [`leave`](Self::leave).
+    pub(crate) fn within(stacks: &'a Stacks, local: Local) -> Threads<'a> {
         Threads {
             stacks,
-            sets: Vec::new(),
-            pairs: Vec::new(),
-            singles: FxHashMap::default(),
-            unions: FxHashMap::default(),
-            seen: FxHashSet::default(),
+            local,
+            strict: false,
             lost: false,
+        }
+    }
+
+    /// The room, empty again. What was handed out before means nothing any more.
+    pub(crate) fn leave(&mut self) -> Local {
+        let mut local = std::mem::take(&mut self.local);
+        local.clear();
+        local
+    }
+
+    /// Threads that do not go on behind the item of a key, so that the lengths of all are right.
+    pub(crate) fn strict(stacks: &'a Stacks) -> Threads<'a> {
+        Threads {
+            strict: true,
+            ..Threads::new(stacks)
         }
     }
 
@@ -98,15 +212,15 @@ impl<'a> Threads<'a> {
     /// What may follow a complete key of the frame, whatever the key is.
     pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Thread> {
         let at = At::Item(frame);
-        let callers = self.single(Thread { at, callers });
+        let callers = self.local.single(Thread { at, callers });
         let at = At::Frame(self.stacks.frames.item_of(frame));
         let mut readers = Vec::new();
         self.expand(&[Thread { at, callers }], &[], &mut readers);
         readers
     }
 
-    /// Whether an expansion since the last call came to the end of a key's item, so that what it found is not all:
-    /// tokens that go on from there are to be judged apart.
+    /// Whether a step or an expansion since the last call came to where a key that is not known makes a difference, so
+    /// that what it found is not all: tokens that go there are to be judged apart.
     pub(crate) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
     }
@@ -116,6 +230,7 @@ impl<'a> Threads<'a> {
         next.clear();
         for reader in readers {
             if let Some(at) = self.read(reader.at, path) {
+                self.lost |= self.is_in_doubt(at);
                 self.settle(at, reader.callers, next);
             }
         }
@@ -140,6 +255,13 @@ impl<'a> Threads<'a> {
         }
     }
 
+    fn is_in_doubt(&self, at: At) -> bool {
+        match at {
+            At::Key { frame, cursor, .. } => self.stacks.frames.is_in_doubt(frame, cursor),
+            _ => false,
+        }
+    }
+
     /// A place that is complete and nothing else gives way to its callers.
     fn settle(&self, at: At, callers: Callers, into: &mut Vec<Thread>) {
         match (at, callers) {
@@ -150,8 +272,7 @@ impl<'a> Threads<'a> {
 
     fn pairs_of(&self, callers: Callers, into: &mut Vec<Thread>) {
         if callers & LOCAL != 0 {
-            let (first, end) = self.sets[(callers & !LOCAL) as usize];
-            return into.extend_from_slice(&self.pairs[first as usize..end as usize]);
+            return into.extend_from_slice(self.local.set(callers));
         }
         let pairs = self.stacks.pairs(callers).iter();
         into.extend(pairs.map(|&(frame, callers)| Thread {
@@ -194,39 +315,18 @@ impl<'a> Threads<'a> {
         }
         all.sort_unstable();
         all.dedup();
-        if let Some(&known) = self.unions.get(&all[..]) {
-            return known;
-        }
-        let callers = self.add_set(&all);
-        self.unions.insert(all.into(), callers);
-        callers
-    }
-
-    fn single(&mut self, thread: Thread) -> Callers {
-        if let Some(&known) = self.singles.get(&thread) {
-            return known;
-        }
-        let callers = self.add_set(&[thread]);
-        self.singles.insert(thread, callers);
-        callers
-    }
-
-    fn add_set(&mut self, threads: &[Thread]) -> Callers {
-        let first = self.pairs.len() as u32;
-        self.pairs.extend_from_slice(threads);
-        self.sets.push((first, self.pairs.len() as u32));
-        (self.sets.len() as u32 - 1) | LOCAL
+        self.local.union(all)
     }
 
     /// What the threads read next: calls and returns are followed as far as nothing is read.
     pub(crate) fn expand(&mut self, threads: &[Thread], path: &[u8], readers: &mut Vec<Thread>) {
         readers.clear();
-        let mut open = threads.to_vec();
-        self.seen.clear();
-        while let Some(thread) = open.pop() {
-            if !self.seen.insert(thread) {
-                continue;
-            }
+        let mut open = std::mem::take(&mut self.local.open);
+        open.clear();
+        open.extend(threads);
+        let mut at = 0;
+        while let Some(&thread) = open.list.get(at) {
+            at += 1;
             match thread.at {
                 At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), &mut open, readers),
                 At::Terminal(index, cursor) => {
@@ -239,9 +339,23 @@ impl<'a> Threads<'a> {
                     readers.push(thread);
                     self.expand_key((frame, cursor, start), thread.callers, path, &mut open);
                 }
-                At::Item(_) => self.lost = true,
+                At::Item(frame) => match self.behind_item(frame) {
+                    Some(next) => open.push(Thread {
+                        at: At::Frame(next),
+                        callers: thread.callers,
+                    }),
+                    None => self.lost = true,
+                },
             }
         }
+        self.local.open = open;
+    }
+
+    fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
+        let goes_on = !self.strict;
+        goes_on
+            .then(|| self.stacks.frames.behind_any_key(frame))
+            .flatten()
     }
 
     fn expand_frame(
@@ -249,7 +363,7 @@ impl<'a> Threads<'a> {
         frame: FrameId,
         callers: Callers,
         written: usize,
-        open: &mut Vec<Thread>,
+        open: &mut Reached,
         readers: &mut Vec<Thread>,
     ) {
         let frames = &self.stacks.frames;
@@ -263,7 +377,7 @@ impl<'a> Threads<'a> {
         for call in frames.calls(frame) {
             let below = match call.then {
                 RETURN => callers,
-                then => self.single(Thread {
+                then => self.local.single(Thread {
                     at: At::Frame(then),
                     callers,
                 }),
@@ -283,26 +397,34 @@ impl<'a> Threads<'a> {
         (frame, cursor, start): (FrameId, Cursor, u32),
         callers: Callers,
         path: &[u8],
-        open: &mut Vec<Thread>,
+        open: &mut Reached,
     ) {
         let frames = &self.stacks.frames;
         let written = &path[start as usize..];
         if !frames.key_ends(frame, cursor, written) {
             return;
         }
+        // It may be the key in doubt that was written here again.
+        if frames.is_doubted(frame) {
+            self.lost = true;
+            return;
+        }
         let at = At::Item(frame);
-        let callers = self.single(Thread { at, callers });
+        let callers = self.local.single(Thread { at, callers });
         let at = At::Frame(self.stacks.frames.item_of(frame));
         open.push(Thread { at, callers });
     }
 
     /// Goes on with the callers of a complete place.
-    fn give_back(&self, callers: Callers, written: usize, open: &mut Vec<Thread>, readers: &mut Vec<Thread>) {
+    fn give_back(&self, callers: Callers, written: usize, open: &mut Reached, readers: &mut Vec<Thread>) {
         match callers {
             END => {}
-            local if local & LOCAL != 0 => self.pairs_of(local, open),
+            local if local & LOCAL != 0 => open.extend(self.local.set(local)),
             // What a configuration of the stacks does next has been found already, or is worth keeping.
-            config => readers.extend(self.readers_of(config, written)),
+            config => {
+                let found = self.stacks.fringe(config).readers.iter();
+                readers.extend(found.map(|&(frame, callers)| self.reader(frame, callers, written)));
+            }
         }
     }
 
@@ -324,9 +446,9 @@ impl<'a> Threads<'a> {
     /// The fewest steps that complete some of the threads; `known` must be used with these sets only.
     pub(crate) fn shortest(&self, threads: &[Thread], shortest: &Shortest, known: &mut SetLengths) -> u64 {
         // A set is older than those that name it.
-        for index in known.0.len()..self.sets.len() {
-            let (first, end) = self.sets[index];
-            let length = self.shortest_of(&self.pairs[first as usize..end as usize], shortest, known);
+        for index in known.0.len()..self.local.sets.len() {
+            let set = self.local.set(index as u32 | LOCAL);
+            let length = self.shortest_of(set, shortest, known);
             known.0.push(length);
         }
         self.shortest_of(threads, shortest, known)
@@ -367,11 +489,7 @@ impl<'a> Threads<'a> {
     pub(crate) fn add_bytes(&self, reader: &Thread, bytes: &mut ByteSet) {
         let frames = &self.stacks.frames;
         match reader.at {
-            At::Frame(frame) => {
-                for &(first, last, _) in frames.edges(frame) {
-                    bytes.insert_range(first, last);
-                }
-            }
+            At::Frame(frame) => bytes.unite(frames.bytes(frame)),
             At::Terminal(index, cursor) => frames.terminal(index).add_bytes(cursor, bytes),
             At::Key { frame, cursor, .. } => frames.key_terminal_of(frame).add_bytes(cursor, bytes),
             At::Item(_) => {}

@@ -1,13 +1,14 @@
 //! What grammars over one vocabulary share: compiled terminals and their factors.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::factor::{Entry, Factor};
 use super::profile::Profile;
+use super::set::Mask;
 use crate::grammar::Regular;
 use crate::limits::Limits;
 use crate::machine::{Automata, Cursor, Digest, Identity, Terminal, TerminalError, TerminalSource};
@@ -36,6 +37,8 @@ pub struct Tables {
 #[derive(Debug, Default)]
 struct Base {
     bytes: usize,
+    /// All text tokens; found when first asked for.
+    everything: OnceLock<Mask>,
     terminals: FxHashMap<u64, Vec<(Regular, Arc<Terminal>)>>,
     factors: FxHashMap<Digest, Arc<Factor>>,
     profiles: FxHashMap<Digest, Arc<Profile>>,
@@ -102,6 +105,7 @@ impl Tables {
         let factors = self.factors.iter();
         let mut base = Base {
             bytes: self.bytes(),
+            everything: self.base.everything.clone(),
             terminals: self.base.terminals.clone(),
             factors: self.base.factors.clone(),
             profiles: self.base.profiles.clone(),
@@ -134,6 +138,15 @@ impl Tables {
     /// The memory that the tables take, in bytes; the vocabulary itself is not counted.
     pub fn bytes(&self) -> usize {
         self.base.bytes + self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// All text tokens that have bytes.
+    pub(crate) fn everything(&self) -> &Mask {
+        self.base.everything.get_or_init(|| {
+            let mut mask = Mask::empty(self.vocab.len());
+            mask.insert_all(self.vocab.trie().tokens());
+            mask
+        })
     }
 
     /// The length of the longest token in bytes.

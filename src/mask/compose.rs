@@ -67,11 +67,8 @@ impl Fill<'_> {
             .map(|&(frame, callers)| self.walk.threads.reader(frame, callers, 0))
             .collect();
         let bytes = self.walk.bytes(&readers);
-        for (byte, range) in trie.roots() {
-            if bytes.contains(byte) {
-                self.walk.tokens(trie, range, &readers, mask, &mut self.lost);
-            }
-        }
+        self.walk.start(&readers, bytes);
+        self.walk.tokens(trie, None, mask, &mut self.lost);
         let lost = std::mem::take(&mut self.lost);
         for &(frame, callers) in walked {
             self.lost.clone_from(&lost);
@@ -121,17 +118,18 @@ impl Fill<'_> {
     /// Adds what a state allows without bounds; with `inner` also what stays within the terminal.
     fn add_unbounded(&mut self, factor: &Factor, inner: bool, behind: &[Thread], mask: &mut Mask) {
         let bytes = self.walk.bytes(behind);
+        self.walk.start(behind, bytes);
         if let Some(base) = &factor.base {
             if inner {
                 base.inner.add_to(mask);
             }
-            self.add_rests(base, behind, &bytes, mask);
+            self.add_rests(base, &bytes, mask);
             mask.remove_all(&factor.except);
         }
         if inner {
             factor.inner.add_to(mask);
         }
-        self.add_rests(factor, behind, &bytes, mask);
+        self.add_rests(factor, &bytes, mask);
     }
 
     /// Adds what a state allows near a bound of its language.
@@ -144,17 +142,14 @@ impl Fill<'_> {
         bounds.inner.add_to(mask);
     }
 
-    /// Adds the tokens that leave the terminal and go on behind it.
-    fn add_rests(&mut self, factor: &Factor, behind: &[Thread], bytes: &ByteSet, mask: &mut Mask) {
+    /// Adds the tokens that leave the terminal and go on behind it, where the walk was started.
+    fn add_rests(&mut self, factor: &Factor, bytes: &ByteSet, mask: &mut Mask) {
         let vocab = self.tables.vocabulary().trie();
         for rests in factor.rests.iter().filter(|rests| bytes.contains(rests.byte)) {
             for &node in &rests.large {
-                let range = node as usize..vocab.nodes()[node as usize].end as usize;
-                self.walk.tokens(vocab, range, behind, mask, &mut self.lost);
+                self.walk.tokens(vocab, Some(node as usize), mask, &mut self.lost);
             }
-            let trie = rests.trie(vocab);
-            let range = 0..trie.nodes().len();
-            self.walk.tokens(trie, range, behind, mask, &mut self.lost);
+            self.walk.tokens(rests.trie(vocab), None, mask, &mut self.lost);
         }
     }
 

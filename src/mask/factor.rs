@@ -16,9 +16,11 @@
 //! tokens for which the base must not be believed, and what is true of those. Near a bound of a counted language the
 //! factor is found without bounds, and a [`Profile`] says which of its tokens are within them.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Tables;
+use super::loops::Loops;
 use super::profile::Profile;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
@@ -131,7 +133,7 @@ impl Factor {
             None => {
                 let mut walk = Walk::new(terminal, tables.vocabulary());
                 walk.run_all(state);
-                walk.into_factor(None, Vec::new())
+                walk.into_factor(None, Vec::new(), tables)
             }
         }
     }
@@ -140,7 +142,7 @@ impl Factor {
         let base = tables.factor(terminal, model);
         let mut walk = Walk::new(terminal, tables.vocabulary());
         let except = Difference::new(terminal, (state, model), tables.vocabulary()).run(&mut walk);
-        walk.into_factor(Some(base), except)
+        walk.into_factor(Some(base), except, tables)
     }
 
     /// Makes the tries of rests now.
@@ -189,13 +191,14 @@ fn model(terminal: &Terminal, state: u32) -> Option<u32> {
 struct Walk<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
+    loops: Loops<'a>,
     /// The state at each depth of the current path.
     states: Vec<u32>,
     /// The node at each depth of the current path, from depth 1.
     path: Vec<u32>,
     /// Nodes of the path up to this depth are already kept as escapes.
     marked: usize,
-    inner: Vec<u32>,
+    inner: Places,
     escapes: Vec<Vec<u32>>,
 }
 
@@ -204,10 +207,11 @@ impl<'a> Walk<'a> {
         Walk {
             terminal,
             vocab,
+            loops: Loops::new(terminal),
             states: Vec::new(),
             path: Vec::new(),
             marked: 0,
-            inner: Vec::new(),
+            inner: Places::default(),
             escapes: vec![Vec::new(); 256],
         }
     }
@@ -229,11 +233,17 @@ impl<'a> Walk<'a> {
             self.states.truncate(depth);
             self.path.truncate(depth - 1);
             self.marked = self.marked.min(depth - 1);
-            match self.terminal.next_state(self.states[depth - 1], node.byte) {
+            let state = self.states[depth - 1];
+            if self.loops.pass_over(trie, at, state) {
+                self.inner.add(trie.places_below(at));
+                at = node.end as usize;
+                continue;
+            }
+            match self.terminal.next_state(state, node.byte) {
                 Some(state) => {
                     self.states.push(state);
                     self.path.push(at as u32);
-                    self.inner.extend_from_slice(trie.tokens_at(node));
+                    self.inner.add(node.places());
                     at += 1;
                 }
                 None => {
@@ -257,7 +267,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn into_factor(self, base: Option<Arc<Factor>>, except: Vec<u32>) -> Factor {
+    fn into_factor(self, base: Option<Arc<Factor>>, except: Vec<u32>, tables: &Tables) -> Factor {
         let escapes = self.escapes.into_iter().zip(0u8..=255);
         let rests = escapes
             .filter(|(nodes, _)| !nodes.is_empty())
@@ -265,9 +275,45 @@ impl<'a> Walk<'a> {
         Factor {
             base,
             except: except.into(),
-            inner: TokenSet::new(self.inner, self.vocab.len()),
+            inner: self.inner.into_set(tables),
             rests: rests.collect(),
         }
+    }
+}
+
+/// Tokens by their places in the order of the trie, where those of a subtree are neighbours.
+#[derive(Default)]
+struct Places {
+    ranges: Vec<Range<u32>>,
+    count: usize,
+}
+
+impl Places {
+    /// Adds places behind all that were added before.
+    fn add(&mut self, range: Range<u32>) {
+        self.count += range.len();
+        match self.ranges.last_mut() {
+            _ if range.is_empty() => {}
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.ranges.push(range),
+        }
+    }
+
+    /// Most tokens are found by taking the others out of all.
+    fn into_set(self, tables: &Tables) -> TokenSet {
+        let vocab = tables.vocabulary();
+        let tokens = vocab.trie().tokens();
+        let at = |range: &Range<u32>| &tokens[range.start as usize..range.end as usize];
+        if self.count * 2 < tokens.len() {
+            return TokenSet::new(self.ranges.iter().flat_map(at).copied().collect(), vocab.len());
+        }
+        let mut mask = tables.everything().clone();
+        let mut end = 0;
+        for range in self.ranges.iter().chain([&(tokens.len() as u32..0)]) {
+            mask.remove_all(at(&(end..range.start)));
+            end = range.end;
+        }
+        TokenSet::Bits(mask)
     }
 }
 
@@ -275,6 +321,7 @@ impl<'a> Walk<'a> {
 struct Difference<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
+    loops: Loops<'a>,
     /// The pair of states at each depth of the current path.
     pairs: Vec<(u32, u32)>,
     path: Vec<u32>,
@@ -286,6 +333,7 @@ impl<'a> Difference<'a> {
         Difference {
             terminal,
             vocab,
+            loops: Loops::new(terminal),
             pairs: vec![start],
             path: Vec::new(),
             except: Vec::new(),
@@ -304,6 +352,12 @@ impl<'a> Difference<'a> {
             self.path.truncate(depth - 1);
             let (one, other) = self.pairs[depth - 1];
             let next = |state| self.terminal.next_state(state, node.byte);
+            // Whatever the states are, below they go on as here.
+            let trie = self.vocab.trie();
+            if self.loops.pass_over(trie, at, one) && self.loops.pass_over(trie, at, other) {
+                at = node.end as usize;
+                continue;
+            }
             at = match (next(one), next(other)) {
                 (None, None) => node.end as usize,
                 (Some(one), Some(other)) if names[one as usize] == names[other as usize] => node.end as usize,

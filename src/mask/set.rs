@@ -26,6 +26,13 @@ impl Mask {
         &self.words
     }
 
+    /// Writes the packed words into a buffer; its words beyond the set are cleared, missing ones are left out.
+    pub fn copy_to(&self, words: &mut [u32]) {
+        let shared = words.len().min(self.words.len());
+        words[..shared].copy_from_slice(&self.words[..shared]);
+        words[shared..].fill(0);
+    }
+
     /// The number of tokens in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -3,18 +3,33 @@
 //! The trie is that of the vocabulary, or a small one of rests behind a terminal. A node is entered if some thread
 //! can take its byte; a subtree that none can enter is passed over.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::set::Mask;
-use crate::machine::{ByteSet, Stacks, Thread, Threads};
-use crate::vocab::{Node, Trie};
+use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
+use crate::vocab::Trie;
 
 /// What is kept from node to node, and from walk to walk of one mask.
 pub(super) struct Walk<'a> {
     pub(super) threads: Threads<'a>,
+    room: Room,
+}
+
+/// Room for a walk, handed on to the next one of the same operating-system thread.
+#[derive(Default)]
+struct Room {
+    local: Local,
     path: Vec<u8>,
     levels: Vec<Level>,
     next: Vec<Thread>,
+}
+
+/// Room for more readers than this is not handed on.
+const KEPT_READERS: usize = 1 << 12;
+
+thread_local! {
+    static SPARE: Cell<Option<Box<Room>>> = const { Cell::new(None) };
 }
 
 /// What can be read at one depth.
@@ -22,15 +37,16 @@ pub(super) struct Walk<'a> {
 struct Level {
     readers: Vec<Thread>,
     bytes: ByteSet,
+    /// The children that are left to be looked at.
+    places: Range<u32>,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(stacks: &'a Stacks) -> Walk<'a> {
+        let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
         Walk {
-            threads: Threads::new(stacks),
-            path: Vec::new(),
-            levels: Vec::new(),
-            next: Vec::new(),
+            threads: Threads::within(stacks, std::mem::take(&mut room.local)),
+            room,
         }
     }
 
@@ -43,92 +59,126 @@ impl<'a> Walk<'a> {
         bytes
     }
 
-    /// Adds the tokens of a range of siblings and their subtrees that the readers allow. Tokens of which only their
-    /// own bytes can tell are put into `lost` instead.
-    pub(super) fn tokens(
+    /// Begins to read with these readers, which may take these bytes.
+    pub(super) fn start(&mut self, readers: &[Thread], bytes: ByteSet) {
+        self.room.level(0);
+        self.room.levels[0].readers.clear();
+        self.room.levels[0].readers.extend_from_slice(readers);
+        self.room.levels[0].bytes = bytes;
+    }
+
+    /// Adds the tokens of a node and below it, or of the whole trie, that the readers of the [`start`](Self::start)
+    /// allow. Tokens of which only their own bytes can tell are put into `lost` instead.
+    pub(super) fn tokens(&mut self, trie: &Trie, top: Option<usize>, mask: &mut Mask, lost: &mut Vec<u32>) {
+        let mut depth = 0;
+        match top {
+            None => self.room.levels[0].places = trie.children(None),
+            Some(node) => {
+                self.room.levels[0].places = 0..0;
+                let byte = trie.nodes()[node].byte;
+                depth += usize::from(self.enter(trie, (byte, node), 0, mask, lost));
+            }
+        }
+        loop {
+            let level = &mut self.room.levels[depth];
+            let Some(place) = level.places.next() else {
+                match depth.checked_sub(1) {
+                    Some(above) => depth = above,
+                    None => return,
+                }
+                continue;
+            };
+            let (byte, node) = trie.child(place);
+            if level.bytes.contains(byte) {
+                depth += usize::from(self.enter(trie, (byte, node as usize), depth, mask, lost));
+            }
+        }
+    }
+
+    /// Reads the byte of a node and adds the tokens that end there. Whether a level was made below.
+    fn enter(
         &mut self,
         trie: &Trie,
-        range: Range<usize>,
-        readers: &[Thread],
+        (byte, node): (u8, usize),
+        depth: usize,
         mask: &mut Mask,
         lost: &mut Vec<u32>,
-    ) {
-        let Some(first) = trie.nodes().get(range.start) else {
-            return;
-        };
-        let base = usize::from(first.depth);
-        self.path.clear();
-        let bytes = self.bytes(readers);
-        self.set_level(0, readers, bytes);
-        let mut at = range.start;
-        while at < range.end {
-            let node = &trie.nodes()[at];
-            let depth = usize::from(node.depth) - base;
-            at = match self.enter(node, depth) {
-                false => node.end as usize,
-                true => {
-                    mask.insert_all(trie.tokens_at(node));
-                    self.descend(trie, at, depth, lost)
-                }
-            };
-        }
-    }
-
-    /// Reads the byte of a node; whether some thread could.
-    fn enter(&mut self, node: &Node, depth: usize) -> bool {
-        let level = &self.levels[depth];
-        if !level.bytes.contains(node.byte) {
+    ) -> bool {
+        let Room {
+            path, levels, next, ..
+        } = &mut self.room;
+        path.truncate(depth);
+        path.push(byte);
+        self.threads.step(&levels[depth].readers, path, next);
+        if self.threads.take_lost() {
+            lost.extend_from_slice(trie.tokens_below(node));
             return false;
         }
-        self.path.truncate(depth);
-        self.path.push(node.byte);
-        self.threads.step(&level.readers, &self.path, &mut self.next);
-        !self.next.is_empty()
+        if next.is_empty() {
+            return false;
+        }
+        mask.insert_all(trie.tokens_at(&trie.nodes()[node]));
+        let places = trie.children(Some(node));
+        if places.is_empty() {
+            return false;
+        }
+        self.descend(places, depth);
+        if self.threads.take_lost() {
+            lost.extend_from_slice(trie.tokens_below(node));
+            return false;
+        }
+        true
     }
 
-    /// Makes the level below a node that was entered; where the walk goes on.
-    fn descend(&mut self, trie: &Trie, at: usize, depth: usize, lost: &mut Vec<u32>) -> usize {
-        let end = trie.nodes()[at].end as usize;
-        if end == at + 1 {
-            return end;
+    /// Makes the level below a node that was entered.
+    fn descend(&mut self, places: Range<u32>, depth: usize) {
+        self.room.level(depth + 1);
+        let Room {
+            path, levels, next, ..
+        } = &mut self.room;
+        let level = &mut levels[depth + 1];
+        self.threads.expand(next, path, &mut level.readers);
+        level.places = places;
+        level.bytes = ByteSet::default();
+        for reader in &level.readers {
+            self.threads.add_bytes(reader, &mut level.bytes);
         }
-        if self.levels.len() == depth + 1 {
-            self.levels.push(Level::default());
-        }
-        let mut readers = std::mem::take(&mut self.levels[depth + 1].readers);
-        self.threads.expand(&self.next, &self.path, &mut readers);
-        self.levels[depth + 1].bytes = self.bytes(&readers);
-        self.levels[depth + 1].readers = readers;
-        if self.threads.take_lost() {
-            lost.extend_from_slice(trie.tokens_below(at));
-            return end;
-        }
-        at + 1
     }
 
     /// Whether a reader allows these bytes; `None` if threads cannot tell.
     pub(super) fn allows(&mut self, reader: Thread, bytes: &[u8]) -> Option<bool> {
         let mut readers = vec![reader];
-        self.path.clear();
+        let Room { path, next, .. } = &mut self.room;
+        path.clear();
         for (at, &byte) in bytes.iter().enumerate() {
-            self.path.push(byte);
-            self.threads.step(&readers, &self.path, &mut self.next);
+            path.push(byte);
+            self.threads.step(&readers, path, next);
             if at + 1 < bytes.len() {
-                self.threads.expand(&self.next, &self.path, &mut readers);
-                if self.threads.take_lost() {
-                    return None;
-                }
+                self.threads.expand(next, path, &mut readers);
+            }
+            if self.threads.take_lost() {
+                return None;
             }
         }
-        Some(!self.next.is_empty())
+        Some(!next.is_empty())
     }
+}
 
-    fn set_level(&mut self, depth: usize, readers: &[Thread], bytes: ByteSet) {
+impl Room {
+    /// Makes sure that there is a level at this depth, if there is one above.
+    fn level(&mut self, depth: usize) {
         if self.levels.len() == depth {
             self.levels.push(Level::default());
         }
-        self.levels[depth].readers.clear();
-        self.levels[depth].readers.extend_from_slice(readers);
-        self.levels[depth].bytes = bytes;
+    }
+}
+
+impl Drop for Walk<'_> {
+    fn drop(&mut self) {
+        let mut room = std::mem::take(&mut self.room);
+        room.local = self.threads.leave();
+        room.levels
+            .retain(|level| level.readers.capacity() <= KEPT_READERS);
+        SPARE.set(Some(Box::new(room)));
     }
 }

@@ -10,6 +10,11 @@
 //!
 //! The subtree of node `i` is the range `i..end`; a walk that cannot take the byte of node `i` goes on at `end`.
 
+use std::sync::OnceLock;
+
+use super::alphabet::{Alphabet, alphabets};
+use super::children::Children;
+
 /// One edge of the [`Trie`] and the node below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -25,11 +30,22 @@ pub struct Node {
     pub count: u32,
 }
 
+impl Node {
+    /// The places among the tokens of the trie of those that end here.
+    pub(crate) fn places(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.count
+    }
+}
+
 /// Byte strings with token ids in depth-first order; see the module's picture.
 #[derive(Clone, Debug, Default)]
 pub struct Trie {
     nodes: Vec<Node>,
     tokens: Vec<u32>,
+    /// The bytes in the subtree of each node; found when first asked for.
+    alphabets: OnceLock<Box<[Alphabet]>>,
+    /// The children of each node side by side; found when first asked for.
+    children: OnceLock<Children>,
 }
 
 impl Trie {
@@ -83,6 +99,11 @@ impl Trie {
         &self.nodes
     }
 
+    /// The bytes on the edge into a node and below.
+    pub(crate) fn alphabet(&self, node: usize) -> Alphabet {
+        self.alphabets.get_or_init(|| alphabets(self))[node]
+    }
+
     /// All token ids, in the order of the nodes that they end at.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -112,23 +133,34 @@ impl Trie {
 
     /// The tokens that end at a node or below it.
     pub fn tokens_below(&self, node: usize) -> &[u32] {
+        let places = self.places_below(node);
+        &self.tokens[places.start as usize..places.end as usize]
+    }
+
+    /// The places of the children of a node, or of the root, in the order of their bytes.
+    pub(crate) fn children(&self, node: Option<usize>) -> std::ops::Range<u32> {
+        self.siblings().of(node)
+    }
+
+    /// The byte and the node at a place among [`children`](Self::children).
+    #[inline]
+    pub(crate) fn child(&self, place: u32) -> (u8, u32) {
+        self.siblings().at(place)
+    }
+
+    #[inline]
+    fn siblings(&self) -> &Children {
+        self.children.get_or_init(|| Children::new(&self.nodes))
+    }
+
+    /// The places among [`tokens`](Self::tokens) of those that end at a node or below it.
+    pub(crate) fn places_below(&self, node: usize) -> std::ops::Range<u32> {
         let end = self.nodes[node].end as usize;
         let last = self
             .nodes
             .get(end)
-            .map_or(self.tokens.len(), |node| node.first as usize);
-        &self.tokens[self.nodes[node].first as usize..last]
-    }
-
-    /// The first bytes of tokens in order, each with the range of its node and all below.
-    pub fn roots(&self) -> impl Iterator<Item = (u8, std::ops::Range<usize>)> {
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            let node = self.nodes.get(at)?;
-            let range = at..node.end as usize;
-            at = node.end as usize;
-            Some((node.byte, range))
-        })
+            .map_or(self.tokens.len() as u32, |node| node.first);
+        self.nodes[node].first..last
     }
 
     /// Visits the nodes of a subtree where tokens end: the bytes from its root on, and the tokens.
@@ -225,6 +257,17 @@ mod tests {
                 .filter_map(|len| Some((len, naive.get(&text.as_bytes()[..len])?.clone())))
                 .collect();
             prop_assert_eq!(prefixes, expected);
+            let nodes = trie.nodes();
+            for node in std::iter::once(None).chain((0..nodes.len()).map(Some)) {
+                let (first, end) = node.map_or((0, nodes.len()), |at| (at + 1, nodes[at].end as usize));
+                let below: Vec<(u8, u32)> = trie.children(node).map(|place| trie.child(place)).collect();
+                let mut next = first;
+                for (byte, child) in below {
+                    prop_assert_eq!((byte, next), (nodes[next].byte, child as usize));
+                    next = nodes[next].end as usize;
+                }
+                prop_assert_eq!(next, end, "the children of a node are all there is below it");
+            }
         }
     }
 }

@@ -135,6 +135,35 @@ impl Vocabulary {
         })
     }
 
+    /// The same vocabulary in which of several text tokens with the same bytes only the first may be written, as the
+    /// tokenizer of the model would. The others become holes: no mask holds them and no grammar steps over them.
+    ///
+    /// By default all of them are allowed, since a model may have learned to write any. O(bytes of all tokens).
+    pub fn without_duplicates(&self) -> Vocabulary {
+        let mut only = Vocabulary {
+            bytes: self.bytes.clone(),
+            starts: self.starts.clone(),
+            kinds: self.kinds.clone(),
+            eos: self.eos.clone(),
+            trie: Trie::default(),
+            special: self.special.clone(),
+            longest: self.longest,
+        };
+        for token in 0..self.len() as u32 {
+            let is_text = self.kind(token) == TokenKind::Text;
+            if is_text
+                && self
+                    .token_of(self.bytes(token))
+                    .is_some_and(|first| first != token)
+            {
+                only.kinds[token as usize] = TokenKind::Unused;
+            }
+        }
+        let text = (0..only.len() as u32).filter(|&token| only.kind(token) == TokenKind::Text);
+        only.trie = Trie::new(text.map(|token| (token, only.bytes(token))));
+        only
+    }
+
     /// The number of tokens, holes included.
     pub fn len(&self) -> usize {
         self.kinds.len()

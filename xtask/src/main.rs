@@ -18,6 +18,7 @@ mod load;
 mod process;
 mod serve;
 mod setup;
+mod soak;
 mod tally;
 mod test;
 
@@ -32,6 +33,7 @@ Usage: cargo xtask COMMAND
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
+  soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "check" => no_arguments(rest).and_then(|()| check::run()),
         "load" => load::run(rest),
         "bench" => bench::run(rest),
+        "soak" => soak::run(rest),
         "setup" => setup::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

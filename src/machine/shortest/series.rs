@@ -171,17 +171,31 @@ impl Shortest {
         let items = plan.rest.iter().map(|rest| {
             let key = rest
                 .key
-                .map_or(0, |key| self.key_among(frames.terminal(key), key, keys));
+                .map_or(0, |key| self.key_among(frames.terminal(key), key, (plan, keys)));
             plus(key, self.rules[rest.item as usize])
         });
         items.min().unwrap_or(NEVER)
     }
 
-    /// The steps of a key where so many different ones are written in all.
-    pub(super) fn key_among(&self, terminal: &Terminal, key: u32, keys: usize) -> u64 {
-        match self.achievable && keys > 1 {
-            true => self.of_many(terminal, key, terminal.start(), keys - 1),
-            false => self.of_cursor(key, terminal.start()),
+    /// The steps of a key where so many different ones are written in all, and none that is taken.
+    pub(super) fn key_among(&self, terminal: &Terminal, key: u32, (plan, keys): (&SeriesPlan, usize)) -> u64 {
+        let written = keys.saturating_sub(1);
+        let mut passed = 0;
+        loop {
+            let length = match self.achievable && passed > 0 {
+                true => self.of_many(terminal, key, terminal.start(), passed),
+                false => self.of_cursor(key, terminal.start()),
+            };
+            // Only those among the taken ones count that are as short.
+            let near = plan
+                .taken
+                .iter()
+                .filter(|word| word.len() as u64 <= length && terminal.matches_from(terminal.start(), word));
+            let most = written.saturating_add(near.count());
+            if most <= passed || !self.achievable {
+                return length;
+            }
+            passed = most;
         }
     }
 
@@ -239,17 +253,12 @@ impl Shortest {
         };
         match frames.get(call.callee).key {
             FrameKey::RuleStart(rule) => (self.rules[rule as usize], false, next(call.then)),
-            FrameKey::Key {
-                rest,
-                register,
-                cursor,
-                ..
-            } => {
+            FrameKey::Key { rest, register, .. } => {
                 let plan = &frames.nfa.series[series as usize].rest[rest as usize];
                 let used = frames.keys.iter(register.used).count() + keys;
-                let word = plan.key.map_or(NEVER, |key| match self.achievable && used > 0 {
-                    true => self.of_many(frames.terminal(key), key, cursor, used),
-                    false => self.of_cursor(key, cursor),
+                let all = &frames.nfa.series[series as usize];
+                let word = plan.key.map_or(NEVER, |key| {
+                    self.key_among(frames.terminal(key), key, (all, used + 1))
                 });
                 let after = frames.after_rest(series, rest, register);
                 (plus(word, self.rules[plan.item as usize]), true, Some(after))

@@ -178,9 +178,10 @@ impl Solve<'_> {
                 }
             }
             Use::Rest(key) => {
-                let keys = usize::try_from(self.frames.nfa.series[index].min).unwrap_or(usize::MAX);
+                let plan = &self.frames.nfa.series[index];
+                let keys = usize::try_from(plan.min).unwrap_or(usize::MAX);
                 let terminal = |key| self.frames.terminal(key);
-                let key = key.map_or(0, |key| self.shortest.key_among(terminal(key), key, keys));
+                let key = key.map_or(0, |key| self.shortest.key_among(terminal(key), key, (plan, keys)));
                 if plus(key, length) != NEVER {
                     self.open.push(Reverse((plus(key, length), Item::Offer(series))));
                 }
