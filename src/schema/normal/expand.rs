@@ -72,7 +72,7 @@ struct Choice {
 }
 
 /// The most conjunctions that one goal may be a union of, and the steps in which they are found.
-const MOST_SHAPES: usize = 1_000;
+const MOST_SHAPES: usize = 4_000;
 const MOST_STEPS: usize = 30_000;
 
 /// How the denials of schemas are expanded.
