@@ -57,7 +57,75 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         }
         all
     });
-    Ok(seen.report(begun.elapsed()))
+    let code = seen.report(begun.elapsed());
+    told_by_the_service(&get(&plan.address, "/metrics")?);
+    Ok(code)
+}
+
+/// What the service itself says: how long requests waited for their first token, and its own time beside the model.
+fn told_by_the_service(metrics: &str) {
+    let names = [
+        ("vllm:time_to_first_token_seconds", "first token"),
+        ("lexiform_own_seconds_per_request", "own time of a request"),
+        ("lexiform_own_seconds_per_token", "own time of a streamed token"),
+    ];
+    for (name, what) in names {
+        let histogram = Histogram::read(metrics, name);
+        let (half, most) = (histogram.at(0.5), histogram.at(0.99));
+        let mean = 1e6 * histogram.sum / histogram.count.max(1.0);
+        println!("{what}: p50 up to {half} s, p99 up to {most} s, mean {mean:.1} µs");
+    }
+    for name in [
+        "vllm:num_requests_running",
+        "vllm:num_requests_waiting",
+        "lexiform_panics_total",
+        "lexiform_invalid_output_total",
+    ] {
+        println!("{name} {}", number(metrics, name));
+    }
+}
+
+/// A histogram as Prometheus writes it: how many were up to each bound.
+struct Histogram {
+    buckets: Vec<(String, f64)>,
+    count: f64,
+    sum: f64,
+}
+
+impl Histogram {
+    fn read(metrics: &str, name: &str) -> Self {
+        let prefix = format!("{name}_bucket{{");
+        let bucket = |line: &str| {
+            let bound = line.strip_prefix(&prefix)?.split_once("le=\"")?.1;
+            let (bound, count) = bound.split_once("\"} ")?;
+            Some((bound.to_owned(), count.parse().ok()?))
+        };
+        Self {
+            buckets: metrics.lines().filter_map(bucket).collect(),
+            count: number(metrics, &format!("{name}_count")),
+            sum: number(metrics, &format!("{name}_sum")),
+        }
+    }
+
+    /// The bound below which this share of all lies.
+    fn at(&self, share: f64) -> &str {
+        let wanted = self.count * share;
+        let found = self.buckets.iter().find(|(_, count)| *count >= wanted);
+        found.map_or("?", |(bound, _)| bound)
+    }
+}
+
+/// A number of the service.
+fn number(metrics: &str, name: &str) -> f64 {
+    let of = |line: &str| {
+        line.strip_prefix(name)?
+            .strip_prefix('{')?
+            .rsplit_once(' ')?
+            .1
+            .parse()
+            .ok()
+    };
+    metrics.lines().find_map(of).unwrap_or(0.0)
 }
 
 fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
@@ -93,9 +161,10 @@ fn memory(pid: u32) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn model(address: &str) -> Result<String, Failure> {
+/// The body of what the service says at a path.
+fn get(address: &str, path: &str) -> Result<String, Failure> {
     let failed = |why: String| Failure::new(format!("no service answers at {address}: {why}"));
-    let request = "GET /v1/models HTTP/1.1\r\nhost: load\r\nconnection: close\r\n\r\n";
+    let request = format!("GET {path} HTTP/1.1\r\nhost: load\r\nconnection: close\r\n\r\n");
     let mut stream = TcpStream::connect(address).map_err(|error| failed(error.to_string()))?;
     let mut answer = String::new();
     let exchanged = stream
@@ -103,7 +172,13 @@ fn model(address: &str) -> Result<String, Failure> {
         .and_then(|()| stream.read_to_string(&mut answer));
     exchanged.map_err(|error| failed(error.to_string()))?;
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let list: Value = serde_json::from_str(body).map_err(|error| failed(error.to_string()))?;
+    Ok(body.to_owned())
+}
+
+fn model(address: &str) -> Result<String, Failure> {
+    let list = get(address, "/v1/models")?;
+    let list: Value = serde_json::from_str(&list)
+        .map_err(|error| Failure::new(format!("what answers at {address} lists no models: {error}")))?;
     Ok(list["data"][0]["id"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -297,5 +372,39 @@ impl Seen {
         } else {
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_of_the_service_is_read() {
+        let metrics = "# TYPE a histogram\na_bucket{engine=\"0\",le=\"0.1\"} 3\na_bucket{engine=\"0\",le=\"2\"} 9\n\
+                       a_bucket{engine=\"0\",le=\"+Inf\"} 10\na_sum{engine=\"0\"} 4.5\na_count{engine=\"0\"} 10\n\
+                       ab_count{engine=\"0\"} 7\n";
+        let histogram = Histogram::read(metrics, "a");
+        assert_eq!((histogram.count, histogram.sum), (10.0, 4.5));
+        assert_eq!(
+            (histogram.at(0.3), histogram.at(0.5), histogram.at(0.99)),
+            ("0.1", "2", "+Inf")
+        );
+        assert_eq!(Histogram::read(metrics, "b").at(0.5), "?");
+    }
+
+    #[test]
+    fn wrong_answers_are_seen() {
+        let obeys = |text: &str| text == "yes";
+        let whole = |content: &str, finish: &str| {
+            json!({"choices": [{"message": {"content": content}, "finish_reason": finish}]}).to_string()
+        };
+        assert!(judge(200, 5, &whole("yes", "stop"), obeys).is_ok());
+        assert!(judge(200, 5, &whole("no", "stop"), obeys).is_err());
+        assert!(judge(200, 5, &whole("yes", ""), obeys).is_err());
+        assert!(judge(200, 6, &whole("yes", "stop"), obeys).is_err());
+        assert!(judge(500, 5, "", obeys).is_err());
+        let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"yes\"}}]}\n\n";
+        assert!(judge(200, 0, stream, obeys).is_err(), "a stream without an end");
     }
 }

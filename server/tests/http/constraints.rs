@@ -29,6 +29,7 @@ fn content(service: &Service, more: Value) -> String {
         .to_owned()
 }
 
+/// Guards against spellings of a constraint that are accepted and not honoured (A4, K4).
 #[test]
 fn every_field_for_a_constraint_constrains() {
     let service = Service::start();
@@ -77,6 +78,7 @@ fn a_constraint_holds_against_what_the_model_would_say() {
     assert_eq!(any, json!({"a": [1]}));
 }
 
+/// Guards against keys in an order that nobody wrote down (D2).
 #[test]
 fn the_layout_of_json_can_be_chosen() {
     let service = Service::start();
@@ -106,6 +108,7 @@ fn the_layout_of_json_can_be_chosen() {
     );
 }
 
+/// Guards against a named tool that is treated as a free choice (F2).
 #[test]
 fn a_forced_tool_is_called() {
     let service = Service::start();
@@ -142,6 +145,7 @@ fn a_forced_tool_is_called() {
     }
 }
 
+/// Guards against a constraint that does not compile and is dropped (A4).
 #[test]
 fn a_constraint_that_does_not_compile_says_where() {
     let service = Service::start();

@@ -68,6 +68,7 @@ fn wrong_values_name_their_field() {
     }
 }
 
+/// Guards against fields that look like a constraint and are passed over (A4), and against contradictions (G2).
 #[test]
 fn what_is_not_honoured_is_refused() {
     let service = Service::start();

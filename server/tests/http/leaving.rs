@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::service::{Service, chat, read_chunk, read_head, roomy};
 
+/// Guards against answers that go on when nobody reads them (I1); so do the next two.
 #[test]
 fn a_client_that_leaves_a_stream_frees_its_sequence() {
     let service = Service::start();
@@ -102,6 +103,7 @@ fn a_crowd_is_answered_each_with_its_own() {
     service.until("all are done", |stats| stats.running == 0 && stats.waiting == 0);
 }
 
+/// Guards against one broken request that ends the engine (A3).
 #[test]
 fn a_model_that_breaks_is_one_request_s_trouble() {
     let service = Service::start();

@@ -26,11 +26,37 @@ fn guarded(more: &str) -> Service {
 }
 
 fn ask(service: &Service, key: &str) -> Answer {
-    let body = chat("echo x", json!({})).to_string();
+    ask_with(service, key, json!({}))
+}
+
+fn ask_with(service: &Service, key: &str, more: Value) -> Answer {
+    let body = chat("echo x", more).to_string();
     let head = format!(
         "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer {key}"
     );
     service.exchange(&head, body.as_bytes())
+}
+
+/// Guards against answers that are read by whoever knows, or guesses, their name.
+#[test]
+fn a_stream_is_read_on_only_with_the_key_that_began_it() {
+    let service = guarded(&format!(
+        "[[keys]]\nname = \"other\"\nsha256 = \"{}\"\n",
+        hashed("0ther")
+    ));
+    let begun = ask_with(
+        &service,
+        "s3cret",
+        json!({"stream": true, "stream_options": {"resumable": true}}),
+    );
+    let id = begun.header("x-lexiform-stream").expect("its name").to_owned();
+    let read = |key: &str| {
+        let head = format!("GET /v1/streams/{id} HTTP/1.1\r\nauthorization: Bearer {key}");
+        service.exchange(&head, b"")
+    };
+    assert_eq!((read("s3cret").status, read("s3cret").body), (200, begun.body));
+    assert_eq!(read("0ther").error_code(), "stream_not_found");
+    assert_eq!(read("nobody").status, 401);
 }
 
 /// Guards against routes beside the API that a key does not protect, such as metrics and tokenizers.

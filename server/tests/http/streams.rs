@@ -55,6 +55,7 @@ fn a_stream_has_the_events_that_clients_expect() {
     }
 }
 
+/// Guards against characters that come in halves (J1).
 #[test]
 fn no_event_splits_a_character() {
     let service = Service::start();
