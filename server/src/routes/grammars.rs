@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
+use lexiform::limits::Limits;
 use serde_json::{Value, json};
 
 use super::{Asked, blocking, json_answer};
@@ -85,25 +86,29 @@ pub async fn mask(asked: Asked) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Says what a constraint means: its shortest text, what every text begins with, a sketch of a schema.
+/// Says what a constraint means: its shortest text, what every text begins with; of a schema, a sketch, and how each
+/// of its assertions is enforced.
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
 pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked| {
         let (constraint, compiled) = compiled(served, &asked.grammar)?;
-        let sketch = match &constraint.source {
-            Source::Schema(text) => serde_json::from_str::<Value>(text)
-                .ok()
-                .map(|schema| lexiform::schema::sketch::sketch(&schema)),
-            _ => None,
-        };
+        let (mut sketch, mut assertions) = (None, None);
+        if let Source::Schema(text) = &constraint.source {
+            let schema = serde_json::from_str::<Value>(text).ok();
+            sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
+            let options = crate::language::schema_options(&constraint);
+            let report = lexiform::schema::report(text, &options, &Limits::default());
+            assertions = report.ok().map(|report| grammars::assertions(&report));
+        }
         let grammar = &compiled.grammar;
         let shortest = inspect::shortest(grammar);
         let mut told = grammars::registered(&compiled);
         told["object"] = json!("grammar.explanation");
         told["satisfiable"] = json!(true);
         told["sketch"] = json!(sketch);
+        told["assertions"] = json!(assertions);
         told["begins_with"] = json!(String::from_utf8_lossy(&grammar.forced(grammar.start())));
         told["may_be_empty"] = json!(grammar.is_accepting(grammar.start()));
         told["shortest"] = json!(shortest);

@@ -4,29 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use minijinja::{Error, ErrorKind};
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = [
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-];
+const MONTHS: &str =
+    "January February March April May June July August September October November December";
+/// The first day of 1970 was a Thursday.
+const DAYS: &str = "Thursday Friday Saturday Sunday Monday Tuesday Wednesday";
 
 /// The current time in a `strftime` format.
 pub(super) fn now(format: &str) -> Result<String, Error> {
@@ -36,11 +17,17 @@ pub(super) fn now(format: &str) -> Result<String, Error> {
     at(seconds, format)
 }
 
+/// The name at this place of a list.
+fn name(names: &'static str, place: u64) -> &'static str {
+    let place = usize::try_from(place).unwrap_or(0);
+    names.split(' ').nth(place).unwrap_or_default()
+}
+
 /// Seconds since 1970 in a `strftime` format.
 fn at(seconds: u64, format: &str) -> Result<String, Error> {
     let (days, time) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
-    let (weekday, month_name) = (DAYS[(days % 7) as usize], MONTHS[month as usize - 1]);
+    let (weekday, month_name) = (name(DAYS, days % 7), name(MONTHS, month - 1));
     let mut out = String::new();
     let mut letters = format.chars();
     while let Some(letter) = letters.next() {

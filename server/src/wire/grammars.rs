@@ -1,5 +1,6 @@
 //! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
 
+use lexiform::schema::{Assertion, Enforced, Report};
 use serde_json::{Value, json};
 
 use super::constraint::{self, Constraint};
@@ -89,6 +90,18 @@ pub fn findings(compiled: &Compiled) -> Value {
         .iter()
         .map(|finding| Diagnosis::warning(finding).json());
     Value::Array(all.collect())
+}
+
+/// How each assertion of a schema is enforced.
+pub fn assertions(report: &Report) -> Value {
+    let one = |assertion: &Assertion| {
+        let (status, how) = match &assertion.enforced {
+            Enforced::Exact => ("exact", None),
+            Enforced::Narrower(how) => ("narrower", Some(how)),
+        };
+        json!({"path": assertion.pointer, "keyword": assertion.keyword, "status": status, "how": how})
+    };
+    Value::Array(report.assertions.iter().map(one).collect())
 }
 
 /// Whether all that the constraint says holds for what is written under it.

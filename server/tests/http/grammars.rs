@@ -166,6 +166,33 @@ fn an_explanation_has_an_example() {
     assert_eq!(told["shortest"].as_str().map(str::len), Some(5000));
 }
 
+/// Guards against keywords that are dropped without a word (D1).
+#[test]
+fn an_explanation_tells_of_every_assertion_how_it_is_enforced() {
+    let service = Service::start();
+    let schema = json!({"type": "object", "properties": {"at": {"type": "string", "format": "hostname"}, "n": {"minimum": 3}}});
+    let told = ask(&service, "/v1/grammars/explain", &json!({"guided_json": schema}));
+    let status = |path: &str| {
+        let mut all = told["assertions"].as_array().expect("assertions").iter();
+        let found = all.find(|one| one["path"] == path);
+        found.unwrap_or_else(|| panic!("{path} is not in {told}")).clone()
+    };
+    for path in ["/type", "/properties/at/type", "/properties/n/minimum"] {
+        assert_eq!(
+            (&status(path)["status"], &status(path)["how"]),
+            (&json!("exact"), &Value::Null)
+        );
+    }
+    let format = status("/properties/at/format");
+    assert_eq!(
+        (&format["status"], &format["keyword"]),
+        (&json!("narrower"), &json!("format"))
+    );
+    assert!(format["how"].as_str().is_some_and(|how| !how.is_empty()));
+    let regex = ask(&service, "/v1/grammars/explain", &json!({"guided_regex": "a"}));
+    assert!(regex["assertions"].is_null());
+}
+
 /// Guards against answers that claim more than they hold: each is read again by a program that is not ours.
 #[test]
 fn an_answer_is_certified_by_another_reader() {
