@@ -4,8 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use minijinja::{Error, ErrorKind};
 
-const MONTHS: &str =
-    "January February March April May June July August September October November December";
+const MONTHS: &str = "January February March April May June July August September October November December";
 /// The first day of 1970 was a Thursday.
 const DAYS: &str = "Thursday Friday Saturday Sunday Monday Tuesday Wednesday";
 
