@@ -4,30 +4,16 @@
 //! Schemas, walks and instances come from a small generator with a fixed seed, so a failure repeats itself; the
 //! message holds the schema.
 
-use std::sync::Arc;
+#[path = "schema_judge/random.rs"]
+mod random;
 
-use lexiform::compile::{Compiler, Options, Source};
+use std::path::Path;
+
+use lexiform::compile::Compiler;
 use lexiform::error::ProblemKind;
-use lexiform::schema::KeyOrder;
-use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{CompileError, Grammar};
+use random::{Dice, accepts, compile, compiler, instance, whole_schema};
 use serde_json::{Value, json};
-
-/// A generator of pseudo-random numbers (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
-    }
-
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.roll(list.len())]
-    }
-}
 
 /// Whether the text has a number with more digits than the judge, which computes in doubles, can tell apart. The
 /// specification means exact numbers, and so do the masks.
@@ -35,115 +21,6 @@ fn is_beyond_doubles(text: &str) -> bool {
     let digits = |run: &str| run.bytes().filter(u8::is_ascii_digit).count();
     text.split(|c: char| !c.is_ascii_digit() && c != '.')
         .any(|run| digits(run) > 15)
-}
-
-const KEYS: [&str; 4] = ["a", "b", "ab", "c"];
-
-fn schema(dice: &mut Dice, depth: usize) -> Value {
-    if dice.roll(12) == 0 {
-        return json!(dice.roll(4) > 0);
-    }
-    let mut map = serde_json::Map::new();
-    for _ in 0..1 + dice.roll(3) {
-        let (key, value) = keyword(dice, depth);
-        map.insert(key.to_owned(), value);
-    }
-    Value::Object(map)
-}
-
-fn schemas(dice: &mut Dice, depth: usize) -> Value {
-    let count = 1 + dice.roll(3);
-    Value::Array((0..count).map(|_| schema(dice, depth)).collect())
-}
-
-fn object(key: &str, value: Value) -> Value {
-    Value::Object([(key.to_owned(), value)].into_iter().collect())
-}
-
-fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
-    let number = json!(dice.roll(5) as i64 - 2);
-    let count = json!(dice.roll(3));
-    let leaf = dice.roll(if depth == 0 { 13 } else { 31 });
-    match leaf {
-        0..=3 => (
-            "type",
-            json!(dice.pick(&[
-                "null", "boolean", "integer", "number", "string", "array", "object"
-            ])),
-        ),
-        4 => ("minimum", number),
-        5 => ("maximum", number),
-        6 => ("multipleOf", json!(1 + dice.roll(3))),
-        7 => ("minLength", count),
-        8 => ("maxLength", count),
-        9 => ("pattern", json!(dice.pick(&["^a", "b$", "^[ab]*$", "a.?b"]))),
-        10 => ("required", json!([dice.pick::<&str>(&KEYS)])),
-        11 => (
-            "enum",
-            json!([instance(dice, 1), instance(dice, 0), instance(dice, 0)]),
-        ),
-        12 => (
-            *dice.pick(&["minItems", "maxItems", "minProperties", "maxProperties"]),
-            count,
-        ),
-        13 | 14 => {
-            let keys = (0..1 + dice.roll(2))
-                .map(|_| (dice.pick::<&str>(&KEYS).to_string(), schema(dice, depth - 1)));
-            ("properties", Value::Object(keys.collect()))
-        }
-        15 => ("additionalProperties", schema(dice, depth - 1)),
-        16 => (
-            "patternProperties",
-            object(dice.pick::<&str>(&["^a", "b$"]), schema(dice, depth - 1)),
-        ),
-        17 | 18 => ("items", schema(dice, depth - 1)),
-        19 => ("prefixItems", schemas(dice, depth - 1)),
-        20 => ("anyOf", schemas(dice, depth - 1)),
-        21 => ("allOf", schemas(dice, depth - 1)),
-        22 => ("oneOf", schemas(dice, depth - 1)),
-        23 => ("not", schema(dice, depth - 1)),
-        24 => ("contains", schema(dice, depth - 1)),
-        25 => ("propertyNames", schema(dice, 0)),
-        26 | 27 => ("unevaluatedProperties", schema(dice, depth - 1)),
-        28 => ("unevaluatedItems", schema(dice, depth - 1)),
-        29 => ("if", schema(dice, depth - 1)),
-        _ => (
-            "dependentRequired",
-            object(dice.pick::<&str>(&KEYS), json!([dice.pick::<&str>(&KEYS)])),
-        ),
-    }
-}
-
-fn instance(dice: &mut Dice, depth: usize) -> Value {
-    match dice.roll(if depth == 0 { 5 } else { 9 }) {
-        0 => Value::Null,
-        1 => json!(dice.roll(2) == 0),
-        2 => json!(dice.roll(7) as i64 - 3),
-        3 => serde_json::from_str(dice.pick::<&str>(&["0.5", "-1.5", "2.0"])).expect("a number"),
-        4 => json!(dice.pick(&["", "a", "b", "ab", "acb", "ba", "c"])),
-        5 | 6 => Value::Array((0..dice.roll(4)).map(|_| instance(dice, depth - 1)).collect()),
-        _ => {
-            let keys =
-                (0..dice.roll(4)).map(|_| (dice.pick::<&str>(&KEYS).to_string(), instance(dice, depth - 1)));
-            Value::Object(keys.collect())
-        }
-    }
-}
-
-fn compiler() -> Compiler {
-    let eos = (TokenKind::Text, b"<eos>".to_vec());
-    let tokens: Vec<_> = std::iter::once(eos)
-        .chain((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])))
-        .collect();
-    Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")))
-}
-
-fn compile(compiler: &Compiler, schema: &Value) -> Result<Grammar, CompileError> {
-    let mut options = Options::default();
-    options.schema.key_order = KeyOrder::Any;
-    compiler
-        .compile(Source::JsonSchema(&schema.to_string()), &options)
-        .map(|(grammar, _)| grammar)
 }
 
 /// Walks through masks with random choices; `None` where no end came in sight. The longer the walk, the more it is drawn to
@@ -188,11 +65,11 @@ fn is_closing(token: u32) -> bool {
 fn masks_lead_to_valid_values_and_valid_values_are_accepted() {
     let (mut dice, compiler) = (Dice(0x5eed_1234_5678_9abc), compiler());
     let (mut compiled, mut walked, mut refused) = (0, 0, 0);
-    for _ in 0..600 {
-        let schema = schema(&mut dice, 2);
+    for _ in 0..900 {
+        let schema = whole_schema(&mut dice, 2);
         let judge = jsonschema::draft202012::new(&schema).expect("a valid schema");
-        let grammar = match compile(&compiler, &schema) {
-            Ok(grammar) => grammar,
+        let (grammar, narrower) = match compile(&compiler, &schema) {
+            Ok(compiled) => compiled,
             Err(error) => {
                 check_refusal(&error, &schema, &judge, &mut dice);
                 refused += 1;
@@ -212,9 +89,11 @@ fn masks_lead_to_valid_values_and_valid_values_are_accepted() {
         }
         for _ in 0..20 {
             let value = instance(&mut dice, 2);
-            let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
-            let accepted = end.is_some_and(|state| grammar.is_accepting(state));
-            assert_eq!(accepted, judge.is_valid(&value), "{schema} and {value}");
+            let (accepted, valid) = (accepts(&grammar, &value), judge.is_valid(&value));
+            assert!(
+                accepted == valid || (narrower && valid),
+                "{schema} and {value}, valid: {valid}"
+            );
         }
     }
     assert!(
@@ -236,4 +115,235 @@ fn check_refusal(error: &CompileError, schema: &Value, judge: &jsonschema::Valid
         let value = instance(dice, 2);
         assert!(!judge.is_valid(&value), "{schema} allows {value}, but: {error}");
     }
+}
+
+/// Two schemas allow the same, as far as random values tell; what is narrower may refuse more.
+fn assert_alike(compiler: &Compiler, left: &Value, right: &Value, dice: &mut Dice) -> bool {
+    let compiled = |schema: &Value| match compile(compiler, schema) {
+        Ok((grammar, false)) => Some(Some(grammar)),
+        Err(error) if is_unsatisfiable(&error) => Some(None),
+        _ => None,
+    };
+    let (Some(first), Some(second)) = (compiled(left), compiled(right)) else {
+        return false;
+    };
+    for _ in 0..15 {
+        let value = instance(dice, 2);
+        let judged =
+            |grammar: &Option<Grammar>| grammar.as_ref().is_some_and(|grammar| accepts(grammar, &value));
+        assert_eq!(
+            judged(&first),
+            judged(&second),
+            "{left} and {right} differ on {value}"
+        );
+    }
+    true
+}
+
+fn is_unsatisfiable(error: &CompileError) -> bool {
+    let mut problems = error.problems.iter();
+    problems.all(|problem| problem.kind == ProblemKind::Unsatisfiable)
+}
+
+/// A schema below keywords that combine schemas, with the definitions where references look for them.
+fn around(definitions: &Value, wrap: impl FnOnce() -> Value) -> Value {
+    let mut schema = wrap();
+    schema["$defs"] = definitions.clone();
+    schema
+}
+
+#[test]
+fn the_laws_of_an_algebra_of_sets_hold() {
+    let mut dice = Dice(0x1a35_0f5e_7b16_cafe);
+    let compiler = compiler();
+    let (mut alike, mut empty) = (0, 0);
+    for _ in 0..70 {
+        let (left, right) = (whole_schema(&mut dice, 1), whole_schema(&mut dice, 1));
+        let definitions = json!({"x": {"type": ["integer", "object"]}, "y": {"minLength": 1}});
+        let law = |one: Value, other: Value, dice: &mut Dice| {
+            let (one, other) = (around(&definitions, || one), around(&definitions, || other));
+            usize::from(assert_alike(&compiler, &one, &other, dice))
+        };
+        let (a, b) = (&left, &right);
+        alike += law(json!({"allOf": [a]}), json!({"not": {"not": a}}), &mut dice);
+        alike += law(json!({"allOf": [a, b]}), json!({"allOf": [b, a]}), &mut dice);
+        alike += law(json!({"anyOf": [a, b]}), json!({"anyOf": [b, a]}), &mut dice);
+        alike += law(json!({"allOf": [a, a]}), json!({"anyOf": [a, a]}), &mut dice);
+        alike += law(
+            json!({"not": {"allOf": [a, b]}}),
+            json!({"anyOf": [{"not": a}, {"not": b}]}),
+            &mut dice,
+        );
+        alike += law(
+            json!({"oneOf": [a, b]}),
+            json!({"if": a, "then": {"not": b}, "else": b}),
+            &mut dice,
+        );
+        let nothing = around(&definitions, || json!({"allOf": [a, {"not": a}]}));
+        match compile(&compiler, &nothing) {
+            Ok((_, narrower)) => assert!(narrower, "{nothing} allows something"),
+            Err(error) => empty += usize::from(is_unsatisfiable(&error)),
+        }
+    }
+    assert!(
+        alike > 300 && empty > 50,
+        "{alike} laws tried, {empty} found empty"
+    );
+}
+
+/// The form that is printed of a schema is that of the schema said twice, but for its name.
+#[test]
+fn normalising_what_is_normal_changes_nothing() {
+    let mut dice = Dice(0xfeed_beef_0000_1111);
+    let options = lexiform::compile::Options::default();
+    let form = |schema: &Value| {
+        let form =
+            lexiform::schema::normal_form(&schema.to_string(), &options.schema, &options.limits).ok()?;
+        Some(form.split_once('\n')?.1.to_owned())
+    };
+    let mut compared = 0;
+    for _ in 0..200 {
+        let schema = whole_schema(&mut dice, 1);
+        assert_eq!(form(&schema), form(&schema), "{schema}");
+        let definitions = schema.get("$defs").cloned().unwrap_or_default();
+        let mut twice = around(&definitions, || json!({"$ref": "#/$defs/it"}));
+        twice["$defs"]["it"] = json!({"allOf": [{"$ref": "#/$defs/self"}, {"$ref": "#/$defs/self"}]});
+        twice["$defs"]["self"] = schema.clone();
+        let (once, again) = (form(&schema), form(&twice));
+        let scalar = |form: &Option<String>| form.as_ref().is_some_and(|form| !form.contains('#'));
+        if scalar(&once) && scalar(&again) {
+            compared += 1;
+            assert_eq!(once, again, "{schema}");
+        }
+    }
+    assert!(compared > 30, "{compared} compared");
+}
+
+/// A value with one thing changed somewhere in it.
+fn mutated(value: &Value, dice: &mut Dice) -> Value {
+    let mut value = value.clone();
+    match &mut value {
+        Value::Array(list) if !list.is_empty() => {
+            let at = dice.roll(list.len());
+            match dice.roll(4) {
+                0 => drop(list.remove(at)),
+                1 => list.push(list[at].clone()),
+                2 => list[at] = instance(dice, 1),
+                _ => list[at] = mutated(&list[at], dice),
+            }
+        }
+        Value::Object(map) if !map.is_empty() => {
+            let key = map.keys().nth(dice.roll(map.len())).cloned().unwrap_or_default();
+            match dice.roll(4) {
+                0 => drop(map.remove(&key)),
+                1 => drop(map.insert("more".into(), instance(dice, 1))),
+                2 => drop(map.insert(key, instance(dice, 1))),
+                _ => drop(map.insert(key.clone(), mutated(&map[&key], dice))),
+            }
+        }
+        _ => value = instance(dice, 1),
+    }
+    value
+}
+
+/// Values of the official suite, and what becomes of them with something changed, are judged as the other validator does.
+#[test]
+fn mutated_values_of_the_suite_are_judged_alike() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(".data/json-schema-test-suite/tests/draft2020-12");
+    let Ok(files) = std::fs::read_dir(folder) else {
+        println!("skipped: mutated values: .data/json-schema-test-suite is not there");
+        return;
+    };
+    let (mut dice, compiler, mut judged) = (Dice(0x0dd_ba11_c0de_5eed), compiler(), 0);
+    let mut paths: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    paths.sort();
+    for path in paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+    {
+        let text = std::fs::read_to_string(path).expect("a file of the suite");
+        let groups: Vec<Value> = serde_json::from_str(&text).expect("a list of groups");
+        for group in groups
+            .iter()
+            .filter(|group| !group["schema"].to_string().contains("//localhost"))
+        {
+            let Ok(judge) = jsonschema::draft202012::new(&group["schema"]) else {
+                continue;
+            };
+            let Ok((grammar, narrower)) = compile(&compiler, &group["schema"]) else {
+                continue;
+            };
+            for test in group["tests"].as_array().into_iter().flatten() {
+                for _ in 0..8 {
+                    let value = mutated(&test["data"], &mut dice);
+                    if is_beyond_doubles(&value.to_string()) {
+                        continue;
+                    }
+                    let (accepted, valid) = (accepts(&grammar, &value), judge.is_valid(&value));
+                    let schema = &group["schema"];
+                    assert!(
+                        accepted == valid || (narrower && valid),
+                        "{schema} and {value}, valid: {valid}"
+                    );
+                    judged += 1;
+                }
+            }
+        }
+    }
+    assert!(judged > 5_000, "{judged} values were judged");
+}
+
+/// The items of arrays in which no two may be equal.
+const UNIQUE_ITEMS: [&str; 6] = [
+    "true",
+    r#"{"type": ["object", "integer"], "properties": {"a": {"type": "integer"}, "b": {"type": "array"}}}"#,
+    r#"{"properties": {"a": {"minimum": 1}, "b": {"enum": ["a", "b", null]}}, "additionalProperties": false}"#,
+    r#"{"type": "array", "items": {"type": ["boolean", "integer"]}}"#,
+    r#"{"type": "object", "properties": {"a": {"properties": {"b": {"type": "string"}}, "required": ["b"]}}, "required": ["a"]}"#,
+    r#"{"oneOf": [{"properties": {"a": {"const": "a"}}, "required": ["a"]}, {"properties": {"a": {"const": "b"}}, "required": ["a"]}], "type": "object"}"#,
+];
+
+/// What the masks of unique items lead to has no two equal items, and so has whatever is accepted.
+#[test]
+fn unique_items_are_unique() {
+    let (mut dice, compiler) = (Dice(0x0451_ce5e_ed01_2345), compiler());
+    let (mut walked, mut accepted) = (0, 0);
+    for items in UNIQUE_ITEMS {
+        let items: Value = serde_json::from_str(items).expect("a schema");
+        let schema =
+            json!({"type": "array", "uniqueItems": true, "items": items, "minItems": 2, "maxItems": 4});
+        let judge = jsonschema::draft202012::new(&schema).expect("a valid schema");
+        let (grammar, _) = compile(&compiler, &schema).expect("unique items");
+        for _ in 0..40 {
+            let Some(text) = walk(&grammar, &mut dice) else {
+                continue;
+            };
+            let value: Value = serde_json::from_str(&text).expect("the masks lead to JSON");
+            assert!(
+                is_beyond_doubles(&text) || judge.is_valid(&value),
+                "{schema} and {text}"
+            );
+            walked += 1;
+        }
+        let mut pool: Vec<Value> = (0..40).map(|_| instance(&mut dice, 2)).collect();
+        pool.extend([
+            json!({"a": 1, "b": "a"}),
+            json!({"b": "a", "a": 1}),
+            json!({"a": 2}),
+            json!({"a": {"b": "x"}}),
+        ]);
+        for _ in 0..400 {
+            let value: Vec<Value> = (0..2 + dice.roll(2)).map(|_| dice.pick(&pool).clone()).collect();
+            let value = Value::Array(value);
+            if accepts(&grammar, &value) {
+                assert!(judge.is_valid(&value), "{schema} and {value}");
+                accepted += 1;
+            }
+        }
+    }
+    assert!(
+        walked > 150 && accepted > 100,
+        "{walked} walked, {accepted} accepted"
+    );
 }

@@ -46,8 +46,8 @@ const fn narrower(name: &'static str, build: Build, note: &'static str) -> Forma
 const NO_PUNYCODE: &str =
     "labels in Punycode (xn--) are refused, because which of them are valid is not regular";
 const PLAIN_LABELS: &str = "labels in Punycode (xn--), scripts from right to left, and characters that need certain \
-    neighbours are refused, and the length of a label is not bounded";
-const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, have no names and are not referred to, and ranges of characters \
+    neighbours are refused, and so are names of more than 59 characters";
+const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, one of them may have a name, none is referred to, and ranges of characters \
     are those of letters and digits: the rest is not regular";
 
 static FORMATS: [Format; 22] = [
@@ -60,7 +60,7 @@ static FORMATS: [Format; 22] = [
     narrower("hostname", hostname, NO_PUNYCODE),
     narrower("host-name", hostname, NO_PUNYCODE),
     narrower("idn-hostname", idna::parts, PLAIN_LABELS),
-    narrower("regex", || one(expression::expression()), FLAT_EXPRESSIONS),
+    narrower("regex", expression::parts, FLAT_EXPRESSIONS),
     format("ipv4", || one(ipv4())),
     format("ip-address", || one(ipv4())),
     format("ipv6", || one(ipv6())),

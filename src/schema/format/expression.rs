@@ -3,11 +3,24 @@
 //! Groups nest in patterns without bound, names of groups differ from each other, and bounds of counts and ranges are in
 //! order: none of that is regular. The language here has groups inside groups up to a depth, and none of the rest.
 
+use crate::grammar::Part;
+
+use super::hir;
+
 /// How deep groups may be nested.
 const DEPTH: usize = 3;
 
-/// Patterns, as an expression.
-pub(super) fn expression() -> String {
+/// The name of a group.
+const NAME: &str = "<[A-Za-z_$][A-Za-z0-9_$]*>";
+
+/// Patterns, as languages that intersect.
+pub(super) fn parts() -> Vec<Part> {
+    // Names of groups differ from each other, which is not regular, so there is one at most.
+    let two_names = r".*\(\?<[A-Za-z_$].*\(\?<[A-Za-z_$].*";
+    vec![Part::Match(hir(&expression())), Part::Not(hir(two_names))]
+}
+
+fn expression() -> String {
     let control = "c[A-Za-z]|[dDsSwWfnrtv0]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}";
     let syntax = r"[\^$\\.*+?()\[\]{}|/]";
     let in_class = format!(r"(?:[^\\\]\-]|\\(?:{control}|b|-|{syntax}))");
@@ -18,9 +31,15 @@ pub(super) fn expression() -> String {
     let count = format!(r"\{{(?:[0-9]+|[0-9]+,|{})\}}", counts.join("|"));
     let quantifier = format!(r"(?:(?:[*+?]|{count})\??)?");
     let mut group = String::new();
-    for _ in 0..DEPTH {
+    for depth in (0..DEPTH).rev() {
         let body = alternatives(&single, &quantifier, &group);
-        group = format!(r"|\((?:\?:)?{body}\){quantifier}|\(\?<?[=!]{body}\)");
+        // Only the outermost groups have names, which keeps the automaton small.
+        let begin = if depth == 0 {
+            format!(r"\?:|\?{NAME}")
+        } else {
+            r"\?:".to_owned()
+        };
+        group = format!(r"|\((?:{begin})?{body}\){quantifier}|\(\?<?[=!]{body}\)");
     }
     alternatives(&single, &quantifier, &group)
 }

@@ -38,7 +38,8 @@ pub(super) fn parts() -> Vec<Part> {
         Part::Units {
             unit: hir("(?s:.)"),
             min: 1,
-            max: Some(253),
+            // A label of more characters, if one is not ASCII, has more than 63 in Punycode.
+            max: Some(59),
         },
     ]
 }

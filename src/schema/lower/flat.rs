@@ -47,6 +47,8 @@ pub(super) struct Flat {
     main: Hir,
     /// What the whole text must match as well (`true`) or must not match.
     parts: Vec<(Hir, bool)>,
+    /// About how many states the expression becomes.
+    states: u64,
 }
 
 /// The most objects and arrays inside each other in one language.
@@ -66,9 +68,20 @@ impl Flat {
     }
 
     fn of(main: Hir) -> Flat {
+        let states = weight(&main);
         Flat {
             main,
             parts: Vec::new(),
+            states,
+        }
+    }
+
+    /// One of many texts, which begin alike: a list of them costs no more than the list.
+    fn listed(main: Hir) -> Flat {
+        let states = weight(&main) / 8 + 1;
+        Flat {
+            states,
+            ..Flat::of(main)
         }
     }
 
@@ -88,7 +101,8 @@ impl Flat {
                 parts.push((hir::concat((0..list.len()).map(here)), *sign));
             }
         }
-        Flat { main, parts }
+        let states = together(list);
+        Flat { main, parts, states }
     }
 
     /// Any one of languages that share no text.
@@ -102,7 +116,8 @@ impl Flat {
                 parts.push((hir::any(std::iter::once(part.clone()).chain(others)), *sign));
             }
         }
-        Flat { main, parts }
+        let states = together(list);
+        Flat { main, parts, states }
     }
 
     /// A list of one or more, with a separator.
@@ -126,8 +141,12 @@ impl Flat {
                 false,
             )
         });
-        let parts = parts.collect();
-        Flat { main, parts }
+        let times = u64::from(max.unwrap_or(min + 1).max(1));
+        Flat {
+            main,
+            parts: parts.collect(),
+            states: self.states.saturating_mul(times),
+        }
     }
 
     /// Whether the members of an object can be written out: what is said of one is written for each that may come first.
@@ -136,13 +155,14 @@ impl Flat {
         let parts: usize = entries.iter().map(|(entry, _)| entry.parts.len()).sum();
         let size = entries
             .iter()
-            .map(|(entry, _)| weight(&entry.main))
+            .map(|(entry, _)| entry.states)
             .fold(0, u64::saturating_add);
         parts as u64 * first <= PARTS as u64 && size.saturating_mul(first) <= WEIGHT
     }
 
     /// The keys of a class that are in a language of keys as well.
     pub(super) fn in_bucket(mut self, keys: Hir) -> Flat {
+        self.states += weight(&keys);
         let class = std::mem::replace(&mut self.main, keys);
         if class != Flat::any_key().main {
             self.parts.push((class, true));
@@ -162,8 +182,7 @@ impl Flat {
 
     /// About how many states its expressions become.
     pub(super) fn size(&self) -> u64 {
-        let sizes = self.parts.iter().map(|(part, _)| weight(part));
-        sizes.fold(weight(&self.main), u64::saturating_add)
+        self.states.saturating_mul(self.parts.len() as u64 + 1)
     }
 
     fn small(self) -> Option<Flat> {
@@ -182,6 +201,10 @@ impl Flat {
     }
 }
 
+fn together(list: &[Flat]) -> u64 {
+    list.iter().map(|flat| flat.states).fold(0, u64::saturating_add)
+}
+
 /// About how many states an expression becomes. An expression nests as deep as patterns and values do, which is bounded.
 fn weight(hir: &Hir) -> u64 {
     match hir.kind() {
@@ -193,14 +216,6 @@ fn weight(hir: &Hir) -> u64 {
             weight(&repetition.sub).saturating_mul(u64::from(times))
         }
         HirKind::Capture(capture) => weight(&capture.sub),
-        HirKind::Alternation(parts)
-            if parts
-                .iter()
-                .all(|part| matches!(part.kind(), HirKind::Literal(_))) =>
-        {
-            // Listed texts begin alike, and a list of them costs no more than the list.
-            parts.iter().map(weight).fold(1, u64::saturating_add) / 8
-        }
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
             parts.iter().map(weight).fold(1, u64::saturating_add)
         }
@@ -280,6 +295,9 @@ impl Writer<'_> {
             return None;
         }
         let parts = self.string_parts(shape, goal);
+        if let (true, [Part::Match(listed)]) = (shape.only.is_some(), &parts[..]) {
+            return Flat::listed(listed.clone()).small();
+        }
         let mut flat = Flat::any_key();
         let mut first = true;
         for part in parts {
@@ -421,5 +439,8 @@ fn flat_number(shape: &NumberShape) -> Option<Flat> {
         Part::Units { .. } => None,
     });
     let parts: Option<Vec<_>> = parts.collect();
-    Some(Flat { main, parts: parts? })
+    Some(Flat {
+        parts: parts?,
+        ..Flat::of(main)
+    })
 }

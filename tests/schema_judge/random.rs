@@ -1,0 +1,175 @@
+//! Random schemas over all keywords, random values, and grammars of them. A small generator with a fixed seed makes
+//! everything, so a failure repeats itself.
+
+use std::sync::Arc;
+
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::error::{Diagnostics, ProblemKind};
+use lexiform::schema::{Formats, KeyOrder};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{CompileError, Grammar};
+use serde_json::{Value, json};
+
+/// A generator of pseudo-random numbers (xorshift).
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.roll(list.len())]
+    }
+}
+
+pub(crate) const KEYS: [&str; 4] = ["a", "b", "ab", "c"];
+
+pub(crate) fn schema(dice: &mut Dice, depth: usize) -> Value {
+    if dice.roll(12) == 0 {
+        return json!(dice.roll(4) > 0);
+    }
+    let mut map = serde_json::Map::new();
+    for _ in 0..1 + dice.roll(3) {
+        let (key, value) = keyword(dice, depth);
+        map.insert(key.to_owned(), value);
+    }
+    Value::Object(map)
+}
+
+pub(crate) fn schemas(dice: &mut Dice, depth: usize) -> Value {
+    let count = 1 + dice.roll(3);
+    Value::Array((0..count).map(|_| schema(dice, depth)).collect())
+}
+
+pub(crate) fn object(key: &str, value: Value) -> Value {
+    Value::Object([(key.to_owned(), value)].into_iter().collect())
+}
+
+pub(crate) fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
+    let number = json!(dice.roll(5) as i64 - 2);
+    let count = json!(dice.roll(3));
+    let leaf = dice.roll(if depth == 0 { 16 } else { 41 });
+    match leaf {
+        0..=3 => (
+            "type",
+            json!(dice.pick(&[
+                "null", "boolean", "integer", "number", "string", "array", "object"
+            ])),
+        ),
+        4 => ("minimum", number),
+        5 => ("maximum", number),
+        6 => ("multipleOf", json!(1 + dice.roll(3))),
+        7 => ("minLength", count),
+        8 => ("maxLength", count),
+        9 => ("pattern", json!(dice.pick(&["^a", "b$", "^[ab]*$", "a.?b"]))),
+        10 => ("required", json!([dice.pick::<&str>(&KEYS)])),
+        11 => (
+            "enum",
+            json!([instance(dice, 1), instance(dice, 0), instance(dice, 0)]),
+        ),
+        12 => (
+            *dice.pick(&["minItems", "maxItems", "minProperties", "maxProperties"]),
+            count,
+        ),
+        13 => (*dice.pick(&["exclusiveMinimum", "exclusiveMaximum"]), number),
+        14 => ("const", instance(dice, 1)),
+        15 => ("uniqueItems", json!(true)),
+        16 | 17 => {
+            let keys = (0..1 + dice.roll(2))
+                .map(|_| (dice.pick::<&str>(&KEYS).to_string(), schema(dice, depth - 1)));
+            ("properties", Value::Object(keys.collect()))
+        }
+        18 => ("additionalProperties", schema(dice, depth - 1)),
+        19 => (
+            "patternProperties",
+            object(dice.pick::<&str>(&["^a", "b$"]), schema(dice, depth - 1)),
+        ),
+        20 | 21 => ("items", schema(dice, depth - 1)),
+        22 => ("prefixItems", schemas(dice, depth - 1)),
+        23 => ("anyOf", schemas(dice, depth - 1)),
+        24 => ("allOf", schemas(dice, depth - 1)),
+        25 => ("oneOf", schemas(dice, depth - 1)),
+        26 => ("not", schema(dice, depth - 1)),
+        27 => ("contains", schema(dice, depth - 1)),
+        28 => ("propertyNames", schema(dice, 0)),
+        29 | 30 => ("unevaluatedProperties", schema(dice, depth - 1)),
+        31 => ("unevaluatedItems", schema(dice, depth - 1)),
+        32 => ("if", schema(dice, depth - 1)),
+        33 | 34 => ("then", schema(dice, depth - 1)),
+        35 => ("else", schema(dice, depth - 1)),
+        36 => (
+            "dependentSchemas",
+            object(dice.pick::<&str>(&KEYS), schema(dice, depth - 1)),
+        ),
+        37 => (*dice.pick(&["minContains", "maxContains"]), count),
+        38 | 39 => ("$ref", json!(dice.pick(&["#/$defs/x", "#/$defs/y"]))),
+        _ => (
+            "dependentRequired",
+            object(dice.pick::<&str>(&KEYS), json!([dice.pick::<&str>(&KEYS)])),
+        ),
+    }
+}
+
+pub(crate) fn instance(dice: &mut Dice, depth: usize) -> Value {
+    match dice.roll(if depth == 0 { 5 } else { 9 }) {
+        0 => Value::Null,
+        1 => json!(dice.roll(2) == 0),
+        2 => json!(dice.roll(7) as i64 - 3),
+        3 => serde_json::from_str(dice.pick::<&str>(&["0.5", "-1.5", "2.0"])).expect("a number"),
+        4 => json!(dice.pick(&["", "a", "b", "ab", "acb", "ba", "c"])),
+        5 | 6 => Value::Array((0..dice.roll(4)).map(|_| instance(dice, depth - 1)).collect()),
+        _ => {
+            let keys =
+                (0..dice.roll(4)).map(|_| (dice.pick::<&str>(&KEYS).to_string(), instance(dice, depth - 1)));
+            Value::Object(keys.collect())
+        }
+    }
+}
+
+pub(crate) fn compiler() -> Compiler {
+    let eos = (TokenKind::Text, b"<eos>".to_vec());
+    let tokens: Vec<_> = std::iter::once(eos)
+        .chain((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])))
+        .collect();
+    Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")))
+}
+
+/// A grammar, and whether less is allowed than the schema says.
+pub(crate) fn compile(compiler: &Compiler, schema: &Value) -> Result<(Grammar, bool), CompileError> {
+    let mut options = Options::default();
+    options.schema.key_order = KeyOrder::Any;
+    // The other validator takes formats for annotations, as the specification has it.
+    options.schema.formats = Formats::Annotate;
+    let (grammar, found) = compiler.compile(Source::JsonSchema(&schema.to_string()), &options)?;
+    Ok((grammar, is_narrower(&found)))
+}
+
+fn is_narrower(found: &Diagnostics) -> bool {
+    let mut findings = found.findings.iter();
+    findings.any(|finding| finding.kind == ProblemKind::Narrowed)
+}
+
+/// Whether the text of a value belongs to a grammar.
+pub(crate) fn accepts(grammar: &Grammar, value: &Value) -> bool {
+    let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
+    end.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// A schema with definitions that its references lead to.
+pub(crate) fn whole_schema(dice: &mut Dice, depth: usize) -> Value {
+    let mut root = schema(dice, depth);
+    if let Value::Object(map) = &mut root {
+        let definitions = json!({"x": plain(dice), "y": plain(dice)});
+        map.insert("$defs".to_owned(), definitions);
+    }
+    root
+}
+
+/// A schema without references.
+fn plain(dice: &mut Dice) -> Value {
+    schema(dice, 0)
+}
