@@ -29,7 +29,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   serve [ARGS]    set up, build in release, and run `lexiform serve ARGS` (the demo model on 127.0.0.1:8000)
-  test            set up and run every test of the workspace, the clients' tests too
+  test            set up and run every test of the workspace, the clients' tests too; `test clients` runs those alone
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
@@ -54,7 +54,10 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
     };
     match command {
         "serve" => serve::run(rest),
-        "test" => no_arguments(rest).and_then(|()| test::run()),
+        "test" => match rest.split_first() {
+            Some((part, more)) if part == "clients" => no_arguments(more).and_then(|()| test::clients()),
+            _ => no_arguments(rest).and_then(|()| test::run()),
+        },
         "check" => no_arguments(rest).and_then(|()| check::run()),
         "load" => load::run(rest),
         "bench" => bench::run(rest),

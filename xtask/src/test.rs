@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every test there is, and one closing line that counts them.
+//! `cargo xtask test`: every test there is, and one closing line that counts them. `cargo xtask test clients`: those with
+//! the programs of others alone.
 
 use crate::process::{Failure, cargo, each_line, root, succeeds};
 use crate::tally::{LibtestReader, Tally};
@@ -13,12 +14,23 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     tally += cargo_test(&["test"])?;
     tally += cargo_test(&["test", "--workspace", "--exclude", "lexiform"])?;
     tally += clients::run()?;
+    Ok(closed(tally))
+}
+
+/// The tests with real clients, browsers and the like alone.
+pub(crate) fn clients() -> Result<ExitCode, Failure> {
+    setup::ensure()?;
+    Ok(closed(clients::run()?))
+}
+
+/// Prints the counts, and says whether all is well.
+fn closed(tally: Tally) -> ExitCode {
     println!("{tally}");
-    Ok(if tally.failed == 0 {
+    if tally.failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
-    })
+    }
 }
 
 fn cargo_test(args: &[&str]) -> Result<Tally, Failure> {
