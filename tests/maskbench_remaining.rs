@@ -1,4 +1,4 @@
-//! The schemas of MaskBench's development part that are not handled right, each with its reason. An entry that is no
+//! The schemas of MaskBench's development part that are not handled right in any key order, each with its reason. An entry that is no
 //! longer true fails the test; `lexiform eval maskbench` says whether there are others.
 
 use std::collections::BTreeMap;
