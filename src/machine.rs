@@ -18,6 +18,7 @@
 mod analysis;
 mod automaton;
 mod bytes;
+mod choice;
 mod copy;
 mod counter;
 mod demand;

@@ -8,10 +8,10 @@
 use rustc_hash::FxHashSet;
 
 use super::{Budget, Place, remember};
-use crate::machine::ConfigId;
+use crate::machine::{ConfigId, Stacks};
 
 /// How many places one search may visit.
-const PLACES: usize = 1 << 14;
+const PLACES: usize = 1 << 11;
 
 /// What a search found out.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,10 @@ impl Budget {
 /// A configuration, and the children that the token may go on with in the trie.
 type Spot = (ConfigId, u32, u32);
 
+/// Searches in a machine of its own, so that nothing is remembered of ways that are not gone.
 fn run(place: Place<'_>, config: ConfigId, limit: u64) -> Found {
-    let stacks = place.machine.stacks();
+    let (stacks, config) = &place.machine.stacks().apart_whole(config);
+    let config = *config;
     let mut seen: FxHashSet<Spot> = FxHashSet::default();
     let mut round = vec![root(place, config)];
     seen.insert(round[0]);
@@ -58,7 +60,7 @@ fn run(place: Place<'_>, config: ConfigId, limit: u64) -> Found {
             return Found { tokens, rounds };
         }
         if tokens < limit {
-            round = after_one_token(place, round, &mut seen);
+            round = after_one_token((place, stacks), round, &mut seen);
         }
     }
     let (tokens, rounds) = (None, limit);
@@ -70,8 +72,11 @@ fn root(place: Place<'_>, config: ConfigId) -> Spot {
 }
 
 /// The places at the beginning of a token that one more token leads to.
-fn after_one_token(place: Place<'_>, mut round: Vec<Spot>, seen: &mut FxHashSet<Spot>) -> Vec<Spot> {
-    let stacks = place.machine.stacks();
+fn after_one_token(
+    (place, stacks): (Place<'_>, &Stacks),
+    mut round: Vec<Spot>,
+    seen: &mut FxHashSet<Spot>,
+) -> Vec<Spot> {
     let trie = place.vocabulary().trie();
     let mut next = Vec::new();
     while let Some((config, mut at, end)) = round.pop() {

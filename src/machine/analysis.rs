@@ -16,7 +16,7 @@ use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::SeriesOrder;
 
 /// What the passes found out about the automata.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Analysis {
     nullable_rules: Vec<bool>,
     nullable_series: Vec<bool>,

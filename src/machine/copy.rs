@@ -1,11 +1,12 @@
 //! A configuration in a machine of its own.
 //!
-//! A few tokens write a whole key, its value and the beginning of another key. Whether they may depends on all keys
-//! written before, so judging them means taking real steps, and real steps are remembered. They are taken in a copy
-//! of the configuration, in a machine that has found nothing else and is dropped when the question is answered.
+//! Real steps are remembered, which is wrong for what is only tried: tokens that depend on a key which they write
+//! themselves, or a search for the shortest completion. Such steps are taken in a copy of the configuration, in a
+//! machine that has found nothing else and is dropped when the question is answered.
 
 use rustc_hash::FxHashMap;
 
+use super::choice::Choosing;
 use super::frame::{FrameId, FrameKey, Frames};
 use super::interner::NIL;
 use super::series::Register;
@@ -16,6 +17,20 @@ impl Stacks {
     /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers. O(depth of
     /// the callers · size of what they remember).
     pub(crate) fn apart(&self, frame: FrameId, callers: ConfigId) -> (Stacks, ConfigId) {
+        let (fresh, copies) = self.copy_below(callers);
+        let frame = fresh.frames.copy_frame(&self.frames, frame);
+        let config = fresh.intern(vec![(frame, copies[&callers])]);
+        (fresh, config)
+    }
+
+    /// The same for a whole configuration.
+    pub(crate) fn apart_whole(&self, config: ConfigId) -> (Stacks, ConfigId) {
+        let (fresh, copies) = self.copy_below(config);
+        (fresh, copies[&config])
+    }
+
+    /// A fresh machine with a copy of a configuration and of all that it may return to.
+    fn copy_below(&self, callers: ConfigId) -> (Stacks, FxHashMap<ConfigId, ConfigId>) {
         let fresh = Stacks::new(self.frames.fresh());
         let mut copies = FxHashMap::from_iter([(END, END), (FINISHED, FINISHED)]);
         for config in self.below(callers) {
@@ -25,9 +40,7 @@ impl Stacks {
             let copy = fresh.intern(pairs.collect());
             copies.insert(config, copy);
         }
-        let frame = fresh.frames.copy_frame(&self.frames, frame);
-        let config = fresh.intern(vec![(frame, copies[&callers])]);
-        (fresh, config)
+        (fresh, copies)
     }
 
     /// A configuration and all that it may return to, each after those that it names itself: a configuration is
@@ -52,6 +65,10 @@ impl Frames {
             FrameKey::Series(series, register) => {
                 FrameKey::Series(series, self.copy_register(from, series, register))
             }
+            FrameKey::Choice(at) => FrameKey::Choice(Choosing {
+                register: self.copy_register(from, at.series, at.register),
+                ..at
+            }),
             FrameKey::Key {
                 series,
                 rest,

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::choice::{self, Choosing};
 use super::frame::{FrameId, FrameKey, Frames};
 use super::nfa::Label;
 use super::stack::{ConfigId, END, Stacks};
@@ -50,6 +51,9 @@ pub enum Expected {
 
 /// Fixed and shortest texts are shown up to this length in bytes.
 const SHOWN_BYTES: usize = 64;
+
+/// Of the members of a series that begin alike so many are shown.
+const SHOWN_MEMBERS: usize = 16;
 
 /// Rules are named up to this depth.
 const SHOWN_RULES: usize = 32;
@@ -113,8 +117,22 @@ impl Frames {
                 vec![(Expected::Key { shortest, begun }, terminal.ranges(cursor))]
             }
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
+            FrameKey::Choice(at) => self.expected_of_choice(at),
             FrameKey::Return | FrameKey::Series(..) => Vec::new(),
         }
+    }
+
+    /// The members that begin like this, as far as they are fixed.
+    fn expected_of_choice(&self, at: Choosing) -> Vec<(Expected, Vec<(u8, u8)>)> {
+        let text = |(way, node): (choice::Way, u32)| {
+            let frame = self.rule_frame(way.rule, vec![node]);
+            let first = self
+                .edge_list(frame)
+                .iter()
+                .map(|&(first, last, _)| (first, last));
+            (Expected::Text(self.fixed_text(frame)), first.collect())
+        };
+        self.open_ways(at).take(SHOWN_MEMBERS).map(text).collect()
     }
 
     fn expected_of_rule(&self, id: FrameId) -> Vec<(Expected, Vec<(u8, u8)>)> {

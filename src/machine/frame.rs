@@ -21,6 +21,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::analysis::{Analysis, leading_nodes};
 use super::bytes::ByteSet;
+use super::choice::{Choice, Choosing};
 use super::demand::Stock;
 use super::interner::{Chains, Interner};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
@@ -44,6 +45,8 @@ pub(super) enum FrameKey {
     TerminalStart(u32),
     Terminal(u32, Cursor),
     Series(u32, Register),
+    /// The members of a series as far as they begin alike.
+    Choice(Choosing),
     Key {
         series: u32,
         rest: u32,
@@ -102,6 +105,8 @@ pub(super) struct Frames {
     pub(super) capacities: Arc<[Option<u64>]>,
     /// What the rest of each series with demands can supply.
     pub(super) stocks: Arc<[Stock]>,
+    /// The automaton of the members of each series.
+    pub(super) choices: Arc<[OnceLock<Choice>]>,
     frames: boxcar::Vec<Frame>,
     known: DashMap<FrameKey, FrameId, FxBuildHasher>,
     pub(super) written: Interner<Bits>,
@@ -124,44 +129,57 @@ impl Frames {
             false => Stock::default(),
         };
         let stocks = nfa.series.iter().map(stock).collect();
-        Frames::over(nfa.into(), analysis.into(), terminals.into(), capacities, stocks)
-    }
-
-    fn over(
-        nfa: Arc<Nfa>,
-        analysis: Arc<Analysis>,
-        terminals: Arc<[Option<Arc<Terminal>>]>,
-        capacities: Arc<[Option<u64>]>,
-        stocks: Arc<[Stock]>,
-    ) -> Frames {
-        let frames = Frames {
-            nfa,
-            analysis,
-            terminals,
+        let choices = nfa.series.iter().map(|_| OnceLock::new()).collect();
+        Frames {
+            nfa: nfa.into(),
+            analysis: analysis.into(),
+            terminals: terminals.into(),
             capacities,
             stocks,
+            choices,
+            ..Frames::empty()
+        }
+        .begun()
+    }
+
+    /// No grammar at all, with nothing found.
+    fn empty() -> Frames {
+        Frames {
+            nfa: Arc::default(),
+            analysis: Arc::default(),
+            terminals: Arc::default(),
+            capacities: Arc::default(),
+            stocks: Arc::default(),
+            choices: Arc::default(),
             frames: boxcar::Vec::new(),
             known: DashMap::default(),
             written: Interner::default(),
             met: Interner::default(),
             keys: Chains::default(),
             texts: Chains::default(),
-        };
-        frames.intern(FrameKey::Return);
-        frames.written.intern(Box::default());
-        frames.met.intern(Box::default());
-        frames
+        }
+    }
+
+    /// With the values whose numbers are fixed.
+    fn begun(self) -> Frames {
+        self.intern(FrameKey::Return);
+        self.written.intern(Box::default());
+        self.met.intern(Box::default());
+        self
     }
 
     /// The same grammar with nothing found yet. O(1).
     pub(super) fn fresh(&self) -> Frames {
-        Frames::over(
-            self.nfa.clone(),
-            self.analysis.clone(),
-            self.terminals.clone(),
-            self.capacities.clone(),
-            self.stocks.clone(),
-        )
+        Frames {
+            nfa: self.nfa.clone(),
+            analysis: self.analysis.clone(),
+            terminals: self.terminals.clone(),
+            capacities: self.capacities.clone(),
+            stocks: self.stocks.clone(),
+            choices: self.choices.clone(),
+            ..Frames::empty()
+        }
+        .begun()
     }
 
     pub(super) fn get(&self, id: FrameId) -> &Frame {
@@ -208,6 +226,7 @@ impl Frames {
             FrameKey::TerminalStart(_) => (false, true),
             FrameKey::Terminal(terminal, cursor) => (self.terminal(*terminal).is_accepting(*cursor), true),
             FrameKey::Series(series, register) => (self.series_may_end(*series, *register), false),
+            FrameKey::Choice(choosing) => (false, self.choice_reads(choosing)),
             FrameKey::Key { .. } => (false, true),
         };
         Frame {
@@ -246,6 +265,7 @@ impl Frames {
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
             FrameKey::Series(series, register) => self.series_calls(*series, *register),
+            FrameKey::Choice(choosing) => self.chosen_calls(*choosing),
             FrameKey::Key {
                 series,
                 rest,
@@ -260,6 +280,7 @@ impl Frames {
     pub(super) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         match self.get(id).key {
             FrameKey::Return | FrameKey::Series(..) => None,
+            FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
             FrameKey::TerminalStart(index) => {
                 let terminal = self.terminal(index);
@@ -348,7 +369,7 @@ impl Frames {
         (!to.is_empty()).then(|| self.rule_frame(rule, to))
     }
 
-    fn rule_frame(&self, rule: u32, nodes: Vec<u32>) -> FrameId {
+    pub(super) fn rule_frame(&self, rule: u32, nodes: Vec<u32>) -> FrameId {
         let nodes = match nodes[..] {
             [node] if self.is_closed(node) => nodes,
             _ => self.closure(nodes),

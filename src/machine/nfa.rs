@@ -51,7 +51,7 @@ pub(super) struct Rule {
 }
 
 /// The automata of all rules, and the series as the automata see them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Nfa {
     pub(super) nodes: Vec<Vec<Edge>>,
     pub(super) rules: Vec<Rule>,

@@ -132,19 +132,24 @@ impl Frames {
             return self.demanded_calls(series, register);
         }
         let outlook = self.outlook(series, register);
-        let members = plan.next_members(
-            register,
-            |index| self.is_written(series, register, index),
-            outlook,
-        );
-        let mut calls: Vec<Call> = members
-            .flat_map(|index| self.member_calls(series, register, index))
-            .collect();
+        let mut calls = self.next_member_calls(series, register, outlook);
         if plan.rest_is_open(register, &outlook) {
             let items = 0..plan.rest.len() as u32;
             calls.extend(items.filter_map(|rest| self.rest_call(series, register, rest)));
         }
         calls
+    }
+
+    /// The members that may come next: one by itself, several by what they have in common.
+    fn next_member_calls(&self, series: u32, register: Register, outlook: Outlook) -> Vec<Call> {
+        let plan = &self.nfa.series[series as usize];
+        let is_written = |index| self.is_written(series, register, index);
+        let mut members = plan.next_members(register, is_written, outlook);
+        match (members.next(), members.next()) {
+            (None, _) => Vec::new(),
+            (Some(only), None) => self.member_calls(series, register, only),
+            _ => self.choice_call(series, register, outlook).into_iter().collect(),
+        }
     }
 
     /// The items that may come next where demands have to be met: each is judged by the register behind it.
@@ -175,18 +180,9 @@ impl Frames {
 
     fn member_calls(&self, series: u32, register: Register, index: usize) -> Vec<Call> {
         let plan = &self.nfa.series[series as usize];
-        let done = match plan.order {
-            SeriesOrder::Listed | SeriesOrder::Leading => index as u32 + 1,
-            SeriesOrder::Any => self
-                .written
-                .intern(with_bit(self.written.get(register.done), index)),
-        };
         let mut calls = Vec::new();
         for &(rule, meets) in &plan.members[index].ways {
-            let after = Register {
-                done,
-                ..self.one_more(series, register, meets)
-            };
+            let after = self.after_member(series, register, index, meets);
             if !plan.has_demands() || self.can_meet_demands(series, after, None) {
                 calls.push(Call {
                     callee: self.start(Callee::Rule(rule)),
@@ -195,6 +191,26 @@ impl Frames {
             }
         }
         calls
+    }
+
+    /// The register behind a member.
+    pub(super) fn after_member(
+        &self,
+        series: u32,
+        register: Register,
+        index: usize,
+        meets: Meets,
+    ) -> Register {
+        let done = match self.nfa.series[series as usize].order {
+            SeriesOrder::Listed | SeriesOrder::Leading => index as u32 + 1,
+            SeriesOrder::Any => self
+                .written
+                .intern(with_bit(self.written.get(register.done), index)),
+        };
+        Register {
+            done,
+            ..self.one_more(series, register, meets)
+        }
     }
 
     pub(super) fn rest_call(&self, series: u32, register: Register, rest: u32) -> Option<Call> {

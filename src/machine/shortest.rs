@@ -155,6 +155,7 @@ impl Shortest {
             }
             FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
             FrameKey::Series(series, register) => self.of_register(frames, *series, *register),
+            FrameKey::Choice(at) => self.of_choice(frames, *at),
             FrameKey::Key { cursor, .. } => {
                 let taken = match self.achievable {
                     true => frames.taken(frame).len(),
@@ -177,6 +178,11 @@ impl Shortest {
                     0
                 };
                 self.of_key(frames, frame, cursor, taken)
+            }
+            At::Choice { frame, node } => self.of_choice(frames, frames.choosing(frame, node)),
+            At::Way { frame, way } => {
+                let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                self.of_frame(frames, behind)
             }
             At::Item(frame) => {
                 let (series, rest, register, _) = frames.key_parts(frame);

@@ -46,6 +46,16 @@ pub(super) enum At {
         cursor: Cursor,
         start: u32,
     },
+    /// Among the members of a series as far as they begin alike; the frame is that of the beginning.
+    Choice {
+        frame: FrameId,
+        node: u32,
+    },
+    /// Behind a member that was written in this way, which the frame of the beginning offered.
+    Way {
+        frame: FrameId,
+        way: u32,
+    },
     /// Behind the item of a key of the frame. What comes there may depend on the whole key, and to know it is to
     /// remember it: threads go on with a register that is in doubt about the key, as far as that makes no difference;
     /// see [`Threads::take_lost`].
@@ -251,7 +261,11 @@ impl<'a> Threads<'a> {
                 let cursor = frames.read_key(frame, cursor, &path[start as usize..])?;
                 Some(At::Key { frame, cursor, start })
             }
-            At::Item(_) => None,
+            At::Choice { frame, node } => {
+                let node = frames.choose(&frames.choosing(frame, node), byte)?.node;
+                Some(At::Choice { frame, node })
+            }
+            At::Way { .. } | At::Item(_) => None,
         }
     }
 
@@ -329,6 +343,17 @@ impl<'a> Threads<'a> {
             at += 1;
             match thread.at {
                 At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), &mut open, readers),
+                At::Choice { frame, node } => {
+                    self.expand_choice((frame, node), thread.callers, &mut open, readers);
+                }
+                At::Way { frame, way } => {
+                    let frames = &self.stacks.frames;
+                    let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                    open.push(Thread {
+                        at: At::Frame(behind),
+                        callers: thread.callers,
+                    });
+                }
                 At::Terminal(index, cursor) => {
                     readers.push(thread);
                     if self.stacks.frames.terminal(index).is_accepting(cursor) {
@@ -368,6 +393,9 @@ impl<'a> Threads<'a> {
     ) {
         let frames = &self.stacks.frames;
         let known = frames.get(frame);
+        if let FrameKey::Choice(at) = known.key {
+            return self.expand_choice((frame, at.node), callers, open, readers);
+        }
         if known.reads {
             readers.push(Thread {
                 at: self.place(frame, written),
@@ -389,6 +417,28 @@ impl<'a> Threads<'a> {
         }
         if known.accepting {
             self.give_back(callers, written, open, readers);
+        }
+    }
+
+    /// What comes behind the members is found where one is complete, since few will be.
+    fn expand_choice(
+        &mut self,
+        (frame, node): (FrameId, u32),
+        callers: Callers,
+        open: &mut Reached,
+        readers: &mut Vec<Thread>,
+    ) {
+        let frames = &self.stacks.frames;
+        let at = frames.choosing(frame, node);
+        if frames.choice_reads(&at) {
+            let at = At::Choice { frame, node };
+            readers.push(Thread { at, callers });
+        }
+        for (way, callee) in frames.chosen(at) {
+            let at = At::Way { frame, way };
+            let callers = self.local.single(Thread { at, callers });
+            let at = At::Frame(callee);
+            open.push(Thread { at, callers });
         }
     }
 
@@ -434,6 +484,7 @@ impl<'a> Threads<'a> {
         match frames.get(frame).key {
             FrameKey::TerminalStart(index) => At::Terminal(index, frames.terminal(index).start()),
             FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
+            FrameKey::Choice(at) => At::Choice { frame, node: at.node },
             FrameKey::Key { cursor, .. } => At::Key {
                 frame,
                 cursor,
@@ -485,14 +536,18 @@ impl<'a> Threads<'a> {
         threads.iter().map(without_start).collect()
     }
 
-    /// Adds the bytes that a reader may take; for a key some of them may turn out to lead nowhere.
+    /// Adds the bytes that a reader may take; for keys some of them may turn out to lead nowhere.
     pub(crate) fn add_bytes(&self, reader: &Thread, bytes: &mut ByteSet) {
         let frames = &self.stacks.frames;
         match reader.at {
             At::Frame(frame) => bytes.unite(frames.bytes(frame)),
             At::Terminal(index, cursor) => frames.terminal(index).add_bytes(cursor, bytes),
             At::Key { frame, cursor, .. } => frames.key_terminal_of(frame).add_bytes(cursor, bytes),
-            At::Item(_) => {}
+            At::Choice { frame, node } => {
+                let at = frames.choosing(frame, node);
+                bytes.unite(frames.choice(at.series).bytes(node));
+            }
+            At::Way { .. } | At::Item(_) => {}
         }
     }
 }

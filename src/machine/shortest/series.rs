@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{NEVER, Shortest, plus};
 use crate::grammar::SeriesOrder;
+use crate::machine::choice::Choosing;
 use crate::machine::frame::{Call, FrameKey, Frames};
 use crate::machine::nfa::{Callee, MemberPlan, SeriesPlan};
 use crate::machine::series::Register;
@@ -158,6 +159,25 @@ impl Shortest {
             false => self.cheapest_rest(frames, plan, all),
         };
         (0..items.min(RESTS)).map(one).collect()
+    }
+
+    /// One of the members that are left to choose from, and the rest of the series behind it. Members that cost the
+    /// same leave the same to be written.
+    pub(super) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
+        let plan = &frames.nfa.series[at.series as usize];
+        let mut behind: FxHashMap<(u64, bool), u64> = FxHashMap::default();
+        let lengths = frames.open_ways(at).map(|(way, node)| {
+            let index = way.member as usize;
+            let member = &plan.members[index];
+            let rest = behind
+                .entry((self.of_member(member), member.required))
+                .or_insert_with(|| {
+                    let after = frames.after_member(at.series, at.register, index, way.meets);
+                    self.of_register(frames, at.series, after)
+                });
+            plus(self.nodes[node as usize], *rest)
+        });
+        lengths.min().unwrap_or(NEVER)
     }
 
     /// The cheapest way to write a member.
