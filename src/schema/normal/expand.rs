@@ -72,8 +72,11 @@ struct Choice {
 }
 
 /// The most conjunctions that one goal may be a union of, and the steps in which they are found.
-const MOST_SHAPES: usize = 4_000;
+const MOST_SHAPES: usize = 1_000;
 const MOST_STEPS: usize = 30_000;
+
+/// The same where nothing is denied: alternatives that are only listed cost little each.
+const MOST_LISTED: usize = 2_600;
 
 /// How the denials of schemas are expanded.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,15 +110,19 @@ impl Algebra<'_> {
             seen: Vec::new(),
         }];
         let mut done = Vec::new();
+        let mut most = MOST_LISTED;
         let enough = self.fuel.saturating_sub(MOST_STEPS);
         while let Some(mut branch) = stack.pop() {
-            if done.len() > MOST_SHAPES || (self.fuel < enough && denials == Denials::All) {
+            if done.len() > most || (self.fuel < enough && denials == Denials::All) {
                 return (denials == Denials::One).then_some(done);
             }
             if !self.settle(&mut branch, goal, kind) {
                 continue;
             }
             self.drop_ruled_out(&mut branch);
+            if branch.choices.iter().any(|choice| choice.denied.is_some()) {
+                most = MOST_SHAPES;
+            }
             let Some(choice) = branch.take_choice() else {
                 if self.finish_shape(&mut branch.shape, goal) {
                     done.push(branch.shape);
