@@ -3,6 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use lexiform::machine::{Expected, Way};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 const LOOKED_AT: usize = 4_096;
 /// Tokens that an answer lists.
 const LISTED: usize = 64;
+/// Ways to go on that an answer lists.
+const LISTED_WAYS: usize = 32;
 
 /// How a text stands to a grammar.
 pub fn check(grammar: &Grammar, text: &str) -> Value {
@@ -50,11 +53,14 @@ fn expected(grammar: &Grammar, before: &[u8]) -> Vec<String> {
             _ => ranges.push((byte, byte)),
         }
     }
-    let shown = |(first, last): (u8, u8)| match first == last {
+    ranges.into_iter().map(range).collect()
+}
+
+fn range((first, last): (u8, u8)) -> String {
+    match first == last {
         true => one(first),
         false => format!("{}-{}", one(first), one(last)),
-    };
-    ranges.into_iter().map(shown).collect()
+    }
 }
 
 fn one(byte: u8) -> String {
@@ -83,8 +89,27 @@ pub fn mask(grammar: &Grammar, prefix: &str) -> Value {
         "possible": true, "complete": ends, "allowed": mask.count(), "vocabulary": vocabulary.len(),
         "forced": String::from_utf8_lossy(&grammar.forced(state)),
         "bytes": expected(grammar, prefix.as_bytes()),
+        "ways": ways(grammar, state),
         "tokens": tokens.take(LISTED).map(token).collect::<Vec<_>>(),
     })
+}
+
+/// The ways in which a text may go on, each with what it is and where in the source it stands.
+fn ways(grammar: &Grammar, state: State) -> Vec<Value> {
+    let way = |way: Way| {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (expected, text, begun) = match &way.expected {
+            Expected::Text(bytes) => ("text", Some(text(bytes)), None),
+            Expected::Bytes => ("bytes", None, None),
+            Expected::Word { shortest, begun } => ("word", Some(text(shortest)), Some(*begun)),
+            Expected::Key { shortest, begun } => ("key", Some(text(shortest)), Some(*begun)),
+            Expected::Special(name) => ("special", Some(name.clone()), None),
+        };
+        let bytes: Vec<String> = way.bytes.into_iter().map(range).collect();
+        json!({"expected": expected, "text": text, "begun": begun, "bytes": bytes, "rules": way.rules})
+    };
+    let told = grammar.explain(state, LISTED_WAYS);
+    told.ways.into_iter().map(way).collect()
 }
 
 /// The shortest text of a grammar, if the search finds one within its bounds.

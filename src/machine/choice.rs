@@ -123,7 +123,7 @@ impl Node {
             stands.iter().partition(|stand| reads_on && is_plain(stand));
         let mut edges = Vec::new();
         let mut bytes = ByteSet::default();
-        for (first, last) in ranges(nfa, &plain) {
+        for (first, last) in nfa.byte_ranges(plain.iter().map(|&(_, node)| node)) {
             let next: Vec<Stand> = plain.iter().flat_map(|&stand| next(nfa, stand, first)).collect();
             if !next.is_empty() {
                 bytes.insert_range(first, last);
@@ -143,21 +143,6 @@ impl Node {
         let &(first, _, next) = self.edges.get(at)?;
         (first <= byte).then_some(next)
     }
-}
-
-/// The bytes cut where a range of some stand begins or ends.
-fn ranges(nfa: &Nfa, stands: &[Stand]) -> Vec<(u8, u8)> {
-    let mut cuts = Vec::new();
-    for edge in stands.iter().flat_map(|&(_, node)| &nfa.nodes[node as usize]) {
-        if let Label::Bytes(first, last) = edge.label {
-            cuts.extend([u16::from(first), u16::from(last) + 1]);
-        }
-    }
-    cuts.sort_unstable();
-    cuts.dedup();
-    cuts.windows(2)
-        .map(|two| (two[0] as u8, (two[1] - 1) as u8))
-        .collect()
 }
 
 /// Where a stand goes with a byte; a rule that goes two ways stands twice.

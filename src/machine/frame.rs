@@ -332,17 +332,8 @@ impl Frames {
         &self.edges(id).bytes
     }
 
-    /// Cuts the bytes where a range of some node begins or ends; between two cuts all bytes act alike.
     fn find_edges(&self, rule: u32, nodes: &[u32]) -> Box<[Edge]> {
-        let mut cuts = Vec::new();
-        for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
-            if let Label::Bytes(first, last) = edge.label {
-                cuts.extend([u16::from(first), u16::from(last) + 1]);
-            }
-        }
-        cuts.sort_unstable();
-        cuts.dedup();
-        let ranges = cuts.windows(2).map(|two| (two[0] as u8, (two[1] - 1) as u8));
+        let ranges = self.nfa.byte_ranges(nodes.iter().copied()).into_iter();
         let edges = ranges.filter_map(|(first, last)| {
             let to = self.read_nodes(rule, nodes, |label| covers(label, first))?;
             Some((first, last, to))

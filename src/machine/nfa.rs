@@ -90,6 +90,23 @@ pub(super) struct RestPlan {
     pub(super) meets: Meets,
 }
 
+impl Nfa {
+    /// The bytes cut where a range of some edge begins or ends: between two cuts all act alike. Ranges that no edge
+    /// covers may be among them.
+    pub(super) fn byte_ranges(&self, nodes: impl Iterator<Item = u32>) -> Vec<(u8, u8)> {
+        let mut cuts = Vec::new();
+        for edge in nodes.flat_map(|node| &self.nodes[node as usize]) {
+            if let Label::Bytes(first, last) = edge.label {
+                cuts.extend([u16::from(first), u16::from(last) + 1]);
+            }
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        let ranges = cuts.windows(2).map(|two| (two[0] as u8, (two[1] - 1) as u8));
+        ranges.collect()
+    }
+}
+
 impl SeriesPlan {
     /// The rules of all items.
     pub(super) fn items(&self) -> impl Iterator<Item = u32> + '_ {

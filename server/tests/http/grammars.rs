@@ -126,6 +126,9 @@ fn a_mask_says_what_may_come_behind_a_beginning() {
         (&digits["bytes"], &digits["complete"]),
         (&json!(["-", "0-9"]), &json!(false))
     );
+    let way = &digits["ways"][0];
+    assert_eq!((&way["expected"], &way["begun"]), (&json!("word"), &json!(false)));
+    assert_eq!((&way["text"], &way["rules"]), (&json!("0"), &json!(["#"])));
     let end = mask("{\"age\":1}");
     assert_eq!((&end["complete"], &end["tokens"]), (&json!(true), &json!([])));
     let wrong = mask("{\"name");
