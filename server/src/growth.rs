@@ -10,7 +10,7 @@
 //! ```
 //!
 //! It reads what a grammar has already made sure of, so it does not judge: for text that is not JSON it tells nothing
-//! useful, and does no harm. There is no recursion; what nests deeper than [`DEPTH`] is told as one value.
+//! useful, and does no harm. There is no recursion; what nests deeper than `DEPTH` is told as one value.
 
 use serde_json::{Value, json};
 
