@@ -187,6 +187,11 @@ impl Terminal {
         if self.is_last(from.state) {
             return false;
         }
+        // Each byte leads to words of its own, which mostly settles it.
+        let branches = (0..=255).filter(|&byte| self.next(from, byte).is_some());
+        if branches.take(most + 1).count() > most {
+            return true;
+        }
         let most = most as u64;
         let mut words = 0u64;
         let mut beginnings = vec![(from, 1u64)];

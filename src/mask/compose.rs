@@ -33,14 +33,13 @@ impl Fill<'_> {
         for &(frame, callers) in &self.stacks.fringe(config).readers {
             let part = match self.stacks.view(frame) {
                 View::Terminal(terminal, cursor) => Part::terminal(terminal, cursor),
-                // It must be clear where a key ends; others are walked.
-                View::Key(terminal, cursor) if terminal.is_prefix_code() => Part {
+                View::Key(terminal, cursor) => Part {
                     terminal,
                     cursor,
                     key: true,
                     taken: self.stacks.taken(frame),
                 },
-                View::Key(..) | View::Rule => {
+                View::Rule => {
                     walked.push((frame, callers));
                     continue;
                 }
@@ -91,7 +90,7 @@ impl Fill<'_> {
         if whole {
             self.doubt_rests(part);
         }
-        self.take_out(&part.taken, mask);
+        self.take_out(part, mask);
         self.find_lost(frame, callers, mask);
     }
 
@@ -153,12 +152,14 @@ impl Fill<'_> {
         }
     }
 
-    /// Takes out the tokens that run into a key which was written before.
-    fn take_out(&self, taken: &[Vec<u8>], mask: &mut Mask) {
+    /// Takes out the tokens that run into a key which was written before. Where a key may go on behind a whole one, so
+    /// may some of these: they are judged by their bytes.
+    fn take_out(&mut self, part: &Part<'_>, mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
-        for bytes in taken {
-            if let Some(node) = trie.find(bytes) {
-                mask.remove_all(trie.tokens_below(node));
+        for node in part.taken.iter().filter_map(|bytes| trie.find(bytes)) {
+            mask.remove_all(trie.tokens_below(node));
+            if !part.terminal.is_prefix_code() {
+                self.lost.extend_from_slice(trie.tokens_below(node));
             }
         }
     }
