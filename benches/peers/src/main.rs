@@ -208,7 +208,10 @@ impl Engines {
 
     fn more_rows(&self, [ours, theirs]: &[Sums; 2]) -> Vec<Row> {
         let clock = clock_us();
-        let shown = |sums: &Sums| format!("{:.2}×", sums.throughput());
+        let shown = |sums: &Sums| match sums.schemas {
+            0 => String::new(),
+            _ => format!("{:.2}×", sums.throughput()),
+        };
         vec![
             Row::new(
                 &format!(
