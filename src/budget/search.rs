@@ -10,8 +10,9 @@ use rustc_hash::FxHashSet;
 use super::{Budget, Place, remember};
 use crate::machine::{ConfigId, Stacks};
 
-/// How many places one search may visit.
-const PLACES: usize = 1 << 11;
+/// How much work one search may be: each place counts as often as its text can be read, since so much work is a step
+/// from there.
+const WORK: usize = 1 << 14;
 
 /// What a search found out.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +49,10 @@ fn run(place: Place<'_>, config: ConfigId, limit: u64) -> Found {
     let config = *config;
     let mut seen: FxHashSet<Spot> = FxHashSet::default();
     let mut round = vec![root(place, config)];
+    let mut work = WORK;
     seen.insert(round[0]);
     for tokens in 0..=limit {
-        if round.is_empty() || seen.len() > PLACES {
+        if round.is_empty() || work == 0 {
             let (tokens, rounds) = (None, u64::MAX);
             return Found { tokens, rounds };
         }
@@ -60,7 +62,7 @@ fn run(place: Place<'_>, config: ConfigId, limit: u64) -> Found {
             return Found { tokens, rounds };
         }
         if tokens < limit {
-            round = after_one_token((place, stacks), round, &mut seen);
+            round = after_one_token((place, stacks), round, (&mut seen, &mut work));
         }
     }
     let (tokens, rounds) = (None, limit);
@@ -75,12 +77,13 @@ fn root(place: Place<'_>, config: ConfigId) -> Spot {
 fn after_one_token(
     (place, stacks): (Place<'_>, &Stacks),
     mut round: Vec<Spot>,
-    seen: &mut FxHashSet<Spot>,
+    (seen, work): (&mut FxHashSet<Spot>, &mut usize),
 ) -> Vec<Spot> {
     let trie = place.vocabulary().trie();
     let mut next = Vec::new();
     while let Some((config, mut at, end)) = round.pop() {
-        if seen.len() > PLACES {
+        *work = work.saturating_sub(stacks.fringe(config).readers.len().max(1));
+        if *work == 0 {
             return Vec::new();
         }
         if at == 0 {
