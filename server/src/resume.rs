@@ -133,7 +133,9 @@ impl Streams {
                 piece = stream.next() => match piece {
                     Some(Ok(bytes)) if self.keep(&log, &bytes) => {}
                     Some(_) => {
-                        stream.fail(&ApiError::no_room_for_streams(), &mut |bytes| log.push(bytes));
+                        stream.fail(&ApiError::no_room_for_streams(), &mut |bytes| {
+                            locked(&self.kept).add(&log, bytes);
+                        });
                         break;
                     }
                     None => break,
@@ -158,10 +160,17 @@ impl Streams {
         if kept.bytes + piece.len() > self.keeping.bytes {
             return false;
         }
+        kept.add(log, piece);
+        true
+    }
+}
+
+impl Kept {
+    /// Keeps a piece, whether there is room or not: the error that ends a stream without room must be read too.
+    fn add(&mut self, log: &Log, piece: &[u8]) {
         let before = locked(&log.state).bytes;
         log.push(piece);
-        kept.bytes += locked(&log.state).bytes - before;
-        true
+        self.bytes += locked(&log.state).bytes - before;
     }
 }
 
@@ -192,6 +201,13 @@ impl Log {
 }
 
 impl State {
+    /// A reader may be polled many times between two events; it is woken once.
+    fn wake_later(&mut self, waker: &Waker) {
+        if !self.wakers.iter().any(|other| other.will_wake(waker)) {
+            self.wakers.push(waker.clone());
+        }
+    }
+
     fn wake(&mut self) {
         self.wakers.drain(..).for_each(Waker::wake);
     }
@@ -224,7 +240,7 @@ impl Stream for Reader {
         if state.complete {
             return Poll::Ready(None);
         }
-        state.wakers.push(context.waker().clone());
+        state.wake_later(context.waker());
         Poll::Pending
     }
 }

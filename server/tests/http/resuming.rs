@@ -53,6 +53,16 @@ fn lost(service: &Service, content: &str) -> (String, String) {
     (id.expect("the identity of the stream").1.clone(), seen)
 }
 
+/// Waits until a stream that nobody reads is gone.
+fn until_forgotten(service: &Service, id: &str) {
+    let begun = Instant::now();
+    while rest(service, id, "0").status != 404 {
+        // Every look is a reader, so the looks must be rarer than what they wait for.
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(begun.elapsed() < PATIENCE, "the stream is still there");
+    }
+}
+
 #[test]
 fn a_lost_stream_is_read_on_without_a_gap() {
     let service = Service::start();
@@ -87,12 +97,7 @@ fn a_stream_that_nobody_comes_back_for_is_forgotten_and_its_sequence_ends() {
     service.until("the sequence is freed", |stats| {
         stats.running == 0 && stats.blocks_used == 0
     });
-    let begun = Instant::now();
-    while rest(&service, &id, "0").status != 404 {
-        // Every look is a reader, so the looks must be rarer than what they wait for.
-        std::thread::sleep(Duration::from_millis(200));
-        assert!(begun.elapsed() < PATIENCE, "the stream is still there");
-    }
+    until_forgotten(&service, &id);
     assert_eq!(rest(&service, &id, "0").error_code(), "stream_not_found");
 }
 
@@ -112,6 +117,25 @@ fn what_is_kept_is_bounded() {
         (429, "streams_full")
     );
     none.until("nothing runs", |stats| stats.running == 0);
+}
+
+/// The error that ends a stream is kept too, whether there is room or not; it must be given back with the rest.
+#[test]
+fn a_stream_that_found_no_room_gives_back_all_that_it_took() {
+    let service = keeping(4_000, Duration::from_millis(50));
+    for _ in 0..3 {
+        let answer = service.chat("forever", resumable());
+        let id = answer.header("x-lexiform-stream").expect("there is room");
+        let last = &numbered(answer.text()).pop().expect("events").1;
+        assert_eq!(last["error"]["code"], "streams_full", "{last}");
+        until_forgotten(&service, id);
+    }
+    let answer = service.chat("echo some text", resumable());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(
+        numbered(answer.text()).pop().map(|(_, event)| event),
+        Some(json!("[DONE]"))
+    );
 }
 
 #[test]
