@@ -18,12 +18,13 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// The Python programs: what their environment is called, and the folder they are in. Instructor wants an older version
 /// of the client that the others use. `pages` looks at the pages in a real browser, which is the system's own;
-/// `document` makes requests from the OpenAPI document.
-const PYTHON: [(&str, &str); 4] = [
+/// `document` makes requests from the OpenAPI document; `manifest` reads what is deployed to Kubernetes.
+const PYTHON: [(&str, &str); 5] = [
     ("openai", ""),
     ("instructor", "instructor"),
     ("pages", "pages"),
     ("document", "document"),
+    ("manifest", "manifest"),
 ];
 
 pub(crate) fn run() -> Result<Tally, Failure> {
