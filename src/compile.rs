@@ -125,8 +125,8 @@ impl Compiler {
         let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
             Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
             _ => error,
-        })?;
-        Ok((grammar, diagnostics))
+        });
+        Ok((limits.cancel.unless(grammar)?, diagnostics))
     }
 }
 

@@ -65,6 +65,8 @@ pub enum ProblemKind {
     Unsatisfiable,
     /// A limit was reached; the message names it.
     Limit,
+    /// The caller called the compile off; nothing is said about the source.
+    Cancelled,
 }
 
 /// One problem of a source.

@@ -2,6 +2,16 @@
 //!
 //! Sources are untrusted. Each limit stops one way of being expensive, each has a default that no real schema of
 //! JSONSchemaBench reaches, and an error that a limit causes names it and its value.
+//!
+//! Limits are counted, so that the same source gets the same answer everywhere. Whoever has less patience than they
+//! allow for *calls off* a compile with a [`Cancel`]: the library reads no clock, its caller may.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{CompileError, Place, Problem, ProblemKind};
 
 /// What a compile may cost.
 ///
@@ -31,6 +41,96 @@ pub struct Limits {
     pub grammar_bytes: usize,
     /// Steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,
+    /// Ends the compile before any of the others does, if somebody asks for it.
+    pub cancel: Cancel,
+}
+
+/// Calls off a compile that is running.
+///
+/// Wherever a compile counts work it looks here. Once a look has said yes, the compile has no other outcome than an
+/// error of kind [`ProblemKind::Cancelled`]: what was made by then may lack parts, and nobody sees it.
+///
+/// ```
+/// use lexiform::error::ProblemKind;
+/// use lexiform::limits::{Cancel, Limits};
+/// use lexiform::schema;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let unwanted = Arc::new(AtomicBool::new(false));
+/// let asked = unwanted.clone();
+/// let cancel = Cancel::when(move || asked.load(Ordering::Relaxed));
+/// let limits = Limits { cancel, ..Limits::default() };
+/// assert!(schema::lower("true", &schema::Options::default(), &limits).is_ok());
+/// unwanted.store(true, Ordering::Relaxed);
+/// let error = schema::lower("true", &schema::Options::default(), &limits).unwrap_err();
+/// assert_eq!(error.problems[0].kind, ProblemKind::Cancelled);
+/// ```
+#[derive(Clone, Default)]
+pub struct Cancel(Option<Arc<Asked>>);
+
+struct Asked {
+    /// Whether some look has said yes. Kept, because every later look must say the same.
+    yes: AtomicBool,
+    ask: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Cancel {
+    /// Called off once this says so. It is asked often, some hundred thousand times by a long compile.
+    pub fn when(ask: impl Fn() -> bool + Send + Sync + 'static) -> Cancel {
+        Cancel(Some(Arc::new(Asked {
+            yes: AtomicBool::new(false),
+            ask: Box::new(ask),
+        })))
+    }
+
+    /// Whether the compile is called off.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        let Some(asked) = &self.0 else { return false };
+        if asked.yes.load(Ordering::Relaxed) {
+            return true;
+        }
+        let yes = (asked.ask)();
+        if yes {
+            asked.yes.store(true, Ordering::Relaxed);
+        }
+        yes
+    }
+
+    /// What a stage of a compile ends with: its own result, unless the compile was called off. Every way out of the
+    /// library goes through here, so that its loops may stop in whatever way is nearest.
+    pub(crate) fn unless<T, E: Into<CompileError>>(&self, result: Result<T, E>) -> Result<T, CompileError> {
+        if self.is_asked() {
+            let message = "the compile was called off";
+            return Err(Problem::new(ProblemKind::Cancelled, Place::Whole, message).into());
+        }
+        result.map_err(Into::into)
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.0.is_some() {
+            "Cancel::when(…)"
+        } else {
+            "Cancel::default()"
+        };
+        f.write_str(name)
+    }
+}
+
+/// Limits are equal if the same sources compile within them; who may call them off is another matter.
+impl PartialEq for Cancel {
+    fn eq(&self, _: &Cancel) -> bool {
+        true
+    }
+}
+
+impl Eq for Cancel {}
+
+impl Hash for Cancel {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Default for Limits {
@@ -45,6 +145,7 @@ impl Default for Limits {
             rule_states: 4_000_000,
             grammar_bytes: 64 << 20,
             fuel: 300_000,
+            cancel: Cancel::default(),
         }
     }
 }

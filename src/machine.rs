@@ -77,9 +77,10 @@ impl Machine {
     /// # Errors
     /// When no text belongs to the language, or a limit is reached.
     pub fn new(cfg: &Cfg, source: &dyn TerminalSource, limits: &Limits) -> Result<Machine, CompileError> {
-        let terminals = compile_terminals(cfg, source, limits)?;
-        let mut nfa = nfa::build(cfg, limits)?;
-        let analysis = analysis::analyse(&mut nfa, &terminals)?;
+        let cancel = &limits.cancel;
+        let terminals = cancel.unless(compile_terminals(cfg, source, limits))?;
+        let mut nfa = cancel.unless(nfa::build(cfg, limits))?;
+        let analysis = cancel.unless(analysis::analyse(&mut nfa, &terminals, cancel))?;
         Ok(Machine::over(frame::Frames::new(nfa, analysis, terminals)))
     }
 
@@ -196,7 +197,8 @@ fn compile_terminals(
                 format!("the expressions up to here need more than {most} bytes of automata together");
             problems.push(Problem::new(ProblemKind::Limit, place_of(cfg, index), message));
         }
-        if problems.iter().any(|problem| problem.kind == ProblemKind::Limit) {
+        let limited = problems.iter().any(|problem| problem.kind == ProblemKind::Limit);
+        if limited || limits.cancel.is_asked() {
             // Each of the others might cost as much as this one did.
             break;
         }

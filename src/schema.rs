@@ -120,6 +120,10 @@ pub enum Whitespace {
 /// All problems of the schema; where nothing satisfies it, the assertions that exclude one another. With
 /// [`Options::strict`], everything of which less would be allowed than the schema says.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
+    limits.cancel.unless(lowered(text, options, limits))
+}
+
+fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let (parsed, mut diagnostics) = read(text, options, limits)?;
     let forms = normal::normalise(parsed, limits)?;
     let (cfg, notes) =

@@ -199,6 +199,11 @@ impl ApiError {
         }
     }
 
+    /// The answer to a request whose client has left; nobody reads it.
+    pub fn nobody_waits() -> Self {
+        Self::internal()
+    }
+
     /// There is no stream of this identity, or none any more: 404.
     pub fn unknown_stream(id: &str) -> Self {
         let message = format!("There is no stream '{}' here, or it is over.", shortened(id));
@@ -382,6 +387,7 @@ impl Subject<'_> {
             ProblemKind::Unsupported | ProblemKind::Narrowed if self.is_schema => "unsupported_keyword",
             ProblemKind::Unsatisfiable => "unsatisfiable_schema",
             ProblemKind::Limit => "grammar_too_complex",
+            ProblemKind::Cancelled => "grammar_compile_timeout",
             _ if self.is_schema => "invalid_json_schema",
             _ => "invalid_grammar",
         }
@@ -463,6 +469,7 @@ fn kind_name(kind: ProblemKind) -> &'static str {
         ProblemKind::Reference => "reference",
         ProblemKind::Unsatisfiable => "unsatisfiable",
         ProblemKind::Limit => "limit",
+        ProblemKind::Cancelled => "cancelled",
     }
 }
 

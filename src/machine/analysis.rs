@@ -14,6 +14,7 @@ use super::series::Outlook;
 use super::terminal::Terminal;
 use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::SeriesOrder;
+use crate::limits::Cancel;
 
 /// What the passes found out about the automata.
 #[derive(Debug, Default)]
@@ -39,14 +40,18 @@ impl Analysis {
 }
 
 /// Runs all passes and removes from the automata whatever can never be completed.
-pub(super) fn analyse(nfa: &mut Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<Analysis, Problem> {
+pub(super) fn analyse(
+    nfa: &mut Nfa,
+    terminals: &[Option<Arc<Terminal>>],
+    cancel: &Cancel,
+) -> Result<Analysis, Problem> {
     check_demands(nfa, terminals)?;
-    let productive = spread(nfa, terminals, Question::Productive);
+    let productive = spread(nfa, terminals, Question::Productive, cancel);
     if !productive.rules[nfa.start as usize] {
         return Err(unproductive(nfa, &productive));
     }
     prune(nfa, &productive);
-    let nullable = spread(nfa, terminals, Question::Nullable);
+    let nullable = spread(nfa, terminals, Question::Nullable, cancel);
     check_items_behind_keys(nfa, &nullable.rules)?;
     settle_nullable_items(nfa, &nullable.rules)?;
     let mut analysis = Analysis {
@@ -76,6 +81,7 @@ struct Spread<'a> {
     nfa: &'a Nfa,
     terminals: &'a [Option<Arc<Terminal>>],
     question: Question,
+    cancel: &'a Cancel,
     answer: Answer,
     marked: Vec<bool>,
     open: Vec<u32>,
@@ -85,7 +91,7 @@ struct Spread<'a> {
     series_of_rule: HashMap<u32, Vec<u32>>,
 }
 
-fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question) -> Answer {
+fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, cancel: &Cancel) -> Answer {
     let holding = terminals.iter().map(|terminal| match (terminal, question) {
         (None, _) => false,
         (Some(_), Question::Productive) => true,
@@ -100,6 +106,7 @@ fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question) ->
         nfa,
         terminals,
         question,
+        cancel,
         answer,
         marked: vec![false; nfa.nodes.len()],
         open: Vec::new(),
@@ -127,6 +134,9 @@ impl Spread<'_> {
             self.judge_series(index as u32);
         }
         while let Some(node) = self.open.pop() {
+            if self.cancel.is_asked() {
+                return;
+            }
             self.visit(node);
         }
     }

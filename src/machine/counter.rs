@@ -209,7 +209,7 @@ fn layers(
             break;
         }
         layers.push(next);
-        if layers.len() * graph.edges.len() > limits.regular_bytes {
+        if layers.len() * graph.edges.len() > limits.regular_bytes || limits.cancel.is_asked() {
             return Err(TerminalError::Limit {
                 what: "bytes of counting tables",
                 limit: limits.regular_bytes,

@@ -210,6 +210,9 @@ impl Builder<'_> {
 
     fn connect_all(&mut self) -> Result<(), Problem> {
         while let Some((expr, from, to)) = self.open.pop() {
+            if self.limits.cancel.is_asked() {
+                return Ok(());
+            }
             self.connect(expr, from, to);
             if self.nfa.nodes.len() > self.limits.rule_states {
                 let message = format!(

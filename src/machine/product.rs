@@ -137,7 +137,7 @@ impl Operands {
                 });
                 graph.next.push(id << 1 | u32::from(ended));
             }
-            if order.len() > limits.regular_states {
+            if order.len() > limits.regular_states || limits.cancel.is_asked() {
                 return Err(TerminalError::Limit {
                     what: "states",
                     limit: limits.regular_states,

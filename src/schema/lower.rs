@@ -33,6 +33,7 @@ use space::Space;
 struct Writer<'a> {
     forms: &'a NormalForms,
     options: &'a Options,
+    limits: &'a Limits,
     /// How characters of strings may be spelled.
     escapes: Escapes,
     builder: CfgBuilder,
@@ -62,6 +63,7 @@ pub(super) fn grammar(
     let mut writer = Writer {
         forms,
         options,
+        limits,
         escapes: options.escapes,
         builder,
         exprs: vec![None; forms.normals.len()],
@@ -81,7 +83,10 @@ pub(super) fn grammar(
     while let Some((rule, goal)) = writer.open.pop() {
         let body = writer.body(goal);
         writer.builder.define(rule, body);
-        if writer.builder.len() > limits.exprs {
+        if limits.cancel.is_asked() {
+            break;
+        }
+        if writer.is_full() {
             let message = format!(
                 "the grammar has more than {} expressions, the limit exprs",
                 limits.exprs
@@ -106,10 +111,19 @@ impl Writer<'_> {
         rule
     }
 
+    /// Whether there are more expressions than there may be.
+    fn is_full(&self) -> bool {
+        self.builder.len() > self.limits.exprs
+    }
+
     /// What stands for a goal in a grammar.
     fn goal(&mut self, goal: GoalId) -> ExprId {
         if let Some(known) = self.exprs[goal.index()] {
             return known;
+        }
+        if self.is_full() || self.limits.cancel.is_asked() {
+            // Ends in an error in any case, and one rule may have thousands of parts.
+            return self.builder.never();
         }
         let normal = &self.forms.normals[goal.index()];
         let expr = if !self.forms.is_live(goal) {

@@ -273,9 +273,10 @@ impl Algebra<'_> {
         }
     }
 
-    /// Takes fuel; false where none is left, which is reported at the schema that asked for it.
+    /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile that was called
+    /// off has none left either.
     pub(super) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
-        if self.fuel >= amount {
+        if self.fuel >= amount && !self.limits.cancel.is_asked() {
             self.fuel -= amount;
             return true;
         }

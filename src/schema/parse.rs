@@ -110,7 +110,7 @@ impl<'v> Reader<'v> {
             limits,
             formats,
             tree: Tree::default(),
-            texts: Texts::default(),
+            texts: Texts::new(&limits.cancel),
             problems: Vec::new(),
             diagnostics: Diagnostics::default(),
             scopes: Vec::new(),
@@ -159,6 +159,9 @@ impl<'v> Reader<'v> {
     /// Reads all schemas that were added.
     pub(super) fn read_all(&mut self) {
         while let Some(Job { id, value, constant }) = self.todo.pop() {
+            if self.limits.cancel.is_asked() {
+                return;
+            }
             if constant {
                 self.read_constant(id, value);
                 continue;

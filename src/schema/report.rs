@@ -78,6 +78,10 @@ impl fmt::Display for Report {
 /// # Errors
 /// The schema does not compile; see [`lower`](super::lower).
 pub fn report(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
+    limits.cancel.unless(reported(text, options, limits))
+}
+
+fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
     let (parsed, mut diagnostics) = read(text, options, limits)?;
     let sources = parsed.tree.nodes.len();
     let forms = normal::normalise(parsed, limits)?;

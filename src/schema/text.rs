@@ -5,7 +5,7 @@
 //! with the encoded form that the grammar needs and a matcher that tells whether one string belongs to it. Both are made
 //! when they are first asked for: most patterns never need a matcher, and most matchers never need a grammar.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
 use crate::grammar::Part;
-use crate::limits::Limits;
+use crate::limits::{Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
 
 use super::format;
@@ -53,9 +53,24 @@ pub(crate) struct Texts {
     entries: Vec<Entry>,
     patterns: HashMap<Box<str>, TextSet>,
     formats: HashMap<&'static str, TextSet>,
+    cancel: Cancel,
+    /// The states that were made to compare sets, so far.
+    compared: Cell<usize>,
 }
 
+/// The states that all comparisons of a source may make together. Beyond it nothing can be told of two sets, and what
+/// would be told is only that they share nothing.
+const MOST_COMPARED: usize = 400_000;
+
 impl Texts {
+    /// None yet, of a compile that may be called off.
+    pub(crate) fn new(cancel: &Cancel) -> Texts {
+        Texts {
+            cancel: cancel.clone(),
+            ..Texts::default()
+        }
+    }
+
     pub(crate) fn add(&mut self, text: Text) -> TextId {
         self.entries.push(Entry {
             text,
@@ -144,11 +159,11 @@ impl Texts {
     /// Whether no string belongs to both sets; false also where that is too much work to tell.
     pub(crate) fn are_disjoint(&self, left: &[(TextId, bool)], right: &[(TextId, bool)]) -> bool {
         let single = |set: &[(TextId, bool)]| match set {
-            [(id, true)] => Some((automaton(self.text(*id))?, true)),
+            [(id, true)] => Some((self.automaton(self.text(*id))?, true)),
             _ => None,
         };
         match (single(left), single(right)) {
-            (Some(left), Some(right)) => product_is_empty(&[left, right]),
+            (Some(left), Some(right)) => self.product_is_empty(&[left, right]),
             _ => false,
         }
     }
@@ -166,8 +181,10 @@ impl Texts {
         };
         let counted = (min > 0 || max.is_some()).then_some((&length, true));
         let parts = set.iter().map(|&(id, sign)| (self.text(id), sign)).chain(counted);
-        let parts: Option<Vec<_>> = parts.map(|(text, sign)| Some((automaton(text)?, sign))).collect();
-        parts.is_some_and(|parts| !parts.is_empty() && product_is_empty(&parts))
+        let parts: Option<Vec<_>> = parts
+            .map(|(text, sign)| Some((self.automaton(text)?, sign)))
+            .collect();
+        parts.is_some_and(|parts| !parts.is_empty() && self.product_is_empty(&parts))
     }
 
     /// Whether a string belongs to the set.
@@ -178,7 +195,78 @@ impl Texts {
         }
         Some(within)
     }
+
+    /// Counts the states of a comparison; false where there have been too many, or nobody wants to know any more.
+    fn may_compare(&self, states: usize) -> bool {
+        let compared = self.compared.get().saturating_add(states);
+        self.compared.set(compared);
+        compared <= MOST_COMPARED && !self.cancel.is_asked()
+    }
+
+    fn automaton(&self, text: &Text) -> Option<dense::DFA<Vec<u32>>> {
+        let hir = match text {
+            Text::Match(hir) => hir.clone(),
+            Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
+        };
+        if !self.may_compare(0) {
+            return None;
+        }
+        let nfa = thompson::Compiler::new().build_from_hir(&hir).ok()?;
+        let config = dense::Config::new()
+            .start_kind(StartKind::Anchored)
+            .match_kind(MatchKind::All)
+            .dfa_size_limit(Some(1 << 20))
+            .determinize_size_limit(Some(1 << 20));
+        let built = dense::Builder::new().configure(config).build_from_nfa(&nfa);
+        // One that was given up had about as many states as there may be.
+        let bytes = built.as_ref().map_or(1 << 20, dense::DFA::memory_usage);
+        self.may_compare(bytes / STATE_BYTES)
+            .then(|| built.ok())
+            .flatten()
+    }
+
+    /// Walks the product of automata from the start; it is empty if no state of it accepts at the end of the input with
+    /// every part that must match, and with none that must not.
+    fn product_is_empty(&self, parts: &[(dense::DFA<Vec<u32>>, bool)]) -> bool {
+        let anchored = start::Config::new().anchored(Anchored::Yes);
+        let first: Option<Vec<_>> = parts
+            .iter()
+            .map(|(dfa, _)| dfa.start_state(&anchored).ok())
+            .collect();
+        let Some(first) = first else { return false };
+        let mut seen = HashSet::from([first.clone()]);
+        let mut open = vec![first];
+        while let Some(states) = open.pop() {
+            let mut each = parts.iter().zip(&states);
+            if each.all(|((dfa, sign), &state)| dfa.is_match_state(dfa.next_eoi_state(state)) == *sign) {
+                return false;
+            }
+            for byte in 0..=255u8 {
+                let each = || parts.iter().zip(&states);
+                if each().any(|((dfa, sign), &state)| *sign && dfa.is_dead_state(dfa.next_state(state, byte)))
+                {
+                    continue;
+                }
+                let next: Vec<_> = each()
+                    .map(|((dfa, _), &state)| dfa.next_state(state, byte))
+                    .collect();
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+            if seen.len() > MOST_STATES || !self.may_compare(1) {
+                return false;
+            }
+        }
+        true
+    }
 }
+
+/// The most states of the product that one comparison walks over.
+const MOST_STATES: usize = 20_000;
+
+/// About how many bytes a state of an automaton takes: a row of a few dozen classes.
+const STATE_BYTES: usize = 256;
 
 fn matcher(text: &Text) -> Option<PikeVM> {
     let hir = match text {
@@ -207,56 +295,6 @@ pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
         greedy: true,
         sub: Box::new(unit.clone()),
     }))
-}
-
-fn automaton(text: &Text) -> Option<dense::DFA<Vec<u32>>> {
-    let hir = match text {
-        Text::Match(hir) => hir.clone(),
-        Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
-    };
-    let nfa = thompson::Compiler::new().build_from_hir(&hir).ok()?;
-    let config = dense::Config::new()
-        .start_kind(StartKind::Anchored)
-        .match_kind(MatchKind::All)
-        .dfa_size_limit(Some(1 << 20))
-        .determinize_size_limit(Some(1 << 20));
-    dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()
-}
-
-/// Walks the product of automata from the start; it is empty if no state of it accepts at the end of the input with every
-/// part that must match, and with none that must not.
-fn product_is_empty(parts: &[(dense::DFA<Vec<u32>>, bool)]) -> bool {
-    const MOST_STATES: usize = 20_000;
-    let anchored = start::Config::new().anchored(Anchored::Yes);
-    let first: Option<Vec<_>> = parts
-        .iter()
-        .map(|(dfa, _)| dfa.start_state(&anchored).ok())
-        .collect();
-    let Some(first) = first else { return false };
-    let mut seen = HashSet::from([first.clone()]);
-    let mut open = vec![first];
-    while let Some(states) = open.pop() {
-        let mut each = parts.iter().zip(&states);
-        if each.all(|((dfa, sign), &state)| dfa.is_match_state(dfa.next_eoi_state(state)) == *sign) {
-            return false;
-        }
-        for byte in 0..=255u8 {
-            let each = || parts.iter().zip(&states);
-            if each().any(|((dfa, sign), &state)| *sign && dfa.is_dead_state(dfa.next_state(state, byte))) {
-                continue;
-            }
-            let next: Vec<_> = each()
-                .map(|((dfa, _), &state)| dfa.next_state(state, byte))
-                .collect();
-            if seen.insert(next.clone()) {
-                open.push(next);
-            }
-        }
-        if seen.len() > MOST_STATES {
-            return false;
-        }
-    }
-    true
 }
 
 #[cfg(test)]

@@ -71,11 +71,8 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         .next()
         .into_iter()
         .flat_map(pest::iterators::Pair::into_inner);
-    lowering::lower(
-        text,
-        definitions.filter(|pair| pair.as_rule() == Rule::definition),
-        limits,
-    )
+    let definitions = definitions.filter(|pair| pair.as_rule() == Rule::definition);
+    limits.cancel.unless(lowering::lower(text, definitions, limits))
 }
 
 fn syntax_error(error: pest::error::Error<Rule>) -> CompileError {

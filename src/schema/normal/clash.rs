@@ -96,6 +96,9 @@ impl Algebra<'_> {
     }
 
     fn is_without_value(&mut self, literals: Vec<Literal>) -> bool {
+        if self.limits.cancel.is_asked() {
+            return false;
+        }
         let goal = self.goals.intern(literals);
         self.outcome(goal)
             .is_some_and(|(_, productive)| !productive[goal.index()])

@@ -31,6 +31,9 @@ pub(super) fn lower<'a>(
     };
     let bodies = lowering.declare(definitions);
     for (rule, body) in bodies {
+        if limits.cancel.is_asked() {
+            break;
+        }
         let body = lowering.choice(body);
         lowering.builder.define(rule, body);
         if lowering.builder.len() > limits.exprs {

@@ -1,0 +1,154 @@
+//! A compile that is called off ends, says so, and leaves nothing half made behind.
+//!
+//! No clock is looked at: a compile asks whether it is called off wherever it counts work, and the askings are counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::error::{CompileError, ProblemKind};
+use lexiform::limits::{Cancel, Limits};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Grammar, schema};
+use serde_json::{Map, Value, json};
+
+fn compiler() -> Compiler {
+    let eos = (TokenKind::Text, b"<eos>".to_vec());
+    let bytes = (0..=255u8).map(|byte| (TokenKind::Text, vec![byte]));
+    let tokens: Vec<_> = std::iter::once(eos).chain(bytes).collect();
+    Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")))
+}
+
+/// Limits of a compile that is called off at some look, and the looks so far.
+fn called_off(at: usize) -> (Options, Arc<AtomicUsize>) {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = looks.clone();
+    let limits = Limits {
+        cancel: Cancel::when(move || counted.fetch_add(1, Ordering::Relaxed) + 1 >= at),
+        ..Limits::default()
+    };
+    let options = Options {
+        limits,
+        ..Options::default()
+    };
+    (options, looks)
+}
+
+fn object(count: usize, entry: impl Fn(usize) -> (String, Value)) -> Value {
+    Value::Object((0..count).map(entry).collect::<Map<String, Value>>())
+}
+
+/// Sources that cost a good deal, in each of the stages.
+fn expensive() -> Vec<(&'static str, String)> {
+    let condition = |at: usize| {
+        json!({"if": {"properties": {format!("k{at}"): {"const": 1}}, "required": [format!("k{at}")]},
+               "then": {"required": [format!("r{at}")]}, "else": {"required": [format!("s{at}")]}})
+    };
+    let conditions = json!({"allOf": (0..24).map(condition).collect::<Vec<_>>()});
+    let counted = object(20, |at| {
+        (
+            format!("p{at}"),
+            json!({"pattern": format!("^(?:\\S+\\s+){{0,{}}}\\S+$", 20 + at)}),
+        )
+    });
+    let apart = object(60, |at| (format!("^a{at}b*$"), json!({"type": "integer"})));
+    let clash = (0..40).map(|at| json!({"minimum": at, "pattern": format!("^a{at}"), "maxLength": 1}));
+    vec![
+        ("algebra", conditions.to_string()),
+        ("patterns", json!({ "properties": counted }).to_string()),
+        (
+            "keys",
+            json!({"patternProperties": apart, "additionalProperties": false}).to_string(),
+        ),
+        (
+            "clash",
+            json!({"type": "string", "allOf": clash.collect::<Vec<_>>()}).to_string(),
+        ),
+        (
+            "counts",
+            json!({"type": "string", "minLength": 3_000, "maxLength": 10_000, "pattern": "^(ab|c)*$"})
+                .to_string(),
+        ),
+        (
+            "properties",
+            json!({"properties": object(400, |at| (format!("k{at}"), json!({"type": "integer"})))})
+                .to_string(),
+        ),
+    ]
+}
+
+fn assert_called_off(what: &str, result: Result<impl Sized, CompileError>) {
+    let error = result.err().unwrap_or_else(|| panic!("{what}: it compiled"));
+    let kinds: Vec<ProblemKind> = error.problems.iter().map(|problem| problem.kind).collect();
+    assert_eq!(kinds, [ProblemKind::Cancelled], "{what}: {error}");
+}
+
+#[test]
+fn what_is_called_off_before_it_begins_ends_at_its_first_look() {
+    let compiler = compiler();
+    let sources = [
+        Source::JsonSchema("{\"type\": \"object\"}"),
+        Source::JsonSchema("{\"type\": 1}"),
+        Source::Regex("[a-z]+"),
+        Source::Ebnf("root ::= \"a\" root | \"b\""),
+    ];
+    for source in sources {
+        let (options, looks) = called_off(1);
+        assert_called_off(source.text(), compiler.compile(source, &options));
+        assert_eq!(looks.load(Ordering::Relaxed), 1, "a yes is not asked for again");
+    }
+    let (options, _) = called_off(1);
+    assert_called_off("report", schema::report("true", &options.schema, &options.limits));
+    assert_called_off(
+        "normal form",
+        schema::normal_form("true", &options.schema, &options.limits),
+    );
+}
+
+/// Whatever a compile has done by then, it has no other end than this one.
+#[test]
+fn a_compile_can_be_called_off_at_every_stage() {
+    for (what, source) in expensive() {
+        let (options, looks) = called_off(usize::MAX);
+        let _ = compiler().compile(Source::JsonSchema(&source), &options);
+        let looks = looks.load(Ordering::Relaxed);
+        assert!(looks > 100, "{what} looks only {looks} times");
+        for part in 0..5 {
+            // A compiler of its own each time: one that has learned looks less often.
+            let (options, _) = called_off(1 + looks * part / 5);
+            assert_called_off(what, compiler().compile(Source::JsonSchema(&source), &options));
+        }
+    }
+}
+
+fn allowed(grammar: &Grammar, text: &str) -> Vec<Vec<u32>> {
+    let mut state = grammar.start();
+    let mut masks = vec![grammar.mask(state).iter().collect()];
+    for byte in text.bytes() {
+        state = grammar
+            .step_bytes(state, &[byte])
+            .expect("the text belongs to it");
+        masks.push(grammar.mask(state).iter().collect());
+    }
+    masks
+}
+
+/// Guards against tables that a compile had begun to fill and that others share.
+#[test]
+fn what_was_called_off_leaves_nothing_behind_that_others_see() {
+    let source =
+        json!({"properties": {"a": {"pattern": "^(?:\\S+\\s+){0,20}\\S+$"}, "b": {"maxLength": 70}}})
+            .to_string();
+    let source = Source::JsonSchema(&source);
+    let (options, looks) = called_off(usize::MAX);
+    let (untouched, _) = compiler().compile(source, &options).expect("it compiles");
+    let looks = looks.load(Ordering::Relaxed);
+    let shared = compiler();
+    for at in (1..=looks).step_by(looks / 40 + 1) {
+        // The later ones may come to their end before: what the earlier ones had made whole is shared.
+        let _ = shared.compile(source, &called_off(at).0);
+    }
+    let (grammar, _) = shared.compile(source, &Options::default()).expect("it compiles");
+    let text = "{\"a\": \"one two\", \"b\": \"three\"}";
+    assert_eq!(allowed(&grammar, text), allowed(&untouched, text));
+}
