@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::responses::responses_usage;
 use crate::error::ApiError;
+use crate::flight::Interest;
 use crate::language::Language;
 use crate::prompt;
 use crate::served::Served;
@@ -41,7 +42,11 @@ pub struct Asked {
 ///
 /// # Errors
 /// The model is another one, or a prompt does not fit.
-pub fn prepare(served: &Arc<Served>, request: DecisionsRequest) -> Result<Vec<Asked>, ApiError> {
+pub fn prepare(
+    served: &Arc<Served>,
+    request: DecisionsRequest,
+    interest: &Interest,
+) -> Result<Vec<Asked>, ApiError> {
     let DecisionsRequest {
         model,
         messages,
@@ -61,7 +66,7 @@ pub fn prepare(served: &Arc<Served>, request: DecisionsRequest) -> Result<Vec<As
         let probes = question
             .options
             .iter()
-            .map(|option| probes(served, &prompt, option, ends));
+            .map(|option| probes(served, &prompt, option, ends, interest));
         let probes = probes.collect::<Result<_, _>>()?;
         asked.push(Asked { question, probes });
     }
@@ -94,7 +99,13 @@ fn is_prefix_free(options: &[Choice]) -> bool {
 }
 
 /// The requests whose log-probabilities add up to that of an option.
-fn probes(served: &Served, prompt: &[u32], option: &Choice, ends: bool) -> Result<Vec<Request>, ApiError> {
+fn probes(
+    served: &Served,
+    prompt: &[u32],
+    option: &Choice,
+    ends: bool,
+    interest: &Interest,
+) -> Result<Vec<Request>, ApiError> {
     let tokenizer = &served.text().tokenizer;
     let unwritable = |error: lexiform::vocab::TokenizerError| {
         ApiError::invalid("invalid_value", Some("questions".to_owned()), error.to_string())
@@ -105,6 +116,7 @@ fn probes(served: &Served, prompt: &[u32], option: &Choice, ends: bool) -> Resul
         prompt.to_vec(),
         &option.text,
         tokens.len() + option.text.len(),
+        interest,
     )?;
     let mut pulled = tokens.clone();
     pulled.sort_unstable();
@@ -115,18 +127,24 @@ fn probes(served: &Served, prompt: &[u32], option: &Choice, ends: bool) -> Resul
         return Ok(vec![written]);
     }
     let behind = [prompt, tokens.as_slice()].concat();
-    let mut end = probe(served, behind, "", 1)?;
+    let mut end = probe(served, behind, "", 1, interest)?;
     end.weigh_end = true;
     Ok(vec![written, end])
 }
 
-fn probe(served: &Served, prompt: Vec<u32>, text: &str, longest: usize) -> Result<Request, ApiError> {
+fn probe(
+    served: &Served,
+    prompt: Vec<u32>,
+    text: &str,
+    longest: usize,
+    interest: &Interest,
+) -> Result<Request, ApiError> {
     let content = Constraint::new(choice_pattern([text]), "questions");
     let language = Language {
         content: Some(content),
         ..Language::default()
     };
-    let compiled = prompt::compiled(served, &language)?;
+    let compiled = prompt::compiled(served, &language, interest)?;
     // Behind the text, the end token.
     let max_tokens = prompt::room(served, prompt.len(), Some(longest + 1))?;
     Ok(Request {

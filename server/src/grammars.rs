@@ -2,7 +2,7 @@
 //!
 //! The cache is bounded by bytes: a grammar that grew with the texts it read is weighed again, and one that outgrew its
 //! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new
-//! source at the same time wait for one compile. What does not compile is not kept: the compiler's limits are
+//! source at the same time wait for one compile, which is called off when the last of them has left. What does not compile is not kept: the compiler's limits are
 //! deterministic, so the answer would be the same again, but keeping it would let bad requests push out good grammars.
 
 use std::sync::Arc;
@@ -15,8 +15,9 @@ use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
 use moka::sync::Cache;
 
+use crate::flight::{Flights, Interest};
 use crate::language::{Language, Rejected};
-use crate::metrics::Metrics;
+use crate::metrics::{Compiling, Metrics};
 use crate::wire::constraint::Constraint;
 
 /// What a grammar is estimated to hold beside its source: states and masks that fill as it is used.
@@ -44,6 +45,7 @@ pub struct Grammars {
     compiler: Compiler,
     limits: Limits,
     cache: Cache<Language, Compiled>,
+    compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
     registered: Cache<String, Constraint>,
 }
 
@@ -66,6 +68,7 @@ impl Grammars {
             compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
             limits: Limits::default(),
             cache: Cache::builder().max_capacity(bytes).weigher(weigh).build(),
+            compiling: Flights::default(),
             registered: Cache::builder().max_capacity(bytes / 8).weigher(length).build(),
         }
     }
@@ -80,20 +83,36 @@ impl Grammars {
         self.registered.get(id)
     }
 
-    /// The grammar of a language; blocks while it compiles.
+    /// The grammar of a language; blocks while it compiles. `None` if the interest was lost meanwhile.
     ///
     /// # Errors
     /// One of its constraints does not compile.
-    pub fn get(&self, language: &Language, metrics: &Metrics) -> Result<Compiled, Arc<Rejected>> {
+    pub fn get(
+        &self,
+        language: &Language,
+        interest: &Interest,
+        metrics: &Metrics,
+    ) -> Option<Result<Compiled, Arc<Rejected>>> {
         if let Some(compiled) = self.cache.get(language) {
             metrics.grammar_hit();
-            return Ok(self.weighed(language, compiled));
+            return Some(Ok(self.weighed(language, compiled)));
         }
-        self.cache.try_get_with_by_ref(language, || {
+        self.compiling.join(language, interest, |cancel| {
+            // Another may have brought it since.
+            if let Some(compiled) = self.cache.get(language) {
+                return Ok(compiled);
+            }
+            let limits = Limits {
+                cancel,
+                ..self.limits.clone()
+            };
             let begun = Instant::now();
-            let compiled = compile(language, &self.compiler, &self.limits);
-            metrics.grammar_compiled(begun.elapsed(), compiled.is_ok());
-            compiled
+            let compiled = compile(language, &self.compiler, &limits);
+            metrics.grammar_compiled(begun.elapsed(), compiled.as_ref().err());
+            if let Ok(compiled) = &compiled {
+                self.cache.insert(language.clone(), compiled.clone());
+            }
+            compiled.map_err(Arc::new)
         })
     }
 
@@ -112,9 +131,13 @@ impl Grammars {
         compiled
     }
 
-    /// About how many bytes the cache holds, and how many grammars.
-    pub fn size(&self) -> (u64, u64) {
-        (self.cache.weighted_size(), self.cache.entry_count())
+    /// What is in the cache, and what is being compiled.
+    pub fn now(&self) -> Compiling {
+        Compiling {
+            cache_bytes: self.cache.weighted_size(),
+            cache_entries: self.cache.entry_count(),
+            running: self.compiling.running(),
+        }
     }
 }
 

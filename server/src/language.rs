@@ -12,7 +12,7 @@
 //! grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold
 //! anything, the closing mark too; it ends with the answer, so that no text has two readings.
 
-use lexiform::error::{CompileError, Diagnostics};
+use lexiform::error::{CompileError, Diagnostics, ProblemKind};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
@@ -131,6 +131,14 @@ pub struct Rejected {
     pub constraint: Constraint,
     /// All its problems.
     pub error: CompileError,
+}
+
+impl Rejected {
+    /// Whether nothing is wrong with it, but nobody wanted to know any more.
+    pub fn is_called_off(&self) -> bool {
+        let mut problems = self.error.problems.iter();
+        problems.any(|problem| problem.kind == ProblemKind::Cancelled)
+    }
 }
 
 impl Language {

@@ -36,6 +36,7 @@ pub mod cors;
 pub mod decide;
 pub mod demo;
 pub mod error;
+pub mod flight;
 pub mod grammars;
 pub mod growth;
 pub mod inspect;

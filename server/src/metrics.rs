@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use lexiform_engine::Stats;
 
+use crate::language::Rejected;
 use crate::sample::Ended;
 
 /// Upper bounds of the buckets for times, in seconds.
@@ -89,6 +90,17 @@ impl Default for OwnTime {
     }
 }
 
+/// How the compiler stands at the moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compiling {
+    /// Bytes that the cached grammars are estimated to take.
+    pub cache_bytes: u64,
+    /// Grammars in the cache.
+    pub cache_entries: u64,
+    /// Compiles that are running.
+    pub running: usize,
+}
+
 /// All counters of a served model.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -104,6 +116,7 @@ pub struct Metrics {
     grammar_hits: AtomicU64,
     grammar_misses: AtomicU64,
     grammar_rejected: AtomicU64,
+    grammar_called_off: AtomicU64,
     compile: Histogram,
     answer: Histogram,
     own: OwnTime,
@@ -173,17 +186,23 @@ impl Metrics {
         self.grammar_hits.fetch_add(1, Relaxed);
     }
 
-    /// A grammar was compiled, or refused.
-    pub fn grammar_compiled(&self, time: Duration, accepted: bool) {
+    /// A grammar was compiled, or refused, or given up because nobody waited for it any more.
+    pub fn grammar_compiled(&self, time: Duration, rejected: Option<&Rejected>) {
         self.grammar_misses.fetch_add(1, Relaxed);
-        if !accepted {
-            self.grammar_rejected.fetch_add(1, Relaxed);
+        match rejected {
+            None => {}
+            Some(rejected) if rejected.is_called_off() => {
+                self.grammar_called_off.fetch_add(1, Relaxed);
+            }
+            Some(_) => {
+                self.grammar_rejected.fetch_add(1, Relaxed);
+            }
         }
         self.compile.observe(time);
     }
 
     /// The whole exposition.
-    pub fn exposition(&self, model: &str, stats: &Stats, grammars: (u64, u64)) -> String {
+    pub fn exposition(&self, model: &str, stats: &Stats, compiling: Compiling) -> String {
         let escaped = model
             .replace('\\', "\\\\")
             .replace('"', "\\\"")
@@ -197,12 +216,17 @@ impl Metrics {
             (
                 "lexiform_grammar_cache_bytes",
                 "Bytes that the cached grammars are estimated to take.",
-                grammars.0,
+                compiling.cache_bytes,
             ),
             (
                 "lexiform_grammar_cache_entries",
                 "Grammars in the cache.",
-                grammars.1,
+                compiling.cache_entries,
+            ),
+            (
+                "lexiform_grammar_compiles_running",
+                "Compiles that are running.",
+                compiling.running as u64,
             ),
         ];
         for (name, help, now) in gauges {
@@ -302,6 +326,11 @@ impl Metrics {
                 "lexiform_grammar_compile_rejected_total",
                 "Constraints that did not compile.",
                 &self.grammar_rejected,
+            ),
+            (
+                "lexiform_grammar_compile_called_off_total",
+                "Compiles that were given up because nobody waited for them any more.",
+                &self.grammar_called_off,
             ),
         ];
         for (name, help, counter) in counters {
@@ -415,8 +444,8 @@ mod tests {
     fn the_exposition_can_be_read_line_by_line() {
         let metrics = Metrics::default();
         metrics.answered(200, Duration::from_millis(3));
-        metrics.grammar_compiled(Duration::from_secs(60), false);
-        let text = metrics.exposition("a\"b\n", &Stats::default(), (0, 0));
+        metrics.grammar_compiled(Duration::from_secs(60), None);
+        let text = metrics.exposition("a\"b\n", &Stats::default(), Compiling::default());
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (series, number) = line.rsplit_once(' ').expect("a series and a number");
             assert!(series.contains("model_name=\"a\\\"b\\n\""), "{line}");

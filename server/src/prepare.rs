@@ -14,6 +14,7 @@ use crate::answer::{Base, Frame, Wish, Writer};
 use crate::certify::Certifier;
 use crate::channels::Reading;
 use crate::error::ApiError;
+use crate::flight::Interest;
 use crate::grammars::Compiled;
 use crate::language::Language;
 use crate::prompt;
@@ -35,13 +36,16 @@ pub struct Prepared {
     pub resumable: bool,
     /// The identity of the grammar, for the audit.
     pub grammar: Option<String>,
-    /// Whether all of the constraint is enforced, if there is one.
+    /// How the constraint is enforced, if there is one.
     pub enforced: Option<&'static str>,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
     /// How long it took to compile the constraint, or to wait for another request that compiled it.
     pub compiling: Duration,
 }
+
+/// Prepares a request of some route: from its body, as long as somebody waits.
+pub type Prepare = fn(&Arc<Served>, &[u8], &Interest) -> Result<Prepared, ApiError>;
 
 /// The samples of a request, and the constraint that they obey.
 struct Samples {
@@ -59,9 +63,10 @@ impl Samples {
         prompts: Vec<Vec<u32>>,
         language: Language,
         logprobs: Option<u8>,
+        interest: &Interest,
     ) -> Result<Self, ApiError> {
         let begun = Instant::now();
-        let compiled = prompt::compiled(served, &language)?;
+        let compiled = prompt::compiled(served, &language, interest)?;
         let compiling = begun.elapsed();
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
         let requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
@@ -115,10 +120,10 @@ impl Samples {
 ///
 /// # Errors
 /// The request is wrong.
-pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
+pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::chat::read(body)?;
     prompt::resolve(served, &mut request.generation)?;
-    conversation(served, &request, |compiled, reading| {
+    conversation(served, &request, interest, |compiled, reading| {
         Box::new(ChatWriter::new(
             Base::new("chatcmpl-", served, compiled),
             reading,
@@ -133,10 +138,10 @@ pub fn chat(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
 ///
 /// # Errors
 /// The request is wrong.
-pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
+pub fn response(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
     prompt::resolve(served, &mut chat.generation)?;
-    conversation(served, &chat, |compiled, reading| {
+    conversation(served, &chat, interest, |compiled, reading| {
         let logprobs = chat.logprobs.is_some();
         let base = Base::new("resp_", served, compiled);
         Box::new(ResponsesWriter::new(base, reading, repeated, logprobs))
@@ -147,6 +152,7 @@ pub fn response(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError>
 fn conversation(
     served: &Arc<Served>,
     request: &ChatRequest,
+    interest: &Interest,
     writer: impl FnOnce(Option<&Compiled>, Arc<Reading>) -> Box<dyn Writer>,
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
@@ -158,6 +164,7 @@ fn conversation(
         vec![chat.tokens],
         chat.language,
         request.logprobs,
+        interest,
     )?;
     let reading = Arc::new(Reading::of(&samples.language));
     let writer = writer(samples.compiled.as_ref(), reading.clone());
@@ -173,7 +180,7 @@ fn conversation(
 ///
 /// # Errors
 /// The request is wrong.
-pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiError> {
+pub fn completion(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::completion::read(body)?;
     prompt::resolve(served, &mut request.generation)?;
     let generation = &request.generation;
@@ -187,7 +194,7 @@ pub fn completion(served: &Arc<Served>, body: &[u8]) -> Result<Prepared, ApiErro
         content: generation.constraint.clone(),
         ..Language::default()
     };
-    let samples = Samples::new(served, generation, prompts, language, request.logprobs)?;
+    let samples = Samples::new(served, generation, prompts, language, request.logprobs, interest)?;
     let wish = Wish {
         logprobs: request.logprobs.is_some(),
         ..Wish::default()

@@ -7,6 +7,7 @@ use lexiform_engine::{Grammar, LawChoice, Request, Sampling, Speculation};
 use serde_json::Value;
 
 use crate::error::ApiError;
+use crate::flight::Interest;
 use crate::grammars::Compiled;
 use crate::language::{CALL, Calls, END_CALL, END_THINK, Input, Language, Mode, THINK, Thought};
 use crate::served::Served;
@@ -257,13 +258,18 @@ fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
 /// The grammar of a language, if it is not free.
 ///
 /// # Errors
-/// One of its constraints does not compile.
-pub fn compiled(served: &Served, language: &Language) -> Result<Option<Compiled>, ApiError> {
+/// One of its constraints does not compile, or the interest was lost.
+pub fn compiled(
+    served: &Served,
+    language: &Language,
+    interest: &Interest,
+) -> Result<Option<Compiled>, ApiError> {
     if language.is_free() {
         return Ok(None);
     }
-    let compiled = served.grammars().get(language, served.metrics());
+    let compiled = served.grammars().get(language, interest, served.metrics());
     compiled
+        .ok_or_else(ApiError::nobody_waits)?
         .map(Some)
         .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))
 }

@@ -12,10 +12,9 @@ use futures_core::Stream;
 use crate::app::App;
 use crate::audit::Account;
 use crate::error::ApiError;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepare, Prepared};
 use crate::routes::{Asked, blocking};
 use crate::security::Key;
-use crate::served::Served;
 use crate::stream::EventStream;
 use crate::wire::response::Usage;
 use crate::worker::Running;
@@ -24,10 +23,7 @@ use crate::worker::Running;
 ///
 /// # Errors
 /// The request is wrong, or the engine cannot take it.
-pub(crate) async fn generate(
-    asked: Asked,
-    prepare: fn(&Arc<Served>, &[u8]) -> Result<Prepared, ApiError>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn generate(asked: Asked, prepare: Prepare) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
     let mut account = app.open_account(&asked.request)?;
@@ -44,19 +40,15 @@ pub(crate) async fn generate(
     }
 }
 
-async fn run(
-    asked: Asked,
-    prepare: fn(&Arc<Served>, &[u8]) -> Result<Prepared, ApiError>,
-    account: &mut Account,
-) -> Result<(Prepared, Running), ApiError> {
+async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(Prepared, Running), ApiError> {
     let app = asked.app.clone();
     app.check_open()?;
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
-    let mut prepared = blocking(&app, move || {
+    let mut prepared = blocking(&app, move |interest| {
         let begun = Instant::now();
-        let mut prepared = prepare(&served, &body)?;
+        let mut prepared = prepare(&served, &body, interest)?;
         prepared
             .frame
             .spent(begun.elapsed().saturating_sub(prepared.compiling));

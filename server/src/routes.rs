@@ -11,18 +11,16 @@ pub mod responses;
 pub mod streams;
 pub mod tokens;
 
-use std::future::Ready;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use actix_web::dev::Payload;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, Resource};
 use serde_json::Value;
+use std::future::Ready;
 
 use crate::app::App;
 use crate::body;
 use crate::error::ApiError;
+use crate::flight::{Interest, Wanted};
 use crate::served::Served;
 
 /// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
@@ -123,14 +121,14 @@ impl FromRequest for Asked {
 /// The request is wrong, or the server takes none.
 pub(crate) async fn tell(
     asked: Asked,
-    tell: impl FnOnce(&Served, &[u8]) -> Result<Value, ApiError> + Send + 'static,
+    tell: impl FnOnce(&Served, &[u8], &Interest) -> Result<Value, ApiError> + Send + 'static,
 ) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let _account = app.open_account(&asked.request)?;
     app.check_open()?;
     let body = asked.body().await?;
     let served = app.served.clone();
-    let told = blocking(&app, move || tell(&served, &body)).await?;
+    let told = blocking(&app, move |interest| tell(&served, &body, interest)).await?;
     Ok(json_answer(&told))
 }
 
@@ -141,18 +139,24 @@ fn json_answer(told: &Value) -> HttpResponse {
 }
 
 /// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
-/// alone. Nobody waits for it longer than the operator allows; and work that has not begun when its client leaves never
-/// does, so that a crowd that sends expensive schemas and goes away costs no more than what is already being compiled.
+/// alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is over, work that has
+/// not begun never does, and work that runs is told by its interest, so that a crowd that sends expensive schemas and
+/// goes away costs nothing.
 ///
 /// # Errors
 /// The work's own error, a panic in it, or the end of the time.
 pub(crate) async fn blocking<T: Send + 'static>(
     app: &App,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let limit = app.served.patience().prepare;
     let wanted = Wanted::default();
-    let ended = tokio::time::timeout(limit, web::block(wanted.only(work))).await;
+    let interest = wanted.interest();
+    let work = move || match interest.is_lost() {
+        true => Err(ApiError::nobody_waits()),
+        false => work(&interest),
+    };
+    let ended = tokio::time::timeout(limit, web::block(work)).await;
     let Ok(done) = ended else {
         return Err(ApiError::compile_timed_out(limit.as_secs_f64()));
     };
@@ -160,45 +164,4 @@ pub(crate) async fn blocking<T: Send + 'static>(
         app.served.metrics().panicked();
         Err(ApiError::internal())
     })
-}
-
-/// Whether somebody still waits for some work: until this is dropped.
-#[derive(Default)]
-struct Wanted(Arc<AtomicBool>);
-
-impl Wanted {
-    /// The work, or nothing if nobody waits for it by the time that it would begin.
-    fn only<T, W: FnOnce() -> Result<T, ApiError>>(
-        &self,
-        work: W,
-    ) -> impl FnOnce() -> Result<T, ApiError> + use<T, W> {
-        let dropped = self.0.clone();
-        move || {
-            if dropped.load(Ordering::Acquire) {
-                // Nobody reads this.
-                return Err(ApiError::internal());
-            }
-            work()
-        }
-    }
-}
-
-impl Drop for Wanted {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_that_nobody_waits_for_never_begins() {
-        let wanted = Wanted::default();
-        let (first, second) = (wanted.only(|| Ok(1)), wanted.only(|| Ok(2)));
-        assert!(matches!(first(), Ok(1)));
-        drop(wanted);
-        assert!(second().is_err());
-    }
 }

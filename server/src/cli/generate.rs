@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Failure, Outcome, read_text};
 use crate::config::ModelArgs;
 use crate::error::ApiError;
+use crate::flight::Interest;
 use crate::prepare;
 use crate::served::Served;
 use crate::worker::Running;
@@ -127,9 +128,9 @@ fn request(args: &Args, model: &str) -> Result<Value, Failure> {
 
 async fn answer(served: Arc<Served>, raw: bool, body: &[u8]) -> Result<String, ApiError> {
     let prepared = if raw {
-        prepare::completion(&served, body)?
+        prepare::completion(&served, body, &Interest::default())?
     } else {
-        prepare::chat(&served, body)?
+        prepare::chat(&served, body, &Interest::default())?
     };
     let running = Running::start(served.engine(), prepared.requests, served.patience().clone())?;
     prepared.frame.collect(running).await

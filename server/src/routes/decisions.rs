@@ -16,8 +16,8 @@ pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
     app.check_open()?;
     let body = asked.body().await?;
     let served = app.served.clone();
-    let asked = blocking(&app, move || {
-        decide::prepare(&served, wire::decisions::read(&body)?)
+    let asked = blocking(&app, move |interest| {
+        decide::prepare(&served, wire::decisions::read(&body)?, interest)
     });
     let json = decide::answer(&app.served, asked.await?).await?;
     Ok(HttpResponse::Ok().content_type("application/json").body(json))

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{Asked, blocking, json_answer};
 use crate::app::App;
 use crate::error::ApiError;
+use crate::flight::Interest;
 use crate::grammars::Compiled;
 use crate::language::Language;
 use crate::served::Served;
@@ -22,8 +23,8 @@ use crate::{inspect, prompt};
 /// # Errors
 /// It does not compile.
 pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
-    answer(asked, |served, asked| {
-        let (constraint, compiled) = compiled(served, &asked.grammar)?;
+    answer(asked, |served, asked, interest| {
+        let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         served.grammars().register(&compiled.id, constraint);
         Ok(grammars::registered(&compiled))
     })
@@ -36,8 +37,8 @@ pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// There is none of this identity.
 pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let served = app.served.clone();
-    let told = blocking(&app, move || {
-        let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()))?;
+    let told = blocking(&app, move |interest| {
+        let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()), interest)?;
         Ok(grammars::registered(&compiled))
     });
     Ok(json_answer(&told.await?))
@@ -48,9 +49,11 @@ pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpRespo
 /// # Errors
 /// The request is wrong.
 pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
-    answer(asked, |served, asked| {
+    answer(asked, |served, asked, interest| {
         let constraint = constraint(served, &asked.grammar)?;
-        let compiled = served.grammars().get(&language(constraint), served.metrics());
+        let language = language(constraint);
+        let compiled = served.grammars().get(&language, interest, served.metrics());
+        let compiled = compiled.ok_or_else(ApiError::nobody_waits)?;
         Ok(grammars::lint(compiled.as_ref().map_err(Arc::as_ref)))
     })
     .await
@@ -61,8 +64,8 @@ pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
 pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
-    answer(asked, |served, asked| {
-        let (_, compiled) = compiled(served, &asked.grammar)?;
+    answer(asked, |served, asked, interest| {
+        let (_, compiled) = compiled(served, &asked.grammar, interest)?;
         let results = asked
             .texts
             .iter()
@@ -77,8 +80,8 @@ pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
 pub async fn mask(asked: Asked) -> Result<HttpResponse, ApiError> {
-    answer(asked, |served, asked| {
-        let (_, compiled) = compiled(served, &asked.grammar)?;
+    answer(asked, |served, asked, interest| {
+        let (_, compiled) = compiled(served, &asked.grammar, interest)?;
         let mut mask = inspect::mask(&compiled.grammar, &asked.prefix);
         mask["id"] = json!(&*compiled.id);
         Ok(mask)
@@ -92,14 +95,18 @@ pub async fn mask(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
 pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
-    answer(asked, |served, asked| {
-        let (constraint, compiled) = compiled(served, &asked.grammar)?;
+    answer(asked, |served, asked, interest| {
+        let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         let (mut sketch, mut assertions) = (None, None);
         if let Source::Schema(text) = &constraint.source {
             let schema = serde_json::from_str::<Value>(text).ok();
             sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
             let options = crate::language::schema_options(&constraint);
-            let report = lexiform::schema::report(text, &options, &Limits::default());
+            let limits = Limits {
+                cancel: interest.cancel(),
+                ..Limits::default()
+            };
+            let report = lexiform::schema::report(text, &options, &limits);
             assertions = report.ok().map(|report| grammars::assertions(&report));
         }
         let grammar = &compiled.grammar;
@@ -119,9 +126,12 @@ pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
 
 async fn answer(
     asked: Asked,
-    tell: fn(&Served, &GrammarRequest) -> Result<Value, ApiError>,
+    tell: fn(&Served, &GrammarRequest, &Interest) -> Result<Value, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
-    super::tell(asked, move |served, body| tell(served, &grammars::read(body)?)).await
+    super::tell(asked, move |served, body, interest| {
+        tell(served, &grammars::read(body)?, interest)
+    })
+    .await
 }
 
 fn constraint(served: &Served, named: &Named) -> Result<Constraint, ApiError> {
@@ -138,8 +148,8 @@ fn language(constraint: Constraint) -> Language {
     }
 }
 
-fn compiled(served: &Served, named: &Named) -> Result<(Constraint, Compiled), ApiError> {
+fn compiled(served: &Served, named: &Named, interest: &Interest) -> Result<(Constraint, Compiled), ApiError> {
     let constraint = constraint(served, named)?;
-    let compiled = prompt::compiled(served, &language(constraint.clone()))?;
+    let compiled = prompt::compiled(served, &language(constraint.clone()), interest)?;
     Ok((constraint, compiled.ok_or_else(ApiError::internal)?))
 }

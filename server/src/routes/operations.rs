@@ -32,7 +32,7 @@ pub async fn metrics(app: web::Data<App>) -> HttpResponse {
     let text = app.served.metrics().exposition(
         app.served.name(),
         &app.served.engine().stats(),
-        app.served.grammars().size(),
+        app.served.grammars().now(),
     );
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

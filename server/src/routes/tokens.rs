@@ -13,7 +13,7 @@ use crate::wire::tokens::{self, Tokenized};
 /// # Errors
 /// The request is wrong, or the vocabulary cannot write the text.
 pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
-    tell(asked, |served, body| {
+    tell(asked, |served, body, _| {
         let tokens = match tokens::read(body)? {
             Tokenized::Prompt(prompt) => prompt::of_text(served, &prompt)?,
             Tokenized::Chat(chat) => prompt::of_chat(served, &chat)?.tokens,
@@ -29,7 +29,7 @@ pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// # Errors
 /// The request is wrong.
 pub async fn detokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
-    tell(asked, |served, body| {
+    tell(asked, |served, body, _| {
         let tokens = tokens::read_tokens(body)?;
         Ok(json!({"prompt": served.text().tokenizer.decode(&tokens)}))
     })

@@ -72,6 +72,46 @@ fn a_compile_that_takes_too_long_is_given_up_and_not_to_be_sent_again() {
     assert_eq!(service.get("/ready").status, 200);
 }
 
+/// Guards against compiles that go on for nobody: the thread is free again soon after the answer.
+#[test]
+fn a_compile_whose_time_is_over_is_called_off() {
+    let service = patient(roomy(), Patience::default().compiling(Duration::from_millis(1)));
+    let late = service.chat("echo x", json!({"guided_json": slow_schema()}));
+    assert_eq!(late.error_code(), "grammar_compile_timeout");
+    service.until_metric("lexiform_grammar_compiles_running", 0);
+    service.until_metric("lexiform_grammar_compile_called_off_total", 1);
+}
+
+#[test]
+fn a_compile_whose_client_leaves_is_called_off_unless_another_waits_for_it() {
+    let service = Service::start();
+    let asking = || {
+        let body = chat("echo x", json!({"guided_json": very_slow_schema()}));
+        service.begin("/v1/chat/completions", &body)
+    };
+    let first = asking();
+    service.until_metric("lexiform_grammar_compiles_running", 1);
+    drop(first);
+    service.until_metric("lexiform_grammar_compile_called_off_total", 1);
+    service.until_metric("lexiform_grammar_compiles_running", 0);
+    assert_eq!(service.metric("lexiform_grammar_compile_rejected_total"), 0);
+    // The threads that compiled are free for others.
+    let next = service.chat("echo yes", json!({"guided_choice": ["yes", "no"]}));
+    assert_eq!(next.status, 200);
+}
+
+/// Patterns for keys that must be told apart two by two, with a good deal of work for each pair.
+fn very_slow_schema() -> serde_json::Value {
+    let pattern = |number: usize| {
+        (
+            format!("^{number}x(a|b)*a(a|b){{9}}$"),
+            json!({"type": "integer"}),
+        )
+    };
+    let patterns: serde_json::Map<String, serde_json::Value> = (0..200).map(pattern).collect();
+    json!({"allOf": [slow_schema(), {"patternProperties": patterns}]})
+}
+
 /// A schema that is refused only after the whole fuel of the compiler is burnt: a long time beside a millisecond.
 fn slow_schema() -> serde_json::Value {
     let one = |number: usize| {

@@ -134,6 +134,25 @@ impl Service {
         self.exchange(&format!("GET {path} HTTP/1.1"), b"")
     }
 
+    /// What a metric without labels of its own says.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let metrics = self.get("/metrics");
+        let lines = metrics.text().lines();
+        let mut values =
+            lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('{')?.rsplit(' ').next());
+        let value = values.next().and_then(|value| value.parse().ok());
+        value.unwrap_or_else(|| panic!("{name} is missing"))
+    }
+
+    /// Waits until a metric says this.
+    pub(crate) fn until_metric(&self, name: &str, wanted: u64) {
+        let begun = Instant::now();
+        while self.metric(name) != wanted {
+            assert!(begun.elapsed() < PATIENCE, "{name} is {}", self.metric(name));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
         self.exchange(
             &format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"),
