@@ -1,7 +1,7 @@
 //! Certificates: an answer checked again by programs that share no code with ours.
 //!
-//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`. For grammars there is no
-//! second reader, and a certificate says so.
+//! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, lists of texts by
+//! looking for the text in them. For grammars there is no second reader, and a certificate says so.
 
 use lexiform_engine::Grammar;
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ pub struct Certifier {
 enum Judge {
     Schema(Box<jsonschema::Validator>),
     Regex(regex::Regex),
+    List(Vec<String>),
     /// No second reader; the text goes through the machine byte by byte, where the decoder went token by token.
     Machine(Box<Grammar>),
 }
@@ -92,6 +93,7 @@ impl Certifier {
                 (value.is_ok_and(|value| validator.is_valid(&value)), "jsonschema")
             }
             Judge::Regex(regex) => (regex.is_match(text), "regex"),
+            Judge::List(texts) => (texts.iter().any(|one| one == text), "list"),
             Judge::Machine(grammar) => {
                 let end = grammar.step_bytes(grammar.start(), text.as_bytes());
                 (end.is_some_and(|state| grammar.is_accepting(state)), "lexiform")
@@ -120,6 +122,7 @@ fn judge(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Judge> {
             let regex = regex::Regex::new(&format!("^(?:{text})\\z"));
             regex.map_or_else(|_| machine(), |regex| Some(Judge::Regex(regex)))
         }
+        Source::Choice(texts) => Some(Judge::List(texts.clone())),
         Source::Ebnf(_) => machine(),
     }
 }

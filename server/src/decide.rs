@@ -20,7 +20,7 @@ use crate::language::Language;
 use crate::prompt;
 use crate::served::Served;
 use crate::wire::chat::{ChatRequest, Message};
-use crate::wire::constraint::{Constraint, choice_pattern};
+use crate::wire::constraint::{Constraint, Source};
 use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question};
 use crate::wire::generation::Generation;
 use crate::wire::response::Usage;
@@ -139,7 +139,7 @@ fn probe(
     longest: usize,
     interest: &Interest,
 ) -> Result<Request, ApiError> {
-    let content = Constraint::new(choice_pattern([text]), "questions");
+    let content = Constraint::new(Source::Choice(vec![text.to_owned()]), "questions");
     let language = Language {
         content: Some(content),
         ..Language::default()

@@ -53,7 +53,7 @@ impl Grammars {
     /// A compiler whose cache is bounded by about this many bytes.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
         let length = |_: &String, constraint: &Constraint| {
-            u32::try_from(constraint.source.text().len())
+            u32::try_from(constraint.source.bytes())
                 .unwrap_or(u32::MAX)
                 .saturating_add(256)
         };

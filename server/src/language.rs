@@ -12,7 +12,7 @@
 //! grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold
 //! anything, the closing mark too; it ends with the answer, so that no text has two readings.
 
-use lexiform::error::{CompileError, Diagnostics, ProblemKind};
+use lexiform::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
@@ -177,7 +177,7 @@ impl Language {
     pub fn source_bytes(&self) -> usize {
         let lengths = self
             .constraints()
-            .map(|constraint| constraint.source.text().len() + 64);
+            .map(|constraint| constraint.source.bytes() + 64);
         lengths.sum()
     }
 
@@ -225,11 +225,28 @@ pub fn lower(constraint: &Constraint, limits: &Limits) -> Result<(Cfg, Diagnosti
         Source::Schema(text) => schema::lower(text, &schema_options(constraint), limits),
         Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Choice(texts) => one_of(texts, limits).map(|cfg| (cfg, Diagnostics::default())),
     };
     lowered.map_err(|error| Rejected {
         constraint: constraint.clone(),
         error,
     })
+}
+
+/// The grammar of a list of texts. As a regular expression, a long list would be an automaton of its own for nothing.
+fn one_of(texts: &[String], limits: &Limits) -> Result<Cfg, CompileError> {
+    let bytes: usize = texts.iter().map(String::len).sum();
+    if bytes > limits.source_bytes {
+        let most = limits.source_bytes;
+        let message = format!("the texts have {bytes} bytes, more than the limit source_bytes of {most}");
+        return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
+    }
+    let mut builder = CfgBuilder::new();
+    let start = builder.declare("choice");
+    let ways: Vec<ExprId> = texts.iter().map(|text| builder.bytes(text)).collect();
+    let body = builder.choice(ways);
+    builder.define(start, body);
+    Ok(builder.finish(start))
 }
 
 /// How a constraint's JSON is written.
@@ -382,4 +399,24 @@ fn any_text(limits: &Limits) -> Vec<Part> {
     regex::rust("(?s:.*)", limits)
         .map(|regular| regular.parts)
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_texts_is_bounded_like_any_source() {
+        let limits = Limits {
+            source_bytes: 6,
+            ..Limits::default()
+        };
+        let list = |texts: [&str; 3]| {
+            let source = Source::Choice(texts.map(str::to_owned).to_vec());
+            lower(&Constraint::new(source, "guided_choice"), &limits)
+        };
+        assert!(list(["ab", "", "cdef"]).is_ok());
+        let rejected = list(["ab", "cde", "fg"]).expect_err("seven bytes");
+        assert_eq!(rejected.error.problems[0].kind, ProblemKind::Limit);
+    }
 }

@@ -229,6 +229,7 @@ fn told_constraint(
             "Answer with a text that matches this regular expression:\n{text}"
         )),
         Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
+        Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
     }
 }
 

@@ -277,6 +277,7 @@ mod tests {
 
     #[test]
     fn a_named_tool_is_the_only_one() {
+        use crate::wire::constraint::Source;
         let choice = r#"{"type":"function","function":{"name":"mk"}}"#;
         let body = format!(
             r#"{{"model":"m","messages":[{{"role":"user","content":"x"}}],"tools":[{TOOL}],"tool_choice":{choice}}}"#
@@ -287,7 +288,10 @@ mod tests {
         let Input::Arguments(constraint) = &calls.tools[0].input else {
             panic!("a function has parameters")
         };
-        assert_eq!(constraint.source.text(), r#"{"type":"object"}"#);
+        assert_eq!(
+            constraint.source,
+            Source::Schema(r#"{"type":"object"}"#.to_owned())
+        );
         assert_eq!(constraint.param, "tools[0].function.parameters");
     }
 

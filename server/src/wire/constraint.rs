@@ -28,13 +28,16 @@ pub enum Source {
     Regex(String),
     /// A grammar in EBNF.
     Ebnf(String),
+    /// Exactly one of these texts.
+    Choice(Vec<String>),
 }
 
 impl Source {
-    /// The text itself.
-    pub fn text(&self) -> &str {
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
         match self {
-            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text,
+            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text.len(),
+            Source::Choice(texts) => texts.iter().map(String::len).sum(),
         }
     }
 }
@@ -429,7 +432,7 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
     constraint
 }
 
-/// A list of texts, one of which must be the output: a regular expression of literal alternatives.
+/// A list of texts, one of which must be the output.
 fn choice(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Constraint> {
     let param = fields.path(name);
     let items = fields.array(name, problems)?;
@@ -440,29 +443,11 @@ fn choice(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Co
     let mut texts = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         match item.as_str() {
-            Some(text) => texts.push(text),
+            Some(text) => texts.push(text.to_owned()),
             None => problems.invalid(format!("{param}[{index}]"), "expected a string"),
         }
     }
-    Some(Constraint::new(choice_pattern(texts), param))
-}
-
-/// Exactly one of these texts.
-pub fn choice_pattern<'t>(texts: impl IntoIterator<Item = &'t str>) -> Source {
-    let alternatives: Vec<String> = texts.into_iter().map(literal).collect();
-    Source::Regex(format!("(?:{})", alternatives.join("|")))
-}
-
-/// A pattern that matches exactly this text.
-fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for c in text.chars() {
-        if "\\^$.|?*+()[]{}/".contains(c) {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
+    Some(Constraint::new(Source::Choice(texts), param))
 }
 
 #[cfg(test)]
@@ -536,7 +521,8 @@ mod tests {
     fn choices_are_literal() {
         let constraint = read_text(r#"{"guided_choice":["a.b","c|d"]}"#).expect("a list of texts");
         let source = constraint.map(|constraint| constraint.source);
-        assert_eq!(source, Some(Source::Regex(r"(?:a\.b|c\|d)".to_owned())));
+        let texts = ["a.b", "c|d"].map(str::to_owned).to_vec();
+        assert_eq!(source, Some(Source::Choice(texts)));
     }
 
     #[test]

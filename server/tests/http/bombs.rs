@@ -65,6 +65,16 @@ fn values(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("value {number}")).collect()
 }
 
+/// Values that are no pattern of a few kilobytes any more, and that share neither beginnings nor ends.
+fn long_values(count: usize) -> Vec<String> {
+    (0..count)
+        .map(|number| format!("{number:05} {} {number}", "(.*)+ value".repeat(7)))
+        .collect()
+}
+
+const LONG_VALUE: &str =
+    "07777 (.*)+ value(.*)+ value(.*)+ value(.*)+ value(.*)+ value(.*)+ value(.*)+ value 7777";
+
 /// A bomb: its theme, the field that takes it, the constraint, and what must come of it.
 type Bomb = (&'static str, &'static str, Value, Verdict);
 
@@ -134,6 +144,12 @@ fn expensive() -> Vec<Bomb> {
             "guided_choice",
             json!(values(4_000)),
             Obeyed("value 77", "value 77"),
+        ),
+        (
+            "B1 long values",
+            "guided_choice",
+            json!(long_values(10_000)),
+            Obeyed(LONG_VALUE, LONG_VALUE),
         ),
         ("B1 more values", "guided_choice", json!(values(10_001)), many),
     ]
