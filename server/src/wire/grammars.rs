@@ -1,5 +1,6 @@
 //! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
 
+use lexiform::error::{Problem, ProblemKind};
 use lexiform::schema::{Assertion, Enforced, Report};
 use serde_json::{Value, json};
 
@@ -104,12 +105,14 @@ pub fn assertions(report: &Report) -> Value {
     Value::Array(report.assertions.iter().map(one).collect())
 }
 
-/// Whether all that the constraint says holds for what is written under it.
+/// How a constraint stands to what may be written under it: `exact`, where both are the same; `narrower`, where some of
+/// what it allows is not written; `partial`, where some of what it says has no effect.
 pub fn enforced(compiled: &Compiled) -> &'static str {
-    if compiled.findings.is_empty() {
-        "full"
-    } else {
-        "partial"
+    let narrows = |finding: &Problem| finding.kind == ProblemKind::Narrowed;
+    match &compiled.findings[..] {
+        [] => "exact",
+        findings if findings.iter().all(narrows) => "narrower",
+        _ => "partial",
     }
 }
 
@@ -122,7 +125,7 @@ pub fn lint(compiled: Result<&Compiled, &Rejected>) -> Value {
             let problems = &rejected.error.problems;
             let unsatisfiable = problems
                 .iter()
-                .any(|problem| problem.kind == lexiform::error::ProblemKind::Unsatisfiable);
+                .any(|problem| problem.kind == ProblemKind::Unsatisfiable);
             let all = problems.iter().map(|problem| Diagnosis::error(problem).json());
             json!({"valid": false, "satisfiable": if unsatisfiable { json!(false) } else { Value::Null },
                    "id": null, "enforced": "none", "diagnostics": all.collect::<Vec<_>>()})

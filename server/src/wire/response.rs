@@ -357,9 +357,10 @@ pub struct Confidence {
 pub struct Enforcement {
     /// The identity of the grammar.
     pub grammar: String,
-    /// `full`, or `partial` where a part of the constraint has no effect.
+    /// `exact`; `narrower` where some of what the constraint allows is not written; `partial` where a part of it has no
+    /// effect.
     pub enforced: &'static str,
-    /// The parts without effect, each with its place.
+    /// The parts that are narrower or without effect, each with its place.
     pub diagnostics: serde_json::Value,
 }
 

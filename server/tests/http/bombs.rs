@@ -192,7 +192,7 @@ fn every_bomb_is_answered_or_refused_and_the_next_request_works() {
                 assert!(answer.body.len() < 20_000, "{theme}: the error repeats its cause");
             }
             Bounded if answer.status == 200 => {
-                assert_eq!(answer.header("x-lexiform-enforced"), Some("partial"), "{theme}");
+                assert_eq!(answer.header("x-lexiform-enforced"), Some("narrower"), "{theme}");
             }
             Bounded => assert_eq!(answer.error_code(), LIMIT, "{theme}"),
             Obeyed(_, text) => {

@@ -22,7 +22,7 @@ fn a_grammar_is_registered_once_and_used_by_its_identity() {
     let service = Service::start();
     let made = ask(&service, "/v1/grammars", &json!({"guided_json": person()}));
     let id = made["id"].as_str().expect("an identity");
-    assert!(id.starts_with("gr_") && made["enforced"] == "full", "{made}");
+    assert!(id.starts_with("gr_") && made["enforced"] == "exact", "{made}");
     let again = ask(
         &service,
         "/v1/grammars",
@@ -32,7 +32,7 @@ fn a_grammar_is_registered_once_and_used_by_its_identity() {
     assert_eq!(again["id"], made["id"]);
     assert_eq!(service.get(&format!("/v1/grammars/{id}")).json()["id"], id);
     let answer = service.chat("echo never", json!({"grammar_id": id}));
-    assert_eq!(answer.header("x-lexiform-enforced"), Some("full"));
+    assert_eq!(answer.header("x-lexiform-enforced"), Some("exact"));
     let body = answer.json();
     assert_eq!(body["lexiform"]["grammar"], id);
     let value: Value =
@@ -62,7 +62,7 @@ fn lint_tells_of_errors_and_of_what_has_no_effect() {
     let good = lint(json!({"guided_json": person()}));
     assert_eq!(
         (&good["valid"], &good["enforced"], &good["satisfiable"]),
-        (&json!(true), &json!("full"), &json!(true))
+        (&json!(true), &json!("exact"), &json!(true))
     );
     let unknown = lint(json!({"guided_json": {"type": "string", "format": "shoe-size"}}));
     assert_eq!(
@@ -70,6 +70,21 @@ fn lint_tells_of_errors_and_of_what_has_no_effect() {
         (&json!(true), &json!("partial"))
     );
     assert_eq!(unknown["diagnostics"][0]["severity"], "warning");
+    // What is only narrower has its effect, and more than that.
+    let narrower = lint(json!({"guided_json": {"type": "string", "format": "hostname"}}));
+    assert_eq!(
+        (
+            &narrower["valid"],
+            &narrower["enforced"],
+            &narrower["diagnostics"][0]["kind"]
+        ),
+        (&json!(true), &json!("narrower"), &json!("narrowed"))
+    );
+    let answer = service.chat(
+        "echo x",
+        json!({"guided_json": {"format": "hostname", "type": "string"}}),
+    );
+    assert_eq!(answer.header("x-lexiform-enforced"), Some("narrower"));
     let broken = lint(json!({"guided_json": {"properties": {"a": {"type": "text"}}}}));
     assert_eq!(broken["valid"], false);
     assert!(
