@@ -132,6 +132,15 @@ pub struct Whole {
     pub findings: Findings,
 }
 
+/// The tokens of a sample of a stream that were not told of yet.
+#[derive(Debug, Default)]
+pub struct Since {
+    /// Their log-probabilities.
+    pub logprobs: Vec<TokenLogprob>,
+    /// How they came about, if that was asked for.
+    pub tokens: Vec<TokenDetail>,
+}
+
 /// The end of a sample of a stream.
 #[derive(Debug)]
 pub struct End {
@@ -139,10 +148,8 @@ pub struct End {
     pub index: usize,
     /// How it ended.
     pub ended: Ended,
-    /// Log-probabilities of tokens that came with no part.
-    pub logprobs: Vec<TokenLogprob>,
-    /// How these tokens came about, if that was asked for.
-    pub tokens: Vec<TokenDetail>,
+    /// The tokens that came with no part.
+    pub since: Since,
     /// The tokens used so far.
     pub usage: Usage,
     /// What was found out about it.
@@ -156,10 +163,8 @@ pub struct Piece {
     pub index: usize,
     /// The part.
     pub part: Part,
-    /// Log-probabilities of the tokens that came since the last piece.
-    pub logprobs: Vec<TokenLogprob>,
-    /// How these tokens came about, if that was asked for.
-    pub tokens: Vec<TokenDetail>,
+    /// The tokens that came since the last piece.
+    pub since: Since,
     /// The tokens used so far.
     pub usage: Usage,
 }
@@ -185,8 +190,7 @@ pub trait Writer: Send {
 struct Growing {
     sample: SampleState,
     reader: Reader,
-    logprobs: Vec<TokenLogprob>,
-    tokens: Vec<TokenDetail>,
+    since: Since,
     thought_tokens: usize,
     ended: Option<Ended>,
     /// Its parts so far, where they are to be checked at the end.
@@ -223,8 +227,7 @@ impl Frame {
         let growing = || Growing {
             sample: SampleState::new(&generation.stop, generation.include_stop, wish),
             reader: Reader::new(reading.clone()),
-            logprobs: Vec::new(),
-            tokens: Vec::new(),
+            since: Since::default(),
             thought_tokens: 0,
             ended: None,
             parts: Vec::new(),
@@ -338,7 +341,7 @@ impl Frame {
         let samples = self.samples.iter_mut().zip(parts).zip(found).enumerate();
         let whole = samples.filter_map(|(index, ((growing, parts), findings))| {
             let mut whole = whole(index, &reading, parts, growing.ended?);
-            whole.logprobs = std::mem::take(&mut growing.logprobs);
+            whole.logprobs = std::mem::take(&mut growing.since.logprobs);
             whole.findings = findings;
             Some(whole)
         });
@@ -378,8 +381,8 @@ impl Frame {
             running.cancel(index);
         }
         let mut parts = growing.reader.push(&news.text);
-        growing.logprobs.extend(news.logprobs);
-        growing.tokens.extend(news.tokens);
+        growing.since.logprobs.extend(news.logprobs);
+        growing.since.tokens.extend(news.tokens);
         if let Some(ended) = news.ended {
             parts.extend(growing.reader.finish());
             growing.ended = Some(ended);
@@ -438,22 +441,19 @@ impl Frame {
             let piece = Piece {
                 index,
                 part,
-                logprobs: taken(shows, &mut growing.logprobs),
-                tokens: taken(shows, &mut growing.tokens),
+                since: taken(shows, &mut growing.since),
                 usage,
             };
             self.writer.piece(piece, out);
         }
         if let Some(ended) = growing.ended {
-            let logprobs = std::mem::take(&mut growing.logprobs);
+            let since = std::mem::take(&mut growing.since);
             let parts = std::mem::take(&mut growing.parts);
-            let tokens = std::mem::take(&mut growing.tokens);
             let findings = self.findings(&self.samples[index], &ended, &parts)?;
             let end = End {
                 index,
                 ended,
-                logprobs,
-                tokens,
+                since,
                 usage,
                 findings,
             };
@@ -518,8 +518,12 @@ fn whole(index: usize, reading: &Reading, parts: Vec<Part>, ended: Ended) -> Who
     whole
 }
 
-fn taken<T>(now: bool, list: &mut Vec<T>) -> Vec<T> {
-    if now { std::mem::take(list) } else { Vec::new() }
+fn taken(now: bool, since: &mut Since) -> Since {
+    if now {
+        std::mem::take(since)
+    } else {
+        Since::default()
+    }
 }
 
 /// What only this server tells of a sample.

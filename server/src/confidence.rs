@@ -39,11 +39,11 @@ impl Trace {
 
     /// How sure the model was of each value in the content of an answer and in the arguments of its calls.
     pub fn confidence(&self, parts: &[Part]) -> Vec<Confidence> {
-        let mut from = 0;
+        let (written, mut from) = (self.readable(), 0);
         let mut told = Vec::new();
         let mut calls = 0;
         for (kind, text) in joined(parts) {
-            let Some(at) = find(&self.bytes[from..], text.as_bytes()) else {
+            let Some(at) = written[from..].find(&text) else {
                 return told;
             };
             let begin = from + at;
@@ -57,6 +57,12 @@ impl Trace {
             }
         }
         told
+    }
+
+    /// The answer up to the first byte that is not UTF-8: behind it, what was read is not what was written.
+    fn readable(&self) -> &str {
+        let whole = self.bytes.utf8_chunks().next();
+        whole.map_or("", |chunk| chunk.valid())
     }
 
     /// The values of a text that begins at this byte, if it is JSON.
@@ -124,13 +130,6 @@ fn joined(parts: &[Part]) -> Vec<(Kind, String)> {
     texts
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    if wanted.is_empty() {
-        return Some(0);
-    }
-    bytes.windows(wanted.len()).position(|window| window == wanted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +194,28 @@ mod tests {
         let places: Vec<_> = told.iter().map(|it| (it.path.as_str(), it.call)).collect();
         assert_eq!(places, [("/0", None), ("/a", Some(0))]);
         assert!(close(told[0].probability, 0.5) && close(told[1].probability, 0.25));
+    }
+
+    /// Guards against a search that begins anew at every letter: the length squared, here some minutes.
+    #[test]
+    fn long_runs_of_one_letter_are_read_once() {
+        let letters = "a".repeat(300_000);
+        let trace = trace(&[(letters.as_str(), 0.5, 1.0), ("a[1]", 0.5, 1.0)]);
+        let told = trace.confidence(&[
+            Part::Reasoning(format!("{}b", letters)),
+            Part::Content("[1]".to_owned()),
+        ]);
+        assert!(told.is_empty(), "the thought was not written: {told:?}");
+        let told = trace.confidence(&[Part::Content("[1]".to_owned())]);
+        assert_eq!(told.len(), 1);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_end_what_can_be_told() {
+        let mut trace = trace(&[("[1]", 0.5, 1.0)]);
+        trace.push(b"\xff", -1.0, 0.0);
+        let told = trace.confidence(&[Part::Content("[1]".to_owned())]);
+        assert_eq!(told.len(), 1);
     }
 
     #[test]

@@ -11,8 +11,7 @@ use crate::language::Mode;
 use crate::sample::Ended;
 use crate::wire::generation::StreamOptions;
 use crate::wire::response::{
-    ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, CustomCall, Delta, FunctionCall, TokenLogprob,
-    ToolCall, Usage,
+    Called, ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, Delta, TokenLogprob, ToolCall, Usage,
 };
 
 /// Writes chats.
@@ -152,18 +151,18 @@ impl Writer for ChatWriter {
             return;
         };
         let mut choice = chat_delta(piece.index, delta);
-        choice.logprobs = self.logprobs(piece.logprobs);
-        choice.lexiform_tokens = piece.tokens;
+        choice.logprobs = self.logprobs(piece.since.logprobs);
+        choice.lexiform_tokens = piece.since.tokens;
         choice.lexiform_patch = patch;
         self.send(choice, piece.usage, out);
     }
 
     fn end(&mut self, end: End, out: &mut String) {
         let mut choice = chat_delta(end.index, Delta::default());
-        if !end.logprobs.is_empty() {
-            choice.logprobs = self.logprobs(end.logprobs);
+        if !end.since.logprobs.is_empty() {
+            choice.logprobs = self.logprobs(end.since.logprobs);
         }
-        choice.lexiform_tokens = end.tokens;
+        choice.lexiform_tokens = end.since.tokens;
         choice.lexiform_patch = self.patch(end.index, Growth::finish);
         choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
         choice.lexiform = Some(told(&end.ended, end.findings));
@@ -208,38 +207,29 @@ fn chat_delta(index: usize, delta: Delta) -> ChatDelta {
 
 /// A call with its name; `place` only in streams.
 fn wire_call(call: Call, place: Option<usize>) -> ToolCall {
-    let mut wire = more_input(0, call.custom, call.input);
-    let name = Some(call.name);
-    wire.index = place;
-    wire.id = Some(call.id);
-    wire.kind = Some(if call.custom { "custom" } else { "function" });
-    if let Some(function) = &mut wire.function {
-        function.name = name;
-    } else if let Some(custom) = &mut wire.custom {
-        custom.name = name;
+    ToolCall {
+        index: place,
+        id: Some(call.id),
+        kind: Some(if call.custom { "custom" } else { "function" }),
+        called: called(call.custom, Some(call.name), call.input),
     }
-    wire
 }
 
 fn more_input(place: usize, custom: bool, text: String) -> ToolCall {
-    let (function, custom) = if custom {
-        let custom = CustomCall {
-            name: None,
-            input: text,
-        };
-        (None, Some(custom))
-    } else {
-        let function = FunctionCall {
-            name: None,
-            arguments: text,
-        };
-        (Some(function), None)
-    };
     ToolCall {
         index: Some(place),
         id: None,
         kind: None,
-        function,
-        custom,
+        called: called(custom, None, text),
+    }
+}
+
+fn called(custom: bool, name: Option<String>, text: String) -> Called {
+    match custom {
+        true => Called::Custom { name, input: text },
+        false => Called::Function {
+            name,
+            arguments: text,
+        },
     }
 }

@@ -277,7 +277,11 @@ impl Writer for ResponsesWriter {
     }
 
     fn piece(&mut self, piece: Piece, out: &mut String) {
-        let logprobs = if self.logprobs { piece.logprobs } else { Vec::new() };
+        let logprobs = if self.logprobs {
+            piece.since.logprobs
+        } else {
+            Vec::new()
+        };
         match piece.part {
             Part::Reasoning(text) => self.text(Kind::Reasoning, text, Vec::new(), out),
             Part::Content(text) => self.text(Kind::Message, text, logprobs, out),

@@ -43,7 +43,9 @@ impl Writer for TextWriter {
     fn piece(&mut self, piece: Piece, out: &mut String) {
         let Part::Content(text) = piece.part else { return };
         let offset = self.offsets[piece.index];
-        let logprobs = self.logprobs.then(|| text_logprobs(&piece.logprobs, offset));
+        let logprobs = self
+            .logprobs
+            .then(|| text_logprobs(&piece.since.logprobs, offset));
         self.offsets[piece.index] += text.chars().count();
         let choice = TextChoice {
             index: piece.index,
@@ -57,7 +59,8 @@ impl Writer for TextWriter {
 
     fn end(&mut self, end: End, out: &mut String) {
         let index = end.index;
-        let rest = (!end.logprobs.is_empty()).then(|| text_logprobs(&end.logprobs, self.offsets[index]));
+        let rest =
+            (!end.since.logprobs.is_empty()).then(|| text_logprobs(&end.since.logprobs, self.offsets[index]));
         let choice = TextChoice {
             index,
             text: String::new(),

@@ -134,32 +134,31 @@ pub struct ToolCall {
     /// `function` or `custom`; in streams only at the beginning.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
-    /// The function that is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<FunctionCall>,
-    /// The custom tool that is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub custom: Option<CustomCall>,
+    /// What is called.
+    #[serde(flatten)]
+    pub called: Called,
 }
 
-/// The custom tool of a call.
+/// What is called and with what. Names are told once; in streams only at the beginning.
 #[derive(Debug, Serialize)]
-pub struct CustomCall {
-    /// Its name; in streams only at the beginning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Its input, any text.
-    pub input: String,
-}
-
-/// The function of a call.
-#[derive(Debug, Serialize)]
-pub struct FunctionCall {
-    /// Its name; in streams only at the beginning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Its arguments, a JSON text.
-    pub arguments: String,
+#[serde(rename_all = "lowercase")]
+pub enum Called {
+    /// A function, with a JSON text.
+    Function {
+        /// Its name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// Its arguments.
+        arguments: String,
+    },
+    /// A custom tool, with any text.
+    Custom {
+        /// Its name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// Its input.
+        input: String,
+    },
 }
 
 /// News of one sample of a chat.
