@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
 use super::{Failure, Outcome};
 use crate::app::{self, App, BODY_LIMIT, Listening, Settings};
 use crate::audit::Audit;
@@ -13,7 +15,7 @@ use crate::config::ModelArgs;
 use crate::cors::Cors;
 use crate::resume::Keeping;
 use crate::security::Keys;
-use crate::tls;
+use crate::tls::{Certificate, TlsError};
 use crate::worker::Patience;
 
 /// Serve a model over HTTP, speaking the OpenAI API.
@@ -94,7 +96,7 @@ struct Access {
     /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask
     #[arg(long, env = "LEXIFORM_API_KEYS", value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// A certificate chain in PEM, to speak HTTPS
+    /// A certificate chain in PEM, to speak HTTPS; SIGHUP reads it and its key again
     #[arg(long, env = "LEXIFORM_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The key of the certificate in PEM
@@ -152,10 +154,12 @@ pub fn run(args: Args) -> Outcome {
         Failure::message(format!("cannot listen on {}:{}: {error}", args.host, args.port))
     })?;
     let settings = settings(&args)?;
+    let certificate = certificate(&args.access)?;
+    let tls = certificate.as_ref().map(Certificate::config).transpose();
     let listening = Listening {
         workers: 2,
         drain_seconds: args.limits.drain_seconds,
-        tls: certificate(&args.access)?,
+        tls: tls.map_err(no_tls)?,
     };
     let served = args
         .model
@@ -164,7 +168,7 @@ pub fn run(args: Args) -> Outcome {
         .with_patience(patience(&args.limits));
     let app = Arc::new(App::new(Arc::new(served), settings));
     actix_web::rt::System::new()
-        .block_on(serve(app, listener, listening))
+        .block_on(serve(app, listener, listening, certificate))
         .map_err(|error| Failure::message(format!("the server failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -213,18 +217,37 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
     })
 }
 
-fn certificate(access: &Access) -> Result<Option<rustls::ServerConfig>, Failure> {
+fn certificate(access: &Access) -> Result<Option<Arc<Certificate>>, Failure> {
     let (Some(certificate), Some(key)) = (&access.tls_cert, &access.tls_key) else {
         return Ok(None);
     };
-    let config = tls::config(certificate, key);
-    config
-        .map(Some)
-        .map_err(|error| Failure::message(format!("TLS: {error}")))
+    Certificate::read(certificate, key).map(Some).map_err(no_tls)
 }
 
-async fn serve(app: Arc<App>, listener: TcpListener, listening: Listening) -> std::io::Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+fn no_tls(error: TlsError) -> Failure {
+    Failure::message(format!("TLS: {error}"))
+}
+
+/// Reads the certificate again at each SIGHUP. Without one the signal is taken all the same: its default is to end the
+/// program, which nobody means who writes it into a script that renews certificates.
+async fn renew(mut hang_up: Signal, certificate: Option<Arc<Certificate>>) {
+    while hang_up.recv().await.is_some() {
+        match certificate.as_ref().map(|certificate| certificate.read_again()) {
+            None => eprintln!("lexiform: there is no certificate to read again"),
+            Some(Ok(())) => eprintln!("lexiform: the certificate was read again"),
+            Some(Err(error)) => eprintln!("lexiform: the certificate stays as it was: {error}"),
+        }
+    }
+}
+
+async fn serve(
+    app: Arc<App>,
+    listener: TcpListener,
+    listening: Listening,
+    certificate: Option<Arc<Certificate>>,
+) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    actix_web::rt::spawn(renew(signal(SignalKind::hangup())?, certificate));
     let seconds = listening.drain_seconds;
     let scheme = if listening.tls.is_some() { "https" } else { "http" };
     let (server, address) = app::server(app.clone(), listener, listening)?;

@@ -42,6 +42,16 @@ fn a_signal_to_stop_lets_every_stream_end_whole_and_takes_no_new_request() {
     assert!(service.ended_well());
 }
 
+/// Guards against a server that a script ends which renews certificates: that is what the signal does by default.
+#[test]
+fn a_signal_to_read_files_again_ends_nothing() {
+    let mut service = Service::start_with(&model_folder("renewed"), &[]);
+    service.signal("-HUP");
+    assert!(matches!(ask(&service.address, &letters(3, 1)), Outcome::Whole(_)));
+    service.signal("-TERM");
+    assert!(service.ended_well());
+}
+
 /// Guards against a server that never ends because one answer does not.
 #[test]
 fn what_does_not_end_in_time_is_told_so_and_the_program_ends() {
