@@ -219,7 +219,7 @@ fn refused(refusal: &Refusal) -> ApiError {
             ApiError::invalid("invalid_value", Some("prompt".to_owned()), refusal.to_string())
         }
         Refusal::TooFew { .. } => ApiError::invalid(
-            "invalid_value",
+            "budget_too_small",
             Some("max_tokens".to_owned()),
             refusal.to_string(),
         ),

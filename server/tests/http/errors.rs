@@ -207,3 +207,22 @@ fn an_answer_carries_the_request_id_of_the_client() {
     let answer = service.exchange("GET /nothing HTTP/1.1\r\nx-request-id: abc-123", b"");
     assert_eq!(answer.header("x-request-id"), Some("abc-123"));
 }
+
+/// Guards against answers that are cut because they never had room (C2): the minimum is told before anything is written.
+#[test]
+fn a_budget_that_no_answer_fits_into_is_refused_with_the_minimum() {
+    let service = Service::start();
+    let constraint = json!({"guided_choice": ["yes!", "no way"], "max_tokens": 3});
+    refused(&service, constraint.clone(), "budget_too_small", "max_tokens");
+    let message = service.chat("echo x", constraint).json()["error"]["message"].to_string();
+    assert!(
+        message.contains("max_tokens is 3") && message.ends_with("takes 4\""),
+        "{message}"
+    );
+    let enough = service.chat(
+        "echo no way",
+        json!({"guided_choice": ["yes!", "no way"], "max_tokens": 4}),
+    );
+    assert_eq!(enough.json()["choices"][0]["message"]["content"], "yes!");
+    assert_eq!(enough.json()["choices"][0]["finish_reason"], "stop");
+}
