@@ -373,8 +373,9 @@ impl Frame {
             self.served.metrics().first_token(self.begun.elapsed());
         }
         let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
-        if matches!(event, Event::Token { .. }) && growing.reader.thinks() {
-            growing.thought_tokens += 1;
+        if let Event::Token { origin, .. } = &event {
+            self.served.metrics().token(*origin);
+            growing.thought_tokens += usize::from(growing.reader.thinks());
         }
         let news = growing.sample.on(event, self.served.vocabulary())?;
         if growing.sample.wants_no_more() {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lexiform_engine::Stats;
+use lexiform_engine::{Origin, Stats};
 
 use crate::language::Rejected;
 use crate::sample::Ended;
@@ -90,6 +90,13 @@ impl Default for OwnTime {
     }
 }
 
+/// How tokens come about, by the names that metrics give it.
+const ORIGINS: [(Origin, &str); 3] = [
+    (Origin::Sampled, "sampled"),
+    (Origin::Drafted, "drafted"),
+    (Origin::Forced, "forced"),
+];
+
 /// How the compiler stands at the moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compiling {
@@ -111,6 +118,9 @@ pub struct Metrics {
     abandoned: AtomicU64,
     invalid: AtomicU64,
     refused: Mutex<BTreeMap<&'static str, u64>>,
+    /// Tokens by how they came about, in the order of [`ORIGINS`].
+    tokens: [AtomicU64; 3],
+    attempts: AtomicU64,
     first_token: Histogram,
     whole: Histogram,
     grammar_hits: AtomicU64,
@@ -131,6 +141,14 @@ impl Metrics {
             &self.stopped
         };
         counter.fetch_add(1, Relaxed);
+        self.attempts.fetch_add(ended.sample.attempts as u64, Relaxed);
+    }
+
+    /// A token was handed to a client.
+    pub fn token(&self, origin: Origin) {
+        for (counter, (name, _)) in self.tokens.iter().zip(ORIGINS) {
+            counter.fetch_add(u64::from(name == origin), Relaxed);
+        }
     }
 
     /// A request was answered with this status; of a stream, its head.
@@ -245,6 +263,23 @@ impl Metrics {
                 count.load(Relaxed)
             );
         }
+        let name = "lexiform_tokens_total";
+        head(
+            name,
+            "counter",
+            "Tokens by how they came about: forced ones by the grammar.",
+            out,
+        );
+        for (count, (_, origin)) in self.tokens.iter().zip(ORIGINS) {
+            let _ = writeln!(
+                out,
+                "{name}{{{labels},origin=\"{origin}\"}} {}",
+                count.load(Relaxed)
+            );
+        }
+        let help = "Attempts of all samples; the global law may need several for one.";
+        let attempts = self.attempts.load(Relaxed);
+        value("lexiform_attempts_total", "counter", help, attempts, labels, out);
         let name = "lexiform_http_answers_total";
         head(name, "counter", "Answers by the class of their status.", out);
         for class in 2..self.answers.len() {

@@ -231,7 +231,17 @@ fn routers_and_dashboards_find_their_metrics() {
     assert_eq!(service.chat("echo x", json!({"guided_regex": "x"})).status, 200);
     assert_eq!(service.chat("echo x", json!({"guided_regex": "("})).status, 400);
     let metrics = service.get("/metrics");
+    let tokens = |origin: &str| {
+        let name = format!("lexiform_tokens_total{{model_name=\"m\",engine=\"0\",origin=\"{origin}\"}} ");
+        let line = metrics
+            .text()
+            .lines()
+            .find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok());
+        line.unwrap_or_else(|| panic!("{name} is missing"))
+    };
+    assert_eq!(tokens("sampled") + tokens("drafted") + tokens("forced"), 1);
     for name in [
+        "lexiform_attempts_total{model_name=\"m\",engine=\"0\"} 1",
         "vllm:num_requests_running{",
         "vllm:num_requests_waiting{",
         "vllm:kv_cache_usage_perc{",
