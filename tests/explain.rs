@@ -90,6 +90,26 @@ fn keys_of_open_objects_are_told_from_values() {
 }
 
 #[test]
+fn never_more_ways_are_told_than_asked_for() {
+    let members: Vec<String> = (0..8)
+        .map(|at| format!("\"key{at}\": {{\"type\": \"null\"}}"))
+        .collect();
+    let schema = format!(
+        "{{\"type\": \"object\", \"properties\": {{{}}}}}",
+        members.join(", ")
+    );
+    let grammar = grammar(Source::JsonSchema(&schema));
+    let state = grammar.step_bytes(grammar.start(), b"{\"key").expect("allowed");
+    assert!(
+        grammar.explain(state, 100).ways.len() > 3,
+        "the members begin alike"
+    );
+    for most in 0..4 {
+        assert_eq!(grammar.explain(state, most).ways.len(), most);
+    }
+}
+
+#[test]
 fn nothing_is_told_of_a_finished_sequence() {
     let grammar = grammar(Source::Regex("a?"));
     let end = grammar.step(grammar.start(), 0).expect("the text may be empty");

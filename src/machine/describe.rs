@@ -63,9 +63,11 @@ impl Stacks {
     /// (depth of their callers + length of their texts)).
     pub(crate) fn describe(&self, config: ConfigId, most: usize) -> (Vec<Way>, usize) {
         let readers = &self.fringe(config).readers;
-        let shown = readers.iter().take(most);
-        let ways = shown.flat_map(|&(frame, callers)| self.ways(frame, callers));
-        (ways.collect(), readers.len())
+        // One reader may go on in several ways: members of an object that begin alike are one.
+        let ways = readers
+            .iter()
+            .flat_map(|&(frame, callers)| self.ways(frame, callers));
+        (ways.take(most).collect(), readers.len())
     }
 
     fn ways(&self, frame: FrameId, callers: ConfigId) -> Vec<Way> {
