@@ -96,6 +96,20 @@ fn choices_that_multiply_are_narrowed_and_say_so() {
     let mut options = Options::default();
     let report = lexiform::schema::report(&schema.to_string(), &options.schema, &options.limits);
     assert!(!report.expect("it compiles").is_exact());
+    let (_, found) =
+        lexiform::schema::lower(&schema.to_string(), &options.schema, &options.limits).expect("it compiles");
+    // Nothing is denied here, so nothing is said of denials.
+    let told: Vec<&str> = found
+        .findings
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
+    assert!(
+        told.iter()
+            .any(|message| message.contains("only the first 2600 are kept")),
+        "{told:?}"
+    );
+    assert!(!told.iter().any(|message| message.contains("deny")), "{told:?}");
     let grammar = compile(&schema).expect("some of the ways");
     assert!(!accepts(&grammar, "{}"));
     let some: Vec<String> = (0..8).map(|at| format!("\"a{at}0\": 1")).collect();

@@ -37,6 +37,7 @@ pub(crate) use string::StringShape;
 pub(crate) use way::Way;
 
 use std::collections::HashSet;
+use std::fmt;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -61,6 +62,36 @@ pub(crate) struct Normal {
     pub(crate) strings: Vec<StringShape>,
     pub(crate) arrays: Vec<Array>,
     pub(crate) objects: Vec<Object>,
+}
+
+/// What is left out of a goal that is too large a union.
+#[derive(Clone, Copy)]
+enum LeftOut {
+    /// Ways of denying a part, but for one of each.
+    Denials,
+    /// Alternatives, beyond the first so many.
+    Alternatives { kept: usize },
+    /// Objects that must have too many keys that are not named.
+    Wishes,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeftOut::Denials => f.write_str(
+                "it combines its parts in too many ways, of which those are kept that deny a part by one of its properties",
+            ),
+            LeftOut::Alternatives { kept } => write!(
+                f,
+                "it combines its parts in so many ways that only the first {kept} are kept"
+            ),
+            LeftOut::Wishes => write!(
+                f,
+                "where an object needs more than {} keys that are not named, that way is left out",
+                way::MOST_WISHES
+            ),
+        }
+    }
 }
 
 /// The normal forms of every goal that the root reaches.
@@ -189,7 +220,7 @@ impl Algebra<'_> {
             }
         }
         if std::mem::replace(&mut self.dropped, outer) {
-            self.truncate(goal);
+            self.truncate(goal, LeftOut::Wishes);
         }
         if normal.strings.iter().any(StringShape::is_any) {
             normal.strings.retain(StringShape::is_any);
@@ -233,17 +264,14 @@ impl Algebra<'_> {
         Literal::yes(id)
     }
 
-    /// Notes that a goal has conjunctions that are left out.
-    fn truncate(&mut self, goal: GoalId) {
-        if !self.truncated.insert(goal) {
-            return;
-        }
+    /// Notes that a goal has conjunctions that are left out, and which.
+    fn truncate(&mut self, goal: GoalId, left_out: LeftOut) {
+        self.truncated.insert(goal);
         let literals = self.goals.literals(goal);
         let place = literals
             .first()
             .map_or(String::new(), |literal| self.tree.pointer(literal.node));
-        let message = "less than the schema is allowed here: it combines its parts in too many ways, of which those are kept \
-            that deny a part by one of its properties";
+        let message = format!("less than the schema is allowed here: {left_out}");
         let note = Problem::at_pointer(ProblemKind::Narrowed, place, message);
         push_new(&mut self.notes, note);
     }

@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, NodeId};
 
-use super::Algebra;
 use super::array::ArrayShape;
 use super::number::NumberShape;
 use super::object::ObjectShape;
 use super::step::{ObjectStep, Step};
 use super::string::StringShape;
+use super::{Algebra, LeftOut};
 
 /// What a branch says about values of its kind.
 #[derive(Clone, Debug)]
@@ -87,20 +87,46 @@ enum Denials {
     One,
 }
 
+/// The conjunctions of a goal that were found.
+struct Expansion {
+    denials: Denials,
+    done: Vec<Shape>,
+    /// Whether a denial was expanded into less than all its ways.
+    narrowed: bool,
+}
+
+impl Expansion {
+    fn new(denials: Denials) -> Expansion {
+        Expansion {
+            denials,
+            done: Vec::new(),
+            narrowed: false,
+        }
+    }
+}
+
 impl Algebra<'_> {
     /// The conjunctions whose union is the goal, for one kind of value. Where they are too many, only some of them: less
-    /// is allowed then, which is noted.
+    /// is allowed then, which is noted with what is left out.
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
-        if let Some(shapes) = self.expand_by(goal, kind, Denials::All) {
-            return shapes;
+        let mut all = Expansion::new(Denials::All);
+        if self.expand_by(goal, kind, &mut all) {
+            return all.done;
         }
-        self.truncate(goal);
-        self.expand_by(goal, kind, Denials::One).unwrap_or_default()
+        // With one way for each denial they are never too many, because those that are found first are enough.
+        let mut some = Expansion::new(Denials::One);
+        if !self.expand_by(goal, kind, &mut some) {
+            let kept = some.done.len();
+            self.truncate(goal, LeftOut::Alternatives { kept });
+        }
+        if some.narrowed {
+            self.truncate(goal, LeftOut::Denials);
+        }
+        some.done
     }
 
-    /// The conjunctions of a goal; `None` where they are too many. With one way for each denial they are never too many,
-    /// because those that are found first are enough.
-    fn expand_by(&mut self, goal: GoalId, kind: Kind, denials: Denials) -> Option<Vec<Shape>> {
+    /// Finds the conjunctions of a goal; false where they are more than are wanted, of which the first are found.
+    fn expand_by(&mut self, goal: GoalId, kind: Kind, found: &mut Expansion) -> bool {
         let literals = self.goals.literals(goal).clone();
         let todo = literals.iter().map(|&literal| Step::Literal(literal)).collect();
         let mut stack = vec![Branch {
@@ -109,12 +135,11 @@ impl Algebra<'_> {
             choices: Vec::new(),
             seen: Vec::new(),
         }];
-        let mut done = Vec::new();
         let mut most = MOST_LISTED;
         let enough = self.fuel.saturating_sub(MOST_STEPS);
         while let Some(mut branch) = stack.pop() {
-            if done.len() > most || (self.fuel < enough && denials == Denials::All) {
-                return (denials == Denials::One).then_some(done);
+            if found.done.len() >= most || (self.fuel < enough && found.denials == Denials::All) {
+                return false;
             }
             if !self.settle(&mut branch, goal, kind) {
                 continue;
@@ -125,11 +150,12 @@ impl Algebra<'_> {
             }
             let Some(choice) = branch.take_choice() else {
                 if self.finish_shape(&mut branch.shape, goal) {
-                    done.push(branch.shape);
+                    found.done.push(branch.shape);
                 }
                 continue;
             };
-            if denials == Denials::One && choice.denied.is_some() {
+            if found.denials == Denials::One && choice.denied.is_some() {
+                found.narrowed |= choice.ways.len() > 1;
                 stack.extend(self.best_way(&branch, choice, goal, kind));
                 continue;
             }
@@ -139,7 +165,7 @@ impl Algebra<'_> {
                 stack.push(next);
             }
         }
-        Some(done)
+        true
     }
 
     /// The branch behind the way of a denial that leaves most of the values that people mean.
