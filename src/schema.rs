@@ -146,9 +146,22 @@ pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limi
     if !kinds.all(|kind| kind == ProblemKind::Unsatisfiable) {
         return error;
     }
-    let reason = read(text, options, limits).ok();
-    let reason = reason.and_then(|(parsed, _)| normal::explain(parsed, limits));
-    reason.map_or(error, CompileError::from)
+    let Ok((parsed, found)) = read(text, options, limits) else {
+        return error;
+    };
+    if let Some(reason) = normal::explain(parsed, limits) {
+        return CompileError::from(reason);
+    }
+    if report::narrowed(&found).next().is_some() {
+        // Nothing clashes as far as the schema itself says, so what is left out might be what it asks for.
+        let message = "less than the schema is allowed, and of that nothing is left";
+        return CompileError::from(Problem::new(
+            ProblemKind::Limit,
+            Place::Pointer(String::new()),
+            message,
+        ));
+    }
+    error
 }
 
 /// Stages 1 and 2: the text as a keyword tree whose references lead somewhere.

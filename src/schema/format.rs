@@ -2,7 +2,7 @@
 //!
 //! Each follows the grammar of its RFC. Dates exist (leap years included). A second of 60 is allowed where the time is
 //! 23:59 in UTC, for offsets of whole and half hours. `regex` and the host names are not regular sets; for them the language
-//! here is smaller than the format, and a note says so.
+//! here is smaller than the format, and a note says so. Where such a format is denied, something larger than it is denied.
 
 mod expression;
 mod idna;
@@ -21,7 +21,15 @@ struct Format {
     name: &'static str,
     build: Build,
     /// What of the format is left out, if something is.
-    note: Option<&'static str>,
+    narrower: Option<Narrower>,
+    parts: OnceLock<Vec<Part>>,
+}
+
+/// A format of which only a part is known.
+struct Narrower {
+    note: &'static str,
+    /// A language that has all words of the format: what is denied where the format is.
+    wider: Build,
     parts: OnceLock<Vec<Part>>,
 }
 
@@ -29,24 +37,29 @@ const fn format(name: &'static str, build: Build) -> Format {
     Format {
         name,
         build,
-        note: None,
+        narrower: None,
         parts: OnceLock::new(),
     }
 }
 
-const fn narrower(name: &'static str, build: Build, note: &'static str) -> Format {
+const fn narrower(name: &'static str, build: Build, wider: Build, note: &'static str) -> Format {
     Format {
         name,
         build,
-        note: Some(note),
+        narrower: Some(Narrower {
+            note,
+            wider,
+            parts: OnceLock::new(),
+        }),
         parts: OnceLock::new(),
     }
 }
 
 const NO_PUNYCODE: &str =
     "labels in Punycode (xn--) are refused, because which of them are valid is not regular";
-const PLAIN_LABELS: &str = "labels in Punycode (xn--), scripts from right to left, and characters that need certain \
-    neighbours are refused, and so are names of more than 59 characters";
+const SOME_NAMES: &str = "labels in Punycode (xn--) are refused, and so are names of more than 59 characters, scripts from right to \
+    left other than Arabic, Hebrew, N'Ko, Syriac and Thaana, and such a script beside labels of others than ASCII; whether a \
+    label is in Normalization Form C, and too long in Punycode, is not checked";
 const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, one of them may have a name, none is referred to, and ranges of characters \
     are those of letters and digits: the rest is not regular";
 
@@ -57,10 +70,10 @@ static FORMATS: [Format; 22] = [
     format("duration", || one(DURATION)),
     format("email", || one(email(ATOM, LABEL))),
     format("idn-email", || one(email(IDN_ATOM, IDN_LABEL))),
-    narrower("hostname", hostname, NO_PUNYCODE),
-    narrower("host-name", hostname, NO_PUNYCODE),
-    narrower("idn-hostname", idna::parts, PLAIN_LABELS),
-    narrower("regex", expression::parts, FLAT_EXPRESSIONS),
+    narrower("hostname", hostname, labels, NO_PUNYCODE),
+    narrower("host-name", hostname, labels, NO_PUNYCODE),
+    narrower("idn-hostname", idna::parts, idna::wider, SOME_NAMES),
+    narrower("regex", expression::parts, expression::wider, FLAT_EXPRESSIONS),
     format("ipv4", || one(ipv4())),
     format("ip-address", || one(ipv4())),
     format("ipv6", || one(ipv6())),
@@ -87,7 +100,18 @@ pub(crate) fn named(name: &str) -> Option<(&'static str, &'static [Part])> {
 
 /// What of a format is left out, if something is.
 pub(crate) fn narrowed(name: &str) -> Option<&'static str> {
-    FORMATS.iter().find(|format| format.name == name)?.note
+    Some(narrower_part(name)?.note)
+}
+
+/// A language that has all words of a format of which only a part is known.
+pub(crate) fn wider(name: &str) -> Option<&'static [Part]> {
+    let narrower = narrower_part(name)?;
+    Some(narrower.parts.get_or_init(narrower.wider))
+}
+
+fn narrower_part(name: &str) -> Option<&'static Narrower> {
+    let format = FORMATS.iter().find(|format| format.name == name)?;
+    format.narrower.as_ref()
 }
 
 /// Reads an expression that this file wrote.
@@ -164,6 +188,11 @@ fn hostname() -> Vec<Part> {
             max: Some(253),
         },
     ]
+}
+
+/// Names whose labels in Punycode may stand for anything.
+fn labels() -> Vec<Part> {
+    one(format!(r"{LABEL}(?:\.{LABEL})*"))
 }
 
 fn ipv4() -> String {

@@ -53,6 +53,8 @@ pub(crate) struct Texts {
     entries: Vec<Entry>,
     patterns: HashMap<Box<str>, TextSet>,
     formats: HashMap<&'static str, TextSet>,
+    /// Formats of which less is allowed than they say, each with a set that has all of it: what is denied instead.
+    wider: Vec<(TextSet, TextSet)>,
     cancel: Cancel,
     /// The states that were made to compare sets, so far.
     compared: Cell<usize>,
@@ -106,8 +108,26 @@ impl Texts {
             return Some(known.clone());
         }
         let set = self.add_parts(parts.iter().cloned());
+        if let Some(wider) = format::wider(name) {
+            let wider = self.add_parts(wider.iter().cloned());
+            self.wider.push((set.clone(), wider));
+        }
         self.formats.insert(name, set.clone());
         Some(set)
+    }
+
+    /// What is denied where a set is: the set itself, or what it is the known part of. The denial of the part would let
+    /// through what the format allows and the part does not.
+    pub(crate) fn denied(&self, set: &TextSet) -> TextSet {
+        let known = self.wider.iter().find(|(part, _)| part == set);
+        known.map_or(set, |(_, wider)| wider).clone()
+    }
+
+    /// Whether a text belongs to a set that is only a part of what it stands for, so that nothing follows from what is
+    /// not in it.
+    fn is_part(&self, id: TextId) -> bool {
+        let mut parts = self.wider.iter().flat_map(|(part, _)| part.iter());
+        parts.any(|&(known, _)| known == id)
     }
 
     pub(crate) fn text(&self, id: TextId) -> &Text {
@@ -159,7 +179,7 @@ impl Texts {
     /// Whether no string belongs to both sets; false also where that is too much work to tell.
     pub(crate) fn are_disjoint(&self, left: &[(TextId, bool)], right: &[(TextId, bool)]) -> bool {
         let single = |set: &[(TextId, bool)]| match set {
-            [(id, true)] => Some((self.automaton(self.text(*id))?, true)),
+            [(id, true)] if !self.is_part(*id) => Some((self.automaton(self.text(*id))?, true)),
             _ => None,
         };
         match (single(left), single(right)) {
@@ -180,7 +200,8 @@ impl Texts {
             max,
         };
         let counted = (min > 0 || max.is_some()).then_some((&length, true));
-        let parts = set.iter().map(|&(id, sign)| (self.text(id), sign)).chain(counted);
+        let whole = set.iter().filter(|&&(id, _)| !self.is_part(id));
+        let parts = whole.map(|&(id, sign)| (self.text(id), sign)).chain(counted);
         let parts: Option<Vec<_>> = parts
             .map(|(text, sign)| Some((self.automaton(text)?, sign)))
             .collect();

@@ -20,6 +20,11 @@ pub(super) fn parts() -> Vec<Part> {
     vec![Part::Match(hir(&expression())), Part::Not(hir(two_names))]
 }
 
+/// Words that have the patterns among them: all that do not begin with what repeats or closes something.
+pub(super) fn wider() -> Vec<Part> {
+    vec![Part::Match(hir(r"(?:[^*+?)].*)?"))]
+}
+
 fn expression() -> String {
     let control = "c[A-Za-z]|[dDsSwWfnrtv0]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}";
     let syntax = r"[\^$\\.*+?()\[\]{}|/]";

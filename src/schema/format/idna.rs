@@ -1,9 +1,16 @@
-//! Internationalised host names: labels of RFC 5891 with the code points of RFC 5892.
+//! Internationalised host names: labels of RFC 5891 with the code points of RFC 5892 and the directions of RFC 5893.
 //!
-//! Whole rules are left out rather than their exceptions let in: labels in Punycode (`xn--`), whose validity hangs on
-//! what they decode to; characters that are valid between certain neighbours only; scripts written from right to left,
-//! for which all labels of a name have to be looked at together. Exact automata for the last two were tried: their
-//! product has more than 200,000 states.
+//! ```text
+//!   name    = plain labels | labels from right to left, and ASCII labels that begin with a letter
+//!   label   = ASCII | letters of all scripts, with what needs neighbours together with its neighbours
+//!                   | Japanese with a middle dot, which needs a letter of these scripts anywhere in its label
+//! ```
+//!
+//! Where an exact automaton is too large, some names are left out rather than others let in. The rule of RFC 5893 looks
+//! at all labels of a name together, so that beside a label from right to left there are only ASCII labels here; and the
+//! product of that rule with all scripts has more than 200,000 states, so that such a label is of one of five scripts.
+//! Labels in Punycode (`xn--`) are valid if what they decode to is, which no small automaton tells. For the same reason two
+//! rules are not checked, which the note says: how long a label is in Punycode, and Normalization Form C.
 
 use crate::grammar::Part;
 
@@ -14,8 +21,9 @@ use super::hir;
 /// Database by those rules; ranges run over code points that are out anyway.
 const NOT_VALID: &str = r"\u{AA}-\u{BA}\u{133}\u{140}\u{149}\u{17F}\u{1C6}-\u{1CC}\u{1F3}\u{2B0}-\u{2B8}\u{2E0}-\u{2E4}\u{340}-\u{341}\u{343}-\u{345}\u{34F}\u{374}\u{37A}\u{3D0}-\u{3D6}\u{3F0}-\u{3F2}\u{3F5}\u{587}\u{640}\u{660}-\u{669}\u{675}-\u{678}\u{6F0}-\u{6F9}\u{7FA}\u{958}-\u{95F}\u{9DC}-\u{9DF}\u{A33}\u{A36}\u{A59}-\u{A5B}\u{A5E}\u{B5C}-\u{B5D}\u{E33}\u{EB3}\u{EDC}-\u{EDD}\u{F43}\u{F4D}\u{F52}\u{F57}\u{F5C}\u{F69}\u{F73}\u{F75}-\u{F79}\u{F81}\u{F93}\u{F9D}\u{FA2}\u{FA7}\u{FAC}\u{FB9}\u{10FC}\u{1100}-\u{11FF}\u{13F8}-\u{13FD}\u{17B4}-\u{17B5}\u{180B}-\u{180F}\u{1C80}-\u{1C88}\u{1D2C}-\u{1D2E}\u{1D30}-\u{1D3A}\u{1D3C}-\u{1D4D}\u{1D4F}-\u{1D6A}\u{1D78}\u{1D9B}-\u{1DBF}\u{1E9A}-\u{1E9B}\u{1F71}\u{1F73}\u{1F75}\u{1F77}\u{1F79}\u{1F7B}\u{1F7D}-\u{1FA7}\u{1FB2}-\u{1FB4}\u{1FB7}-\u{1FC4}\u{1FC7}\u{1FD3}\u{1FE3}\u{1FF2}-\u{1FF4}\u{1FF7}-\u{2149}\u{2C7C}-\u{2C7D}\u{2D6F}\u{302E}-\u{303B}\u{309F}\u{30FF}\u{3131}-\u{318E}\u{A69C}-\u{A69D}\u{A770}\u{A7F2}-\u{A7F4}\u{A7F8}-\u{A7F9}\u{A960}-\u{A97C}\u{AB5C}-\u{AB5F}\u{AB69}-\u{ABBF}\u{D7B0}-\u{FA0D}\u{FA10}\u{FA12}\u{FA15}-\u{FA1E}\u{FA20}\u{FA22}\u{FA25}-\u{FA26}\u{FA2A}-\u{FB1D}\u{FB1F}-\u{FE0F}\u{FE70}-\u{FE72}\u{FE74}-\u{FFDC}\u{10781}-\u{107BA}\u{1D165}-\u{1D7FF}\u{1EE00}-\u{1FBF9}\u{2F800}-\u{2FA1D}\u{E0100}-\u{E01EF}";
 
-/// Valid although their category would not make them so: Tibetan and Sindhi signs, the ideographic zero, Cherokee.
-const VALID_TOO: &str = r"\u{6FD}\u{6FE}\u{F0B}\u{3007}\u{13A0}-\u{13F5}";
+/// Valid although their category would not make them so: a Tibetan sign, the ideographic zero, Cherokee; and digits that may
+/// not stand beside those of [`ARABIC`], which only labels from right to left have here.
+const VALID_TOO: &str = r"\u{F0B}\u{3007}\u{13A0}-\u{13F5}\u{6F0}-\u{6F9}";
 
 /// Characters of scripts that are written from right to left.
 const RIGHT: &str = r"\u{5D0}-\u{5F4}\u{620}-\u{64A}\u{66E}-\u{66F}\u{671}-\u{6D5}\u{6E5}-\u{6E6}\u{6EE}-\u{6EF}\u{6FA}-\u{710}\u{712}-\u{72F}\u{74D}-\u{7A5}\u{7B1}-\u{7EA}\u{7F4}-\u{7F5}\u{800}-\u{815}\u{81A}\u{824}\u{828}\u{840}-\u{858}\u{860}-\u{88E}\u{8A0}-\u{8C9}\u{FE73}\u{10800}-\u{10A00}\u{10A10}-\u{10A35}\u{10A60}-\u{10AE4}\u{10B00}-\u{10D23}\u{10E80}-\u{10EA9}\u{10EB0}-\u{10F45}\u{10F70}-\u{10F81}\u{10FB0}-\u{10FF6}\u{1E800}-\u{1E8C4}\u{1E922}-\u{1E943}\u{1E94B}-\u{1E959}";
@@ -23,16 +31,31 @@ const RIGHT: &str = r"\u{5D0}-\u{5F4}\u{620}-\u{64A}\u{66E}-\u{66F}\u{671}-\u{6D
 /// The characters that separate labels.
 const DOT: &str = r".\u{3002}\u{FF0E}\u{FF61}";
 
+/// Scripts that are written from right to left.
+const SCRIPTS: &str = r"\p{Hebrew}\p{Arabic}\p{Syriac}\p{Thaana}\p{Nko}";
+
+/// Digits that count as Arabic in RFC 5893, and those that count as European.
+const ARABIC: &str = r"\u{660}-\u{669}";
+const EUROPEAN: &str = r"0-9\u{6F0}-\u{6F9}";
+
+/// Marks of the canonical combining class 9, behind which the joiners may stand.
+const VIRAMA: &str = r"\u{94D}\u{9CD}\u{A4D}\u{ACD}\u{B4D}\u{BCD}\u{C4D}\u{CCD}\u{D3B}\u{D3C}\u{D4D}\u{DCA}\u{E3A}\u{EBA}\u{F84}\u{1039}\u{103A}\u{1714}\u{1734}\u{17D2}\u{1A60}\u{1B44}\u{1BAA}\u{1BAB}\u{1BF2}\u{1BF3}\u{2D7F}\u{A806}\u{A8C4}\u{A953}\u{A9C0}\u{AAF6}\u{ABED}";
+
+/// Arabic letters that join what follows them, and those that join only what precedes them.
+const JOINS_BOTH: &str = r"\u{620}\u{626}\u{628}\u{62A}-\u{62E}\u{633}-\u{63F}\u{641}-\u{647}\u{649}\u{64A}\u{66E}\u{66F}\u{679}-\u{687}\u{69A}-\u{6BF}\u{6C1}\u{6C2}\u{6CC}\u{6CE}\u{6D0}\u{6D1}\u{6FA}-\u{6FC}\u{6FF}";
+const JOINS_BACK: &str = r"\u{622}-\u{625}\u{627}\u{629}\u{62F}-\u{632}\u{648}\u{671}-\u{673}\u{688}-\u{699}\u{6C0}\u{6C3}-\u{6CB}\u{6CD}\u{6CF}\u{6D2}\u{6D3}\u{6D5}\u{6EE}\u{6EF}";
+
+const ASCII: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+
 /// The language that stands for `idn-hostname`.
 pub(super) fn parts() -> Vec<Part> {
-    let letters = r"0-9a-z\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}";
-    let valid = format!(r"[[{letters}]--[{NOT_VALID}{RIGHT}]]");
-    let last = format!(r"[{valid}{VALID_TOO}]");
-    let first = format!(r"[{last}--[\p{{M}}]]");
-    let ascii = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
-    let label = format!(r"(?:{ascii}|{first}(?:[{last}\-]*{last})?)");
+    let plain = format!("(?:{ASCII}|{}|{})", left_to_right(), with_middle_dot());
+    let beside = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+    let either = format!("(?:{}|{beside})", right_to_left());
     vec![
-        Part::Match(hir(&format!("{label}(?:[{DOT}]{label})*"))),
+        Part::Match(hir(&format!(
+            "(?:{plain}(?:[{DOT}]{plain})*|{either}(?:[{DOT}]{either})*)"
+        ))),
         // Two hyphens in the third and fourth place are reserved.
         Part::Not(hir(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))),
         Part::Units {
@@ -42,4 +65,54 @@ pub(super) fn parts() -> Vec<Part> {
             max: Some(59),
         },
     ]
+}
+
+/// Words that have the names among them: all that consist of what labels in whatever script may consist of.
+pub(super) fn wider() -> Vec<Part> {
+    vec![Part::Match(hir(r"[A-Za-z0-9.\-\u{80}-\u{10FFFF}]+"))]
+}
+
+/// Letters, digits and marks of labels, those from right to left left aside.
+fn valid() -> String {
+    let letters = r"0-9a-z\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}";
+    format!(r"[[[{letters}]--[{NOT_VALID}{RIGHT}]]{VALID_TOO}]")
+}
+
+fn left_to_right() -> String {
+    let valid = valid();
+    // A middle dot between two l, a keraia before a Greek letter, a joiner behind a virama.
+    let greek = format!(r"\u{{375}}[\p{{Greek}}&&{valid}]");
+    let (dotted, joined) = (r"l(?:\u{B7}l)+", format!(r"[{VIRAMA}][\u{{200C}}\u{{200D}}]"));
+    let first = format!(r"(?:[{valid}--\p{{M}}]|{greek}|{dotted})");
+    let more = format!("(?:{valid}|{greek}|{dotted}|{joined})");
+    format!(r"{first}(?:(?:{more}|-)*{more})?")
+}
+
+/// Labels with a katakana middle dot, which needs a letter of Japanese anywhere in its label.
+fn with_middle_dot() -> String {
+    let letter = format!(
+        r"[[\p{{Hiragana}}\p{{Katakana}}\p{{Han}}]&&[{}--\p{{M}}]]",
+        valid()
+    );
+    let char = format!(r"[a-z0-9\u{{30FB}}\u{{30FC}}{letter}]");
+    format!(r"(?:{letter}|{char}[{char}\-]*{letter})(?:[{char}\-]*{char})?")
+}
+
+/// Labels of RFC 5893, rules 1 to 4.
+fn right_to_left() -> String {
+    let letter =
+        format!(r"[[[{SCRIPTS}]&&[{RIGHT}]&&[\p{{Lo}}\p{{Lm}}\p{{Nd}}]--[{NOT_VALID}]]\u{{6FD}}\u{{6FE}}]");
+    let mark = format!(r"[[\p{{Mn}}&&[{SCRIPTS}\u{{64B}}-\u{{655}}\u{{670}}]]--[{NOT_VALID}]]");
+    // The two marks of Hebrew stand behind a Hebrew letter or point; they are letters themselves for the direction.
+    let hebrew = r"[\u{5D0}-\u{5EA}\u{5EF}-\u{5F2}][\u{591}-\u{5BD}]*[\u{5F3}\u{5F4}]";
+    let joined = format!(
+        r"[{JOINS_BOTH}](?:{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}])*{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}{JOINS_BACK}]"
+    );
+    let letters = format!("(?:{letter}|{hebrew}|{joined})");
+    let label = |digits: &str| {
+        let end = format!("(?:{letters}|[{digits}]){mark}*");
+        format!(r"{letters}{mark}*(?:(?:{letters}|{mark}|[{digits}]|-)*{end})?")
+    };
+    // Digits of one kind only.
+    format!("(?:{}|{})", label(EUROPEAN), label(ARABIC))
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::schema::goal::GoalId;
 use crate::schema::node::Keyword;
-use crate::schema::text::{Text, TextId};
+use crate::schema::text::{Text, TextId, TextSet};
 
 use super::Algebra;
 use super::expand::Demand;
@@ -132,10 +132,10 @@ impl Algebra<'_> {
     }
 
     /// The denial of a set of texts: one of them fails.
-    pub(super) fn deny_text(&mut self, set: &[(TextId, bool)]) -> Demand {
+    pub(super) fn deny_text(&mut self, set: &TextSet) -> Demand {
         let step = |text: TextId, sign: bool| Step::String(StringStep::Text(text, sign));
         let mut ways = Vec::new();
-        for &(text, sign) in set {
+        for &(text, sign) in self.texts.denied(set).iter() {
             let Text::Units { unit, min, max } = self.texts.text(text) else {
                 ways.push(vec![step(text, !sign)]);
                 continue;
