@@ -52,7 +52,7 @@ pub(crate) fn object(key: &str, value: Value) -> Value {
 pub(crate) fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
     let number = json!(dice.roll(5) as i64 - 2);
     let count = json!(dice.roll(3));
-    let leaf = dice.roll(if depth == 0 { 16 } else { 41 });
+    let leaf = dice.roll(if depth == 0 { 16 } else { 43 });
     match leaf {
         0..=3 => (
             "type",
@@ -62,7 +62,10 @@ pub(crate) fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
         ),
         4 => ("minimum", number),
         5 => ("maximum", number),
-        6 => ("multipleOf", json!(1 + dice.roll(3))),
+        6 => (
+            "multipleOf",
+            dice.pick(&[json!(1), json!(2), json!(3), json!(0.5)]).clone(),
+        ),
         7 => ("minLength", count),
         8 => ("maxLength", count),
         9 => ("pattern", json!(dice.pick(&["^a", "b$", "^[ab]*$", "a.?b"]))),
@@ -107,6 +110,12 @@ pub(crate) fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
         ),
         37 => (*dice.pick(&["minContains", "maxContains"]), count),
         38 | 39 => ("$ref", json!(dice.pick(&["#/$defs/x", "#/$defs/y"]))),
+        // What holds of the value also holds of its parts: of all that they are, if the root says so.
+        40 => ("$ref", json!(TREE)),
+        41 => (
+            "dependentRequired",
+            object(dice.pick::<&str>(&KEYS), json!(["a", "c"])),
+        ),
         _ => (
             "dependentRequired",
             object(dice.pick::<&str>(&KEYS), json!([dice.pick::<&str>(&KEYS)])),
@@ -163,10 +172,32 @@ pub(crate) fn accepts(grammar: &Grammar, value: &Value) -> bool {
 pub(crate) fn whole_schema(dice: &mut Dice, depth: usize) -> Value {
     let mut root = schema(dice, depth);
     if let Value::Object(map) = &mut root {
-        let definitions = json!({"x": plain(dice), "y": plain(dice)});
-        map.insert("$defs".to_owned(), definitions);
+        map.insert("$defs".to_owned(), definitions(plain(dice), plain(dice)));
+        if dice.roll(2) == 0 {
+            map.insert("$id".to_owned(), json!("https://example.com/root"));
+            map.insert("$dynamicAnchor".to_owned(), json!("node"));
+        }
     }
     root
+}
+
+/// The schema of nested values, each of which is such a value again, or what the root says in its place.
+const TREE: &str = "https://example.com/tree";
+
+/// What references lead to.
+pub(crate) fn definitions(x: Value, y: Value) -> Value {
+    json!({"x": x, "y": y, "tree": {
+        "$id": TREE,
+        "$dynamicAnchor": "node",
+        "properties": {"a": {"$dynamicRef": "#node"}, "c": {"$ref": "#"}},
+        "items": {"$dynamicRef": "#node"},
+    }})
+}
+
+/// So many cases, or as many as the environment asks for, as it does of proptest.
+pub(crate) fn cases(usual: usize) -> usize {
+    let wanted = std::env::var("PROPTEST_CASES").ok();
+    wanted.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// A schema without references.

@@ -125,8 +125,7 @@ fn needs_automaton(shape: &NumberShape) -> bool {
 
 fn parts(shape: &NumberShape) -> Vec<Part> {
     if let Some(only) = &shape.only {
-        let spellings = only.iter().map(|value| constant(value, shape.plain));
-        return vec![Part::Match(any(spellings))];
+        return vec![Part::Match(constants(only, shape.plain))];
     }
     let is_sign = |bound: &Option<Bound>| bound.as_ref().is_none_or(|bound| bound.value.is_zero());
     let compared = !is_sign(&shape.lower) || !is_sign(&shape.upper) || !shape.except.is_empty();
@@ -230,6 +229,31 @@ fn not_whole_number() -> Hir {
         signed_exponent_at_most(-1),
     ]);
     any([concat([integer(), some]), small])
+}
+
+/// The usual spellings of finitely many values. What is behind the digits is written once, because an automaton of many
+/// bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were refused.
+fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
+    let (mut whole, mut fractions, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for value in values {
+        let usual = !value.is_zero() && (plain == Some(true) || (-4..16).contains(&value.exponent()));
+        let sign: &[u8] = if value.is_negative() { b"-" } else { b"" };
+        match value.plain() {
+            _ if !usual => others.push(constant(value, plain)),
+            digits if digits.fraction.is_empty() => whole.push(text([sign, &digits.whole].concat())),
+            digits => fractions.push(text([sign, &digits.whole, b".", &digits.fraction].concat())),
+        }
+    }
+    let tail = match plain {
+        Some(true) => nothing(),
+        Some(false) => concat([text("."), plus(text("0"))]),
+        None => zeros(),
+    };
+    let groups = [(whole, tail), (fractions, star(text("0")))];
+    let groups = groups.into_iter().filter(|(group, _)| !group.is_empty());
+    any(groups
+        .map(|(group, tail)| concat([any(group), tail]))
+        .chain(others))
 }
 
 /// The usual spellings of one value.

@@ -1,5 +1,7 @@
 //! Sets of numbers: an interval, a step, and finite sets within or without.
 
+use std::collections::HashSet;
+
 use crate::schema::decimal::Decimal;
 use crate::schema::node::{Keyword, Kind, Types, Whole};
 
@@ -59,7 +61,10 @@ impl NumberShape {
             NumberStep::Multiple(step) => self.add_step(step),
             NumberStep::NotMultiple(step) => super::push_new(&mut self.not_steps, step),
             NumberStep::Among(values) => match &mut self.only {
-                Some(only) => only.retain(|value| values.contains(value)),
+                Some(only) => {
+                    let values: HashSet<&Decimal> = values.iter().collect();
+                    only.retain(|value| values.contains(value));
+                }
                 None => self.only = Some(values.to_vec()),
             },
             NumberStep::NotAmong(values) => self.except.extend(values.iter().cloned()),
@@ -129,8 +134,9 @@ impl NumberShape {
         if self.only.is_none() && self.plain.is_none() {
             self.only = self.few_multiples();
         }
-        if let Some(only) = self.only.clone() {
-            let kept: Vec<Decimal> = only.into_iter().filter(|value| self.contains(value)).collect();
+        if let Some(mut kept) = self.only.take() {
+            let except: HashSet<Decimal> = self.except.drain(..).collect();
+            kept.retain(|value| !except.contains(value) && self.contains(value));
             *self = NumberShape {
                 only: Some(kept),
                 plain: self.plain,
