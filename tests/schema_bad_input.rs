@@ -111,15 +111,11 @@ fn wrong() -> Vec<(&'static str, Value)> {
 
 /// The pointers of all problems.
 fn places(error: &CompileError) -> Vec<&str> {
-    let place = |place| match place {
-        &Place::Pointer(ref pointer) => pointer.as_str(),
+    let pointers = error.problems.iter().map(|problem| match &problem.place {
+        Place::Pointer(pointer) => pointer.as_str(),
         other => panic!("{other} is no pointer: {error}"),
-    };
-    error
-        .problems
-        .iter()
-        .map(|problem| place(&problem.place))
-        .collect()
+    });
+    pointers.collect()
 }
 
 #[test]
@@ -230,7 +226,8 @@ fn references_that_read_something_on_their_way_round_are_none() {
 fn five_hundred_levels_of_anything_end() {
     let levels =
         |level: &dyn Fn(Value) -> Value| (0..500).fold(json!({"type": "null"}), |inner, _| level(inner));
-    let nested: [&dyn Fn(Value) -> Value; 10] = [
+    let nested: [&dyn Fn(Value) -> Value; 11] = [
+        &|inner| json!({"type": "array", "uniqueItems": true, "items": inner, "contains": {"minItems": 1}}),
         &|inner| json!({"items": inner}),
         &|inner| json!({"properties": {"a": inner}}),
         &|inner| json!({"not": inner}),
@@ -275,6 +272,16 @@ fn ten_thousand_keys_that_must_all_be_written_may_come_in_any_order() {
     };
     assert!(accepts(&grammar, &written(&mut names.iter().rev())));
     assert!(!accepts(&grammar, &written(&mut names.iter().skip(1))));
+}
+
+/// Guards against arrays of unique items that are written inside themselves until the stack is used up.
+#[test]
+fn unique_items_that_are_such_arrays_themselves_end() {
+    let schema = json!({"type": "array", "uniqueItems": true, "items": {"$ref": "#"}, "contains": {"maxItems": 1},
+        "minContains": 0});
+    let grammar = compile(&schema).expect("arrays");
+    assert!(accepts(&grammar, "[[[]]]"));
+    assert!(!accepts(&grammar, "[[],[]]"));
 }
 
 /// A megabyte of values of each kind.

@@ -29,6 +29,15 @@ use super::normal::{NormalForms, NumberShape};
 
 use space::Space;
 
+/// What a rule says of a goal.
+#[derive(Clone, Copy)]
+enum Piece {
+    /// All its texts.
+    Whole,
+    /// Its arrays, behind the bracket.
+    ArrayTails,
+}
+
 /// Writes a grammar; see the module.
 struct Writer<'a> {
     forms: &'a NormalForms,
@@ -39,8 +48,10 @@ struct Writer<'a> {
     builder: CfgBuilder,
     /// What each goal is written as, once asked for.
     exprs: Vec<Option<ExprId>>,
+    /// What follows the bracket of each goal's arrays, once asked for.
+    array_tails: HashMap<GoalId, ExprId>,
     /// Rules without a body yet.
-    open: Vec<(RuleId, GoalId)>,
+    open: Vec<(RuleId, GoalId, Piece)>,
     space: Space,
     numbers: HashMap<NumberShape, ExprId>,
     any_string: Option<ExprId>,
@@ -67,6 +78,7 @@ pub(super) fn grammar(
         escapes: options.escapes,
         builder,
         exprs: vec![None; forms.normals.len()],
+        array_tails: HashMap::new(),
         open: Vec::new(),
         space,
         numbers: HashMap::new(),
@@ -80,8 +92,11 @@ pub(super) fn grammar(
         return Err(writer.unsatisfiable().into());
     }
     let start = writer.declare(forms.root);
-    while let Some((rule, goal)) = writer.open.pop() {
-        let body = writer.body(goal);
+    while let Some((rule, goal, piece)) = writer.open.pop() {
+        let body = match piece {
+            Piece::Whole => writer.body(goal),
+            Piece::ArrayTails => writer.array_tails(goal),
+        };
         writer.builder.define(rule, body);
         if limits.cancel.is_asked() {
             break;
@@ -107,8 +122,21 @@ impl Writer<'_> {
     fn declare(&mut self, goal: GoalId) -> RuleId {
         let rule = self.builder.declare(self.name(goal));
         self.exprs[goal.index()] = Some(self.builder.rule(rule));
-        self.open.push((rule, goal));
+        self.open.push((rule, goal, Piece::Whole));
         rule
+    }
+
+    /// What stands for the arrays of a goal, behind the bracket. It is a rule, because arrays of unique items in unique
+    /// items are written one inside the other, and may be so without end.
+    fn array_tails_rule(&mut self, goal: GoalId) -> ExprId {
+        if let Some(&known) = self.array_tails.get(&goal) {
+            return known;
+        }
+        let rule = self.builder.declare(self.name(goal));
+        let expr = self.builder.rule(rule);
+        self.array_tails.insert(goal, expr);
+        self.open.push((rule, goal, Piece::ArrayTails));
+        expr
     }
 
     /// Whether there are more expressions than there may be.

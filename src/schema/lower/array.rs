@@ -1,6 +1,9 @@
 //! Arrays.
 
+use std::rc::Rc;
+
 use crate::grammar::{ExprId, Member, Rest, Series, SeriesOrder, Way};
+use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array};
 
@@ -15,13 +18,20 @@ impl Writer<'_> {
     }
 
     /// What follows the bracket.
-    pub(super) fn array_tail(&mut self, array: &Array) -> ExprId {
+    fn array_tail(&mut self, array: &Array) -> ExprId {
         match array.unique {
             Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
                 self.unique_array(array, node)
             }
             _ => self.array_body(array),
         }
+    }
+
+    /// The texts of all arrays of a goal, behind the bracket.
+    pub(super) fn array_tails(&mut self, goal: GoalId) -> ExprId {
+        let normal = Rc::clone(&self.forms.normals[goal.index()]);
+        let tails: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();
+        self.builder.choice(tails)
     }
 
     /// Whether a way has arrays or objects.

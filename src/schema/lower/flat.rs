@@ -320,6 +320,19 @@ impl Writer<'_> {
     }
 
     pub(super) fn flat_array(&mut self, array: &Array, style: Style, depth: u32) -> Option<Flat> {
+        self.flat_array_of(array, style, |writer, goal| {
+            writer.flat_within(goal, style, depth - 1)
+        })?
+        .small()
+    }
+
+    /// The same with items that the caller writes.
+    pub(super) fn flat_array_of(
+        &mut self,
+        array: &Array,
+        style: Style,
+        item: impl FnOnce(&mut Self, GoalId) -> Option<Flat>,
+    ) -> Option<Flat> {
         let plain = array.prefix.is_empty() && array.distinct.is_empty() && array.demands.is_empty();
         let differ = array.unique.is_some() && array.max.is_none_or(|max| max > 1);
         let few = |count: u64| count <= MEMBERS as u64;
@@ -336,13 +349,13 @@ impl Writer<'_> {
             return (min == 0).then(|| Flat::text("[]"));
         }
         let [way] = &array.rest[..] else { return None };
-        let items = self.flat_within(way.goal, style, depth - 1)?;
+        let items = item(self, way.goal)?;
         let full = items.list(style.comma, min, max);
         let full = Flat::seq(&[Flat::text("["), full, Flat::text("]")]);
-        if min > 0 {
-            return full.small();
-        }
-        Flat::any(&[Flat::text("[]"), full]).small()
+        Some(match min {
+            0 => Flat::any(&[Flat::text("[]"), full]),
+            _ => full,
+        })
     }
 
     pub(super) fn flat_object(&mut self, object: &Object, style: Style, depth: u32) -> Option<Flat> {

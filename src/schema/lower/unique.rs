@@ -159,7 +159,7 @@ impl Writer<'_> {
         match &normal.arrays[..] {
             [] => {}
             [array] => leads.extend(self.array_leads(array, goal, style, depth)),
-            _ => leads.push(self.opaque_arrays(&normal)),
+            _ => leads.push(self.opaque_arrays(goal)),
         }
         leads.extend(self.leads_of_objects(&normal, goal, style, depth));
         leads
@@ -228,7 +228,7 @@ impl Writer<'_> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut leads = Vec::new();
         if !normal.arrays.is_empty() {
-            leads.push(self.opaque_arrays(&normal));
+            leads.push(self.opaque_arrays(goal));
         }
         if !normal.objects.is_empty() {
             leads.push(self.opaque_objects(&normal, goal));
@@ -260,23 +260,19 @@ impl Writer<'_> {
 
     fn array_leads(&mut self, array: &Array, goal: GoalId, style: Style, depth: u32) -> Vec<Lead> {
         let flat = match self.is_any_json(&array.rest) {
-            true => self.some_json(style, 1).map(|item| some_array(&item, style)),
+            true => self.flat_array_of(array, style, |writer, _| writer.some_json(style, 1)),
             false => self.flat_array(array, style, depth.max(1)),
         };
         match flat {
             Some(key) if array.prefix.is_empty() => vec![self.whole(key)],
-            _ => {
-                let normal = Rc::clone(&self.forms.normals[goal.index()]);
-                vec![self.opaque_arrays(&normal)]
-            }
+            _ => vec![self.opaque_arrays(goal)],
         }
     }
 
-    fn opaque_arrays(&mut self, normal: &Normal) -> Lead {
-        let bodies: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();
+    fn opaque_arrays(&mut self, goal: GoalId) -> Lead {
         Lead {
             key: Flat::text("["),
-            item: self.builder.choice(bodies),
+            item: self.array_tails_rule(goal),
             varies: false,
         }
     }

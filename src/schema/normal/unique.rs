@@ -30,11 +30,9 @@ impl Algebra<'_> {
         {
             return self.distinct_values(shape, values).into_iter().collect();
         }
-        let Some(normal) = self.nested_normal(rest) else {
-            self.unsupported(node, "uniqueItems", "`uniqueItems` is nested too deeply");
-            return Vec::new();
-        };
-        if !normal.arrays.is_empty() || !normal.objects.is_empty() {
+        // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
+        let normal = self.nested_normal(rest);
+        if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
             let message = "less than `uniqueItems` is allowed: where there are two items or more, arrays and objects have \
                 one spelling, with their keys in the order of the schema, and differ in what comes first in them";
             self.note(node, "uniqueItems", message);
