@@ -178,7 +178,12 @@ impl<'v> Reader<'v> {
                 found.ok_or_else(|| format!("`{text}` refers to an anchor that is nowhere"))?;
             return Ok((value, scope, format!("#{}", key.1)));
         }
-        let (mut value, mut scope) = (root, scope);
+        // An `$id` on the way changes the base of what lies below it, and the `$schema` of the document its draft.
+        let scope_within = |value: &Value, scope: u32| {
+            let node = self.known.get(&std::ptr::from_ref(value));
+            node.map_or(scope, |node| self.scope_of[node.index()])
+        };
+        let (mut value, mut scope) = (root, scope_within(root, scope));
         for segment in fragment[1..].split('/') {
             let key = segment.replace("~1", "/").replace("~0", "~");
             let next = match value {
@@ -187,10 +192,7 @@ impl<'v> Reader<'v> {
                 _ => None,
             };
             value = next.ok_or_else(|| format!("`{text}` leads nowhere: there is no {key:?}"))?;
-            // An `$id` on the way changes the base of what lies below it.
-            if let Some(node) = self.known.get(&std::ptr::from_ref(value)) {
-                scope = self.scope_of[node.index()];
-            }
+            scope = scope_within(value, scope);
         }
         Ok((value, scope, fragment))
     }
