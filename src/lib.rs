@@ -10,6 +10,7 @@
 //! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between threads; the
 //! [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
 
+mod automata;
 mod budget;
 pub mod compile;
 pub mod draft;

@@ -11,15 +11,16 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("error", &[]),
     ("limits", &[]),
     ("grammar", &[]),
+    ("automata", &[]),
     ("vocab", &[]),
     ("regex", &["grammar"]),
-    ("schema", &["grammar", "regex"]),
+    ("schema", &["grammar", "regex", "automata"]),
     ("syntax", &["grammar", "regex"]),
-    ("machine", &["grammar"]),
+    ("machine", &["grammar", "automata"]),
     // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
     ("mask", &["grammar", "machine", "vocab"]),
     ("budget", &["machine", "mask", "vocab"]),

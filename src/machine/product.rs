@@ -1,17 +1,19 @@
 //! The product of the automata of a regular language, explored and trimmed.
 //!
 //! Each part of a [`Regular`] is one automaton. A state of the product is a state of each; it is explored from the start,
-//! one representative byte a class, and what cannot lead to a word is cut away.
+//! one class of letters after the other, and what cannot lead to a word is cut away. Letters are characters, where all
+//! parts can be had over them, and what is left is spelled in bytes at the end.
 
 use std::sync::Arc;
 
 use regex_syntax::hir::Hir;
 use rustc_hash::FxHashMap;
 
-use super::automaton::{Automata, Automaton};
+use super::automaton::Automata;
 use super::counter::UnitGraph;
 use super::terminal::TerminalError;
 use super::words::WordTree;
+use crate::automata::{Alphabet, Automaton, Failure, Letters, spell};
 use crate::grammar::{Part, Regular};
 use crate::limits::Limits;
 
@@ -32,9 +34,10 @@ pub(super) struct Operands {
     unit: Option<Arc<Automaton>>,
     /// The bounds of the counted part.
     pub(super) range: Option<(u64, Option<u64>)>,
-    pub(super) classes: Box<[u8; 256]>,
-    /// One byte of each class.
-    pub(super) representatives: Vec<u8>,
+    /// The classes of letters that all operands agree on.
+    letters: Letters,
+    /// For each operand, the unit last, its own class for each of these.
+    maps: Vec<Vec<u16>>,
 }
 
 impl Operands {
@@ -43,49 +46,75 @@ impl Operands {
         automata: &Automata,
         limits: &Limits,
     ) -> Result<Operands, TerminalError> {
+        // What is only excluded excludes nothing of what is no text.
+        let is_text = regular.parts.iter().any(|part| !matches!(part, Part::Not(_)));
+        if is_text {
+            match Operands::over(regular, Alphabet::Chars, automata, limits) {
+                Err(Problem::Automaton(Failure::NotText)) => {}
+                operands => return operands.map_err(|problem| problem.into_error(limits)),
+            }
+        }
+        let operands = Operands::over(regular, Alphabet::Bytes, automata, limits);
+        operands.map_err(|problem| problem.into_error(limits))
+    }
+
+    fn over(
+        regular: &Regular,
+        alphabet: Alphabet,
+        automata: &Automata,
+        limits: &Limits,
+    ) -> Result<Operands, Problem> {
         let mut matches = Vec::new();
         let mut counted: Option<(&Hir, u64, Option<u64>)> = None;
+        let operand = |hir| Operand::new(hir, alphabet, automata, limits);
         for part in &regular.parts {
             match part {
-                Part::Match(hir) => matches.push((Operand::new(hir, automata, limits)?, true)),
-                Part::Not(hir) => matches.push((Operand::new(hir, automata, limits)?, false)),
+                Part::Match(hir) => matches.push((operand(hir)?, true)),
+                Part::Not(hir) => matches.push((operand(hir)?, false)),
                 Part::Units { unit, min, max } => counted = Some(meet(counted, (unit, *min, *max))?),
             }
         }
-        let unit = counted.map(|(unit, ..)| automata.get(unit, limits)).transpose()?;
+        let unit = counted
+            .map(|(unit, ..)| automata.get(unit, alphabet, limits))
+            .transpose()?;
         if let Some(unit) = &unit {
             check_prefix_code(unit, limits)?;
         }
         // A run of any number of units needs no register, only the operand that checks the units themselves.
         let range = counted.map(|(_, min, max)| (min, max));
-        Ok(Operands::over(matches, unit, range))
+        Ok(Operands::of(matches, unit, range, alphabet)?)
     }
 
-    fn over(
+    fn of(
         matches: Vec<(Operand, bool)>,
         unit: Option<Arc<Automaton>>,
         range: Option<(u64, Option<u64>)>,
-    ) -> Operands {
-        let (classes, representatives) = joint_classes(&matches, unit.as_deref());
-        Operands {
+        alphabet: Alphabet,
+    ) -> Result<Operands, Failure> {
+        let divisions = matches.iter().map(|(operand, _)| operand.letters());
+        let divisions: Vec<&Letters> = divisions.chain(unit.as_deref().map(Automaton::letters)).collect();
+        let (letters, maps) = Letters::joint(&divisions, alphabet)?;
+        Ok(Operands {
             matches,
             unit,
             range,
-            classes,
-            representatives,
-        }
+            letters,
+            maps,
+        })
     }
 
     fn start(&self) -> Vec<u32> {
         let starts = self.matches.iter().map(|(operand, _)| operand.start());
-        starts.chain(self.unit.as_ref().map(|unit| unit.start)).collect()
+        starts
+            .chain(self.unit.as_ref().map(|_| Automaton::START))
+            .collect()
     }
 
-    /// Writes the product state after a byte; whether a unit ended, or `None` if the state is dead.
-    fn step(&self, from: &[u32], byte: u8, to: &mut Vec<u32>) -> Option<bool> {
+    /// Writes the product state after a letter; whether a unit ended, or `None` if the state is dead.
+    fn step(&self, from: &[u32], class: usize, to: &mut Vec<u32>) -> Option<bool> {
         to.clear();
-        for ((operand, wanted), &state) in self.matches.iter().zip(from) {
-            let next = operand.next(state, byte);
+        for (((operand, wanted), &state), map) in self.matches.iter().zip(from).zip(&self.maps) {
+            let next = operand.next(state, map[class]);
             if *wanted && operand.is_dead(next) {
                 return None;
             }
@@ -94,21 +123,18 @@ impl Operands {
         let Some(unit) = &self.unit else {
             return Some(false);
         };
-        let next = unit.next(from[from.len() - 1], byte);
-        if unit.is_dead(next) {
+        let next = unit.next(from[from.len() - 1], self.maps[from.len() - 1][class]);
+        if next == Automaton::DEAD {
             return None;
         }
         let ended = unit.accepts(next);
-        to.push(if ended { unit.start } else { next });
+        to.push(if ended { Automaton::START } else { next });
         Some(ended)
     }
 
     fn accepts(&self, state: &[u32]) -> bool {
         let mut matches = self.matches.iter().zip(state);
-        let between = self
-            .unit
-            .as_ref()
-            .is_none_or(|unit| state[state.len() - 1] == unit.start);
+        let between = self.unit.is_none() || state[state.len() - 1] == Automaton::START;
         between && matches.all(|((operand, wanted), &id)| operand.accepts(id) == *wanted)
     }
 
@@ -117,7 +143,7 @@ impl Operands {
         let mut order: Vec<Box<[u32]>> = vec![self.start().into()];
         known.insert(order[0].clone(), 0);
         let mut graph = Graph {
-            stride: self.representatives.len(),
+            stride: self.letters.count(),
             next: Vec::new(),
             accepting: Vec::new(),
         };
@@ -125,8 +151,8 @@ impl Operands {
         let mut at = 0;
         while let Some(from) = order.get(at).cloned() {
             graph.accepting.push(self.accepts(&from));
-            for &byte in &self.representatives {
-                let Some(ended) = self.step(&from, byte, &mut to) else {
+            for class in 0..self.letters.count() {
+                let Some(ended) = self.step(&from, class, &mut to) else {
                     graph.next.push(DEAD);
                     continue;
                 };
@@ -147,33 +173,90 @@ impl Operands {
         }
         Ok(graph)
     }
+
+    /// Writes a graph over letters out in bytes, and tells the class of each byte.
+    pub(super) fn spell(
+        &self,
+        graph: Graph,
+        limits: &Limits,
+    ) -> Result<(Graph, Box<[u8; 256]>), TerminalError> {
+        let bytes = spell(&graph.next, &self.letters, limits.regular_bytes);
+        let bytes = bytes.map_err(|failure| Problem::Automaton(failure).into_error(limits))?;
+        let mut accepting = graph.accepting;
+        // No word ends inside a letter.
+        accepting.resize(bytes.next.len() / bytes.stride, false);
+        let graph = Graph {
+            stride: bytes.stride,
+            next: bytes.next,
+            accepting,
+        };
+        Ok((graph, bytes.classes))
+    }
+}
+
+/// What stops a product.
+enum Problem {
+    Automaton(Failure),
+    Terminal(TerminalError),
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Problem {
+        Problem::Automaton(failure)
+    }
+}
+
+impl From<TerminalError> for Problem {
+    fn from(error: TerminalError) -> Problem {
+        Problem::Terminal(error)
+    }
+}
+
+impl Problem {
+    fn into_error(self, limits: &Limits) -> TerminalError {
+        match self {
+            Problem::Terminal(error) => error,
+            Problem::Automaton(Failure::Look) => TerminalError::Look,
+            Problem::Automaton(Failure::Limit | Failure::NotText) => TerminalError::Limit {
+                what: "bytes of automaton",
+                limit: limits.regular_bytes,
+            },
+        }
+    }
 }
 
 impl Operand {
-    fn new(hir: &Hir, automata: &Automata, limits: &Limits) -> Result<Operand, TerminalError> {
-        match WordTree::new(hir) {
+    fn new(hir: &Hir, alphabet: Alphabet, automata: &Automata, limits: &Limits) -> Result<Operand, Failure> {
+        match WordTree::new(hir, alphabet)? {
             Some(words) => Ok(Operand::Words(words)),
-            None => Ok(Operand::Automaton(automata.get(hir, limits)?)),
+            None => Ok(Operand::Automaton(automata.get(hir, alphabet, limits)?)),
+        }
+    }
+
+    fn letters(&self) -> &Letters {
+        match self {
+            Operand::Automaton(automaton) => automaton.letters(),
+            Operand::Words(words) => words.letters(),
         }
     }
 
     fn start(&self) -> u32 {
         match self {
-            Operand::Automaton(automaton) => automaton.start,
+            Operand::Automaton(_) => Automaton::START,
             Operand::Words(words) => words.start(),
         }
     }
 
-    fn next(&self, state: u32, byte: u8) -> u32 {
+    fn next(&self, state: u32, class: u16) -> u32 {
         match self {
-            Operand::Automaton(automaton) => automaton.next(state, byte),
-            Operand::Words(words) => words.next(state, byte),
+            Operand::Automaton(automaton) => automaton.next(state, class),
+            Operand::Words(words) => words.next(state, class),
         }
     }
 
     fn is_dead(&self, state: u32) -> bool {
         match self {
-            Operand::Automaton(automaton) => automaton.is_dead(state),
+            Operand::Automaton(_) => state == Automaton::DEAD,
             Operand::Words(words) => words.is_dead(state),
         }
     }
@@ -184,24 +267,23 @@ impl Operand {
             Operand::Words(words) => words.accepts(state),
         }
     }
-
-    fn class(&self, byte: u8) -> u8 {
-        match self {
-            Operand::Automaton(automaton) => automaton.class(byte),
-            Operand::Words(words) => words.class(byte),
-        }
-    }
 }
 
 /// Units can only be counted if it is clear where one ends: where a unit is complete, it cannot go on.
-fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), TerminalError> {
-    let alone = Operands::over(vec![(Operand::Automaton(unit.clone()), true)], None, None);
+fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Problem> {
+    let alphabet = unit.letters().alphabet();
+    let alone = Operands::of(
+        vec![(Operand::Automaton(unit.clone()), true)],
+        None,
+        None,
+        alphabet,
+    )?;
     let mut graph = alone.explore(limits)?;
     graph.trim()?;
     let goes_on = |state: usize| graph.accepting[state] && graph.targets(state).next().is_some();
     match (0..graph.accepting.len()).any(goes_on) {
-        true => Err(TerminalError::Units("one unit may begin with another")),
-        false if graph.accepting[0] => Err(TerminalError::Units("a unit may be empty")),
+        true => Err(TerminalError::Units("one unit may begin with another").into()),
+        false if graph.accepting[0] => Err(TerminalError::Units("a unit may be empty").into()),
         false => Ok(()),
     }
 }
@@ -224,26 +306,9 @@ fn meet<'a>(
     Ok((unit, min.max(new.1), max))
 }
 
-/// The coarsest byte classes that all operands agree on, and one byte of each.
-fn joint_classes(matches: &[(Operand, bool)], unit: Option<&Automaton>) -> (Box<[u8; 256]>, Vec<u8>) {
-    let mut known: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
-    let mut classes = Box::new([0u8; 256]);
-    let mut representatives = Vec::new();
-    for byte in 0..=255u8 {
-        let signature = matches.iter().map(|(operand, _)| operand.class(byte));
-        let signature: Vec<u8> = signature.chain(unit.map(|unit| unit.class(byte))).collect();
-        let class = *known.entry(signature).or_insert_with(|| {
-            representatives.push(byte);
-            (representatives.len() - 1) as u8
-        });
-        classes[byte as usize] = class;
-    }
-    (classes, representatives)
-}
-
 /// The explored product, before and after its dead ends are cut away.
 pub(super) struct Graph {
-    stride: usize,
+    pub(super) stride: usize,
     /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
     pub(super) next: Vec<u32>,
     pub(super) accepting: Vec<bool>,

@@ -1,8 +1,8 @@
 //! One regular language as a byte automaton without dead ends.
 //!
-//! The parts of a [`Regular`] become one DFA each (regex-automata builds them); their product is explored eagerly,
-//! states from which no word can be completed are cut away, and what is left is a dense table. A counted part is not
-//! unrolled: its unit runs as one more operand of the product, and each completed unit adds one to a register that
+//! The parts of a [`Regular`] become one DFA each; their product is explored eagerly over classes of characters,
+//! states from which no word can be completed are cut away, and what is left is spelled in bytes, as a dense table. A
+//! counted part is not unrolled: its unit runs as one more operand of the product, and each completed unit adds one to a register that
 //! [`Counter`] judges.
 //!
 //! ```text
@@ -100,6 +100,7 @@ impl Terminal {
         let operands = Operands::new(regular, automata, limits)?;
         let mut graph = operands.explore(limits)?;
         graph.trim()?;
+        let (graph, classes) = operands.spell(graph, limits)?;
         let counter = match operands.range {
             Some((min, max)) => Some(Counter::new(&graph.units(), min, max, limits)?),
             None => None,
@@ -109,8 +110,8 @@ impl Terminal {
         let prefix_code = (0..graph.accepting.len()).all(ends);
         let terminal = Terminal {
             prefix_code,
-            classes: operands.classes,
-            stride: operands.representatives.len(),
+            classes,
+            stride: graph.stride,
             next: graph.next,
             accepting: graph.accepting,
             infinite,

@@ -5,18 +5,19 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::automata::{Alphabet, Failure, Letters};
+
 /// The words and all their beginnings. State 0 is dead, state 1 the start.
 pub(super) struct WordTree {
     nodes: Vec<Node>,
-    used: Box<[bool; 256]>,
-    /// How many nodes the tree may have: classes in a row would make a tree of all their combinations, where an
-    /// automaton has a state for each.
-    room: usize,
+    /// The letters that words have, in order: each is a class of its own, and all others are one.
+    used: Vec<u32>,
+    letters: Letters,
 }
 
 #[derive(Default)]
 struct Node {
-    children: Vec<(u8, u32)>,
+    children: Vec<(u32, u32)>,
     word: bool,
 }
 
@@ -31,31 +32,92 @@ const MOST_NESTING: usize = 64;
 const MOST_CHARS: usize = 16;
 
 impl WordTree {
-    /// The tree of an expression that is plainly a set of words.
-    pub(super) fn new(hir: &Hir) -> Option<WordTree> {
-        let mut tree = WordTree {
-            nodes: vec![Node::default(), Node::default()],
-            used: Box::new([false; 256]),
-            room: FEW_NODES + literal_bytes(hir, MOST_NESTING)?,
+    /// The tree of an expression; `None` if it is not plainly a set of words.
+    ///
+    /// # Errors
+    /// The words cannot be had over characters.
+    pub(super) fn new(hir: &Hir, alphabet: Alphabet) -> Result<Option<WordTree>, Failure> {
+        let Some(bytes) = literal_bytes(hir, MOST_NESTING) else {
+            return Ok(None);
         };
-        let ends = tree.add(hir, &[START], MOST_NESTING)?;
+        let mut planting = Planting {
+            nodes: vec![Node::default(), Node::default()],
+            alphabet,
+            room: FEW_NODES + bytes,
+        };
+        let ends = match planting.add(hir, &[START], MOST_NESTING) {
+            Ok(ends) => ends,
+            Err(No::Words) => return Ok(None),
+            Err(No::Text) => return Err(Failure::NotText),
+        };
+        let mut nodes = planting.nodes;
         for end in ends {
-            tree.nodes[end as usize].word = true;
+            nodes[end as usize].word = true;
         }
-        Some(tree)
+        let children = nodes.iter().flat_map(|node| &node.children);
+        let mut used: Vec<u32> = children.map(|&(letter, _)| letter).collect();
+        used.sort_unstable();
+        used.dedup();
+        let letters = Letters::single(&used, alphabet)?;
+        Ok(Some(WordTree { nodes, used, letters }))
     }
 
+    pub(super) fn letters(&self) -> &Letters {
+        &self.letters
+    }
+
+    pub(super) fn start(&self) -> u32 {
+        START
+    }
+
+    pub(super) fn next(&self, state: u32, class: u16) -> u32 {
+        let Some(letter) = self.used.get(class as usize) else {
+            return DEAD;
+        };
+        let children = &self.nodes[state as usize].children;
+        let found = children.binary_search_by_key(letter, |&(letter, _)| letter);
+        found.map_or(DEAD, |at| children[at].1)
+    }
+
+    pub(super) fn is_dead(&self, state: u32) -> bool {
+        state == DEAD
+    }
+
+    pub(super) fn accepts(&self, state: u32) -> bool {
+        self.nodes[state as usize].word
+    }
+}
+
+/// Why there is no tree.
+enum No {
+    /// The expression is not plainly a set of words, or of too many.
+    Words,
+    /// A word is no text.
+    Text,
+}
+
+/// A tree while words are added.
+struct Planting {
+    nodes: Vec<Node>,
+    alphabet: Alphabet,
+    /// How many nodes the tree may have: classes in a row would make a tree of all their combinations, where an
+    /// automaton has a state for each.
+    room: usize,
+}
+
+impl Planting {
     /// Adds the words of an expression behind some nodes; where they end.
-    fn add(&mut self, hir: &Hir, from: &[u32], depth: usize) -> Option<Vec<u32>> {
-        let depth = depth.checked_sub(1)?;
+    fn add(&mut self, hir: &Hir, from: &[u32], depth: usize) -> Result<Vec<u32>, No> {
+        let depth = depth.checked_sub(1).ok_or(No::Words)?;
         let mut ends = match hir.kind() {
             HirKind::Empty => from.to_vec(),
             HirKind::Literal(literal) => {
                 // The first way has its room; every other way repeats the text.
                 if self.nodes.len() + from.len().saturating_sub(1) * literal.0.len() > self.room {
-                    return None;
+                    return Err(No::Words);
                 }
-                from.iter().map(|&node| self.path(node, &literal.0)).collect()
+                let letters = self.letters(&literal.0)?;
+                from.iter().map(|&node| self.path(node, &letters)).collect()
             }
             HirKind::Concat(parts) => {
                 let mut ends = from.to_vec();
@@ -74,69 +136,47 @@ impl WordTree {
             HirKind::Class(Class::Unicode(class)) => {
                 let chars = class.iter().flat_map(|range| range.start()..=range.end());
                 let chars: Vec<char> = chars.take(MOST_CHARS + 1).collect();
-                if chars.len() > MOST_CHARS {
-                    return None;
+                if chars.len() > MOST_CHARS || self.nodes.len() + from.len() * chars.len() > self.room {
+                    return Err(No::Words);
                 }
-                if self.nodes.len() + from.len() * chars.len() > self.room {
-                    return None;
+                let mut ends = Vec::with_capacity(chars.len() * from.len());
+                for c in chars {
+                    let letters = self.letters(c.to_string().as_bytes())?;
+                    ends.extend(from.iter().map(|&node| self.path(node, &letters)));
                 }
-                let texts = chars.iter().map(char::to_string);
-                let ends = texts.flat_map(|text| {
-                    let path = |&node: &u32| self.path(node, text.as_bytes());
-                    from.iter().map(path).collect::<Vec<u32>>()
-                });
-                ends.collect()
+                ends
             }
-            _ => return None,
+            _ => return Err(No::Words),
         };
         ends.sort_unstable();
         ends.dedup();
-        Some(ends)
+        Ok(ends)
     }
 
-    fn path(&mut self, node: u32, bytes: &[u8]) -> u32 {
-        bytes.iter().fold(node, |at, &byte| self.child(at, byte))
-    }
-
-    fn child(&mut self, node: u32, byte: u8) -> u32 {
-        self.used[byte as usize] = true;
-        let next = self.nodes.len() as u32;
-        let children = &mut self.nodes[node as usize].children;
-        match children.binary_search_by_key(&byte, |&(byte, _)| byte) {
-            Ok(at) => children[at].1,
-            Err(at) => {
-                children.insert(at, (byte, next));
-                self.nodes.push(Node::default());
-                next
+    fn letters(&self, bytes: &[u8]) -> Result<Vec<u32>, No> {
+        match self.alphabet {
+            Alphabet::Bytes => Ok(bytes.iter().copied().map(u32::from).collect()),
+            Alphabet::Chars => {
+                let text = std::str::from_utf8(bytes).map_err(|_| No::Text)?;
+                Ok(text.chars().map(u32::from).collect())
             }
         }
     }
 
-    pub(super) fn start(&self) -> u32 {
-        START
+    fn path(&mut self, node: u32, letters: &[u32]) -> u32 {
+        letters.iter().fold(node, |at, &letter| self.child(at, letter))
     }
 
-    pub(super) fn next(&self, state: u32, byte: u8) -> u32 {
-        let children = &self.nodes[state as usize].children;
-        let found = children.binary_search_by_key(&byte, |&(byte, _)| byte);
-        found.map_or(DEAD, |at| children[at].1)
-    }
-
-    pub(super) fn is_dead(&self, state: u32) -> bool {
-        state == DEAD
-    }
-
-    pub(super) fn accepts(&self, state: u32) -> bool {
-        self.nodes[state as usize].word
-    }
-
-    /// A number that tells the bytes of words from one another; all other bytes share one.
-    pub(super) fn class(&self, byte: u8) -> u8 {
-        // A byte that no word has stands for all such bytes, so that the numbers stay below 256.
-        let unused = (0..=255).find(|&byte: &u8| !self.used[byte as usize]);
-        match (self.used[byte as usize], unused) {
-            (false, Some(unused)) => unused,
-            _ => byte,
+    fn child(&mut self, node: u32, letter: u32) -> u32 {
+        let next = self.nodes.len() as u32;
+        let children = &mut self.nodes[node as usize].children;
+        match children.binary_search_by_key(&letter, |&(letter, _)| letter) {
+            Ok(at) => children[at].1,
+            Err(at) => {
+                children.insert(at, (letter, next));
+                self.nodes.push(Node::default());
+                next
+            }
         }
     }
 }
@@ -158,14 +198,22 @@ mod tests {
     use super::*;
 
     fn tree(pattern: &str) -> Option<WordTree> {
-        WordTree::new(&regex_syntax::parse(pattern).expect("the test's pattern is well formed"))
+        let hir = regex_syntax::parse(pattern).expect("the test's pattern is well formed");
+        WordTree::new(&hir, Alphabet::Chars).expect("it is text")
     }
 
     fn has(tree: &WordTree, word: &str) -> bool {
-        let end = word
-            .bytes()
-            .fold(tree.start(), |state, byte| tree.next(state, byte));
-        tree.accepts(end)
+        let class = |letter: char| {
+            tree.used
+                .binary_search(&u32::from(letter))
+                .unwrap_or(tree.used.len())
+        };
+        let mut letters = word.chars();
+        let end = letters.try_fold(tree.start(), |state, letter| {
+            let next = tree.next(state, class(letter) as u16);
+            (!tree.is_dead(next)).then_some(next)
+        });
+        end.is_some_and(|end| tree.accepts(end))
     }
 
     #[test]
@@ -180,8 +228,7 @@ mod tests {
         ] {
             assert_eq!(has(&tree, word), expected, "{word}");
         }
-        assert_eq!(tree.class(b'z'), tree.class(b'0'));
-        assert_ne!(tree.class(b'n'), tree.class(b'a'));
+        assert_eq!(tree.letters().count(), 7, "n, a, m, e, g, s and all others");
     }
 
     #[test]

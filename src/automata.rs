@@ -1,0 +1,79 @@
+//! Regular expressions as deterministic automata, over characters where they can be and over bytes where they must.
+//!
+//! ```text
+//!   Hir ─► nfa       places, and the letters that lead on
+//!       ─► letters   letters that no place tells apart are one class
+//!       ─► subset    determinised: a table of states by classes
+//!          spelling  … and each character written out as the bytes of its UTF-8
+//! ```
+//!
+//! A class such as `\S` is one edge over characters and some twenty over bytes, and every copy of it in `(\S+\s){0,99}`
+//! has its own. So sets of places are built, multiplied and searched over characters, and only what is left at the end
+//! is spelled in bytes, with beginnings of characters that lead to the same places shared. Expressions that speak of
+//! bytes which are no text, or of more than 256 classes of characters, are treated over bytes throughout.
+//!
+//! What is not done here: nothing looks around, and nothing is minimised.
+
+mod letters;
+mod nfa;
+mod spelling;
+mod subset;
+#[cfg(test)]
+mod tests;
+
+use regex_syntax::hir::Hir;
+
+pub(crate) use letters::{Alphabet, Letters};
+pub(crate) use spelling::spell;
+
+/// Why an expression could not become an automaton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It looks around.
+    Look,
+    /// It cannot be had over characters: it speaks of bytes that are no text, or tells too many characters apart.
+    NotText,
+    /// It needs more memory, or more work, than it may take.
+    Limit,
+}
+
+/// A complete deterministic automaton over classes of letters.
+#[derive(Debug)]
+pub(crate) struct Automaton {
+    letters: Letters,
+    /// The state behind each class, a row for each state.
+    next: Vec<u32>,
+    accepting: Vec<bool>,
+}
+
+impl Automaton {
+    /// From here no word can be completed, whatever follows.
+    pub(crate) const DEAD: u32 = 0;
+    /// Where every word begins.
+    pub(crate) const START: u32 = 1;
+
+    /// The automaton of an expression that matches words from edge to edge; `room` bounds the bytes it may take while
+    /// it is built, and with them the work.
+    pub(crate) fn new(hir: &Hir, alphabet: Alphabet, room: usize) -> Result<Automaton, Failure> {
+        let nfa = nfa::Nfa::new(hir, alphabet, room)?;
+        subset::determinise(&nfa, alphabet, room)
+    }
+
+    pub(crate) fn letters(&self) -> &Letters {
+        &self.letters
+    }
+
+    #[inline]
+    pub(crate) fn next(&self, state: u32, class: u16) -> u32 {
+        self.next[state as usize * self.letters.count() + class as usize]
+    }
+
+    pub(crate) fn accepts(&self, state: u32) -> bool {
+        self.accepting[state as usize]
+    }
+
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.next.len() * 4 + self.accepting.len() + self.letters.bytes()
+    }
+}

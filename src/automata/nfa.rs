@@ -1,0 +1,182 @@
+//! An expression as places between letters.
+//!
+//! Places are made from the end to the beginning, so that each knows where it leads when it is made; only loops are
+//! closed afterwards.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+use regex_syntax::utf8::Utf8Sequences;
+use rustc_hash::FxHashMap;
+
+use super::Failure;
+use super::letters::{Alphabet, Set};
+
+/// A place of an expression.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// A letter of a set leads on.
+    Read { set: u32, next: u32 },
+    /// Goes on at each of these without reading; nowhere if there is none.
+    Split(Vec<u32>),
+    /// A word is complete.
+    Accept,
+}
+
+/// A nondeterministic automaton.
+pub(super) struct Nfa {
+    pub(super) places: Vec<Place>,
+    pub(super) start: u32,
+    /// The sets of letters that places read.
+    pub(super) sets: Vec<Set>,
+}
+
+impl Nfa {
+    pub(super) fn new(hir: &Hir, alphabet: Alphabet, room: usize) -> Result<Nfa, Failure> {
+        if !hir.properties().look_set().is_empty() {
+            return Err(Failure::Look);
+        }
+        let mut builder = Builder {
+            places: vec![Place::Accept],
+            sets: Vec::new(),
+            known: FxHashMap::default(),
+            alphabet,
+            most: room / size_of::<Place>(),
+        };
+        let start = builder.place(hir, 0)?;
+        Ok(Nfa {
+            places: builder.places,
+            start,
+            sets: builder.sets,
+        })
+    }
+}
+
+struct Builder {
+    places: Vec<Place>,
+    sets: Vec<Set>,
+    known: FxHashMap<Set, u32>,
+    alphabet: Alphabet,
+    /// The most places that there is room for.
+    most: usize,
+}
+
+impl Builder {
+    /// The place at which `hir` begins, if `next` is behind it.
+    fn place(&mut self, hir: &Hir, next: u32) -> Result<u32, Failure> {
+        match hir.kind() {
+            HirKind::Empty => Ok(next),
+            HirKind::Literal(literal) => self.literal(&literal.0, next),
+            HirKind::Class(class) => self.class(class, next),
+            HirKind::Look(_) => Err(Failure::Look),
+            HirKind::Repetition(repetition) => self.repetition(repetition, next),
+            HirKind::Capture(capture) => self.place(&capture.sub, next),
+            HirKind::Concat(parts) => parts
+                .iter()
+                .rev()
+                .try_fold(next, |next, part| self.place(part, next)),
+            HirKind::Alternation(parts) => {
+                let starts: Result<Vec<u32>, Failure> =
+                    parts.iter().map(|part| self.place(part, next)).collect();
+                self.add(Place::Split(starts?))
+            }
+        }
+    }
+
+    fn add(&mut self, place: Place) -> Result<u32, Failure> {
+        if self.places.len() >= self.most {
+            return Err(Failure::Limit);
+        }
+        self.places.push(place);
+        Ok(self.places.len() as u32 - 1)
+    }
+
+    fn read(&mut self, set: Set, next: u32) -> Result<u32, Failure> {
+        if set.is_empty() {
+            return self.add(Place::Split(Vec::new()));
+        }
+        let set = match self.known.get(&set) {
+            Some(&known) => known,
+            None => {
+                let new = self.sets.len() as u32;
+                self.known.insert(set.clone(), new);
+                self.sets.push(set);
+                new
+            }
+        };
+        self.add(Place::Read { set, next })
+    }
+
+    fn literal(&mut self, bytes: &[u8], next: u32) -> Result<u32, Failure> {
+        let one = |letter: u32| vec![(letter, letter)];
+        match self.alphabet {
+            Alphabet::Bytes => {
+                let mut bytes = bytes.iter().rev();
+                bytes.try_fold(next, |next, &byte| self.read(one(u32::from(byte)), next))
+            }
+            Alphabet::Chars => {
+                let text = std::str::from_utf8(bytes).map_err(|_| Failure::NotText)?;
+                let mut chars = text.chars().rev();
+                chars.try_fold(next, |next, c| self.read(one(u32::from(c)), next))
+            }
+        }
+    }
+
+    fn class(&mut self, class: &Class, next: u32) -> Result<u32, Failure> {
+        match (class, self.alphabet) {
+            (Class::Unicode(class), Alphabet::Chars) => {
+                let ranges = class.ranges().iter();
+                let set = ranges.map(|range| (u32::from(range.start()), u32::from(range.end())));
+                self.read(set.collect(), next)
+            }
+            (Class::Bytes(class), alphabet) => {
+                let ranges = class.ranges().iter();
+                let set: Set = ranges
+                    .map(|range| (u32::from(range.start()), u32::from(range.end())))
+                    .collect();
+                // A byte beyond ASCII is no character.
+                if alphabet == Alphabet::Chars && set.last().is_some_and(|range| range.1 > 0x7f) {
+                    return Err(Failure::NotText);
+                }
+                self.read(set, next)
+            }
+            (Class::Unicode(class), Alphabet::Bytes) => {
+                // Ends that several spellings share are made once.
+                let mut ends: FxHashMap<(u8, u8, u32), u32> = FxHashMap::default();
+                let mut starts = Vec::new();
+                for range in class.ranges() {
+                    for spelling in Utf8Sequences::new(range.start(), range.end()) {
+                        let mut at = next;
+                        for bytes in spelling.as_slice().iter().rev() {
+                            let key = (bytes.start, bytes.end, at);
+                            at = match ends.get(&key) {
+                                Some(&known) => known,
+                                None => self.read(vec![(u32::from(key.0), u32::from(key.1))], at)?,
+                            };
+                            ends.insert(key, at);
+                        }
+                        starts.push(at);
+                    }
+                }
+                self.add(Place::Split(starts))
+            }
+        }
+    }
+
+    fn repetition(&mut self, repetition: &Repetition, next: u32) -> Result<u32, Failure> {
+        let body = &repetition.sub;
+        let mut at = next;
+        match repetition.max {
+            None => {
+                at = self.add(Place::Split(Vec::new()))?;
+                let again = self.place(body, at)?;
+                self.places[at as usize] = Place::Split(vec![again, next]);
+            }
+            Some(max) => {
+                for _ in repetition.min..max {
+                    let body = self.place(body, at)?;
+                    at = self.add(Place::Split(vec![body, next]))?;
+                }
+            }
+        }
+        (0..repetition.min).try_fold(at, |at, _| self.place(body, at))
+    }
+}
