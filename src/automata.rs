@@ -26,6 +26,8 @@ use regex_syntax::hir::Hir;
 pub(crate) use letters::{Alphabet, Letters};
 pub(crate) use spelling::spell;
 
+use crate::limits::Cancel;
+
 /// Why an expression could not become an automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -33,8 +35,17 @@ pub(crate) enum Failure {
     Look,
     /// It cannot be had over characters: it speaks of bytes that are no text, or tells too many characters apart.
     NotText,
-    /// It needs more memory, or more work, than it may take.
+    /// It needs more memory, or more work, than it may take, or nobody wants it any more.
     Limit,
+}
+
+/// What an automaton may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room<'a> {
+    /// The bytes that it may take while it is built, and with them the work.
+    pub(crate) bytes: usize,
+    /// Whether anybody still wants it.
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// A complete deterministic automaton over classes of letters.
@@ -52,10 +63,9 @@ impl Automaton {
     /// Where every word begins.
     pub(crate) const START: u32 = 1;
 
-    /// The automaton of an expression that matches words from edge to edge; `room` bounds the bytes it may take while
-    /// it is built, and with them the work.
-    pub(crate) fn new(hir: &Hir, alphabet: Alphabet, room: usize) -> Result<Automaton, Failure> {
-        let nfa = nfa::Nfa::new(hir, alphabet, room)?;
+    /// The automaton of an expression that matches words from edge to edge.
+    pub(crate) fn new(hir: &Hir, alphabet: Alphabet, room: Room<'_>) -> Result<Automaton, Failure> {
+        let nfa = nfa::Nfa::new(hir, alphabet, room.bytes)?;
         subset::determinise(&nfa, alphabet, room)
     }
 

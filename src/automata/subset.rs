@@ -8,13 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::letters::{Alphabet, Letters};
 use super::nfa::{Nfa, Place};
-use super::{Automaton, Failure};
+use super::{Automaton, Failure, Room};
 
 /// The steps that may be taken for each byte of room.
 const STEPS_PER_BYTE: usize = 4;
 
-/// The deterministic automaton. O(states · members · classes), bounded by `room` in memory and in work.
-pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: usize) -> Result<Automaton, Failure> {
+/// The deterministic automaton. O(states · members · classes), bounded by `room` in memory and in
+/// work.
+pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automaton, Failure> {
     let (letters, classes) = Letters::telling_apart(&nfa.sets, alphabet)?;
     let mut subsets = Subsets {
         nfa,
@@ -27,7 +28,7 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: usize) -> Result<
         accepting: vec![false],
         held: 0,
         room,
-        steps: room.saturating_mul(STEPS_PER_BYTE),
+        steps: room.bytes.saturating_mul(STEPS_PER_BYTE),
     };
     subsets.known.insert(Box::default(), Automaton::DEAD);
     subsets.ends.push(0);
@@ -72,7 +73,7 @@ struct Subsets<'a> {
     accepting: Vec<bool>,
     /// The places that the tables hold as keys.
     held: usize,
-    room: usize,
+    room: Room<'a>,
     /// The steps that are left.
     steps: usize,
 }
@@ -146,7 +147,8 @@ impl Subsets<'_> {
 
     /// Fails where the table of so many bytes, or the sets, do not fit.
     fn pay(&self, table: usize) -> Result<(), Failure> {
-        match table.max((self.members.len() + self.held) * 4) > self.room {
+        let full = table.max((self.members.len() + self.held) * 4) > self.room.bytes;
+        match full || self.room.cancel.is_asked() {
             true => Err(Failure::Limit),
             false => Ok(()),
         }

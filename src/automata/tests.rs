@@ -8,6 +8,11 @@ use super::*;
 
 const ROOM: usize = 1 << 20;
 
+fn automaton(hir: &Hir, alphabet: Alphabet) -> Result<Automaton, Failure> {
+    let cancel = &Cancel::default();
+    Automaton::new(hir, alphabet, Room { bytes: ROOM, cancel })
+}
+
 fn hir(pattern: &str) -> Hir {
     let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
     parser.parse(pattern).expect("the test's pattern is well formed")
@@ -23,7 +28,7 @@ struct Spelled {
 
 impl Spelled {
     fn new(pattern: &str, alphabet: Alphabet) -> Result<Spelled, Failure> {
-        let automaton = Automaton::new(&hir(pattern), alphabet, ROOM)?;
+        let automaton = automaton(&hir(pattern), alphabet)?;
         let edge = |&target: &u32| match target {
             Automaton::DEAD => u32::MAX,
             state => state << 1,
@@ -121,14 +126,11 @@ fn what_is_no_text_is_had_over_bytes_alone() {
         r"(?-u:\xc3)(?:(?-u:\xa9)|x)",
     ] {
         assert_eq!(
-            Automaton::new(&hir(pattern), Alphabet::Chars, ROOM).err(),
+            automaton(&hir(pattern), Alphabet::Chars).err(),
             Some(Failure::NotText),
             "{pattern}"
         );
-        assert!(
-            Automaton::new(&hir(pattern), Alphabet::Bytes, ROOM).is_ok(),
-            "{pattern}"
-        );
+        assert!(automaton(&hir(pattern), Alphabet::Bytes).is_ok(), "{pattern}");
     }
     assert!(Spelled::new(r"(?-u:[\x00-\x7f])", Alphabet::Chars).is_ok_and(|it| it.matches(b"x")));
 }
@@ -147,10 +149,7 @@ fn more_than_256_classes_of_characters_are_had_over_bytes() {
 #[test]
 fn look_around_is_refused() {
     let looking = Hir::concat(vec![Hir::look(Look::WordUnicode), Hir::literal(*b"a")]);
-    assert_eq!(
-        Automaton::new(&looking, Alphabet::Chars, ROOM).err(),
-        Some(Failure::Look)
-    );
+    assert_eq!(automaton(&looking, Alphabet::Chars).err(), Some(Failure::Look));
 }
 
 #[test]
@@ -162,7 +161,7 @@ fn room_bounds_memory_and_work() {
         "(?:a?b?){3000}(?:a?b?){3000}",
     ] {
         assert_eq!(
-            Automaton::new(&hir(pattern), Alphabet::Chars, ROOM).err(),
+            automaton(&hir(pattern), Alphabet::Chars).err(),
             Some(Failure::Limit),
             "{pattern}"
         );
@@ -172,14 +171,14 @@ fn room_bounds_memory_and_work() {
 #[test]
 fn an_empty_class_has_no_word() {
     let none = Hir::class(Class::Unicode(regex_syntax::hir::ClassUnicode::empty()));
-    let automaton = Automaton::new(&none, Alphabet::Chars, ROOM).expect("small");
+    let automaton = automaton(&none, Alphabet::Chars).expect("small");
     assert!(!automaton.accepts(Automaton::START));
     assert_eq!(automaton.next(Automaton::START, 0), Automaton::DEAD);
 }
 
 #[test]
 fn copies_of_a_class_are_one_edge_each() {
-    let words = Automaton::new(&hir(r"(?:\S+\s+){0,99}\S+"), Alphabet::Chars, ROOM).expect("small");
+    let words = automaton(&hir(r"(?:\S+\s+){0,99}\S+"), Alphabet::Chars).expect("small");
     assert_eq!(words.letters().count(), 2);
     assert!(words.accepting.len() < 310, "{}", words.accepting.len());
 }

@@ -4,8 +4,9 @@
 //! start of every rule; an edge that calls something not yet known waits for it; a rule whose accepting node is
 //! marked wakes its callers. Every edge is looked at a bounded number of times, so the passes are linear.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::demand::{MOST_DEMANDS, MOST_VECTORS, Stock, Supply};
 use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
@@ -23,7 +24,7 @@ pub(super) struct Analysis {
     nullable_series: Vec<bool>,
     nullable_terminals: Vec<bool>,
     /// For the accepting node of a left-recursive rule: where a rule that began with it goes on.
-    pub(super) left_corners: HashMap<u32, Vec<u32>>,
+    pub(super) left_corners: FxHashMap<u32, Vec<u32>>,
     /// The group of mutually left-recursive rules that each rule is in, if any.
     pub(super) recursive_group: Vec<Option<u32>>,
 }
@@ -58,7 +59,7 @@ pub(super) fn analyse(
         nullable_rules: nullable.rules,
         nullable_series: nullable.series,
         nullable_terminals: nullable.terminals,
-        left_corners: HashMap::new(),
+        left_corners: FxHashMap::default(),
         recursive_group: vec![None; nfa.rules.len()],
     };
     find_left_recursion(nfa, &mut analysis)?;
@@ -86,9 +87,12 @@ struct Spread<'a> {
     marked: Vec<bool>,
     open: Vec<u32>,
     /// Nodes behind an edge that waits for its callee.
-    waiting: HashMap<Callee, Vec<u32>>,
-    rule_of_accept: HashMap<u32, Vec<u32>>,
-    series_of_rule: HashMap<u32, Vec<u32>>,
+    waiting: FxHashMap<Callee, Vec<u32>>,
+    rule_of_accept: FxHashMap<u32, Vec<u32>>,
+    series_of_rule: FxHashMap<u32, Vec<u32>>,
+    /// Series of which an item came to hold since they were judged. They wait until no node is open, so that a series
+    /// of a thousand members is not judged a thousand times.
+    doubtful: Vec<u32>,
 }
 
 fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, cancel: &Cancel) -> Answer {
@@ -110,9 +114,10 @@ fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, ca
         answer,
         marked: vec![false; nfa.nodes.len()],
         open: Vec::new(),
-        waiting: HashMap::new(),
-        rule_of_accept: HashMap::new(),
-        series_of_rule: HashMap::new(),
+        waiting: FxHashMap::default(),
+        rule_of_accept: FxHashMap::default(),
+        series_of_rule: FxHashMap::default(),
+        doubtful: (0..nfa.series.len() as u32).collect(),
     };
     spread.run();
     spread.answer
@@ -131,13 +136,23 @@ impl Spread<'_> {
             for rule in series.items().chain(series.separator) {
                 self.series_of_rule.entry(rule).or_default().push(index as u32);
             }
-            self.judge_series(index as u32);
         }
-        while let Some(node) = self.open.pop() {
-            if self.cancel.is_asked() {
-                return;
+        loop {
+            while let Some(node) = self.open.pop() {
+                if self.cancel.is_asked() {
+                    return;
+                }
+                self.visit(node);
             }
-            self.visit(node);
+            let mut doubtful = std::mem::take(&mut self.doubtful);
+            if doubtful.is_empty() {
+                break;
+            }
+            doubtful.sort_unstable();
+            doubtful.dedup();
+            for series in doubtful {
+                self.judge_series(series);
+            }
         }
     }
 
@@ -151,8 +166,8 @@ impl Spread<'_> {
         for rule in self.rule_of_accept.remove(&node).unwrap_or_default() {
             self.answer.rules[rule as usize] = true;
             self.wake(Callee::Rule(rule));
-            for series in self.series_of_rule.get(&rule).cloned().unwrap_or_default() {
-                self.judge_series(series);
+            if let Some(series) = self.series_of_rule.get(&rule) {
+                self.doubtful.extend(series);
             }
         }
         for index in 0..self.nfa.nodes[node as usize].len() {
@@ -184,12 +199,16 @@ impl Spread<'_> {
     }
 
     fn judge_series(&mut self, index: u32) {
+        if self.answer.series[index as usize] {
+            return;
+        }
         let series = &self.nfa.series[index as usize];
         let holds = match self.question {
             Question::Productive => series.is_productive(&self.answer.rules, self.terminals),
             Question::Nullable => series.is_nullable(&self.answer.rules),
         };
-        if holds && !std::mem::replace(&mut self.answer.series[index as usize], true) {
+        if holds {
+            self.answer.series[index as usize] = true;
             self.wake(Callee::Series(index));
         }
     }
@@ -369,7 +388,7 @@ fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem
 /// Names a chain of rules from the start that closes on itself or ends in something empty.
 fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
     let mut names = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     let mut at = Some(nfa.start);
     while let Some(rule) = at {
         let name = &nfa.rules[rule as usize].name;
@@ -389,7 +408,7 @@ fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
 
 /// Some rule that this one calls and that cannot be completed either.
 fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     let mut open = vec![nfa.rules[rule as usize].start];
     while let Some(node) = open.pop() {
         if !seen.insert(node) {
@@ -413,7 +432,7 @@ fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
 
 /// The nodes that are reached from `start` before anything is read.
 pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u32> {
-    let mut seen = HashSet::from([start]);
+    let mut seen = FxHashSet::from_iter([start]);
     let mut found = vec![start];
     let mut at = 0;
     while at < found.len() {

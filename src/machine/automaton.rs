@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use regex_syntax::hir::Hir;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::automata::{Alphabet, Automaton, Failure};
+use crate::automata::{Alphabet, Automaton, Failure, Room};
 use crate::grammar::structure_hash;
 use crate::limits::Limits;
 
@@ -49,7 +49,11 @@ impl Automata {
         if let Some(known) = self.found.get(&hash).and_then(|known| find(&known)) {
             return known;
         }
-        let found = Automaton::new(hir, alphabet, limits.regular_bytes).map(Arc::new);
+        let room = Room {
+            bytes: limits.regular_bytes,
+            cancel: &limits.cancel,
+        };
+        let found = Automaton::new(hir, alphabet, room).map(Arc::new);
         if matches!(found, Err(Failure::Limit | Failure::Look)) {
             return found;
         }

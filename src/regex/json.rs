@@ -13,6 +13,8 @@
 //! The encoded characters are a prefix code: no spelling of one is the beginning of a spelling of another. That is
 //! why [`json_char`] can be the unit of a counted string.
 
+use std::sync::OnceLock;
+
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
 use super::node::{any_set, char_set, difference, intersection, is_empty};
@@ -49,7 +51,14 @@ pub fn encode_json(hir: &Hir, escapes: Escapes) -> Hir {
 
 /// One encoded character, whichever.
 pub fn json_char(escapes: Escapes) -> Hir {
-    encode_set(&any_set(), escapes)
+    // Nearly every schema asks for it, and some for every string.
+    static MINIMAL: OnceLock<Hir> = OnceLock::new();
+    static ANY: OnceLock<Hir> = OnceLock::new();
+    let known = match escapes {
+        Escapes::Minimal => &MINIMAL,
+        Escapes::Any => &ANY,
+    };
+    known.get_or_init(|| encode_set(&any_set(), escapes)).clone()
 }
 
 /// Everything that may stand between the quotes of a JSON string.

@@ -9,12 +9,10 @@ use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
-use regex_automata::util::start;
-use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
+use crate::automata::{Alphabet, Automaton, Letters, Room};
 use crate::grammar::Part;
 use crate::limits::{Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
@@ -45,6 +43,8 @@ struct Entry {
     text: Text,
     encoded: OnceCell<Hir>,
     matcher: OnceCell<Option<PikeVM>>,
+    /// What it is compared with others by.
+    automaton: OnceCell<Option<Rc<Automaton>>>,
 }
 
 /// All patterns and formats of a source.
@@ -78,6 +78,7 @@ impl Texts {
             text,
             encoded: OnceCell::new(),
             matcher: OnceCell::new(),
+            automaton: OnceCell::new(),
         });
         TextId(self.entries.len() as u32 - 1)
     }
@@ -179,7 +180,7 @@ impl Texts {
     /// Whether no string belongs to both sets; false also where that is too much work to tell.
     pub(crate) fn are_disjoint(&self, left: &[(TextId, bool)], right: &[(TextId, bool)]) -> bool {
         let single = |set: &[(TextId, bool)]| match set {
-            [(id, true)] if !self.is_part(*id) => Some((self.automaton(self.text(*id))?, true)),
+            &[(id, true)] if !self.is_part(id) => Some((self.automaton(id)?, true)),
             _ => None,
         };
         match (single(left), single(right)) {
@@ -199,13 +200,19 @@ impl Texts {
             min,
             max,
         };
-        let counted = (min > 0 || max.is_some()).then_some((&length, true));
         let whole = set.iter().filter(|&&(id, _)| !self.is_part(id));
-        let parts = whole.map(|&(id, sign)| (self.text(id), sign)).chain(counted);
-        let parts: Option<Vec<_>> = parts
-            .map(|(text, sign)| Some((self.automaton(text)?, sign)))
-            .collect();
-        parts.is_some_and(|parts| !parts.is_empty() && self.product_is_empty(&parts))
+        let texts = whole.map(|&(id, sign)| Some((self.automaton(id)?, sign)));
+        let mut parts: Vec<_> = match texts.collect() {
+            Some(parts) => parts,
+            None => return false,
+        };
+        if min > 0 || max.is_some() {
+            let Some(length) = self.built(&length) else {
+                return false;
+            };
+            parts.push((Rc::new(length), true));
+        }
+        !parts.is_empty() && self.product_is_empty(&parts)
     }
 
     /// Whether a string belongs to the set.
@@ -224,7 +231,13 @@ impl Texts {
         compared <= MOST_COMPARED && !self.cancel.is_asked()
     }
 
-    fn automaton(&self, text: &Text) -> Option<dense::DFA<Vec<u32>>> {
+    fn automaton(&self, id: TextId) -> Option<Rc<Automaton>> {
+        let entry = &self.entries[id.0 as usize];
+        let built = || self.built(&entry.text).map(Rc::new);
+        entry.automaton.get_or_init(built).clone()
+    }
+
+    fn built(&self, text: &Text) -> Option<Automaton> {
         let hir = match text {
             Text::Match(hir) => hir.clone(),
             Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
@@ -232,45 +245,42 @@ impl Texts {
         if !self.may_compare(0) {
             return None;
         }
-        let nfa = thompson::Compiler::new().build_from_hir(&hir).ok()?;
-        let config = dense::Config::new()
-            .start_kind(StartKind::Anchored)
-            .match_kind(MatchKind::All)
-            .dfa_size_limit(Some(1 << 20))
-            .determinize_size_limit(Some(1 << 20));
-        let built = dense::Builder::new().configure(config).build_from_nfa(&nfa);
+        let room = Room {
+            bytes: MOST_BYTES,
+            cancel: &self.cancel,
+        };
+        let built = Automaton::new(&hir, Alphabet::Chars, room);
         // One that was given up had about as many states as there may be.
-        let bytes = built.as_ref().map_or(1 << 20, dense::DFA::memory_usage);
+        let bytes = built.as_ref().map_or(MOST_BYTES, Automaton::bytes);
         self.may_compare(bytes / STATE_BYTES)
             .then(|| built.ok())
             .flatten()
     }
 
-    /// Walks the product of automata from the start; it is empty if no state of it accepts at the end of the input with
-    /// every part that must match, and with none that must not.
-    fn product_is_empty(&self, parts: &[(dense::DFA<Vec<u32>>, bool)]) -> bool {
-        let anchored = start::Config::new().anchored(Anchored::Yes);
-        let first: Option<Vec<_>> = parts
-            .iter()
-            .map(|(dfa, _)| dfa.start_state(&anchored).ok())
-            .collect();
-        let Some(first) = first else { return false };
+    /// Walks the product of automata from the start; it is empty if no state of it accepts with every part that must
+    /// match, and with none that must not.
+    fn product_is_empty(&self, parts: &[(Rc<Automaton>, bool)]) -> bool {
+        let divisions: Vec<&Letters> = parts.iter().map(|(automaton, _)| automaton.letters()).collect();
+        let Ok((letters, maps)) = Letters::joint(&divisions, Alphabet::Chars) else {
+            return false;
+        };
+        let first = vec![Automaton::START; parts.len()];
         let mut seen = HashSet::from([first.clone()]);
         let mut open = vec![first];
         while let Some(states) = open.pop() {
             let mut each = parts.iter().zip(&states);
-            if each.all(|((dfa, sign), &state)| dfa.is_match_state(dfa.next_eoi_state(state)) == *sign) {
+            if each.all(|((automaton, sign), &state)| automaton.accepts(state) == *sign) {
                 return false;
             }
-            for byte in 0..=255u8 {
-                let each = || parts.iter().zip(&states);
-                if each().any(|((dfa, sign), &state)| *sign && dfa.is_dead_state(dfa.next_state(state, byte)))
-                {
+            for class in 0..letters.count() {
+                let each = parts.iter().zip(&states).zip(&maps);
+                let next: Vec<u32> = each
+                    .map(|(((automaton, _), &state), map)| automaton.next(state, map[class]))
+                    .collect();
+                let mut signed = parts.iter().zip(&next);
+                if signed.any(|((_, sign), &state)| *sign && state == Automaton::DEAD) {
                     continue;
                 }
-                let next: Vec<_> = each()
-                    .map(|((dfa, _), &state)| dfa.next_state(state, byte))
-                    .collect();
                 if seen.insert(next.clone()) {
                     open.push(next);
                 }
@@ -282,6 +292,9 @@ impl Texts {
         true
     }
 }
+
+/// The room for an automaton that is only compared.
+const MOST_BYTES: usize = 1 << 20;
 
 /// The most states of the product that one comparison walks over.
 const MOST_STATES: usize = 20_000;
