@@ -44,11 +44,24 @@ pub(crate) fn spell(next: &[u32], letters: &Letters, room: usize) -> Result<Byte
         known_rows: FxHashMap::default(),
         known: FxHashMap::default(),
     };
+    let beyond = tree.classes_beyond_bytes();
     let mut rows = Vec::with_capacity(states * stride);
-    let mut row = vec![NOWHERE; stride];
+    // The rows of states from which letters of several bytes lead to the same places are the same up to single bytes.
+    let mut known: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
+    let mut targets = Vec::new();
     for state in 0..states {
-        writer.write(0, state, &mut row);
-        rows.extend(&row);
+        targets.clear();
+        targets.extend(beyond.iter().map(|&class| writer.target(state, class)));
+        let start = rows.len();
+        match known.get(&targets) {
+            Some(&like) => rows.extend_from_within(like..like + stride),
+            None => {
+                known.insert(targets.clone(), start);
+                rows.resize(start + stride, NOWHERE);
+                writer.write_long(state, &mut rows[start..]);
+            }
+        }
+        writer.write_single(state, &mut rows[start..]);
         if (rows.len() + writer.inner.len()) * 4 > room {
             return Err(Failure::Limit);
         }
@@ -128,7 +141,15 @@ impl Tree {
 
     /// Bytes that no node tells apart are one class; and how many classes there are.
     fn byte_classes(&self) -> (Box<[u8; 256]>, usize) {
-        let mut classes = Box::new([0u8; 256]);
+        // Between two cuts all bytes are alike, so that one of them is looked at.
+        let mut cut = [false; 257];
+        cut[0] = true;
+        for &(first, last, _) in self.nodes.iter().flatten() {
+            cut[usize::from(first)] = true;
+            cut[usize::from(last) + 1] = true;
+        }
+        let starts: Vec<u8> = (0..=255).filter(|&byte| cut[usize::from(byte)]).collect();
+        let mut class_of = vec![0u8; starts.len()];
         let mut count = 1;
         let mut behind = [Behind::Nothing; 256];
         let mut known: FxHashMap<(u8, Behind), u8> = FxHashMap::default();
@@ -138,11 +159,15 @@ impl Tree {
                 behind[first as usize..=last as usize].fill(to);
             }
             known.clear();
-            for (class, behind) in classes.iter_mut().zip(behind) {
+            for (class, &start) in class_of.iter_mut().zip(&starts) {
                 let new = known.len() as u8;
-                *class = *known.entry((*class, behind)).or_insert(new);
+                *class = *known.entry((*class, behind[start as usize])).or_insert(new);
             }
             count = known.len();
+        }
+        let mut classes = Box::new([0u8; 256]);
+        for (&class, &start) in class_of.iter().zip(&starts) {
+            classes[start as usize..].fill(class);
         }
         (classes, count)
     }
@@ -159,6 +184,19 @@ impl Tree {
             row
         };
         self.nodes.iter().map(row).collect()
+    }
+
+    /// The classes of letters that take more than one byte.
+    fn classes_beyond_bytes(&self) -> Vec<u16> {
+        let mut classes: Vec<u16> = (self.nodes[1..].iter().flatten())
+            .filter_map(|&(.., behind)| match behind {
+                Behind::Class(class) => Some(class),
+                _ => None,
+            })
+            .collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes
     }
 
     /// The classes of letters below each node, in order. A child has a greater number than its parent.
@@ -181,6 +219,7 @@ impl Tree {
     }
 }
 
+/// The table while it is written.
 struct Writer<'a> {
     /// How many classes of letters there are.
     letters: usize,
@@ -202,21 +241,32 @@ impl Writer<'_> {
         self.next[state * self.letters + class as usize]
     }
 
-    /// Writes where bytes lead from a node of the tree, for letters read in `state`.
-    fn write(&mut self, node: u32, state: usize, row: &mut [u32]) {
-        let mut last = (Behind::Nothing, NOWHERE);
+    /// Writes where the first bytes of longer letters lead.
+    fn write_long(&mut self, state: usize, row: &mut [u32]) {
         for (class, entry) in row.iter_mut().enumerate() {
-            let behind = self.nodes[node as usize][class];
-            // Neighbours mostly lead to the same node.
-            if behind != last.0 {
-                let to = match behind {
-                    Behind::Nothing => NOWHERE,
-                    Behind::Class(class) => self.target(state, class),
-                    Behind::Node(child) => self.inside(child, state),
-                };
-                last = (behind, to);
+            if let Behind::Node(child) = self.nodes[0][class] {
+                *entry = self.inside(child, state);
             }
-            *entry = last.1;
+        }
+    }
+
+    /// Writes where letters of a single byte lead.
+    fn write_single(&self, state: usize, row: &mut [u32]) {
+        for (entry, behind) in row.iter_mut().zip(&self.nodes[0]) {
+            if let Behind::Class(class) = *behind {
+                *entry = self.target(state, class);
+            }
+        }
+    }
+
+    /// Writes where bytes lead from a node inside a letter.
+    fn write(&mut self, node: u32, state: usize, row: &mut [u32]) {
+        for (class, entry) in row.iter_mut().enumerate() {
+            *entry = match self.nodes[node as usize][class] {
+                Behind::Nothing => NOWHERE,
+                Behind::Class(class) => self.target(state, class),
+                Behind::Node(child) => self.inside(child, state),
+            };
         }
     }
 

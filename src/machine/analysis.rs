@@ -319,18 +319,32 @@ fn prune(nfa: &mut Nfa, productive: &Answer) {
         Label::Call(Callee::Series(series)) => productive.series[series as usize],
         _ => true,
     };
-    let mut into: Vec<Vec<u32>> = vec![Vec::new(); nfa.nodes.len()];
-    for (from, edges) in nfa.nodes.iter_mut().enumerate() {
-        edges.retain(usable);
+    for edges in &mut nfa.nodes {
+        edges.retain(|edge| usable(edge));
+    }
+    // The edges into each node, as one list in the order of where they lead.
+    let mut ends = vec![0usize; nfa.nodes.len() + 1];
+    for edge in nfa.nodes.iter().flatten() {
+        ends[edge.to as usize] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += *end;
+        *end = sum;
+    }
+    let mut into = vec![0u32; sum];
+    for (from, edges) in nfa.nodes.iter().enumerate() {
         for edge in edges {
-            into[edge.to as usize].push(from as u32);
+            // What was the end of each list becomes its beginning.
+            ends[edge.to as usize] -= 1;
+            into[ends[edge.to as usize]] = from as u32;
         }
     }
     let mut live = vec![false; nfa.nodes.len()];
     let mut open: Vec<u32> = nfa.rules.iter().map(|rule| rule.accept).collect();
     while let Some(node) = open.pop() {
         if !std::mem::replace(&mut live[node as usize], true) {
-            open.extend(&into[node as usize]);
+            open.extend(&into[ends[node as usize]..ends[node as usize + 1]]);
         }
     }
     for edges in &mut nfa.nodes {
@@ -432,8 +446,9 @@ fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
 
 /// The nodes that are reached from `start` before anything is read.
 pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u32> {
-    let mut seen = FxHashSet::from_iter([start]);
     let mut found = vec![start];
+    // Few nodes are looked through; nearly all rules begin with one.
+    let mut seen = FxHashSet::default();
     let mut at = 0;
     while at < found.len() {
         for edge in &nfa.nodes[found[at] as usize] {
@@ -442,7 +457,17 @@ pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u
                 Label::Call(callee) => analysis.is_nullable(callee),
                 _ => false,
             };
-            if passes && seen.insert(edge.to) {
+            if !passes {
+                continue;
+            }
+            if found.len() == LOOKED_THROUGH {
+                seen.extend(&found);
+            }
+            let is_new = match found.len() {
+                ..LOOKED_THROUGH => !found.contains(&edge.to),
+                _ => seen.insert(edge.to),
+            };
+            if is_new {
                 found.push(edge.to);
             }
         }
@@ -450,6 +475,9 @@ pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u
     }
     found
 }
+
+/// Lists shorter than this are searched from end to end.
+const LOOKED_THROUGH: usize = 16;
 
 /// Finds groups of rules that begin with each other, and turns "begins with" into "goes on after".
 ///

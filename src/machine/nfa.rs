@@ -12,6 +12,8 @@
 //!                └───────']'──►    └','─► • ─call value┘
 //! ```
 
+use smallvec::SmallVec;
+
 use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Demand, Expr, ExprId, Meets, Series, SeriesOrder};
 use crate::limits::Limits;
@@ -42,6 +44,9 @@ pub(super) struct Edge {
     pub(super) to: u32,
 }
 
+/// The edges of a node. Nearly all nodes stand inside fixed text and have one.
+pub(super) type Edges = SmallVec<[Edge; 1]>;
+
 /// One rule: where it begins and where it is complete.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
@@ -53,7 +58,7 @@ pub(super) struct Rule {
 /// The automata of all rules, and the series as the automata see them.
 #[derive(Debug, Default)]
 pub(super) struct Nfa {
-    pub(super) nodes: Vec<Vec<Edge>>,
+    pub(super) nodes: Vec<Edges>,
     pub(super) rules: Vec<Rule>,
     pub(super) series: Vec<SeriesPlan>,
     pub(super) specials: Vec<Box<str>>,
@@ -163,7 +168,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn node(&mut self) -> u32 {
-        self.nfa.nodes.push(Vec::new());
+        self.nfa.nodes.push(Edges::new());
         self.nfa.nodes.len() as u32 - 1
     }
 

@@ -139,37 +139,27 @@ impl Operands {
     }
 
     pub(super) fn explore(&self, limits: &Limits) -> Result<Graph, TerminalError> {
-        let mut known: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
-        let mut order: Vec<Box<[u32]>> = vec![self.start().into()];
-        known.insert(order[0].clone(), 0);
+        let mut states = States::default();
+        states.number(&self.start());
         let mut graph = Graph {
             stride: self.letters.count(),
             next: Vec::new(),
             accepting: Vec::new(),
         };
-        let mut to = Vec::new();
-        let mut at = 0;
-        while let Some(from) = order.get(at).cloned() {
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        while states.copy(graph.accepting.len(), &mut from) {
             graph.accepting.push(self.accepts(&from));
             for class in 0..self.letters.count() {
-                let Some(ended) = self.step(&from, class, &mut to) else {
-                    graph.next.push(DEAD);
-                    continue;
-                };
-                let id = known.get(&to[..]).copied().unwrap_or_else(|| {
-                    order.push(to[..].into());
-                    known.insert(to[..].into(), order.len() as u32 - 1);
-                    order.len() as u32 - 1
-                });
-                graph.next.push(id << 1 | u32::from(ended));
+                let edge = self.step(&from, class, &mut to);
+                let edge = edge.map(|ended| states.number(&to) << 1 | u32::from(ended));
+                graph.next.push(edge.unwrap_or(DEAD));
             }
-            if order.len() > limits.regular_states || limits.cancel.is_asked() {
+            if states.count > limits.regular_states || limits.cancel.is_asked() {
                 return Err(TerminalError::Limit {
                     what: "states",
                     limit: limits.regular_states,
                 });
             }
-            at += 1;
         }
         Ok(graph)
     }
@@ -191,6 +181,60 @@ impl Operands {
             accepting,
         };
         Ok((graph, bytes.classes))
+    }
+}
+
+/// The states of a product, numbered as they are found.
+#[derive(Default)]
+struct States {
+    /// The states of the operands, for one state of the product after the other.
+    parts: Vec<u32>,
+    /// How many states there are.
+    count: usize,
+    /// The numbers of states of several operands.
+    known: FxHashMap<Box<[u32]>, u32>,
+    /// With one operand, which is the usual case: the numbers of its states, if they have one.
+    single: Vec<u32>,
+}
+
+impl States {
+    /// The number of a state, which may be new.
+    fn number(&mut self, state: &[u32]) -> u32 {
+        let new = self.count as u32;
+        let number = match state {
+            &[single] => {
+                let least = single as usize + 1;
+                if self.single.len() < least {
+                    self.single.resize(least.max(2 * self.single.len()), u32::MAX);
+                }
+                let number = &mut self.single[single as usize];
+                *number = (*number).min(new);
+                *number
+            }
+            _ => match self.known.get(state) {
+                Some(&known) => known,
+                None => {
+                    self.known.insert(state.into(), new);
+                    new
+                }
+            },
+        };
+        if number == new {
+            self.count += 1;
+            self.parts.extend(state);
+        }
+        number
+    }
+
+    /// Copies a state; false if there is none of this number.
+    fn copy(&self, number: usize, state: &mut Vec<u32>) -> bool {
+        state.clear();
+        if number >= self.count {
+            return false;
+        }
+        let operands = self.parts.len() / self.count;
+        state.extend(&self.parts[number * operands..(number + 1) * operands]);
+        true
     }
 }
 

@@ -214,9 +214,10 @@ impl Algebra<'_> {
         }
         let outer = std::mem::take(&mut self.dropped);
         let mut normal = Normal::default();
+        let mut objects = FxHashMap::default();
         for kind in Kind::ALL {
             for shape in self.expand(goal, kind) {
-                self.add_shape(&mut normal, kind, shape);
+                self.add_shape(&mut normal, &mut objects, kind, shape);
             }
         }
         if std::mem::replace(&mut self.dropped, outer) {
@@ -230,7 +231,14 @@ impl Algebra<'_> {
         normal
     }
 
-    fn add_shape(&mut self, normal: &mut Normal, kind: Kind, shape: Shape) {
+    /// Adds what a shape amounts to; `objects` has the places of the objects by their sketches.
+    fn add_shape(
+        &mut self,
+        normal: &mut Normal,
+        objects: &mut FxHashMap<u64, Vec<usize>>,
+        kind: Kind,
+        shape: Shape,
+    ) {
         match shape {
             Shape::Constant => match kind {
                 Kind::Null => normal.null = true,
@@ -246,7 +254,12 @@ impl Algebra<'_> {
             }
             Shape::Object(shape) => {
                 if let Some(object) = self.finish_object(&shape) {
-                    push_new(&mut normal.objects, object);
+                    // Thousands of alternatives may differ in their last member alone.
+                    let alike = objects.entry(object.sketch()).or_default();
+                    if !alike.iter().any(|&at| normal.objects[at] == object) {
+                        alike.push(normal.objects.len());
+                        normal.objects.push(object);
+                    }
                 }
             }
         }

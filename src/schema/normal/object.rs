@@ -9,7 +9,10 @@
 //! ```
 
 use std::collections::HashSet;
+use std::hash::{Hash as _, Hasher as _};
 use std::rc::Rc;
+
+use rustc_hash::FxHasher;
 
 use crate::grammar::Meets;
 use crate::schema::goal::{GoalId, Literal};
@@ -73,6 +76,19 @@ impl Object {
 
     pub(super) fn parts(&self) -> impl Iterator<Item = GoalId> {
         self.ways().map(|way| way.goal)
+    }
+
+    /// A number that equal objects share, and others mostly not. No name is read for it.
+    pub(super) fn sketch(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.members.len(), self.min, self.max).hash(&mut hasher);
+        for member in &self.members {
+            member.required.hash(&mut hasher);
+        }
+        for way in self.ways() {
+            (way.goal, way.meets).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 }
 
