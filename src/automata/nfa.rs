@@ -10,13 +10,13 @@ use rustc_hash::FxHashMap;
 use super::Failure;
 use super::letters::{Alphabet, Set};
 
-/// A place of an expression.
-#[derive(Debug)]
+/// A place of an expression. An `enum` of a hundred thousand values has a million of them.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// A letter of a set leads on.
     Read { set: u32, next: u32 },
-    /// Goes on at each of these without reading; nowhere if there is none.
-    Split(Vec<u32>),
+    /// Goes on at each of these of [`Nfa::ways`] without reading; nowhere if there is none.
+    Split { first: u32, last: u32 },
     /// A word is complete.
     Accept,
 }
@@ -24,6 +24,7 @@ pub(super) enum Place {
 /// A nondeterministic automaton.
 pub(super) struct Nfa {
     pub(super) places: Vec<Place>,
+    pub(super) ways: Vec<u32>,
     pub(super) start: u32,
     /// The sets of letters that places read.
     pub(super) sets: Vec<Set>,
@@ -36,6 +37,7 @@ impl Nfa {
         }
         let mut builder = Builder {
             places: vec![Place::Accept],
+            ways: Vec::new(),
             sets: Vec::new(),
             known: FxHashMap::default(),
             alphabet,
@@ -44,6 +46,7 @@ impl Nfa {
         let start = builder.place(hir, 0)?;
         Ok(Nfa {
             places: builder.places,
+            ways: builder.ways,
             start,
             sets: builder.sets,
         })
@@ -52,6 +55,7 @@ impl Nfa {
 
 struct Builder {
     places: Vec<Place>,
+    ways: Vec<u32>,
     sets: Vec<Set>,
     known: FxHashMap<Set, u32>,
     alphabet: Alphabet,
@@ -76,13 +80,21 @@ impl Builder {
             HirKind::Alternation(parts) => {
                 let starts: Result<Vec<u32>, Failure> =
                     parts.iter().map(|part| self.place(part, next)).collect();
-                self.add(Place::Split(starts?))
+                self.split(&starts?)
             }
         }
     }
 
+    /// A place that goes on at each of these.
+    fn split(&mut self, ways: &[u32]) -> Result<u32, Failure> {
+        let first = self.ways.len() as u32;
+        self.ways.extend(ways);
+        let last = self.ways.len() as u32;
+        self.add(Place::Split { first, last })
+    }
+
     fn add(&mut self, place: Place) -> Result<u32, Failure> {
-        if self.places.len() >= self.most {
+        if self.places.len() + self.ways.len() / 2 >= self.most {
             return Err(Failure::Limit);
         }
         self.places.push(place);
@@ -91,7 +103,7 @@ impl Builder {
 
     fn read(&mut self, set: Set, next: u32) -> Result<u32, Failure> {
         if set.is_empty() {
-            return self.add(Place::Split(Vec::new()));
+            return self.split(&[]);
         }
         let set = match self.known.get(&set) {
             Some(&known) => known,
@@ -156,7 +168,7 @@ impl Builder {
                         starts.push(at);
                     }
                 }
-                self.add(Place::Split(starts))
+                self.split(&starts)
             }
         }
     }
@@ -166,14 +178,16 @@ impl Builder {
         let mut at = next;
         match repetition.max {
             None => {
-                at = self.add(Place::Split(Vec::new()))?;
+                at = self.split(&[next, next])?;
                 let again = self.place(body, at)?;
-                self.places[at as usize] = Place::Split(vec![again, next]);
+                if let Place::Split { first, .. } = self.places[at as usize] {
+                    self.ways[first as usize] = again;
+                }
             }
             Some(max) => {
                 for _ in repetition.min..max {
                     let body = self.place(body, at)?;
-                    at = self.add(Place::Split(vec![body, next]))?;
+                    at = self.split(&[body, next])?;
                 }
             }
         }

@@ -117,8 +117,9 @@ impl Subsets<'_> {
             if std::mem::replace(&mut self.seen[place as usize], self.round) == self.round {
                 continue;
             }
-            match &self.nfa.places[place as usize] {
-                Place::Split(ways) => {
+            match self.nfa.places[place as usize] {
+                Place::Split { first, last } => {
+                    let ways = &self.nfa.ways[first as usize..last as usize];
                     open.extend(ways);
                     steps += ways.len();
                 }
