@@ -225,3 +225,48 @@ fn a_grammar_is_compiled_once() {
         metrics.text()
     );
 }
+
+/// Guards against models that are never shown what they must write (K3), and that are shown it against the client's
+/// will.
+#[test]
+fn the_model_is_shown_the_schema_if_the_client_wants_it() {
+    let service = Service::start();
+    let schema = json!({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]});
+    let prompt = |more: Value| {
+        let answer = service.chat("echo {\"a\":1}", more);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["usage"]["prompt_tokens"]
+            .as_u64()
+            .expect("a number")
+    };
+    let plain = prompt(json!({}));
+    assert_eq!(
+        prompt(json!({"guided_json": schema, "schema_in_prompt": "never"})),
+        plain
+    );
+    let shown = prompt(json!({"guided_json": schema, "schema_in_prompt": "always"}));
+    assert!(shown > plain, "{shown}, {plain}");
+    let listed = prompt(json!({"guided_choice": ["{\"a\":1}", "other"], "schema_in_prompt": "always"}));
+    assert!(listed > plain);
+}
+
+/// Guards against drafts that change what a constraint gives (G1), and against forced text that the model writes token
+/// by token all the same (H1).
+#[test]
+fn drafting_changes_how_fast_an_answer_comes_and_nothing_else() {
+    let service = Service::start();
+    let schema = json!({"type": "object", "properties": {"a_long_name": {"enum": ["red", "green"]}, "n": {"type": "integer",
+        "minimum": 0, "maximum": 99}}, "required": ["a_long_name", "n"], "additionalProperties": false});
+    for seed in 0..8 {
+        let ask = |draft: bool| {
+            let more = json!({"guided_json": schema, "temperature": 2.0, "seed": seed, "draft": draft});
+            service.chat("echo nothing of the kind", more).json()["choices"][0].clone()
+        };
+        let (with, without) = (ask(true), ask(false));
+        assert_eq!(with["message"], without["message"]);
+        assert_eq!(with["lexiform"]["law"], without["lexiform"]["law"]);
+        let accepted = |choice: &Value| choice["lexiform"]["accepted"].as_u64();
+        assert_eq!(accepted(&without), Some(0));
+        assert!(accepted(&with) > Some(10), "{with}");
+    }
+}

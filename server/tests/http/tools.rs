@@ -224,3 +224,20 @@ fn a_call_that_cannot_be_completed_in_time_is_refused() {
     assert_eq!(refused.status, 400, "{}", refused.text());
     assert_eq!(refused.json()["error"]["param"], "max_tokens");
 }
+
+/// Guards against parameters that are mangled where there are many that need not be there (F3).
+#[test]
+fn a_tool_with_many_optional_parameters_takes_any_of_them() {
+    let service = Service::start();
+    let property = |number: usize| (format!("p{number}"), json!({"type": "integer"}));
+    let properties: serde_json::Map<String, Value> = (0..48).map(property).collect();
+    let tool = json!({"type": "function", "function": {"name": "many", "parameters": {
+        "type": "object", "properties": properties, "additionalProperties": false}}});
+    let forced = json!({"tools": [tool], "tool_choice": "required", "parallel_tool_calls": false});
+    for arguments in ["{}", "{\"p47\":1}", "{\"p3\":-2,\"p20\":0,\"p46\":7}"] {
+        // Of the only tool, which must be called, the model writes the arguments alone.
+        let choice = ask(&service, arguments, forced.clone());
+        let wanted = ("many".to_owned(), arguments.to_owned());
+        assert_eq!(calls(&choice["message"]), [wanted]);
+    }
+}
