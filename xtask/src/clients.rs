@@ -200,7 +200,7 @@ impl Drop for Service {
 }
 
 /// A port that was free a moment ago. The service could choose one itself, but then it would have to tell us which.
-fn free_port() -> Result<u16, Failure> {
+pub(crate) fn free_port() -> Result<u16, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|it| it.local_addr());
     Ok(address
@@ -208,7 +208,7 @@ fn free_port() -> Result<u16, Failure> {
         .port())
 }
 
-fn answers_ok(port: u16, path: &str) -> bool {
+pub(crate) fn answers_ok(port: u16, path: &str) -> bool {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let exchange = || -> std::io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;

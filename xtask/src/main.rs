@@ -13,6 +13,7 @@
 mod bench;
 mod check;
 mod clients;
+mod container;
 mod licences;
 mod load;
 mod process;
@@ -34,6 +35,7 @@ Usage: cargo xtask COMMAND
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
+  container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "load" => load::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
+        "container" => no_arguments(rest).and_then(|()| container::run()),
         "setup" => setup::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
