@@ -234,7 +234,13 @@ impl Engine {
         })
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refusal> {
+    /// Says why [`submit`](Self::submit) would not take a request, but for the queue. The first look at a large grammar
+    /// finds how long its shortest texts are, which may take a tenth of a second: whoever submits from a thread that
+    /// serves others asks here first, from one that may block.
+    ///
+    /// # Errors
+    /// The request does not fit this engine or its own budget.
+    pub fn check(&self, request: &Request) -> Result<(), Refusal> {
         let limits = &self.shared.limits;
         if !self.shared.alive.load(Ordering::Acquire) {
             return Err(Refusal::Stopped);

@@ -23,6 +23,7 @@ use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::generation::Generation;
 use crate::wire::responses::ResponsesRequest;
+use crate::worker::refused;
 
 /// A request that was checked completely; nothing has been generated yet.
 pub struct Prepared {
@@ -40,7 +41,8 @@ pub struct Prepared {
     pub enforced: Option<&'static str>,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
-    /// How long it took to compile the constraint, or to wait for another request that compiled it.
+    /// How long it took to compile the constraint, or to wait for another request that compiled it, and to find how
+    /// short an answer may be.
     pub compiling: Duration,
 }
 
@@ -67,9 +69,16 @@ impl Samples {
     ) -> Result<Self, ApiError> {
         let begun = Instant::now();
         let compiled = prompt::compiled(served, &language, interest)?;
-        let compiling = begun.elapsed();
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
         let requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
+        // The engine asks again, from a thread that serves connections; by then the grammar knows the answer.
+        for request in requests.iter().step_by(generation.n) {
+            served
+                .engine()
+                .check(request)
+                .map_err(|refusal| refused(&refusal))?;
+        }
+        let compiling = begun.elapsed();
         Ok(Self {
             requests,
             language,

@@ -206,7 +206,7 @@ impl Running {
 }
 
 /// What a client is told when the engine does not take its request.
-fn refused(refusal: &Refusal) -> ApiError {
+pub fn refused(refusal: &Refusal) -> ApiError {
     match refusal {
         Refusal::Busy { limit, .. } => ApiError::queue_full(*limit),
         Refusal::Stopped => ApiError::shutting_down(),

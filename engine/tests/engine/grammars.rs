@@ -135,6 +135,8 @@ fn max_tokens_below_the_shortest_answer_are_refused() {
             least: Some(least),
         };
         assert_eq!(refusal, Some(expected));
+        assert_eq!(engine.check(&request(least - 1)).err(), refusal);
+        assert!(engine.check(&request(least)).is_ok());
         assert_eq!(generate(&engine, request(least)).outcome().finish, Finish::Stop);
     }
 }
