@@ -2,10 +2,11 @@
 //! nothing here looks at a clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lexiform::compile::{Compiler, Options, Source};
 use lexiform::error::{Place, ProblemKind};
-use lexiform::limits::Limits;
+use lexiform::limits::{Cancel, Limits};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{CompileError, Grammar};
 use serde_json::{Map, Value, json};
@@ -81,6 +82,37 @@ fn a_denial_of_a_denial_four_hundred_deep() {
     let grammar = compile(&deep).expect("each undoes the one before");
     assert!(accepts(&grammar, "1"));
     assert!(!accepts(&grammar, "\"a\""));
+}
+
+/// Patterns for keys are told apart two by two, and each of them makes a class of keys, for every conjunction of a goal
+/// anew: 200 patterns beside 24 conditions took half a minute within the fuel.
+#[test]
+fn patterns_for_keys_beside_many_conjunctions() {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = looks.clone();
+    let limits = Limits {
+        cancel: Cancel::when(move || counted.fetch_add(1, Ordering::Relaxed) > 1_000_000),
+        ..Limits::default()
+    };
+    let condition = |at: usize| {
+        json!({"if": {"properties": {format!("k{at}"): {"const": 1}}, "required": [format!("k{at}")]},
+               "then": {"required": [format!("r{at}")]}, "else": {"required": [format!("s{at}")]}})
+    };
+    let patterns = object(200, |at| {
+        (format!("^{at}x(a|b)*a(a|b){{9}}$"), json!({"type": "integer"}))
+    });
+    let mut all: Vec<Value> = (0..24).map(condition).collect();
+    all.push(json!({ "patternProperties": patterns }));
+    let schema = json!({ "allOf": all }).to_string();
+    let error = lexiform::schema::lower(&schema, &Options::default().schema, &limits);
+    let kinds: Vec<ProblemKind> = error
+        .err()
+        .map(|error| error.problems.iter().map(|problem| problem.kind).collect())
+        .unwrap_or_default();
+    assert!(
+        !kinds.contains(&ProblemKind::Cancelled),
+        "it looked {looks:?} times"
+    );
 }
 
 /// Guards against a branch that is given up where it could be narrowed: 6^8 conjunctions, of which some are kept.

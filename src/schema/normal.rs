@@ -48,7 +48,7 @@ use crate::limits::Limits;
 use super::goal::{GoalId, Goals, Literal};
 use super::node::{Keyword, Kind, Node, NodeId, Tree, Values};
 use super::parse::Parsed;
-use super::text::Texts;
+use super::text::{TextSet, Texts};
 
 use expand::Shape;
 
@@ -120,6 +120,8 @@ pub(crate) struct Algebra<'l> {
     disjoint: FxHashMap<(NodeId, NodeId), bool>,
     /// A schema that allows everything, once one was needed.
     anything: Option<NodeId>,
+    /// For lists of patterns for keys, the pairs that may match one key; `None` where they are many.
+    together: FxHashMap<Vec<TextSet>, Option<Rc<keys::Pairs>>>,
     /// Unions that were made of schemas of the source.
     unions: FxHashMap<Vec<NodeId>, NodeId>,
     /// How deep tests for emptiness are nested at the moment.
@@ -159,6 +161,7 @@ impl<'l> Algebra<'l> {
             normals: FxHashMap::default(),
             disjoint: FxHashMap::default(),
             anything: None,
+            together: FxHashMap::default(),
             unions: FxHashMap::default(),
             depth: 0,
             truncated: HashSet::new(),

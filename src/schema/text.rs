@@ -225,10 +225,10 @@ impl Texts {
     }
 
     /// Counts the states of a comparison; false where there have been too many, or nobody wants to know any more.
-    fn may_compare(&self, states: usize) -> bool {
+    pub(crate) fn may_compare(&self, states: usize) -> bool {
         let compared = self.compared.get().saturating_add(states);
         self.compared.set(compared);
-        compared <= MOST_COMPARED && !self.cancel.is_asked()
+        !self.cancel.is_asked() && compared <= MOST_COMPARED
     }
 
     fn automaton(&self, id: TextId) -> Option<Rc<Automaton>> {
@@ -260,6 +260,9 @@ impl Texts {
     /// Walks the product of automata from the start; it is empty if no state of it accepts with every part that must
     /// match, and with none that must not.
     fn product_is_empty(&self, parts: &[(Rc<Automaton>, bool)]) -> bool {
+        if !self.may_compare(COMPARISON) {
+            return false;
+        }
         let divisions: Vec<&Letters> = parts.iter().map(|(automaton, _)| automaton.letters()).collect();
         let Ok((letters, maps)) = Letters::joint(&divisions, Alphabet::Chars) else {
             return false;
@@ -295,6 +298,9 @@ impl Texts {
 
 /// The room for an automaton that is only compared.
 const MOST_BYTES: usize = 1 << 20;
+
+/// What it costs to begin a comparison, in states.
+const COMPARISON: usize = 8;
 
 /// The most states of the product that one comparison walks over.
 const MOST_STATES: usize = 20_000;

@@ -62,6 +62,9 @@ impl Split {
     }
 }
 
+/// Pairs of patterns, by their places in a list.
+pub(super) type Pairs = HashSet<(usize, usize)>;
+
 /// The most patterns whose keys are split into classes without a proof that they share none.
 const MOST_PATTERNS: usize = 5;
 
@@ -283,22 +286,42 @@ impl Algebra<'_> {
     }
 
     /// Which patterns can match one key. With few patterns all are taken to; with many it is computed.
-    fn patterns_together(&self, patterns: &[TextSet]) -> Result<impl Fn(usize, usize) -> bool + use<>, ()> {
-        let mut apart = HashSet::new();
-        if patterns.len() > MOST_PATTERNS {
-            for right in 0..patterns.len() {
-                for left in 0..right {
-                    if self.texts.are_disjoint(&patterns[left], &patterns[right]) {
-                        apart.insert((left, right));
-                    }
-                }
-            }
-            let shared = patterns.len() * (patterns.len() - 1) / 2 - apart.len();
-            if shared > MOST_PATTERNS {
-                return Err(());
+    fn patterns_together(
+        &mut self,
+        patterns: &[TextSet],
+    ) -> Result<impl Fn(usize, usize) -> bool + use<>, ()> {
+        let few = patterns.len() <= MOST_PATTERNS;
+        let shared = if few {
+            None
+        } else {
+            Some(self.pairs_together(patterns)?)
+        };
+        Ok(move |left, right| shared.as_ref().is_none_or(|pairs| pairs.contains(&(left, right))))
+    }
+
+    /// The pairs of patterns that are not known to be apart; an error where they are many. Asked for by each of the
+    /// thousand shapes that a goal may have, which mostly have the same patterns.
+    fn pairs_together(&mut self, patterns: &[TextSet]) -> Result<Rc<Pairs>, ()> {
+        // Each of the patterns makes a class of keys, which is compared with all of them.
+        if !self.texts.may_compare(patterns.len() * patterns.len() / 16) {
+            return Err(());
+        }
+        if let Some(known) = self.together.get(patterns) {
+            return known.clone().ok_or(());
+        }
+        let mut shared = Pairs::new();
+        for right in 0..patterns.len() {
+            let texts = &self.texts;
+            let apart = |left: &usize| texts.are_disjoint(&patterns[*left], &patterns[right]);
+            let together = (0..right).filter(|left| !apart(left)).map(|left| (left, right));
+            shared.extend(together.take(MOST_PATTERNS + 1));
+            if shared.len() > MOST_PATTERNS {
+                break;
             }
         }
-        Ok(move |left, right| !apart.contains(&(left, right)))
+        let found = (shared.len() <= MOST_PATTERNS).then(|| Rc::new(shared));
+        self.together.insert(patterns.to_vec(), found.clone());
+        found.ok_or(())
     }
 
     /// Adds the class of the keys that exactly the chosen patterns match, unless it allows no value.
