@@ -124,8 +124,18 @@ fn older_drafts_are_judged_alike() {
         let mut judged = 0;
         for _ in 0..cases {
             let schema = drafts::spelled(&whole_schema(&mut dice, 2), draft);
-            let (Ok(judge), Ok((grammar, narrower))) = (judge(&schema), compile(&compiler, &schema)) else {
+            // In 2019-09 what is contained is not evaluated; the other validator takes it for 2020-12 here.
+            let text = schema.to_string();
+            if draft == Draft::D2019 && text.contains("\"contains\"") && text.contains("unevaluatedItems") {
                 continue;
+            }
+            let Ok(judge) = judge(&schema) else { continue };
+            let (grammar, narrower) = match compile(&compiler, &schema) {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    check_refusal(&error, &schema, &judge, &mut dice);
+                    continue;
+                }
             };
             for _ in 0..20 {
                 let value = instance(&mut dice, 2);
@@ -139,7 +149,7 @@ fn older_drafts_are_judged_alike() {
             }
             judged += 1;
         }
-        assert!(judged > cases / 3, "{draft:?}: {judged}");
+        assert!(judged > cases / 3, "{draft:?}: {judged} judged");
     }
 }
 

@@ -142,6 +142,13 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
         None if compared => signed(comparable()),
         None => signed(concat([integer(), optional(fraction()), optional(exponent())])),
     })];
+    // The spelling that draft 4 asks for says nothing of the value.
+    if shape.plain == Some(false) && whole {
+        parts.push(Part::Match(signed(whole_number())));
+    }
+    if shape.plain.is_some() && !shape.not_steps.is_empty() {
+        parts.push(Part::Match(signed(not_whole_number())));
+    }
     if let Some(lower) = &shape.lower {
         parts.push(Part::Match(at_least(lower)));
     }
@@ -244,34 +251,32 @@ fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
             digits => fractions.push(text([sign, &digits.whole, b".", &digits.fraction].concat())),
         }
     }
-    let tail = match plain {
-        Some(true) => nothing(),
-        Some(false) => concat([text("."), plus(text("0"))]),
-        None => zeros(),
-    };
-    let groups = [(whole, tail), (fractions, star(text("0")))];
+    let groups = [(whole, zeros_behind(plain)), (fractions, star(text("0")))];
     let groups = groups.into_iter().filter(|(group, _)| !group.is_empty());
     any(groups
         .map(|(group, tail)| concat([any(group), tail]))
         .chain(others))
 }
 
+/// The zeros that may stand behind a whole number, in a spelling with or without a point.
+fn zeros_behind(plain: Option<bool>) -> Hir {
+    match plain {
+        Some(true) => nothing(),
+        Some(false) => concat([text("."), plus(text("0"))]),
+        None => zeros(),
+    }
+}
+
 /// The usual spellings of one value.
 fn constant(value: &Decimal, plain: Option<bool>) -> Hir {
     let sign = if value.is_negative() { text("-") } else { nothing() };
     if value.is_zero() {
-        return concat([
-            optional(text("-")),
-            text("0"),
-            if plain == Some(true) { nothing() } else { zeros() },
-        ]);
+        return concat([optional(text("-")), text("0"), zeros_behind(plain)]);
     }
     let Plain { whole, fraction, .. } = value.plain();
-    let magnitude = match (plain, fraction.is_empty()) {
-        (Some(true), _) => text(&whole),
-        (Some(false), true) => concat([text(&whole), text("."), plus(text("0"))]),
-        (_, true) => concat([text(&whole), zeros()]),
-        (_, false) => concat([text(&whole), text("."), text(&fraction), star(text("0"))]),
+    let magnitude = match fraction.is_empty() || plain == Some(true) {
+        true => concat([text(&whole), zeros_behind(plain)]),
+        false => concat([text(&whole), text("."), text(&fraction), star(text("0"))]),
     };
     let usual = (-4..16).contains(&value.exponent());
     if usual || plain == Some(true) {

@@ -291,12 +291,15 @@ impl Writer<'_> {
             .filter(|member| self.is_any_live(&member.ways))
             .cloned()
             .collect();
-        if members.is_empty()
-            && let [class] = &object.rest[..]
-        {
-            return self
-                .bucket_leads(object, class, goal, style)
-                .unwrap_or_else(|| opaque(self));
+        if members.is_empty() && object.rest.len() == 1 {
+            let unnamed = without_members(object);
+            let class = &unnamed.rest[0];
+            let nothing = class.key.only.as_ref().is_some_and(|only| only.is_empty());
+            let leads = match nothing {
+                true => None,
+                false => self.bucket_leads(&unnamed, class, goal, style),
+            };
+            return leads.unwrap_or_else(|| opaque(self));
         }
         let mut run: Vec<(Flat, bool)> = Vec::new();
         // The leads of a schema cost no more than a bound together, but for the first member.
@@ -469,6 +472,19 @@ fn without<'n>(object: &Object, names: impl IntoIterator<Item = &'n str>) -> Obj
         member.required = false;
     }
     (object.min, object.max) = (0, None);
+    object
+}
+
+/// The object without its members, none of which can be written: their names are taken out of the other keys.
+fn without_members(object: &Object) -> Object {
+    let mut object = object.clone();
+    let names: Vec<Rc<str>> = object.members.drain(..).map(|member| member.name).collect();
+    for class in &mut object.rest {
+        match &mut class.key.only {
+            Some(only) => *only = only.iter().filter(|key| !names.contains(key)).cloned().collect(),
+            None => class.key.except.extend(names.iter().cloned()),
+        }
+    }
     object
 }
 

@@ -125,6 +125,10 @@ impl NumberShape {
         {
             return false;
         }
+        let divides_all = |step: &Decimal| Decimal::one().is_multiple_of(step) == Some(true);
+        if self.plain == Some(true) && self.not_steps.iter().any(divides_all) {
+            return false;
+        }
         if let (Some(lower), Some(upper)) = (&self.lower, &self.upper)
             && self.only.is_none()
             && lower.value == upper.value

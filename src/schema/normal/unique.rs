@@ -3,6 +3,7 @@
 //! Out of a finite set of scalars each is used once. Where items have their own places, the values of the places are tried
 //! one by one, and what is behind them must differ from them. Everything else is left to the spelling of the items.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::schema::goal::{GoalId, Literal};
@@ -30,13 +31,7 @@ impl Algebra<'_> {
         {
             return self.distinct_values(shape, values).into_iter().collect();
         }
-        // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
-        let normal = self.nested_normal(rest);
-        if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
-            let message = "less than `uniqueItems` is allowed: where there are two items or more, arrays and objects have \
-                one spelling, with their keys in the order of the schema, and differ in what comes first in them";
-            self.note(node, "uniqueItems", message);
-        }
+        self.note_structures(rest, node);
         let arrays = self.finish_counted(shape).into_iter();
         arrays
             .map(|array| Array {
@@ -44,6 +39,17 @@ impl Algebra<'_> {
                 ..array
             })
             .collect()
+    }
+
+    /// Notes how arrays and objects are told apart, if there are some among the items.
+    fn note_structures(&mut self, items: GoalId, node: NodeId) {
+        // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
+        let normal = self.nested_normal(items);
+        if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
+            let message = "less than `uniqueItems` is allowed: where there are two items or more, arrays and objects have \
+                one spelling, with their keys in the order of the schema, and differ in what comes first in them";
+            self.note(node, "uniqueItems", message);
+        }
     }
 
     fn distinct_values(&mut self, shape: &ArrayShape, values: Vec<Values>) -> Option<Array> {
@@ -71,7 +77,13 @@ impl Algebra<'_> {
             arrays.extend(self.finish_counted(&short));
         }
         match self.places_by_value(shape, node, most) {
-            Some(by_value) => arrays.extend(by_value),
+            Some(by_value) => {
+                if !ends {
+                    let rest = self.goals.intern(shape.rest.clone());
+                    self.note_structures(rest, node);
+                }
+                arrays.extend(by_value);
+            }
             None if shape.min > 1 => {
                 let message =
                     "`uniqueItems` beside so many values of items with their own places is not supported";
@@ -193,16 +205,16 @@ impl Algebra<'_> {
             },
         );
         let mut numbers = Vec::new();
+        let mut seen = HashSet::new();
         for shape in &normal.numbers {
-            for number in shape.only.as_ref().filter(|_| shape.plain.is_none())? {
-                super::push_new(&mut numbers, number.clone());
-            }
+            let only = shape.only.as_ref().filter(|_| shape.plain.is_none())?;
+            numbers.extend(only.iter().filter(|number| seen.insert(*number)).cloned());
         }
         let mut strings: Vec<Rc<str>> = Vec::new();
+        let mut seen = HashSet::new();
         for shape in &normal.strings {
-            for string in shape.only.as_ref()?.iter() {
-                super::push_new(&mut strings, string.clone());
-            }
+            let only = shape.only.as_ref()?.iter();
+            strings.extend(only.filter(|string| seen.insert(*string)).cloned());
         }
         values.extend(numbers.into_iter().map(|number| Values {
             numbers: vec![number],
