@@ -10,7 +10,7 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Server, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, HttpServer, ResponseError as _, web};
 use futures_util::FutureExt as _;
@@ -199,6 +199,7 @@ async fn around(
     let seen = Seen {
         begun: Instant::now(),
         id: request_id(&request),
+        trace: trace_id(request.headers()),
         method: request.method().clone(),
         path: request.path().to_owned(),
         origin: app.settings.cors.allowed(request.headers()),
@@ -253,6 +254,7 @@ fn admit(
 struct Seen {
     begun: Instant,
     id: HeaderValue,
+    trace: Option<String>,
     method: Method,
     path: String,
     origin: Option<HeaderValue>,
@@ -281,6 +283,7 @@ impl Seen {
         let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(
             request = id,
+            trace = self.trace.as_deref(),
             method,
             path = &*path,
             status,
@@ -303,6 +306,17 @@ impl Seen {
     }
 }
 
+/// The trace that a request belongs to, as `traceparent` of W3C's Trace Context says it, so that lines of the log can be
+/// found from a trace.
+fn trace_id(headers: &HeaderMap) -> Option<String> {
+    let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
+    let (version, trace) = (parts.next()?, parts.next()?);
+    let hex = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let all_zero = trace.bytes().all(|byte| byte == b'0');
+    let known = hex(version, 2) && version != "ff" && hex(trace, 32) && !all_zero && hex(parts.next()?, 16);
+    known.then(|| trace.to_ascii_lowercase())
+}
+
 /// The client's id of the request, if it is short and harmless, or a new one.
 fn request_id(request: &ServiceRequest) -> HeaderValue {
     let harmless = |value: &&HeaderValue| {
@@ -313,4 +327,41 @@ fn request_id(request: &ServiceRequest) -> HeaderValue {
     given
         .or_else(|| made().ok())
         .unwrap_or_else(|| HeaderValue::from_static("req"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_well_formed_parent_names_a_trace() {
+        let read = |text: &str| {
+            let value = HeaderValue::from_str(text).expect("a header");
+            trace_id(&HeaderMap::from_iter([(
+                HeaderName::from_static("traceparent"),
+                value,
+            )]))
+        };
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(
+            read(&format!("00-{trace}-00f067aa0ba902b7-01")).as_deref(),
+            Some(trace)
+        );
+        assert_eq!(
+            read(&format!("cc-{trace}-00f067aa0ba902b7-01-later")).as_deref(),
+            Some(trace)
+        );
+        let none = "0".repeat(32);
+        for wrong in [
+            String::new(),
+            trace.to_owned(),
+            format!("ff-{trace}-00f067aa0ba902b7-01"),
+            format!("00-{none}-00f067aa0ba902b7-01"),
+            format!("00-{}-00f067aa0ba902b7-01", &trace[1..]),
+            format!("00-{trace}-00f0\"67aa0ba902b7-01"),
+            format!("00-{trace}"),
+        ] {
+            assert_eq!(read(&wrong), None, "{wrong}");
+        }
+    }
 }

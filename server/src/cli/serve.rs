@@ -119,7 +119,8 @@ struct Access {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 struct Logs {
-    /// How much is logged: error, warn, info or debug
+    /// How much is logged: error, warn, info or debug; info has a line for each request, with its id and the trace that
+    /// its traceparent names
     #[arg(long, env = "LEXIFORM_LOG", default_value = "warn", value_name = "LEVEL")]
     log: tracing::Level,
     /// How it is logged
