@@ -12,14 +12,11 @@
 
 mod batch;
 mod explain;
+mod masks;
 mod within;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-
-use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
 
 use crate::budget::Budget;
 use crate::draft::Constraint;
@@ -32,6 +29,7 @@ use crate::vocab::{TokenKind, Vocabulary};
 
 pub use batch::{Row, fill_batch};
 pub use explain::Explanation;
+use masks::Masks;
 
 /// Where a sequence stands: a small value whose equality means "the same may follow".
 ///
@@ -48,9 +46,7 @@ pub struct Grammar {
 struct Inner {
     machine: Machine,
     tables: Arc<Tables>,
-    masks: DashMap<u32, Arc<Mask>, FxBuildHasher>,
-    mask_bytes: AtomicUsize,
-    mask_bound: usize,
+    masks: Masks,
     /// The token of each special that the grammar names, by the machine's number.
     specials: Vec<u32>,
     /// How far it is to the end; found when it is first asked for.
@@ -79,9 +75,7 @@ impl Grammar {
         let inner = Inner {
             machine,
             tables: tables.clone(),
-            masks: DashMap::default(),
-            mask_bytes: AtomicUsize::new(0),
-            mask_bound: limits.grammar_bytes,
+            masks: Masks::new(limits.grammar_bytes),
             specials,
             budget: OnceLock::new(),
         };
@@ -102,9 +96,7 @@ impl Grammar {
             inner: Arc::new(Inner {
                 machine: old.machine.fresh(),
                 tables: old.tables.clone(),
-                masks: DashMap::default(),
-                mask_bytes: AtomicUsize::new(0),
-                mask_bound: old.mask_bound,
+                masks: Masks::new(old.masks.bound()),
                 specials: old.specials.clone(),
                 budget: OnceLock::new(),
             }),
@@ -114,7 +106,7 @@ impl Grammar {
     /// About how much memory the masks and states take that were found so far, in bytes.
     pub fn bytes(&self) -> usize {
         let budget = self.inner.budget.get().map_or(0, Budget::bytes);
-        self.inner.mask_bytes.load(Ordering::Relaxed) + self.inner.machine.bytes() + budget
+        self.inner.masks.bytes() + self.inner.machine.bytes() + budget
     }
 
     /// The vocabulary that the masks are over.
@@ -137,16 +129,7 @@ impl Grammar {
     ///
     /// A state seen before costs a look-up and no copy.
     pub fn mask(&self, state: State) -> Arc<Mask> {
-        if let Some(known) = self.inner.masks.get(&state.0) {
-            return known.clone();
-        }
-        let mask = Arc::new(self.compute_mask(state));
-        let bytes = mask.words().len() * 4 + 64;
-        if self.inner.mask_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.inner.mask_bound {
-            self.inner.masks.clear();
-            self.inner.mask_bytes.store(bytes, Ordering::Relaxed);
-        }
-        self.inner.masks.entry(state.0).or_insert(mask).clone()
+        self.inner.masks.get(state.0, || self.compute_mask(state))
     }
 
     fn compute_mask(&self, state: State) -> Mask {
