@@ -5,7 +5,8 @@
 //!           └─► llguidance ─┘  and the whole once more on what is compiled; who begins changes with every schema
 //! ```
 //!
-//! Times are the processor time of this thread, so that what else the machine does is not counted.
+//! Times are the lesser of the processor time of this thread and of the time on the wall, so that what else the machine
+//! does is not counted, nor what it costs to ask for the processor time.
 
 mod cases;
 mod classes;
