@@ -82,6 +82,11 @@ impl Automaton {
         self.accepting[state as usize]
     }
 
+    /// How many states there are.
+    pub(crate) fn len(&self) -> u32 {
+        self.accepting.len() as u32
+    }
+
     /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.next.len() * 4 + self.accepting.len() + self.letters.bytes()

@@ -28,6 +28,7 @@ mod frame;
 mod interner;
 mod minimal;
 mod nfa;
+mod numbering;
 mod product;
 mod scc;
 mod series;

@@ -78,6 +78,9 @@ struct Answer {
     terminals: Vec<bool>,
 }
 
+/// No rule, or no series.
+const NONE: u32 = u32::MAX;
+
 struct Spread<'a> {
     nfa: &'a Nfa,
     terminals: &'a [Option<Arc<Terminal>>],
@@ -88,8 +91,10 @@ struct Spread<'a> {
     open: Vec<u32>,
     /// Nodes behind an edge that waits for its callee.
     waiting: FxHashMap<Callee, Vec<u32>>,
-    rule_of_accept: FxHashMap<u32, Vec<u32>>,
-    series_of_rule: FxHashMap<u32, Vec<u32>>,
+    /// The rule that each node completes, if any. Every rule has a node of its own for that.
+    rule_of_accept: Vec<u32>,
+    /// The series that each rule is an item or the separator of, if any; each item is a rule of its own.
+    series_of_rule: Vec<u32>,
     /// Series of which an item came to hold since they were judged. They wait until no node is open, so that a series
     /// of a thousand members is not judged a thousand times.
     doubtful: Vec<u32>,
@@ -115,8 +120,8 @@ fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, ca
         marked: vec![false; nfa.nodes.len()],
         open: Vec::new(),
         waiting: FxHashMap::default(),
-        rule_of_accept: FxHashMap::default(),
-        series_of_rule: FxHashMap::default(),
+        rule_of_accept: vec![NONE; nfa.nodes.len()],
+        series_of_rule: vec![NONE; nfa.rules.len()],
         doubtful: (0..nfa.series.len() as u32).collect(),
     };
     spread.run();
@@ -125,16 +130,13 @@ fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, ca
 
 impl Spread<'_> {
     fn run(&mut self) {
-        for (index, rule) in self.nfa.rules.iter().enumerate() {
-            self.rule_of_accept
-                .entry(rule.accept)
-                .or_default()
-                .push(index as u32);
+        for (rule, index) in self.nfa.rules.iter().zip(0..) {
+            self.rule_of_accept[rule.accept as usize] = index;
             self.mark(rule.start);
         }
-        for (index, series) in self.nfa.series.iter().enumerate() {
+        for (series, index) in self.nfa.series.iter().zip(0..) {
             for rule in series.items().chain(series.separator) {
-                self.series_of_rule.entry(rule).or_default().push(index as u32);
+                self.series_of_rule[rule as usize] = index;
             }
         }
         loop {
@@ -163,12 +165,12 @@ impl Spread<'_> {
     }
 
     fn visit(&mut self, node: u32) {
-        for rule in self.rule_of_accept.remove(&node).unwrap_or_default() {
+        let rule = self.rule_of_accept[node as usize];
+        if rule != NONE {
             self.answer.rules[rule as usize] = true;
             self.wake(Callee::Rule(rule));
-            if let Some(series) = self.series_of_rule.get(&rule) {
-                self.doubtful.extend(series);
-            }
+            let series = self.series_of_rule[rule as usize];
+            self.doubtful.extend((series != NONE).then_some(series));
         }
         for index in 0..self.nfa.nodes[node as usize].len() {
             let edge = &self.nfa.nodes[node as usize][index];

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use regex_syntax::hir::Hir;
-use rustc_hash::FxHashMap;
 
 use super::automaton::Automata;
 use super::counter::UnitGraph;
+use super::numbering::States;
 use super::terminal::TerminalError;
 use super::words::WordTree;
 use crate::automata::{Alphabet, Automaton, Failure, Letters, spell};
@@ -139,7 +139,8 @@ impl Operands {
     }
 
     pub(super) fn explore(&self, limits: &Limits) -> Result<Graph, TerminalError> {
-        let mut states = States::default();
+        let sizes = self.matches.iter().map(|(operand, _)| operand.len());
+        let mut states = States::new(sizes.chain(self.unit.as_ref().map(|unit| unit.len())).collect());
         states.number(&self.start());
         let mut graph = Graph {
             stride: self.letters.count(),
@@ -181,60 +182,6 @@ impl Operands {
             accepting,
         };
         Ok((graph, bytes.classes))
-    }
-}
-
-/// The states of a product, numbered as they are found.
-#[derive(Default)]
-struct States {
-    /// The states of the operands, for one state of the product after the other.
-    parts: Vec<u32>,
-    /// How many states there are.
-    count: usize,
-    /// The numbers of states of several operands.
-    known: FxHashMap<Box<[u32]>, u32>,
-    /// With one operand, which is the usual case: the numbers of its states, if they have one.
-    single: Vec<u32>,
-}
-
-impl States {
-    /// The number of a state, which may be new.
-    fn number(&mut self, state: &[u32]) -> u32 {
-        let new = self.count as u32;
-        let number = match state {
-            &[single] => {
-                let least = single as usize + 1;
-                if self.single.len() < least {
-                    self.single.resize(least.max(2 * self.single.len()), u32::MAX);
-                }
-                let number = &mut self.single[single as usize];
-                *number = (*number).min(new);
-                *number
-            }
-            _ => match self.known.get(state) {
-                Some(&known) => known,
-                None => {
-                    self.known.insert(state.into(), new);
-                    new
-                }
-            },
-        };
-        if number == new {
-            self.count += 1;
-            self.parts.extend(state);
-        }
-        number
-    }
-
-    /// Copies a state; false if there is none of this number.
-    fn copy(&self, number: usize, state: &mut Vec<u32>) -> bool {
-        state.clear();
-        if number >= self.count {
-            return false;
-        }
-        let operands = self.parts.len() / self.count;
-        state.extend(&self.parts[number * operands..(number + 1) * operands]);
-        true
     }
 }
 
@@ -295,6 +242,13 @@ impl Operand {
         match self {
             Operand::Automaton(automaton) => automaton.next(state, class),
             Operand::Words(words) => words.next(state, class),
+        }
+    }
+
+    fn len(&self) -> u32 {
+        match self {
+            Operand::Automaton(automaton) => automaton.len(),
+            Operand::Words(words) => words.len(),
         }
     }
 
@@ -416,16 +370,11 @@ impl Graph {
     }
 
     fn live(&self) -> Vec<bool> {
-        let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.accepting.len()];
-        for state in 0..self.accepting.len() {
-            for (target, _) in self.targets(state) {
-                into[target as usize].push(state as u32);
-            }
-        }
+        let into = Reverse::new(self);
         let mut live = self.accepting.clone();
         let mut open: Vec<u32> = (0..live.len() as u32).filter(|&s| live[s as usize]).collect();
         while let Some(state) = open.pop() {
-            for &from in &into[state as usize] {
+            for &from in into.of(state) {
                 if !std::mem::replace(&mut live[from as usize], true) {
                     open.push(from);
                 }
@@ -438,19 +387,13 @@ impl Graph {
     pub(super) fn infinite(&self) -> Vec<bool> {
         // Kahn's order on the reversed graph: states left over are on a cycle or lead to one.
         let len = self.accepting.len();
-        let mut into: Vec<Vec<u32>> = vec![Vec::new(); len];
-        let mut out = vec![0u32; len];
-        for (state, count) in out.iter_mut().enumerate() {
-            for (target, _) in self.targets(state) {
-                into[target as usize].push(state as u32);
-                *count += 1;
-            }
-        }
+        let into = Reverse::new(self);
+        let mut out: Vec<u32> = (0..len).map(|state| self.targets(state).count() as u32).collect();
         let mut open: Vec<u32> = (0..len as u32).filter(|&s| out[s as usize] == 0).collect();
         let mut infinite = vec![true; len];
         while let Some(state) = open.pop() {
             infinite[state as usize] = false;
-            for &from in &into[state as usize] {
+            for &from in into.of(state) {
                 out[from as usize] -= 1;
                 if out[from as usize] == 0 {
                     open.push(from);
@@ -458,6 +401,15 @@ impl Graph {
             }
         }
         infinite
+    }
+
+    /// Completes what is known of the states between letters by those inside letters, which only lead on: to states
+    /// between letters, and to such as come before them.
+    pub(super) fn infinite_inside(&self, infinite: &mut Vec<bool>) {
+        for state in infinite.len()..self.accepting.len() {
+            let leads_on = self.targets(state).any(|(target, _)| infinite[target as usize]);
+            infinite.push(leads_on);
+        }
     }
 
     pub(super) fn units(&self) -> UnitGraph {
@@ -471,5 +423,40 @@ impl Graph {
             edges: edges.collect(),
             accepting: self.accepting.clone(),
         }
+    }
+}
+
+/// The states that lead into each state, once for each edge.
+struct Reverse {
+    ends: Vec<u32>,
+    from: Vec<u32>,
+}
+
+impl Reverse {
+    fn new(graph: &Graph) -> Reverse {
+        let len = graph.accepting.len();
+        let mut ends = vec![0u32; len + 1];
+        for (target, _) in (0..len).flat_map(|state| graph.targets(state)) {
+            ends[target as usize] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        let mut from = vec![0u32; sum as usize];
+        for state in 0..len {
+            for (target, _) in graph.targets(state) {
+                // What was the end of each list becomes its beginning.
+                ends[target as usize] -= 1;
+                from[ends[target as usize] as usize] = state as u32;
+            }
+        }
+        Reverse { ends, from }
+    }
+
+    fn of(&self, state: u32) -> &[u32] {
+        let at = state as usize;
+        &self.from[self.ends[at] as usize..self.ends[at + 1] as usize]
     }
 }

@@ -100,14 +100,15 @@ impl Terminal {
         let operands = Operands::new(regular, automata, limits)?;
         let mut graph = operands.explore(limits)?;
         graph.trim()?;
+        let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
+        let prefix_code = (0..graph.accepting.len()).all(ends);
+        let mut infinite = graph.infinite();
         let (graph, classes) = operands.spell(graph, limits)?;
+        graph.infinite_inside(&mut infinite);
         let counter = match operands.range {
             Some((min, max)) => Some(Counter::new(&graph.units(), min, max, limits)?),
             None => None,
         };
-        let infinite = graph.infinite();
-        let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
-        let prefix_code = (0..graph.accepting.len()).all(ends);
         let terminal = Terminal {
             prefix_code,
             classes,

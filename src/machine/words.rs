@@ -66,6 +66,11 @@ impl WordTree {
         &self.letters
     }
 
+    /// How many states there are.
+    pub(super) fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
     pub(super) fn start(&self) -> u32 {
         START
     }

@@ -138,8 +138,15 @@ impl Writer<'_> {
     /// The literal of a name, if there is one only.
     fn only_spelling(&self, name: &str) -> Option<Box<[u8]>> {
         let minimal = self.escapes == Escapes::Minimal && !name.bytes().any(|byte| byte < 0x20);
-        let text = || serde_json::Value::from(name).to_string();
-        minimal.then(|| text().into_bytes().into())
+        if !minimal {
+            return None;
+        }
+        let plain = !name.bytes().any(|byte| byte == b'"' || byte == b'\\');
+        let text = match plain {
+            true => format!("\"{name}\""),
+            false => serde_json::Value::from(name).to_string(),
+        };
+        Some(text.into_bytes().into())
     }
 
     /// Whether a name could belong to a class of keys and must be taken out of it.
