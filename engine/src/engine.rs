@@ -263,6 +263,7 @@ impl Engine {
                 limit,
             });
         }
+        sample::warper(request)?;
         let len = limits.vocab_size;
         if let Some(place) = request.prompt.iter().position(|&token| token as usize >= len) {
             return Err(Refusal::UnknownToken {

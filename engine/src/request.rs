@@ -66,6 +66,9 @@ pub struct Sampling {
     pub min_p: f32,
     /// The source of all chance: the same request with the same seed gives the same tokens.
     pub seed: u64,
+    /// Divides the positive logits of the tokens of the prompt and the answer so far, and multiplies the negative ones;
+    /// 1 changes nothing.
+    pub repetition_penalty: f32,
     /// Subtracted from the logit of every token that the answer already contains.
     pub presence_penalty: f32,
     /// Subtracted from a token's logit once for every time the answer contains it.
@@ -82,6 +85,7 @@ impl Default for Sampling {
             top_k: None,
             min_p: 0.0,
             seed: 0,
+            repetition_penalty: 1.0,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
             logit_bias: Vec::new(),

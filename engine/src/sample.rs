@@ -31,6 +31,7 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         top_p,
         top_k,
         min_p,
+        repetition_penalty,
         presence_penalty,
         frequency_penalty,
         ..
@@ -40,10 +41,10 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         top_k,
         top_p,
         min_p,
+        repetition_penalty,
         presence_penalty,
         frequency_penalty,
         bias: request.sampling.logit_bias.clone(),
-        ..Warping::default()
     };
     Warper::new(warping, law(request)).map_err(|error| match error {
         LawError::OutOfRange {

@@ -368,6 +368,9 @@ fn sampling(served: &Served, generation: &Generation, seed: u64) -> Sampling {
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),
         min_p: generation.min_p.unwrap_or(defaults.min_p),
         seed,
+        repetition_penalty: generation
+            .repetition_penalty
+            .unwrap_or(defaults.repetition_penalty),
         presence_penalty: generation.presence_penalty,
         frequency_penalty: generation.frequency_penalty,
         logit_bias: generation.logit_bias.clone(),

@@ -57,6 +57,8 @@ pub struct Defaults {
     pub top_k: Option<u32>,
     /// The least probability, as a share of the most likely token's.
     pub min_p: f32,
+    /// The penalty for tokens that were there before; 1 is none.
+    pub repetition_penalty: f32,
 }
 
 impl Default for Defaults {
@@ -66,6 +68,7 @@ impl Default for Defaults {
             top_p: 1.0,
             top_k: None,
             min_p: 0.0,
+            repetition_penalty: 1.0,
         }
     }
 }
@@ -93,6 +96,9 @@ impl Defaults {
             top_p: number("top_p").filter(|p| *p > 0.0 && *p <= 1.0).unwrap_or(1.0),
             top_k: top_k.filter(|k| *k > 0 && !greedy),
             min_p: number("min_p").filter(|p| (0.0..=1.0).contains(p)).unwrap_or(0.0),
+            repetition_penalty: number("repetition_penalty")
+                .filter(|penalty| (0.01..=100.0).contains(penalty))
+                .unwrap_or(1.0),
         }
     }
 }
@@ -336,14 +342,16 @@ mod tests {
                 ..Defaults::default()
             }
         );
-        let sampled = Defaults::read(&json!({"temperature": 0.6, "top_p": 0.9, "top_k": 20}));
+        let sampled = json!({"temperature": 0.6, "top_p": 0.9, "top_k": 20, "repetition_penalty": 1.05});
+        let sampled = Defaults::read(&sampled);
         assert_eq!(
             sampled,
             Defaults {
                 temperature: 0.6,
                 top_p: 0.9,
                 top_k: Some(20),
-                min_p: 0.0
+                min_p: 0.0,
+                repetition_penalty: 1.05,
             }
         );
     }

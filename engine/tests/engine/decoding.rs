@@ -401,6 +401,53 @@ fn penalties_and_bias_change_the_choice() {
     assert_eq!(choose(bias), [7, 7, 7]);
 }
 
+/// The prompt counts as well as the answer.
+#[test]
+fn tokens_that_were_there_before_are_less_likely_under_a_repetition_penalty() {
+    let there = letters("z")[0];
+    let engine = engine(move |_| {
+        let logit = |token| match token {
+            1 => 1.0,
+            2 => 0.5,
+            _ if token == there => 1.5,
+            _ => 0.0,
+        };
+        (0..rig::WIDTH as u32).map(logit).collect()
+    });
+    let choose = |repetition_penalty| {
+        let sampling = Sampling {
+            repetition_penalty,
+            ..Sampling::default()
+        };
+        let request = Request {
+            sampling,
+            ..Request::new(vec![there], 3)
+        };
+        generate(&engine, request).tokens()
+    };
+    assert_eq!(choose(1.0), [there; 3]);
+    assert_eq!(choose(4.0), [1, 2, there]);
+    let refused = Request {
+        sampling: Sampling {
+            repetition_penalty: 0.0,
+            ..Sampling::default()
+        },
+        ..Request::new(vec![there], 3)
+    };
+    let refusal = engine.check(&refused).err();
+    assert_eq!(engine.submit(refused, Box::new(|_| true)).err(), refusal);
+    assert!(
+        matches!(
+            &refusal,
+            Some(Refusal::Invalid {
+                name: "repetition_penalty",
+                ..
+            })
+        ),
+        "{refusal:?}"
+    );
+}
+
 #[test]
 fn a_config_of_nothing_is_an_error() {
     let model = ScriptedModel::new(rig::WIDTH, 100, phrase_script);

@@ -77,6 +77,7 @@ fn no_source_changes_the_answer() {
                         temperature,
                         top_p: 0.9,
                         frequency_penalty: 0.1,
+                        repetition_penalty: 1.1,
                         ..Sampling::seeded(seed)
                     },
                     speculation,

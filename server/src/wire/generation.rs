@@ -14,6 +14,9 @@ const STOPS: (usize, usize) = (4, 256);
 /// The most likely tokens that may be listed beside each token.
 const TOP_LOGPROBS: i64 = 20;
 
+/// The least and the greatest penalty for tokens that were there before; 1 is none.
+const REPETITION: (f64, f64) = (0.01, 100.0);
+
 /// The most tokens that may be biased.
 const BIASED_TOKENS: usize = 1_024;
 
@@ -69,6 +72,8 @@ pub struct Generation {
     pub min_p: Option<f32>,
     /// The seed.
     pub seed: Option<u64>,
+    /// Divides the positive logits of all tokens of the prompt and the output, and multiplies the negative ones.
+    pub repetition_penalty: Option<f32>,
     /// Subtracted from the logit of every token that the output already holds.
     pub presence_penalty: f32,
     /// Subtracted from a token's logit once for every time the output holds it.
@@ -122,7 +127,6 @@ const PASSED_OVER: &[&str] = &[
 
 /// Fields that this server knows and cannot honour, with the values that ask for nothing.
 const NEUTRAL: &[(&str, &[&str])] = &[
-    ("repetition_penalty", &["1", "1.0"]),
     ("length_penalty", &["1", "1.0"]),
     ("min_tokens", &["0"]),
     ("ignore_eos", &["false"]),
@@ -156,6 +160,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         seed: fields
             .integer("seed", i64::MIN, i64::MAX, problems)
             .map(|seed| seed as u64),
+        repetition_penalty: fields.number("repetition_penalty", REPETITION.0, REPETITION.1, problems),
         presence_penalty: fields
             .number("presence_penalty", -2.0, 2.0, problems)
             .unwrap_or(0.0),
@@ -221,6 +226,7 @@ impl Generation {
             top_k: None,
             min_p: None,
             seed: None,
+            repetition_penalty: None,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
             logit_bias: Vec::new(),

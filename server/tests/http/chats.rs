@@ -1,6 +1,6 @@
 //! Answers in one piece: chats, completions, models, operations.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::service::Service;
 
@@ -171,4 +171,23 @@ fn a_closing_server_refuses_and_says_so() {
     );
     let answer = service.chat("echo x", json!({}));
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")));
+}
+
+#[test]
+fn a_repetition_penalty_makes_the_model_change_its_mind() {
+    let service = Service::start();
+    let content = |more: Value| {
+        let answer = service.chat("forever", more);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["choices"][0]["message"]["content"].clone()
+    };
+    assert_eq!(
+        content(json!({"max_tokens": 4, "repetition_penalty": 1.0})),
+        "aaaa"
+    );
+    // The model wants the letter ten times as much as anything else.
+    assert_ne!(
+        content(json!({"max_tokens": 4, "repetition_penalty": 20})),
+        "aaaa"
+    );
 }
