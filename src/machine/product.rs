@@ -161,6 +161,10 @@ impl Operands {
                     limit: limits.regular_states,
                 });
             }
+            // There may be more classes of letters than of bytes, so that a table may shrink when it is spelled.
+            if graph.next.len() * 4 > limits.regular_bytes.saturating_mul(4) {
+                return Err(Problem::Automaton(Failure::Limit).into_error(limits));
+            }
         }
         Ok(graph)
     }

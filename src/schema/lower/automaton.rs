@@ -6,7 +6,9 @@
 //! stack for them.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use crate::grammar::{CfgBuilder, ExprId, RuleId};
 use crate::schema::decimal::{Decimal, Plain};
@@ -42,7 +44,8 @@ struct State {
     beyond: bool,
     /// Whether any digit was not zero.
     nonzero: bool,
-    compared: Vec<Compared>,
+    /// With each value; mostly there are no more than two bounds.
+    compared: SmallVec<[Compared; 2]>,
 }
 
 /// How the magnitude so far compares with that of a value.
@@ -165,7 +168,7 @@ impl<'s> Table<'s> {
             places: 0,
             beyond: false,
             nonzero: false,
-            compared: vec![
+            compared: smallvec![
                 Compared {
                     read: 0,
                     order: Ordering::Equal
@@ -177,7 +180,7 @@ impl<'s> Table<'s> {
 
     fn explore(&self) -> Result<(Vec<State>, Edges), &'static str> {
         let mut states = vec![self.start()];
-        let mut known = HashMap::from([(self.start(), 0usize)]);
+        let mut known = FxHashMap::from_iter([(self.start(), 0usize)]);
         let mut edges: Vec<Vec<(u8, usize)>> = Vec::new();
         while edges.len() < states.len() {
             let state = states[edges.len()].clone();
