@@ -156,9 +156,12 @@ impl Algebra<'_> {
 
     /// Turns finite sets of allowed keys into names; whether further keys are left.
     fn open_keys(&mut self, key_shapes: &[StringShape], names: &mut Vec<Rc<str>>) -> bool {
-        let mut seen: HashSet<Rc<str>> = names.iter().cloned().collect();
-        for only in key_shapes.iter().filter_map(|key| key.only.as_ref()) {
-            names.extend(only.iter().filter(|name| seen.insert((*name).clone())).cloned());
+        let mut finite = key_shapes.iter().filter_map(|key| key.only.as_ref()).peekable();
+        if finite.peek().is_some() {
+            let mut seen: HashSet<Rc<str>> = names.iter().cloned().collect();
+            for only in finite {
+                names.extend(only.iter().filter(|name| seen.insert((*name).clone())).cloned());
+            }
         }
         key_shapes.iter().any(|key| key.only.is_none())
     }

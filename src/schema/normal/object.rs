@@ -153,24 +153,28 @@ impl ObjectShape {
 
     /// All keys that some demand names, in the order of the source.
     pub(super) fn names(&self) -> Vec<Rc<str>> {
-        let named = self
-            .maps
-            .iter()
-            .flat_map(|map| map.named.iter().map(|(name, _)| name));
+        // The names of one map differ, and mostly there is one map that has them all.
+        let (first, others) = match self.maps.split_first() {
+            Some((first, others)) => (Some(first), others),
+            None => (None, &[][..]),
+        };
+        let mut names: Vec<Rc<str>> = Vec::new();
+        names.extend(first.iter().flat_map(|map| &map.named).map(|(name, _)| name.clone()));
+        let named = others.iter().flat_map(|map| &map.named).map(|(name, _)| name);
         let mapped = self.some.iter().flat_map(|some| some.class.names());
-        let further = self
-            .values
-            .iter()
-            .map(|(name, _)| name)
+        let further = named
+            .chain(self.values.iter().map(|(name, _)| name))
             .chain(&self.required)
             .chain(&self.absent)
             .chain(mapped);
-        let mut seen = HashSet::new();
-        named
-            .chain(further)
-            .filter(|name| seen.insert((*name).clone()))
-            .cloned()
-            .collect()
+        let mut seen: HashSet<&Rc<str>> = HashSet::new();
+        for name in further {
+            let known = first.is_some_and(|map| map.index.contains_key(name));
+            if !known && seen.insert(name) {
+                names.push(name.clone());
+            }
+        }
+        names
     }
 
     /// All patterns of all maps, each once.
