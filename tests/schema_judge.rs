@@ -399,3 +399,52 @@ fn unique_items_are_unique() {
         "{walked} walked, {accepted} accepted"
     );
 }
+
+/// The same of random items, with all that they ask of themselves.
+#[test]
+fn unique_items_of_random_schemas_are_judged_alike() {
+    let (mut dice, compiler, cases) = (Dice(0x0dd5_0c45_0f1e_7e45), compiler(), cases(300));
+    let (mut compiled, mut accepted) = (0, 0);
+    for _ in 0..cases {
+        let kinds = [
+            json!("array"),
+            json!("object"),
+            json!(["array", "object", "integer"]),
+        ];
+        let kinds = dice.pick(&kinds);
+        let items = json!({"type": kinds, "allOf": [schema(&mut dice, 1)]});
+        let mut schema = json!({"type": "array", "uniqueItems": true, "items": items});
+        schema["$defs"] = definitions(json!({"type": "array"}), json!({"maxProperties": 1}));
+        let judge = jsonschema::draft202012::new(&schema).expect("a valid schema");
+        let (grammar, narrower) = match compile(&compiler, &schema) {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                check_refusal(&error, &schema, &judge, &mut dice);
+                continue;
+            }
+        };
+        compiled += 1;
+        if let Some(text) = walk(&grammar, &mut dice) {
+            let value: Value = serde_json::from_str(&text).expect("the masks lead to JSON");
+            assert!(
+                is_beyond_doubles(&text) || judge.is_valid(&value),
+                "{schema} and {text}"
+            );
+        }
+        for _ in 0..20 {
+            let value: Vec<Value> = (0..dice.roll(4)).map(|_| instance(&mut dice, 1)).collect();
+            let value = Value::Array(value);
+            let (here, valid) = (accepts(&grammar, &value), judge.is_valid(&value));
+            let spelled = valid && value.to_string().contains(".0");
+            assert!(
+                here == valid || (narrower && valid) || spelled,
+                "{schema} and {value}, valid: {valid}"
+            );
+            accepted += usize::from(here);
+        }
+    }
+    assert!(
+        compiled > cases / 2 && accepted > cases,
+        "{compiled} compiled, {accepted} accepted"
+    );
+}

@@ -251,13 +251,14 @@ impl Writer<'_> {
             .map(|array| self.flat_array(array, style, depth))
             .collect();
         kinds.extend(one_kind(arrays?)?);
-        let objects: Option<Vec<Flat>> = normal
-            .objects
+        let possible = normal.objects.iter().filter(|object| self.is_possible(object));
+        let possible: Vec<&Object> = possible.collect();
+        let objects: Option<Vec<Flat>> = possible
             .iter()
             .map(|object| self.flat_object(object, style, depth))
             .collect();
         kinds.extend(one_kind(objects?)?);
-        Flat::any(&kinds).small()
+        (!kinds.is_empty()).then(|| Flat::any(&kinds))?.small()
     }
 
     /// The scalars of a goal, if there are any; `None` where they are no small regular language.
@@ -356,6 +357,12 @@ impl Writer<'_> {
             0 => Flat::any(&[Flat::text("[]"), full]),
             _ => full,
         })
+    }
+
+    /// Whether every key that an object needs has a value.
+    pub(super) fn is_possible(&self, object: &Object) -> bool {
+        let mut needed = object.members.iter().filter(|member| member.required);
+        needed.all(|member| self.is_any_live(&member.ways))
     }
 
     pub(super) fn flat_object(&mut self, object: &Object, style: Style, depth: u32) -> Option<Flat> {
