@@ -184,6 +184,7 @@ pub(crate) struct Values {
 /// Which schema the value of a key must satisfy.
 #[derive(Debug, Default)]
 pub(crate) struct KeyMap {
+    /// The keys with a schema of their own, each once, in the order of the source.
     pub(crate) named: Vec<(Rc<str>, NodeId)>,
     pub(crate) index: HashMap<Rc<str>, NodeId>,
     pub(crate) patterns: Vec<(TextSet, NodeId)>,
