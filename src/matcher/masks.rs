@@ -21,7 +21,8 @@ pub(super) struct Masks {
     bound: usize,
 }
 
-const STRIPES: usize = 8;
+/// Each may come to hold a copy of every mask, so that more of them leave less room for each.
+const STRIPES: usize = 4;
 
 /// Alone in its lines of the processor's cache.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ pub trait Engine {
 /// A compiled schema, which several sequences and threads share.
 pub trait Compiled: Send + Sync {
     /// A new sequence at its beginning.
-    fn start(&self) -> Box<dyn Sequence>;
+    fn start(&self) -> Box<dyn Sequence + '_>;
 }
 
 /// One sequence of tokens against a schema.

@@ -66,7 +66,7 @@ impl Engine for Guidance {
 }
 
 impl Compiled for Matcher {
-    fn start(&self) -> Box<dyn Sequence> {
+    fn start(&self) -> Box<dyn Sequence + '_> {
         // A clone shares the lexer, and with it what other sequences of the schema made it learn.
         Box::new(Walk {
             matcher: self.clone(),

@@ -64,22 +64,23 @@ impl Engine for Ours {
 }
 
 impl Compiled for Grammar {
-    fn start(&self) -> Box<dyn Sequence> {
+    fn start(&self) -> Box<dyn Sequence + '_> {
+        // A handle of its own would have all threads count sequences in one place.
         Box::new(Walk {
-            grammar: self.clone(),
+            grammar: self,
             state: Grammar::start(self),
             mask: None,
         })
     }
 }
 
-struct Walk {
-    grammar: Grammar,
+struct Walk<'g> {
+    grammar: &'g Grammar,
     state: State,
     mask: Option<Arc<Mask>>,
 }
 
-impl Sequence for Walk {
+impl Sequence for Walk<'_> {
     fn mask(&mut self) -> bool {
         self.mask = Some(self.grammar.mask(self.state));
         true

@@ -39,8 +39,10 @@ pub fn cold(engine: &mut dyn Engine, case: &Case, eos: u32) -> Record {
         let (compiled, time) = engine.compile(case);
         record.compile_us = time;
         let compiled = compiled?;
-        let mut first = compiled.start();
-        record.first_us = timed(|| first.mask()).1;
+        record.first_us = {
+            let mut first = compiled.start();
+            timed(|| first.mask()).1
+        };
         record.cold = walk_all(&*compiled, case, eos);
         record.compiled = Some(compiled);
         Ok::<(), String>(())

@@ -159,7 +159,12 @@ impl ObjectShape {
             None => (None, &[][..]),
         };
         let mut names: Vec<Rc<str>> = Vec::new();
-        names.extend(first.iter().flat_map(|map| &map.named).map(|(name, _)| name.clone()));
+        names.extend(
+            first
+                .iter()
+                .flat_map(|map| &map.named)
+                .map(|(name, _)| name.clone()),
+        );
         let named = others.iter().flat_map(|map| &map.named).map(|(name, _)| name);
         let mapped = self.some.iter().flat_map(|some| some.class.names());
         let further = named
