@@ -13,8 +13,7 @@ use super::{Automaton, Failure, Room};
 /// The steps that may be taken for each byte of room.
 const STEPS_PER_BYTE: usize = 4;
 
-/// The deterministic automaton. O(states · members · classes), bounded by `room` in memory and in
-/// work.
+/// The deterministic automaton. O(states · members · classes), bounded by `room` in memory and in work.
 pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Result<Automaton, Failure> {
     let (letters, classes) = Letters::telling_apart(&nfa.sets, alphabet)?;
     let mut subsets = Subsets {
