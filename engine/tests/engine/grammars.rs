@@ -1,8 +1,8 @@
 //! Answers stay inside their grammar, whatever the model would rather write.
 
 use crate::rig::{
-    EOS, WIDTH, engine, generate, grammar, grammar_over, letters, phrase_script, start, text_of, vocabulary,
-    wait_until, wordy_script,
+    EOS, WIDTH, cycle_script, engine, generate, grammar, grammar_over, letters, phrase_script, start,
+    text_of, vocabulary, wait_until, wordy_script,
 };
 use lexiform::vocab::Vocabulary;
 use lexiform_engine::{
@@ -16,6 +16,28 @@ fn constrained(pattern: &str, seed: u64) -> Request {
         sampling: Sampling::seeded(seed),
         ..Request::new(letters("go "), 60)
     }
+}
+
+/// Guards against servers that get less done under a constraint: without drafts a token is a pass, with one or without,
+/// and a grammar asks for none of its own (B3).
+#[test]
+fn a_constraint_takes_no_passes_of_its_own() {
+    let passes = |grammar| {
+        let engine = engine(cycle_script);
+        let request = Request {
+            grammar,
+            sampling: Sampling::seeded(3),
+            speculation: Speculation::none(),
+            ..Request::new(letters("go "), 20)
+        };
+        let heard = generate(&engine, request);
+        let stats = wait_until(&engine, |stats| stats.running == 0);
+        (heard.outcome().completion_tokens as u64, stats.steps)
+    };
+    let (free_tokens, free) = passes(None);
+    let (tokens, constrained) = passes(Some(grammar("[a-z0-9 ]{12}[a-m]*")));
+    assert!(free_tokens > 5 && tokens > 5, "{free_tokens} {tokens}");
+    assert_eq!(free - free_tokens, constrained - tokens, "{free} {constrained}");
 }
 
 #[test]
