@@ -21,6 +21,7 @@ use crate::prompt;
 use crate::served::Served;
 use crate::wire;
 use crate::wire::chat::ChatRequest;
+use crate::wire::constraint::Constraint;
 use crate::wire::generation::Generation;
 use crate::wire::responses::ResponsesRequest;
 use crate::worker::refused;
@@ -39,6 +40,8 @@ pub struct Prepared {
     pub grammar: Option<String>,
     /// How the constraint is enforced, if there is one.
     pub enforced: Option<&'static str>,
+    /// Whether the constraint came in a field that only older clients send.
+    pub deprecated: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
     /// How long it took to compile the constraint, or to wait for another request that compiled it, and to find how
@@ -117,6 +120,7 @@ impl Samples {
             stream: generation.stream.is_some(),
             resumable: generation.stream.is_some_and(|options| options.resumable),
             enforced: compiled.map(wire::grammars::enforced),
+            deprecated: (generation.constraint.as_ref()).is_some_and(Constraint::is_deprecated),
             grammar: compiled.map(|compiled| compiled.id.to_string()),
             timeout: generation.timeout,
             requests: self.requests,

@@ -63,6 +63,9 @@ async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(P
     Ok((prepared, running))
 }
 
+/// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server, 2026-11-21.
+const DEPRECATED: &str = "@1795219200";
+
 /// Answers. The future that this returns, or the body of the stream, owns the samples: when the client leaves, they are
 /// dropped and the engine frees their sequences.
 async fn answer(
@@ -74,6 +77,9 @@ async fn answer(
     let mut response = HttpResponse::Ok();
     if let Some(enforced) = prepared.enforced {
         response.insert_header((HeaderName::from_static("x-lexiform-enforced"), enforced));
+    }
+    if prepared.deprecated {
+        response.insert_header((HeaderName::from_static("deprecation"), DEPRECATED));
     }
     if !prepared.stream {
         let json = prepared.frame.collect(running).await?;

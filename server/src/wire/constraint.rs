@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `response_format` | every OpenAI client |
 //! | `structured_outputs` | vLLM's clients |
-//! | `guided_json`, `guided_regex`, `guided_choice`, `guided_grammar`, also in `nvext` | older clients of vLLM and NIM |
+//! | `guided_json`, `guided_regex`, `guided_choice`, `guided_grammar`, also in `nvext` | older clients of vLLM and NIM, who are told by a `Deprecation` header |
 //! | `regex`, `ebnf`, `json_schema` | SGLang's clients |
 //! | `grammar` | clients of llama.cpp, TGI and mistral.rs |
 //!
@@ -107,6 +107,12 @@ impl Constraint {
             whitespace: Whitespace::default(),
             key_order: KeyOrder::default(),
         }
+    }
+
+    /// Whether it came in a field that only older clients send.
+    pub fn is_deprecated(&self) -> bool {
+        let field = self.param.rsplit('.').next();
+        field.is_some_and(|field| field.starts_with("guided_"))
     }
 
     /// What an error about this constraint should call it.

@@ -45,6 +45,30 @@ fn every_field_for_a_constraint_constrains() {
     }
 }
 
+/// The older fields are honoured, and a client can see that it should send the newer ones.
+#[test]
+fn fields_of_older_clients_are_answered_as_deprecated() {
+    let service = Service::start();
+    for (more, deprecated) in [
+        (json!({"guided_regex": "[0-9]"}), true),
+        (
+            json!({"nvext": {"guided_choice": ["a", "b"]}, "stream": true}),
+            true,
+        ),
+        (json!({"structured_outputs": {"regex": "[0-9]"}}), false),
+        (json!({}), false),
+    ] {
+        let answer = service.chat("echo 7", more.clone());
+        assert_eq!(answer.status, 200, "{more}: {}", answer.text());
+        let header = answer.header("deprecation");
+        assert_eq!(
+            header.is_some_and(|date| date.starts_with('@')),
+            deprecated,
+            "{more}: {header:?}"
+        );
+    }
+}
+
 #[test]
 fn a_constraint_holds_against_what_the_model_would_say() {
     let service = Service::start();
