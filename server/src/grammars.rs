@@ -2,8 +2,9 @@
 //!
 //! The cache is bounded by bytes: a grammar that grew with the texts it read is weighed again, and one that outgrew its
 //! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new
-//! source at the same time wait for one compile, which is called off when the last of them has left. What does not compile is not kept: the compiler's limits are
-//! deterministic, so the answer would be the same again, but keeping it would let bad requests push out good grammars.
+//! source at the same time wait for one compile, which is called off when the last of them has left. What does not
+//! compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but keeping it
+//! would let bad requests push out good grammars.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -11,11 +11,12 @@ pub mod responses;
 pub mod streams;
 pub mod tokens;
 
+use std::future::Ready;
+
 use actix_web::dev::Payload;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, Resource};
 use serde_json::Value;
-use std::future::Ready;
 
 use crate::app::App;
 use crate::body;

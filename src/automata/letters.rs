@@ -79,11 +79,8 @@ impl Letters {
         Ok((classes.letters(), of_sets))
     }
 
-    /// Letters that are classes of their own, in order; all others are the last class.
+    /// Letters that are classes of their own, in order; all others, if there are any, are the last class.
     pub(crate) fn single(letters: &[u32], alphabet: Alphabet) -> Result<Letters, Failure> {
-        if letters.len() >= MOST_CLASSES {
-            return Err(Failure::NotText);
-        }
         let other = letters.len() as u16;
         let mut runs: Vec<(u32, u16)> = Vec::new();
         let mut free = 0;
@@ -97,10 +94,16 @@ impl Letters {
         if free <= alphabet.last() {
             runs.push((free, other));
         }
+        // Words may have all bytes there are.
+        let has_others = runs.iter().any(|run| run.1 == other);
+        let count = letters.len() + usize::from(has_others);
+        if count > MOST_CLASSES {
+            return Err(Failure::NotText);
+        }
         Ok(Letters {
             alphabet,
             runs,
-            count: letters.len() + 1,
+            count,
         })
     }
 

@@ -147,6 +147,20 @@ fn more_than_256_classes_of_characters_are_had_over_bytes() {
 }
 
 #[test]
+fn all_bytes_may_be_letters_of_their_own_and_256_characters_may_not() {
+    let letters: Vec<u32> = (0..256).collect();
+    let bytes = Letters::single(&letters, Alphabet::Bytes).expect("there are no others");
+    assert_eq!(bytes.count(), 256);
+    let fewer = Letters::single(&letters[1..], Alphabet::Bytes).expect("255 and one of others");
+    assert_eq!(fewer.count(), 256);
+    assert_eq!(
+        Letters::single(&letters, Alphabet::Chars).err(),
+        Some(Failure::NotText)
+    );
+    assert!(Letters::single(&letters[1..], Alphabet::Chars).is_ok());
+}
+
+#[test]
 fn look_around_is_refused() {
     let looking = Hir::concat(vec![Hir::look(Look::WordUnicode), Hir::literal(*b"a")]);
     assert_eq!(automaton(&looking, Alphabet::Chars).err(), Some(Failure::Look));
