@@ -87,9 +87,9 @@ impl DraftModel {
             let mut going = Vec::new();
             for ((&index, row), mask) in &mut drawn {
                 let Some(mut row) = row else { continue };
-                let mask = mask.as_ref().and_then(|masks| masks.first());
-                let allowed = match (mask, &sequences[index].request.grammar) {
-                    (Some(mask), _) => Allowed::Words(mask.words()),
+                let bounds = mask.as_ref().and_then(|masks| masks.first());
+                let allowed = match (bounds, &sequences[index].request.grammar) {
+                    (Some(bounds), _) => Allowed::Words(bounds.mask.words()),
                     (None, None) => Allowed::All,
                     (None, Some(_)) => continue,
                 };

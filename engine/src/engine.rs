@@ -7,7 +7,7 @@
 use crate::Grammar;
 use crate::error::{EngineError, Refusal};
 use crate::model::Model;
-use crate::request::{Event, Finish, Request};
+use crate::request::{Event, Finish, LawChoice, OnBudget, Request};
 use crate::sample;
 use crate::sequence::Sequence;
 use crate::step::{Core, Parts};
@@ -264,6 +264,14 @@ impl Engine {
             });
         }
         sample::warper(request)?;
+        let cuts = request.on_budget != OnBudget::Complete;
+        if cuts && request.grammar.is_some() && request.law != LawChoice::Local {
+            return Err(Refusal::Invalid {
+                name: "on_budget",
+                value: format!("{:?}", request.on_budget),
+                expected: "Complete under the global law, which is about whole texts",
+            });
+        }
         let len = limits.vocab_size;
         if let Some(place) = request.prompt.iter().position(|&token| token as usize >= len) {
             return Err(Refusal::UnknownToken {
@@ -277,8 +285,8 @@ impl Engine {
             Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
                 Err(Refusal::OtherVocabulary)
             }
-            Some(grammar) => check_budget(request, grammar),
-            None => Ok(()),
+            Some(grammar) if request.on_budget != OnBudget::Cut => check_budget(request, grammar),
+            _ => Ok(()),
         }
     }
 

@@ -25,6 +25,12 @@ pub enum EngineError {
         /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the limits.
         bound: f64,
     },
+    /// The answer needed more tokens than the request allows, and was not to be cut.
+    #[error("the answer is not complete after max_tokens, which is {max_tokens}")]
+    OutOfTokens {
+        /// Tokens asked for.
+        max_tokens: usize,
+    },
     /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),

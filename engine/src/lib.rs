@@ -41,6 +41,8 @@ pub use lexiform::law::LawTag;
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 pub use model::{Feed, Logits, Model};
-pub use request::{Event, Finish, LawChoice, Origin, Outcome, Request, Sampling, Speculation};
+pub use request::{
+    Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,
+};
 pub use scripted::{Script, ScriptedModel};
 pub use torch::{Device, Dtype, LoadOptions, LoadedModel, ModelFiles, load};

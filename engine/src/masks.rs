@@ -14,12 +14,29 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 /// The masks of consecutive positions, or `None` if computing them panicked.
-pub(crate) type Masks = Option<Vec<Arc<Mask>>>;
+pub(crate) type Masks = Option<Vec<Bounds>>;
+
+/// What may come at a position.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) mask: Arc<Mask>,
+    /// Whether the tokens left took something away that the grammar allows.
+    pub(crate) steered: bool,
+}
+
+/// What may come in a state, with so many tokens left or, if the answer may be cut, with any number.
+pub(crate) fn bounds(grammar: &Grammar, state: State, budget: Option<usize>) -> Bounds {
+    let (mask, steered) = match budget {
+        Some(budget) => grammar.mask_steered(state, budget),
+        None => (grammar.mask(state), false),
+    };
+    Bounds { mask, steered }
+}
 
 struct Job {
     number: usize,
     grammar: Grammar,
-    states: Vec<(State, usize)>,
+    states: Vec<(State, Option<usize>)>,
     reply: Sender<(usize, Masks)>,
 }
 
@@ -28,7 +45,7 @@ impl Job {
         let compute = || {
             self.states
                 .iter()
-                .map(|&(state, budget)| self.grammar.mask_within(state, budget))
+                .map(|&(state, budget)| bounds(&self.grammar, state, budget))
                 .collect()
         };
         let masks = catch_unwind(AssertUnwindSafe(compute)).ok();
@@ -37,8 +54,9 @@ impl Job {
     }
 }
 
-/// One sequence's grammar and the states whose masks it needs, each with the tokens that the mask may spend.
-pub(crate) type Wanted = (Grammar, Vec<(State, usize)>);
+/// One sequence's grammar and the states whose masks it needs, each with the tokens that the mask may spend, if they
+/// are counted.
+pub(crate) type Wanted = (Grammar, Vec<(State, Option<usize>)>);
 
 /// The threads. They end when the pool is dropped.
 pub(crate) struct MaskPool {

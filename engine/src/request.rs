@@ -15,15 +15,20 @@ pub struct Request {
     pub sampling: Sampling,
     /// The most tokens to generate, the end token included.
     ///
-    /// With a grammar this is part of the constraint: the answer is complete within so many tokens, and a number below
-    /// the shortest answer is refused. All laws are about the texts of the grammar that are short enough.
+    /// With a grammar this is part of the constraint, unless [`on_budget`](Self::on_budget) says otherwise: the answer is
+    /// complete within so many tokens, and a number below the shortest answer is refused. All laws are about the texts
+    /// of the grammar that are short enough.
     pub max_tokens: usize,
+    /// What becomes of an answer for which `max_tokens` are few.
+    pub on_budget: OnBudget,
     /// Which law the answer is drawn from. Without a grammar both are the model's own.
     pub law: LawChoice,
     /// What is drafted ahead. Never changes the answer, only the time it takes.
     pub speculation: Speculation,
     /// Asks for the model's `n` most likely tokens at every position (`Some(0)`: only the chosen token's own).
     pub logprobs: Option<u8>,
+    /// Whose law the most likely tokens are of.
+    pub logprobs_of: LogprobsOf,
     /// Tokens that end the answer beside the vocabulary's end tokens. They only apply without a grammar: with one,
     /// the grammar says where the text ends.
     pub stop_tokens: Vec<u32>,
@@ -43,9 +48,11 @@ impl Request {
             grammar: None,
             sampling: Sampling::default(),
             max_tokens,
+            on_budget: OnBudget::Complete,
             law: LawChoice::Local,
             speculation: Speculation::none(),
             logprobs: None,
+            logprobs_of: LogprobsOf::Model,
             stop_tokens: Vec::new(),
             ignore_eos: false,
             weigh_end: false,
@@ -102,6 +109,18 @@ impl Sampling {
             ..Sampling::default()
         }
     }
+}
+
+/// What becomes of an answer for which the tokens are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnBudget {
+    /// Under a grammar, masks leave only what can still be completed in time. Without one the answer is cut.
+    #[default]
+    Complete,
+    /// Nothing is steered; what is not complete in time is cut. Not with the global law, whose texts are whole.
+    Cut,
+    /// Nothing is steered; what is not complete in time fails with [`EngineError::OutOfTokens`]. Not with the global law.
+    Fail,
 }
 
 /// The law that an answer is drawn from, where `p` is the warped model and `L` the grammar's texts.
@@ -166,7 +185,10 @@ pub enum Event {
         logprob: f32,
         /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: as at temperature 1).
         log_mass: f32,
-        /// The most likely tokens of the model itself, if asked for.
+        /// `ln` of the probability of the token among those that are allowed here: under the warped law, after filters
+        /// and mask (at temperature 0: as at temperature 1, and nothing is cut).
+        log_share: f32,
+        /// The most likely tokens under [`Request::logprobs_of`], if asked for.
         top: Vec<(u32, f32)>,
         /// How the token came about.
         origin: Origin,
@@ -175,6 +197,17 @@ pub enum Event {
     Done(Outcome),
     /// The request could not be finished. The last event.
     Failed(EngineError),
+}
+
+/// Whose law log-probabilities are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LogprobsOf {
+    /// The model's own, before temperature, filters and mask.
+    #[default]
+    Model,
+    /// That of [`Event::Token::log_share`]: after all of them. Where fewer tokens are allowed than were asked for, there
+    /// are fewer.
+    Allowed,
 }
 
 /// How a token came about. All are drawn by the same law; this tells which passes were saved.
@@ -212,6 +245,17 @@ pub struct Outcome {
     pub accepted: usize,
     /// Attempts of the global law; 1 otherwise.
     pub attempts: usize,
+    /// How [`Request::max_tokens`] narrowed what the grammar allows, if it did.
+    pub steered: Option<Steered>,
+}
+
+/// An answer that its tokens did not leave as it would have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steered {
+    /// How many tokens stood before the first one whose choice was narrowed; the end counts as one.
+    pub from: usize,
+    /// The tokens that there were.
+    pub max_tokens: usize,
 }
 
 /// Why an answer ended.
@@ -219,7 +263,7 @@ pub struct Outcome {
 pub enum Finish {
     /// An end token, or the end of the grammar.
     Stop,
-    /// `max_tokens` were generated. Only without a grammar: with one the answer is complete by then.
+    /// `max_tokens` were generated. Not under a grammar with [`OnBudget::Complete`]: then the answer is complete by then.
     Length,
     /// The caller gave up.
     Cancelled,

@@ -10,7 +10,8 @@
 //! preemption and chunked prompts leave the text as it is.
 
 use crate::error::{EngineError, Refusal};
-use crate::request::{LawChoice, Request, Sampling};
+use crate::masks::Bounds;
+use crate::request::{LawChoice, LogprobsOf, Request, Sampling};
 use crate::sequence::Sequence;
 use crate::{Mask, State};
 use lexiform::law::{
@@ -142,7 +143,7 @@ impl Columns {
 pub(crate) fn draw(
     sequence: &mut Sequence,
     rows: &[&[f32]],
-    masks: Option<&[Arc<Mask>]>,
+    masks: Option<&[Bounds]>,
 ) -> Result<Drawing, EngineError> {
     let drafts: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
@@ -153,22 +154,63 @@ pub(crate) fn draw(
             answer,
             draft: &drafts[..index],
         };
-        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].words()));
+        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
         Ok((warper.row(rows[index], history)?, allowed))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
     let verified = chain(&drafts, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
-    let own = verified
-        .drawn
-        .iter()
-        .zip(rows)
-        .map(|(drawn, row)| own(sequence, drawn, row));
-    let own = own.collect::<Result<_, _>>()?;
+    let mut own = Vec::with_capacity(verified.drawn.len());
+    for (index, (drawn, row)) in verified.drawn.iter().zip(rows).enumerate() {
+        own.push(self::own(sequence, drawn, row)?);
+        if sequence.request.logprobs_of == LogprobsOf::Allowed {
+            let mask = masks.map(|masks| &*masks[index].mask);
+            own[index].top = top_allowed(sequence, row, mask, &drafts[..index])?;
+        }
+    }
     Ok(Drawing { verified, own })
 }
 
+/// The log of a token's probability among what was allowed.
+pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
+    // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
+    let of = match sequence.warper.is_greedy() {
+        true => drawn.log_mass,
+        false => drawn.log_kept,
+    };
+    drawn.log_probability - of
+}
+
+/// The most likely of what is allowed after these drafts.
+fn top_allowed(
+    sequence: &Sequence,
+    row: &[f32],
+    mask: Option<&Mask>,
+    draft: &[u32],
+) -> Result<Vec<(u32, f32)>, EngineError> {
+    let count = usize::from(sequence.request.logprobs.unwrap_or(0));
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let history = History {
+        prompt,
+        answer,
+        draft,
+    };
+    let mut row = sequence.warper.row(row, history).map_err(not_a_law)?;
+    if sequence.warper.is_greedy() {
+        row = row.uncut();
+    }
+    let part = row.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
+    let top = part.top(count).into_iter();
+    Ok(top.map(|(token, logprob)| (token, logprob as f32)).collect())
+}
+
 fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
-    let count = sequence.request.logprobs.unwrap_or(0);
+    let count = match sequence.request.logprobs_of {
+        LogprobsOf::Model => sequence.request.logprobs.unwrap_or(0),
+        LogprobsOf::Allowed => 0,
+    };
     if count == 0 && sequence.warper.is_identity() {
         return Ok(Own {
             logprob: drawn.log_probability as f32,
@@ -216,6 +258,6 @@ pub(crate) fn only_the_end_is_left(sequence: &Sequence, state: State, ahead: usi
     let Some(grammar) = &sequence.request.grammar else {
         return false;
     };
-    let mask = || grammar.mask_within(state, sequence.budget(ahead));
+    let mask = || sequence.bounds(grammar, state, ahead).mask;
     grammar.is_accepting(state) && mask().count() == grammar.vocabulary().eos().len()
 }

@@ -3,9 +3,9 @@
 use crate::blocks::Table;
 use crate::engine::{QueuePlace, Sink};
 use crate::error::EngineError;
-use crate::masks::Wanted;
+use crate::masks::{self, Bounds, Wanted};
 use crate::replay::Replay;
-use crate::request::{Event, Finish, Origin, Outcome, Request};
+use crate::request::{Event, Finish, OnBudget, Origin, Outcome, Request, Steered};
 use crate::sample::SharedTrie;
 use crate::{Grammar, State};
 use lexiform::law::{Walk, Warper};
@@ -43,6 +43,8 @@ pub(crate) struct Sequence {
     pub(crate) cached: usize,
     pub(crate) drafted: usize,
     pub(crate) accepted: usize,
+    /// The first token whose choice the tokens left narrowed.
+    steered_from: Option<usize>,
     /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
     pub(crate) place: Option<QueuePlace>,
     sink: Sink,
@@ -77,6 +79,7 @@ impl Sequence {
             cached: 0,
             drafted: 0,
             accepted: 0,
+            steered_from: None,
             place: Some(place),
             sink,
             closed: false,
@@ -95,9 +98,20 @@ impl Sequence {
     }
 
     /// What the masks may spend after so many tokens that are not yet drawn: the tokens left, and one for the end where
-    /// nobody asks for it.
-    pub(crate) fn budget(&self, ahead: usize) -> usize {
-        (self.remaining() + usize::from(self.ends_early())).saturating_sub(ahead)
+    /// nobody asks for it. `None` where the masks do not count them.
+    pub(crate) fn budget(&self, ahead: usize) -> Option<usize> {
+        let left = self.remaining() + usize::from(self.ends_early());
+        (self.request.on_budget == OnBudget::Complete).then(|| left.saturating_sub(ahead))
+    }
+
+    /// What may come in a state, after so many tokens that are not yet drawn.
+    pub(crate) fn bounds(&self, grammar: &Grammar, state: State, ahead: usize) -> Bounds {
+        masks::bounds(grammar, state, self.budget(ahead))
+    }
+
+    /// Remembers that the tokens left narrowed the choice of the token with this number.
+    pub(crate) fn steer(&mut self, number: usize) {
+        self.steered_from.get_or_insert(number);
     }
 
     /// Tokens that must be fed before the next one can be drawn.
@@ -128,6 +142,7 @@ impl Sequence {
         self.state = self.request.grammar.as_ref().map(Grammar::start);
         self.drafts.clear();
         self.held.clear();
+        self.steered_from = None;
     }
 
     /// Tells the client of a token, now or when it is certain.
@@ -182,6 +197,10 @@ impl Sequence {
             completion_tokens: self.generated().len(),
             drafted: self.drafted,
             accepted: self.accepted,
+            steered: self.steered_from.map(|from| Steered {
+                from,
+                max_tokens: self.request.max_tokens,
+            }),
             attempts: self.walk.failed_attempts() as usize + 1,
         }
     }

@@ -118,9 +118,13 @@ pub(crate) fn push(
     let ahead = sequence.drafts.len() + 1;
     let ends = vocabulary.is_eos(draft.token)
         || sequence.ends_early() && state.is_some_and(|state| only_the_end_is_left(sequence, state, ahead));
-    let constraint = sequence.request.grammar.as_ref().zip(state);
-    let too_far =
-        constraint.is_some_and(|(grammar, state)| !grammar.completes_within(state, sequence.budget(ahead)));
+    let counted = sequence
+        .request
+        .grammar
+        .as_ref()
+        .zip(state)
+        .zip(sequence.budget(ahead));
+    let too_far = counted.is_some_and(|((grammar, state), budget)| !grammar.completes_within(state, budget));
     if too_bold || ends || too_far || sequence.drafts.len() >= room(sequence) {
         return false;
     }

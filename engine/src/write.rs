@@ -1,14 +1,14 @@
 //! Drawn tokens become text: the sequence moves on, the client hears of it, and the answer ends when it should.
 
-use crate::Mask;
+use crate::State;
 use crate::error::EngineError;
-use crate::request::{Event, Finish, Origin};
+use crate::masks::Bounds;
+use crate::request::{Event, Finish, OnBudget, Origin};
 use crate::sample::{self, Drawing, Own, draw, only_the_end_is_left};
 use crate::sequence::Sequence;
 use lexiform::law::Drawn;
 use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
-use std::sync::Arc;
 
 /// Draws from known rows in one go; what is left then is done after the next pass.
 const MAX_REPLAYED: usize = 4096;
@@ -35,7 +35,7 @@ impl Writer<'_> {
         &self,
         sequence: &mut Sequence,
         rows: &[&[f32]],
-        masks: Option<&[Arc<Mask>]>,
+        masks: Option<&[Bounds]>,
     ) -> Written {
         if sequence.request.grammar.is_some() && masks.is_none() {
             sequence.fail(EngineError::Panicked("while computing a mask".to_string()));
@@ -53,6 +53,13 @@ impl Writer<'_> {
         if is_attempt {
             note(sequence, first, rows, &drawing);
         }
+        let used = masks
+            .unwrap_or_default()
+            .iter()
+            .take(drawing.verified.drawn.len());
+        if let Some(number) = used.clone().position(|bounds| bounds.steered) {
+            sequence.steer(first + number);
+        }
         self.take(sequence, drawing)
     }
 
@@ -66,8 +73,8 @@ impl Writer<'_> {
             let Some(row) = sequence.replay.row(position).map(<[f32]>::to_vec) else {
                 return;
             };
-            let mask = grammar.mask_within(state, sequence.budget(0));
-            if self.write(sequence, &[&row], Some(&[mask])).restart {
+            let bounds = sequence.bounds(grammar, state, 0);
+            if self.write(sequence, &[&row], Some(&[bounds])).restart {
                 sequence.restart();
             }
             if sequence.closed {
@@ -129,17 +136,30 @@ impl Writer<'_> {
             bytes: self.text(token),
             logprob: own.logprob,
             log_mass: drawn.log_mass as f32,
+            log_share: sample::log_share(sequence, drawn) as f32,
             top: own.top,
             origin,
         });
+        self.end(sequence);
+    }
+
+    /// Ends the answer where nothing but its end is left, or no token for it.
+    fn end(&self, sequence: &mut Sequence) {
         if sequence.ends_early()
-            && sequence
-                .state
-                .is_some_and(|state| only_the_end_is_left(sequence, state, 0))
+            && let Some(state) = sequence.state
+            && only_the_end_is_left(sequence, state, 0)
         {
+            if is_cut_short(sequence, state) {
+                sequence.steer(sequence.generated().len());
+            }
             sequence.finish(Finish::Stop);
         } else if sequence.remaining() == 0 {
-            sequence.finish(Finish::Length);
+            match sequence.request.on_budget {
+                OnBudget::Complete | OnBudget::Cut => sequence.finish(Finish::Length),
+                OnBudget::Fail => sequence.fail(EngineError::OutOfTokens {
+                    max_tokens: sequence.request.max_tokens,
+                }),
+            }
         }
     }
 
@@ -149,6 +169,12 @@ impl Writer<'_> {
             _ => Vec::new(),
         }
     }
+}
+
+/// Whether the text would go on if there were more tokens for it.
+fn is_cut_short(sequence: &Sequence, state: State) -> bool {
+    let grammar = sequence.request.grammar.as_ref();
+    grammar.is_some_and(|grammar| sequence.bounds(grammar, state, 0).steered)
 }
 
 /// Keeps the rows of an attempt for the next one.

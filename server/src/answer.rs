@@ -26,7 +26,7 @@ use crate::grammars::Compiled;
 use crate::sample::{Ended, SampleState};
 use crate::served::Served;
 use crate::wire;
-use crate::wire::generation::Generation;
+use crate::wire::generation::{Generation, LogprobsMode};
 use crate::wire::response::{
     Answer, Choice, Confidence, Enforcement, TokenDetail, TokenLogprob, Told, Usage,
 };
@@ -53,6 +53,8 @@ pub struct Base {
 pub struct Wish {
     /// Log-probabilities of the tokens.
     pub logprobs: bool,
+    /// Whose law they are of.
+    pub mode: LogprobsMode,
     /// How each token came about.
     pub details: bool,
     /// How sure the model was of each value.
@@ -531,6 +533,7 @@ fn taken(now: bool, since: &mut Since) -> Since {
 pub fn told(ended: &Ended, findings: Findings) -> Told {
     Told {
         sample: ended.sample,
+        budget: ended.budget,
         certificates: findings.certificates,
         fields: findings.fields,
     }

@@ -264,6 +264,14 @@ impl ApiError {
                 let message = format!("{error}; the local law always answers");
                 Self::new(status, "invalid_request_error", "attempts_exhausted", message)
             }
+            EngineError::OutOfTokens { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                let message = format!("{error}, and on_budget is error");
+                Self {
+                    param: Some("max_tokens".to_owned()),
+                    ..Self::new(status, "invalid_request_error", "budget_exceeded", message)
+                }
+            }
             EngineError::Stopped => Self::shutting_down(),
             _ => {
                 tracing::error!("{error}");

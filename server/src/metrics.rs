@@ -121,6 +121,7 @@ pub struct Metrics {
     /// Tokens by how they came about, in the order of [`ORIGINS`].
     tokens: [AtomicU64; 3],
     attempts: AtomicU64,
+    steered: AtomicU64,
     first_token: Histogram,
     whole: Histogram,
     grammar_hits: AtomicU64,
@@ -141,6 +142,7 @@ impl Metrics {
             &self.stopped
         };
         counter.fetch_add(1, Relaxed);
+        self.steered.fetch_add(u64::from(ended.budget.is_some()), Relaxed);
         self.attempts.fetch_add(ended.sample.attempts as u64, Relaxed);
     }
 
@@ -302,6 +304,11 @@ impl Metrics {
                 "lexiform_disconnect_cancel_total",
                 "Answers whose client left before the end.",
                 &self.abandoned,
+            ),
+            (
+                "lexiform_budget_steered_total",
+                "Samples that were steered so that they are complete within max_tokens.",
+                &self.steered,
             ),
             (
                 "lexiform_invalid_output_total",

@@ -101,6 +101,7 @@ impl Samples {
         let compiled = self.compiled.as_ref();
         let wish = Wish {
             confidence: generation.confidence,
+            mode: generation.logprobs_mode,
             ..wish
         };
         let mut frame = Frame::new(

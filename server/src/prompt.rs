@@ -3,7 +3,7 @@
 //! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
 //! block, never on one that serves connections.
 
-use lexiform_engine::{Grammar, LawChoice, Request, Sampling, Speculation};
+use lexiform_engine::{Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation};
 use serde_json::Value;
 
 use crate::error::ApiError;
@@ -15,7 +15,7 @@ use crate::template::{ChatTemplate, Conversation, Piece, TemplateError};
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::completion::Prompt;
 use crate::wire::constraint::{Constraint, Source};
-use crate::wire::generation::{Generation, Law, SchemaInPrompt};
+use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, SchemaInPrompt};
 
 /// Attempts of the global law before it gives up.
 const ATTEMPTS: usize = 1_000;
@@ -298,6 +298,11 @@ pub fn engine_requests(
                 grammar: grammar.cloned(),
                 sampling,
                 max_tokens,
+                on_budget: match generation.on_budget {
+                    wire::OnBudget::Complete => OnBudget::Complete,
+                    wire::OnBudget::Truncate => OnBudget::Cut,
+                    wire::OnBudget::Error => OnBudget::Fail,
+                },
                 law: match generation.law {
                     Law::Local => LawChoice::Local,
                     Law::Global => LawChoice::Global {
@@ -310,6 +315,10 @@ pub fn engine_requests(
                     Speculation::none()
                 },
                 logprobs,
+                logprobs_of: match generation.logprobs_mode {
+                    LogprobsMode::Raw => LogprobsOf::Model,
+                    LogprobsMode::Processed => LogprobsOf::Allowed,
+                },
                 stop_tokens: generation.stop_tokens.clone(),
                 ignore_eos: false,
                 weigh_end: false,

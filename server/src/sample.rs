@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State};
+use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State, Steered};
 
 use crate::answer::Wish;
 use crate::channels::Part;
@@ -12,7 +12,8 @@ use crate::confidence::Trace;
 use crate::error::ApiError;
 use crate::language::MARKS;
 use crate::text::TextBuffer;
-use crate::wire::response::{Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
+use crate::wire::generation::LogprobsMode;
+use crate::wire::response::{Budget, Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
 
 /// What an event brought.
 #[derive(Debug, Default)]
@@ -34,6 +35,8 @@ pub struct Ended {
     pub finish: &'static str,
     /// Its law and weights.
     pub sample: Sample,
+    /// How its tokens steered it, if they did.
+    pub budget: Option<Budget>,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
     /// Those found in the cache.
@@ -47,6 +50,7 @@ pub struct Ended {
 pub struct SampleState {
     buffer: TextBuffer,
     logprobs: bool,
+    mode: LogprobsMode,
     pending: Vec<TokenLogprob>,
     tokens: usize,
     ended: bool,
@@ -100,6 +104,7 @@ impl SampleState {
         Self {
             buffer: TextBuffer::new(stops.to_vec(), include_stop),
             logprobs: wish.logprobs,
+            mode: wish.mode,
             pending: Vec::new(),
             tokens: 0,
             ended: false,
@@ -149,6 +154,7 @@ impl SampleState {
                 logprob,
                 top,
                 log_mass,
+                log_share,
                 origin,
             } => {
                 if self.buffer.stopped() {
@@ -158,7 +164,7 @@ impl SampleState {
                 if self.logprobs {
                     let entry = entry(
                         &display_bytes(token, bytes.clone(), vocabulary),
-                        logprob,
+                        self.mode.of(logprob, log_share),
                         &top,
                         vocabulary,
                     );
@@ -212,6 +218,7 @@ impl SampleState {
         Ok(Ended {
             finish,
             sample: sample(outcome),
+            budget: outcome.steered.map(budget),
             prompt_tokens: outcome.prompt_tokens,
             cached_tokens: outcome.cached_tokens,
             completion_tokens: outcome.completion_tokens,
@@ -227,6 +234,14 @@ fn sample(outcome: &Outcome) -> Sample {
         attempts: outcome.attempts,
         drafted: outcome.drafted,
         accepted: outcome.accepted,
+    }
+}
+
+fn budget(steered: Steered) -> Budget {
+    Budget {
+        steered: true,
+        from_token: steered.from,
+        max_tokens: steered.max_tokens,
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[path = "http/bombs.rs"]
 mod bombs;
+#[path = "http/budgets.rs"]
+mod budgets;
 #[path = "http/chats.rs"]
 mod chats;
 #[path = "http/conformance.rs"]

@@ -108,6 +108,11 @@ impl<'a> Distribution<'a> {
         self
     }
 
+    /// The row without the filter that cuts it where it is masked. Of a greedy row this is the law of temperature 1.
+    pub fn uncut(self) -> Self {
+        Distribution { masked: None, ..self }
+    }
+
     /// The same row, owning its logits.
     pub fn into_owned(self) -> Distribution<'static> {
         let (logits, support) = (self.logits.into_owned(), self.support.into_owned());
@@ -120,10 +125,18 @@ impl<'a> Distribution<'a> {
 
     /// The most likely tokens with their log probabilities, at most `count`, best first.
     pub fn top(&self, count: usize) -> Vec<(u32, f64)> {
+        self.top_in(&self.support, count)
+    }
+
+    fn top_in(&self, words: &[u32], count: usize) -> Vec<(u32, f64)> {
+        let words = Allowed::Words(words);
         let mut best: Vec<(f32, u32)> = Vec::with_capacity(count + 1);
         for (&logit, token) in self.logits.iter().zip(0..) {
             let full = best.len() == count;
-            if count == 0 || (full && best.last().is_some_and(|last| logit <= last.0)) || !self.has(token) {
+            if count == 0
+                || (full && best.last().is_some_and(|last| logit <= last.0))
+                || !words.contains(token)
+            {
                 continue;
             }
             let at = best.partition_point(|other| other.0 >= logit);
@@ -268,6 +281,15 @@ impl<'a> Portion<'a> {
             log_mass: log_kept,
             log_kept,
         }
+    }
+
+    /// The most likely tokens of the part with the logs of their shares, at most `count`, best first.
+    pub fn top(&self, count: usize) -> Vec<(u32, f64)> {
+        let mut top = self.row.top_in(&self.words, count);
+        for (_, log_probability) in &mut top {
+            *log_probability -= self.log_kept;
+        }
+        top
     }
 
     fn weight(&self, token: u32) -> f64 {

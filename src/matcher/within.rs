@@ -41,15 +41,24 @@ impl Grammar {
     /// allowed leads to where `budget - 1` is at least that: drawing from these masks always ends in time. Where the
     /// budget is ample this is [`mask`](Self::mask) itself, at the cost of a comparison.
     pub fn mask_within(&self, state: State, budget: usize) -> Arc<Mask> {
+        self.mask_steered(state, budget).0
+    }
+
+    /// [`mask_within`](Self::mask_within), and whether the budget took any token away from [`mask`](Self::mask): whether
+    /// who draws from it is steered towards the end.
+    pub fn mask_steered(&self, state: State, budget: usize) -> (Arc<Mask>, bool) {
         let mask = self.mask(state);
         if state.0 == FINISHED {
-            return mask;
+            return (mask, false);
         }
-        let Some(limit) = budget.checked_sub(2) else {
-            return Arc::new(self.only_the_end(state, budget));
+        let narrowed = match budget.checked_sub(2) {
+            None => Some(self.only_the_end(state, budget)),
+            Some(limit) => self.budget().narrowed(self.place(), state.0, &mask, limit as u64),
         };
-        let narrowed = self.budget().narrowed(self.place(), state.0, &mask, limit as u64);
-        narrowed.map_or(mask, Arc::new)
+        match narrowed {
+            Some(narrowed) if narrowed.count() < mask.count() => (Arc::new(narrowed), true),
+            _ => (mask, false),
+        }
     }
 
     /// Whether the sequence can be completed with at most `budget` more tokens, its end token included: whether

@@ -29,6 +29,37 @@ pub enum Law {
     Global,
 }
 
+/// What becomes of an answer for which `max_tokens` are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBudget {
+    /// A constrained answer is steered so that it is complete in time; free text is cut.
+    Complete,
+    /// It is cut.
+    Truncate,
+    /// It is an error.
+    Error,
+}
+
+/// Whose law log-probabilities are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogprobsMode {
+    /// The model's own, before sampling settings and constraint.
+    #[default]
+    Raw,
+    /// That of the tokens that may be drawn, after both.
+    Processed,
+}
+
+impl LogprobsMode {
+    /// The one of a token's log-probabilities that is to be told: its own, or that among the allowed tokens.
+    pub fn of(self, own: f32, share: f32) -> f32 {
+        match self {
+            LogprobsMode::Raw => own,
+            LogprobsMode::Processed => share,
+        }
+    }
+}
+
 /// Whether the model is shown the constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaInPrompt {
@@ -92,6 +123,10 @@ pub struct Generation {
     pub constraint: Option<Constraint>,
     /// The law.
     pub law: Law,
+    /// What becomes of an answer for which the tokens are few.
+    pub on_budget: OnBudget,
+    /// Whose law log-probabilities are of, if they are asked for.
+    pub logprobs_mode: LogprobsMode,
     /// Whether the model is shown the constraint.
     pub schema_in_prompt: SchemaInPrompt,
     /// Whether tokens may be drafted ahead; it never changes what is drawn.
@@ -178,6 +213,8 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         law: fields
             .word("law", &[("local", Law::Local), ("global", Law::Global)], problems)
             .unwrap_or(Law::Local),
+        on_budget: on_budget(fields, problems),
+        logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
         draft: fields.boolean("draft", problems).unwrap_or(true),
         timeout: fields
@@ -195,6 +232,11 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
 
 /// What cannot be honoured together.
 fn contradictions(generation: &Generation, problems: &mut Problems) {
+    if generation.law == Law::Global && generation.on_budget != OnBudget::Complete {
+        let message =
+            "law: global is the law of the whole texts that fit into max_tokens; none of them is cut";
+        problems.invalid("on_budget", message);
+    }
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text that {} asks for", constraint.param);
         generation.never_cut(&what, problems);
@@ -236,6 +278,8 @@ impl Generation {
             stream: None,
             constraint: None,
             law: Law::Local,
+            on_budget: OnBudget::Complete,
+            logprobs_mode: LogprobsMode::Raw,
             schema_in_prompt: SchemaInPrompt::Auto,
             draft: true,
             timeout: None,
@@ -287,6 +331,28 @@ fn max_tokens(fields: &mut Fields, problems: &mut Problems) -> Option<usize> {
     let old = fields.integer("max_tokens", 1, limit, problems);
     let new = fields.integer("max_completion_tokens", 1, limit, problems);
     new.or(old).map(|tokens| tokens as usize)
+}
+
+fn on_budget(fields: &mut Fields, problems: &mut Problems) -> OnBudget {
+    let words = [
+        ("complete", OnBudget::Complete),
+        ("truncate", OnBudget::Truncate),
+        ("error", OnBudget::Error),
+    ];
+    fields
+        .word("on_budget", &words, problems)
+        .unwrap_or(OnBudget::Complete)
+}
+
+/// The names are vLLM's. Its modes of logits, which are not probabilities, are not served.
+fn logprobs_mode(fields: &mut Fields, problems: &mut Problems) -> LogprobsMode {
+    let words = [
+        ("raw_logprobs", LogprobsMode::Raw),
+        ("processed_logprobs", LogprobsMode::Processed),
+    ];
+    fields
+        .word("logprobs_mode", &words, problems)
+        .unwrap_or(LogprobsMode::Raw)
 }
 
 fn schema_in_prompt(fields: &mut Fields, problems: &mut Problems) -> SchemaInPrompt {

@@ -220,11 +220,11 @@ pub struct ChatLogprobs {
 pub struct TokenLogprob {
     /// The token's text; parts of characters are shown as U+FFFD.
     pub token: String,
-    /// The model's own log-probability, before the constraint.
+    /// The model's own log-probability, before the constraint; or after, if `logprobs_mode` says so.
     pub logprob: f64,
     /// The token's bytes.
     pub bytes: Vec<u8>,
-    /// The model's most likely tokens at this place, before the constraint.
+    /// The most likely tokens at this place, of the same law.
     pub top_logprobs: Vec<TopLogprob>,
 }
 
@@ -252,7 +252,7 @@ pub struct TokenDetail {
 pub struct TopLogprob {
     /// Its text.
     pub token: String,
-    /// The model's own log-probability.
+    /// Its log-probability, of the same law.
     pub logprob: f64,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -325,12 +325,26 @@ pub struct Told {
     /// Where it came from.
     #[serde(flatten)]
     pub sample: Sample,
+    /// How `max_tokens` narrowed what the constraint allows, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The texts in it that were checked again, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<serde_json::Value>,
     /// How sure the model was of each value, if that was asked for and the text is JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<Confidence>>,
+}
+
+/// An answer that was steered so that it is complete in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Budget {
+    /// Always true: of an answer that was not steered, nothing is told.
+    pub steered: bool,
+    /// How many tokens stood before the first one whose choice was narrowed; the end counts as one.
+    pub from_token: usize,
+    /// The tokens that there were.
+    pub max_tokens: usize,
 }
 
 /// How sure the model was of a value that it wrote.

@@ -1,0 +1,227 @@
+//! Answers for which the tokens are few: steered and saying so, cut, or failed.
+
+use crate::rig::{Heard, engine, generate, grammar, letters, wordy_script};
+use lexiform::Grammar;
+use lexiform_engine::{
+    EngineError, Event, Finish, LawChoice, LogprobsOf, OnBudget, Refusal, Request, Sampling, Speculation,
+};
+
+/// Guards against JSON that is cut by `max_tokens` and paid for again (C2).
+const PATTERN: &str = "x(a|bcd|e{5}f)*(yy|z)";
+
+fn request(pattern: &str, max_tokens: usize, on_budget: OnBudget, seed: u64) -> Request {
+    Request {
+        grammar: Some(grammar(pattern)),
+        sampling: Sampling::seeded(seed),
+        on_budget,
+        ..Request::new(letters("go "), max_tokens)
+    }
+}
+
+/// The first token before which the grammar allows more than what can be completed in the tokens left, found the slow
+/// way: by asking about each token, and about going on where the answer ended.
+fn narrowed_at(grammar: &Grammar, heard: &Heard, max_tokens: usize) -> Option<usize> {
+    let mut state = grammar.start();
+    let tokens = heard.tokens();
+    for number in 0..=tokens.len() {
+        // One more than the tokens left: the end takes none where nobody asks for it.
+        let left = max_tokens + 1 - number;
+        let allowed = grammar.mask(state);
+        let fits = |token: &u32| match grammar.step(state, *token) {
+            _ if grammar.vocabulary().is_eos(*token) => left >= 1,
+            Some(next) => left >= 2 && grammar.completes_within(next, left - 1),
+            None => false,
+        };
+        if !allowed.iter().all(|token| fits(&token)) {
+            return Some(number);
+        }
+        match tokens.get(number) {
+            Some(&token) => state = grammar.step(state, token).unwrap(),
+            None => return None,
+        }
+    }
+    None
+}
+
+#[test]
+fn an_answer_says_from_where_its_tokens_steered_it() {
+    let (engine, whole) = (engine(wordy_script), grammar(PATTERN));
+    let mut seen = [0; 2];
+    for max_tokens in 2..24 {
+        for seed in 0..6 {
+            let request = |speculation| Request {
+                speculation,
+                ..request(PATTERN, max_tokens, OnBudget::Complete, seed)
+            };
+            let heard = generate(&engine, request(Speculation::none()));
+            let steered = heard.outcome().steered;
+            let expected = narrowed_at(&whole, &heard, max_tokens);
+            assert_eq!(
+                steered.map(|steered| steered.from),
+                expected,
+                "{:?}",
+                heard.text()
+            );
+            assert!(steered.is_none_or(|steered| steered.max_tokens == max_tokens));
+            let drafted = generate(&engine, request(Speculation::all()));
+            assert_eq!(drafted.outcome().steered, steered);
+            seen[usize::from(steered.is_some())] += 1;
+        }
+    }
+    assert!(seen[0] > 5 && seen[1] > 5, "{seen:?}");
+}
+
+/// An answer that ends because no token is left for more, not because it could not go on, was steered too.
+#[test]
+fn an_end_that_only_the_tokens_left_force_is_steered() {
+    let engine = engine(|_| {
+        (0..crate::rig::WIDTH)
+            .map(|token| if token == 0 { 9.0 } else { 0.0 })
+            .collect()
+    });
+    let generate = |pattern, max_tokens| {
+        let request = Request {
+            sampling: Sampling::default(),
+            ..request(pattern, max_tokens, OnBudget::Complete, 0)
+        };
+        let heard = generate(&engine, request);
+        assert_eq!(
+            (heard.text().as_str(), heard.outcome().finish),
+            ("aaa", Finish::Stop)
+        );
+        heard.outcome().steered.map(|steered| steered.from)
+    };
+    assert_eq!(generate("a*", 3), Some(3));
+    assert_eq!(generate("a{3}", 3), None);
+}
+
+/// Nothing is steered: the answer begins as it does with many tokens, and `length` is said where it stops short.
+#[test]
+fn a_cut_answer_is_the_beginning_of_the_whole_one() {
+    let (engine, whole) = (engine(wordy_script), grammar(PATTERN));
+    let mut cut = 0;
+    for seed in 0..6 {
+        let free = generate(&engine, request(PATTERN, 500, OnBudget::Complete, seed));
+        assert_eq!(
+            (free.outcome().steered, free.outcome().finish),
+            (None, Finish::Stop)
+        );
+        for max_tokens in 1..12 {
+            for speculation in [Speculation::none(), Speculation::all()] {
+                let request = Request {
+                    speculation,
+                    ..request(PATTERN, max_tokens, OnBudget::Cut, seed)
+                };
+                let heard = generate(&engine, request);
+                let fits = free.tokens().len() <= max_tokens;
+                let length = max_tokens.min(free.tokens().len());
+                assert_eq!(heard.tokens(), free.tokens()[..length]);
+                let finish = if fits { Finish::Stop } else { Finish::Length };
+                assert_eq!((heard.outcome().finish, heard.outcome().steered), (finish, None));
+                assert!(whole.step_bytes(whole.start(), heard.text().as_bytes()).is_some());
+                cut += usize::from(!fits);
+            }
+        }
+    }
+    assert!(cut > 10, "{cut}");
+}
+
+#[test]
+fn an_answer_that_must_not_be_cut_fails_instead() {
+    let engine = engine(wordy_script);
+    let mut failed = 0;
+    for seed in 0..6 {
+        let free = generate(&engine, request(PATTERN, 500, OnBudget::Complete, seed));
+        for max_tokens in 2..12 {
+            let heard = generate(&engine, request(PATTERN, max_tokens, OnBudget::Fail, seed));
+            if free.tokens().len() <= max_tokens {
+                assert_eq!(heard.text(), free.text());
+                assert_eq!(
+                    (heard.outcome().finish, heard.outcome().steered),
+                    (Finish::Stop, None)
+                );
+            } else {
+                assert_eq!(heard.failure(), Some(&EngineError::OutOfTokens { max_tokens }));
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 10, "{failed}");
+    let request = Request {
+        on_budget: OnBudget::Fail,
+        ..Request::new(letters("go "), 4)
+    };
+    assert_eq!(
+        generate(&engine, request).failure(),
+        Some(&EngineError::OutOfTokens { max_tokens: 4 })
+    );
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused() {
+    let engine = engine(wordy_script);
+    let submit = |request| engine.submit(request, Box::new(|_| true)).err();
+    assert_eq!(submit(request("a{9}", 5, OnBudget::Cut, 0)), None);
+    for on_budget in [OnBudget::Complete, OnBudget::Fail] {
+        let refusal = submit(request("a{9}", 5, on_budget, 0));
+        let least = Some(9);
+        assert_eq!(refusal, Some(Refusal::TooFew { max_tokens: 5, least }));
+    }
+    for on_budget in [OnBudget::Cut, OnBudget::Fail] {
+        let global = Request {
+            law: LawChoice::Global { max_attempts: 9 },
+            ..request("a{9}", 20, on_budget, 0)
+        };
+        let name = match submit(global) {
+            Some(Refusal::Invalid { name, .. }) => name,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(name, "on_budget");
+    }
+}
+
+/// What is told of the allowed tokens sums to one, and is the model's own where everything is allowed.
+#[test]
+fn log_probabilities_are_of_the_model_or_of_what_is_allowed() {
+    let engine = engine(wordy_script);
+    let events = |logprobs_of, temperature, pattern: &str| {
+        let request = Request {
+            sampling: Sampling {
+                temperature,
+                ..Sampling::seeded(5)
+            },
+            logprobs: Some(20),
+            logprobs_of,
+            speculation: Speculation::all(),
+            ..request(pattern, 60, OnBudget::Complete, 5)
+        };
+        generate(&engine, request).tokens_without_origin()
+    };
+    for temperature in [0.0, 0.7, 1.0] {
+        let own = events(LogprobsOf::Model, temperature, "[a-e]{4}(ab|cd)*z");
+        let allowed = events(LogprobsOf::Allowed, temperature, "[a-e]{4}(ab|cd)*z");
+        assert_eq!(own.len(), allowed.len());
+        for (own, allowed) in own.iter().zip(&allowed) {
+            let (
+                Event::Token {
+                    logprob, top: all, ..
+                },
+                Event::Token {
+                    token,
+                    top,
+                    log_share,
+                    logprob: same,
+                    ..
+                },
+            ) = (own, allowed)
+            else {
+                panic!("{own:?} {allowed:?}")
+            };
+            assert_eq!((logprob, all.len()), (same, 20));
+            let sum: f32 = top.iter().map(|(_, logprob)| logprob.exp()).sum();
+            assert!((sum - 1.0).abs() < 1e-4, "{sum}: {top:?}");
+            let listed = top.iter().find(|(other, _)| other == token).unwrap();
+            assert!((listed.1 - log_share).abs() < 1e-4, "{listed:?} {log_share}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Answers for which the tokens are few, and log-probabilities before and after the constraint.
+
+use serde_json::{Value, json};
+
+use super::service::{Answer, Service};
+
+/// What the model says, longer than the tokens of most tests.
+const SAID: &str = r#"echo {"name":"Ada Lovelace of London"}"#;
+const WHOLE: &str = r#"{"name":"Ada Lovelace of London"}"#;
+
+fn wish(more: Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
+                        "additionalProperties": false});
+    let mut wish = json!({"guided_json": schema, "whitespace": "compact"});
+    if let (Value::Object(wish), Value::Object(more)) = (&mut wish, more) {
+        wish.extend(more);
+    }
+    wish
+}
+
+fn content(answer: &Answer) -> (String, String, Value) {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let choice = answer.json()["choices"][0].take();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    (
+        text(&choice["message"]["content"]),
+        text(&choice["finish_reason"]),
+        choice["lexiform"]["budget"].clone(),
+    )
+}
+
+/// C2: JSON that `max_tokens` cuts, which clients cannot parse and pay for again. The answer is complete and says
+/// `stop`, because clients fail on `length` even where the text can be read; where it was steered stands beside it: six
+/// tokens before the end is no time any more for a character of four bytes.
+#[test]
+fn an_answer_is_completed_in_time_and_says_from_where_it_was_steered() {
+    let service = Service::start();
+    let (text, finish, budget) = content(&service.chat(SAID, wish(json!({"max_tokens": 15}))));
+    assert_eq!((text.as_str(), finish.as_str()), (r#"{"name":"Ada "}"#, "stop"));
+    assert_eq!(
+        budget,
+        json!({"steered": true, "from_token": 10, "max_tokens": 15})
+    );
+    assert_eq!(service.metric("lexiform_budget_steered_total"), 1);
+
+    let streamed = service.chat(SAID, wish(json!({"max_tokens": 15, "stream": true})));
+    let told: Vec<Value> = (streamed.events().iter())
+        .filter_map(|event| event["choices"][0]["lexiform"].get("budget").cloned())
+        .collect();
+    assert_eq!(told, [budget], "in the last chunk of the sample, and only there");
+    assert_eq!(service.metric("lexiform_budget_steered_total"), 2);
+
+    let ample = content(&service.chat(SAID, wish(json!({"max_tokens": 200}))));
+    assert_eq!(ample, (WHOLE.to_owned(), "stop".to_owned(), Value::Null));
+    let free = content(&service.chat("echo abcdef", json!({"max_tokens": 3})));
+    assert_eq!(free, ("abc".to_owned(), "length".to_owned(), Value::Null));
+    assert_eq!(service.metric("lexiform_budget_steered_total"), 2);
+}
+
+#[test]
+fn completions_and_responses_tell_the_same() {
+    let service = Service::start();
+    let body = wish(json!({"model": "m", "prompt": "x", "max_tokens": 15}));
+    let body = service.post("/v1/completions", &body.to_string()).json();
+    assert_eq!(body["choices"][0]["finish_reason"], "stop");
+    assert_eq!(body["choices"][0]["lexiform"]["budget"]["max_tokens"], 15);
+
+    let asked = |more: Value| {
+        let mut body = wish(json!({"model": "m", "input": SAID, "max_output_tokens": 15}));
+        body["on_budget"] = more;
+        service.post("/v1/responses", &body.to_string()).json()
+    };
+    let body = asked(json!("complete"));
+    assert_eq!(
+        (&body["status"], &body["lexiform"]["budget"]["from_token"]),
+        (&json!("completed"), &json!(10))
+    );
+    let body = asked(json!("truncate"));
+    assert_eq!(
+        (&body["status"], &body["incomplete_details"]["reason"]),
+        (&json!("incomplete"), &json!("max_output_tokens"))
+    );
+    assert_eq!(body["output"][0]["content"][0]["text"], WHOLE[..15]);
+    assert!(body["lexiform"].get("budget").is_none());
+    assert_eq!(asked(json!("error"))["error"]["code"], "budget_exceeded");
+}
+
+#[test]
+fn an_answer_is_cut_if_that_is_wanted() {
+    let service = Service::start();
+    for (max_tokens, finish) in [(3, "length"), (15, "length"), (WHOLE.len(), "stop")] {
+        let more = json!({"max_tokens": max_tokens, "on_budget": "truncate"});
+        let told = content(&service.chat(SAID, wish(more.clone())));
+        assert_eq!(
+            told,
+            (WHOLE[..max_tokens].to_owned(), finish.to_owned(), Value::Null)
+        );
+        let mut streamed = more;
+        streamed["stream"] = json!(true);
+        streamed["stream_options"] = json!({"json_patch": true});
+        let events = service.chat(SAID, wish(streamed)).events();
+        let last = events
+            .iter()
+            .rev()
+            .find(|event| event["choices"][0]["finish_reason"].is_string());
+        assert_eq!(last.expect("an end")["choices"][0]["finish_reason"], finish);
+    }
+    assert_eq!(service.metric("lexiform_budget_steered_total"), 0);
+}
+
+#[test]
+fn an_answer_that_would_be_cut_is_an_error_if_that_is_wanted() {
+    let service = Service::start();
+    let ask = |max_tokens: usize, stream: bool| {
+        let more = json!({"max_tokens": max_tokens, "on_budget": "error", "stream": stream});
+        service.chat(SAID, wish(more))
+    };
+    assert_eq!(content(&ask(WHOLE.len(), false)).0, WHOLE);
+    let answer = ask(15, false);
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (422, "budget_exceeded")
+    );
+    assert_eq!(answer.json()["error"]["param"], "max_tokens");
+    let events = ask(15, true).events();
+    assert_eq!(
+        events.last().expect("an event")["error"]["code"],
+        "budget_exceeded"
+    );
+    let text: String = (events.iter())
+        .filter_map(|event| event["choices"][0]["delta"]["content"].as_str())
+        .collect();
+    assert_eq!(
+        text,
+        WHOLE[..15],
+        "what was sent is the beginning of the unsteered answer"
+    );
+    let answer = ask(3, false);
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (400, "budget_too_small")
+    );
+    let free = service.chat("echo abcdef", json!({"max_tokens": 3, "on_budget": "error"}));
+    assert_eq!(free.error_code(), "budget_exceeded");
+}
+
+#[test]
+fn words_that_mean_nothing_are_refused_with_their_place() {
+    let service = Service::start();
+    for (field, value) in [
+        ("on_budget", json!("finish")),
+        ("on_budget", json!(1)),
+        ("logprobs_mode", json!("raw_logits")),
+        ("logprobs_mode", json!(true)),
+    ] {
+        for path in ["/v1/chat/completions", "/v1/completions", "/v1/responses"] {
+            let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "prompt": "x", "input": "x",
+                              field: value.clone()});
+            let answer = service.post(path, &body.to_string());
+            assert_eq!(
+                (answer.status, answer.error_code().as_str()),
+                (400, "invalid_value"),
+                "{path}"
+            );
+            assert_eq!(answer.json()["error"]["param"], field, "{path}");
+        }
+    }
+    let more = json!({"on_budget": "truncate", "law": "global", "temperature": 1, "max_tokens": 50});
+    let answer = service.chat(SAID, wish(more));
+    assert_eq!(
+        (answer.status, answer.json()["error"]["param"].as_str()),
+        (400, Some("on_budget"))
+    );
+}
+
+/// What the model wanted and what it could have: `!` is no letter, so before the constraint it is likely and what is
+/// drawn is not; after it, what is drawn has nearly everything.
+#[test]
+fn log_probabilities_are_told_before_or_after_the_constraint() {
+    let service = Service::start();
+    let ask = |mode: Option<&str>| {
+        let mut more = json!({"guided_regex": "[a\"]", "logprobs": true, "top_logprobs": 5});
+        if let Some(mode) = mode {
+            more["logprobs_mode"] = json!(mode);
+        }
+        let answer = service.chat("echo !", more);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["choices"][0]["logprobs"]["content"][0].take()
+    };
+    let raw = ask(None);
+    assert_eq!(ask(Some("raw_logprobs")), raw);
+    assert_eq!(
+        (&raw["token"], &raw["top_logprobs"][0]["token"]),
+        (&json!("\""), &json!("!"))
+    );
+    assert!(
+        raw["logprob"].as_f64().is_some_and(|logprob| logprob < -10.0),
+        "{raw}"
+    );
+    assert_eq!(raw["top_logprobs"].as_array().map(Vec::len), Some(5));
+
+    let processed = ask(Some("processed_logprobs"));
+    // The script gives the quote a logit of 2 and the letter one of 0.
+    let expected = -(1.0 + (-2.0f64).exp()).ln();
+    let near = |value: &Value, wanted: f64| value.as_f64().is_some_and(|value| (value - wanted).abs() < 1e-5);
+    assert!(near(&processed["logprob"], expected), "{processed}");
+    let top = processed["top_logprobs"].as_array().expect("a list");
+    assert_eq!(top.len(), 2, "no more are allowed");
+    assert!(
+        near(&top[0]["logprob"], expected) && near(&top[1]["logprob"], expected - 2.0),
+        "{processed}"
+    );
+}
