@@ -89,6 +89,12 @@ impl Default for Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyOrder {
     /// As the schema lists them; optional ones may be left out, and those that it does not list come last.
+    ///
+    /// The order is that in which the keys of `properties` are met when the schema is read from the top: keyword by
+    /// keyword as they are written, and where there is a `$ref` or an `allOf`, what it leads to is read there.
+    /// The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that has them; what `if` and
+    /// `dependent…` ask for, since it mostly speaks of the same keys again, at the end of all. Keys that only `required`
+    /// or an `enum` of `propertyNames` names come behind those, in that order, and then all further keys in any order.
     Schema,
     /// Any order: the meaning of the specification.
     Any,

@@ -153,6 +153,13 @@ pub(crate) enum Keyword {
     },
 }
 
+impl Keyword {
+    /// Whether what it asks for depends on something else of the value.
+    pub(crate) fn is_condition(&self) -> bool {
+        matches!(self, Keyword::If { .. } | Keyword::Dependent { .. })
+    }
+}
+
 /// What a property asks for where it is present.
 #[derive(Clone, Debug)]
 pub(crate) enum Dependency {

@@ -2,6 +2,9 @@
 //!
 //! A branch holds the shape so far, demands still to be met, and choices still to be made. Demands are met first; a branch
 //! that contradicts itself is dropped at once; then the choice with the fewest ways is made, and each way is a branch.
+//!
+//! Whichever choice is made first, what it brings is put where the choice stands: the maps of an object's keys are kept in
+//! the order in which they are met when the schema is read from the top, references and the chosen branches in place.
 
 use std::collections::VecDeque;
 
@@ -58,9 +61,24 @@ impl Demand {
 #[derive(Clone)]
 struct Branch {
     shape: Shape,
-    todo: VecDeque<Step>,
+    todo: VecDeque<Todo>,
+    /// In the order of the source.
     choices: Vec<Choice>,
     seen: Vec<Literal>,
+    here: Place,
+}
+
+/// Where the source is read: among the maps that an object has so far, and among the choices.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    map: usize,
+    choice: usize,
+}
+
+#[derive(Clone)]
+enum Todo {
+    Step(Step),
+    Choice(Choice),
 }
 
 /// Ways of which one must be gone.
@@ -69,6 +87,21 @@ struct Choice {
     ways: Vec<Vec<Step>>,
     /// The schema whose denial it is. Where what is known by now rules that schema out, there is nothing to choose.
     denied: Option<NodeId>,
+    /// Whether it is read last of all.
+    last: bool,
+    /// How many maps come before those of the choice.
+    map: usize,
+}
+
+impl Choice {
+    fn of(ways: Vec<Vec<Step>>, last: bool) -> Choice {
+        Choice {
+            ways,
+            denied: None,
+            last,
+            map: 0,
+        }
+    }
 }
 
 /// The most conjunctions that one goal may be a union of, and the steps in which they are found.
@@ -128,13 +161,8 @@ impl Algebra<'_> {
     /// Finds the conjunctions of a goal; false where they are more than are wanted, of which the first are found.
     fn expand_by(&mut self, goal: GoalId, kind: Kind, found: &mut Expansion) -> bool {
         let literals = self.goals.literals(goal).clone();
-        let todo = literals.iter().map(|&literal| Step::Literal(literal)).collect();
-        let mut stack = vec![Branch {
-            shape: Shape::new(kind),
-            todo,
-            choices: Vec::new(),
-            seen: Vec::new(),
-        }];
+        let todo = literals.iter().map(|&literal| Step::Literal(literal));
+        let mut stack = vec![Branch::new(kind, todo.collect())];
         let mut most = MOST_LISTED;
         let enough = self.fuel.saturating_sub(MOST_STEPS);
         while let Some(mut branch) = stack.pop() {
@@ -161,7 +189,7 @@ impl Algebra<'_> {
             }
             for way in choice.ways.into_iter().rev() {
                 let mut next = branch.clone();
-                next.todo.extend(way);
+                next.go(way);
                 stack.push(next);
             }
         }
@@ -174,7 +202,7 @@ impl Algebra<'_> {
         ways.sort_by_key(|way| self.way_cost(branch, way));
         ways.into_iter().find_map(|way| {
             let mut next = branch.clone();
-            next.todo.extend(way);
+            next.go(way);
             self.settle(&mut next, goal, kind).then_some(next)
         })
     }
@@ -215,11 +243,16 @@ impl Algebra<'_> {
             if !self.burn(1, goal) {
                 return false;
             }
+            let step = match step {
+                Todo::Step(step) => step,
+                Todo::Choice(choice) => {
+                    branch.leave_open(choice);
+                    continue;
+                }
+            };
             let Step::Literal(literal) = step else {
                 let value_of = step.value_of();
-                if !branch.shape.add(step)
-                    || value_of.is_some_and(|name| self.is_hopeless(&branch.shape, &name))
-                {
+                if !branch.add(step) || value_of.is_some_and(|name| self.is_hopeless(&branch.shape, &name)) {
                     return false;
                 }
                 continue;
@@ -261,13 +294,19 @@ impl Algebra<'_> {
             branch.todo.extend(open);
             return fits;
         }
+        let mut choices = Vec::new();
         for index in 0..count {
             let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
-            let demand = self.affirm(literal.node, name, &keyword, kind);
-            if !branch.demand(demand) {
-                return false;
+            match self.affirm(literal.node, name, &keyword, kind) {
+                Demand::Any(ways) => choices.push(Choice::of(ways, keyword.is_condition())),
+                demand => {
+                    if !branch.demand(demand) {
+                        return false;
+                    }
+                }
             }
         }
+        branch.todo.extend(choices.into_iter().map(Todo::Choice));
         branch.todo.extend(open);
         true
     }
@@ -368,6 +407,22 @@ pub(super) fn only(kind: Kind, wanted: Kind, demand: impl FnOnce() -> Demand) ->
 }
 
 impl Branch {
+    fn new(kind: Kind, steps: Vec<Step>) -> Branch {
+        let mut branch = Branch {
+            shape: Shape::new(kind),
+            todo: VecDeque::new(),
+            choices: Vec::new(),
+            seen: Vec::new(),
+            here: Place::default(),
+        };
+        branch.go(steps);
+        branch
+    }
+
+    fn go(&mut self, steps: Vec<Step>) {
+        self.todo.extend(steps.into_iter().map(Todo::Step));
+    }
+
     /// Whether all demands of a way are met already.
     fn meets(&self, way: &[Step]) -> bool {
         way.iter().all(|step| match step {
@@ -385,14 +440,49 @@ impl Branch {
     fn demand_of(&mut self, demand: Demand, denied: Option<NodeId>) -> bool {
         match demand {
             Demand::Never => return false,
-            Demand::All(steps) => self.todo.extend(steps),
-            Demand::Any(ways) => self.choices.push(Choice { ways, denied }),
+            Demand::All(steps) => self.go(steps),
+            Demand::Any(ways) => self.todo.push_back(Todo::Choice(Choice {
+                denied,
+                ..Choice::of(ways, true)
+            })),
         }
         true
     }
 
-    /// The choice with the fewest ways; the first of them, so that the order of the source is kept. Choices of which one
-    /// way is met already are none.
+    /// Puts a choice off, and remembers where it stands.
+    fn leave_open(&mut self, mut choice: Choice) {
+        if choice.last {
+            choice.map = self.maps();
+            return self.choices.push(choice);
+        }
+        choice.map = self.here.map;
+        self.choices.insert(self.here.choice, choice);
+        self.here.choice += 1;
+    }
+
+    /// How many maps there are.
+    fn maps(&self) -> usize {
+        match &self.shape {
+            Shape::Object(shape) => shape.maps.len(),
+            _ => 0,
+        }
+    }
+
+    /// Adds a demand at the place that is read; false where the shape has no value any more.
+    fn add(&mut self, step: Step) -> bool {
+        let (Shape::Object(shape), Step::Object(ObjectStep::Keys(map))) = (&mut self.shape, &step) else {
+            return self.shape.add(step);
+        };
+        shape.maps.insert(self.here.map, map.clone());
+        self.here.map += 1;
+        for later in &mut self.choices[self.here.choice..] {
+            later.map += 1;
+        }
+        true
+    }
+
+    /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is met already
+    /// are none.
     fn take_choice(&mut self) -> Option<Choice> {
         let mut choices = std::mem::take(&mut self.choices);
         choices.retain(|choice| !choice.ways.iter().any(|way| self.meets(way)));
@@ -402,7 +492,10 @@ impl Branch {
             .iter()
             .enumerate()
             .min_by_key(|(_, choice)| choice.ways.len())?;
-        Some(self.choices.remove(at))
+        let choice = self.choices.remove(at);
+        let map = choice.map;
+        self.here = Place { map, choice: at };
+        Some(choice)
     }
 }
 
