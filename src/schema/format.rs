@@ -57,7 +57,7 @@ const fn narrower(name: &'static str, build: Build, wider: Build, note: &'static
 
 const NO_PUNYCODE: &str =
     "labels in Punycode (xn--) are refused, because which of them are valid is not regular";
-const SOME_NAMES: &str = "labels in Punycode (xn--) are refused, and so are names of more than 59 characters, scripts from right to \
+const SOME_NAMES: &str = "labels in Punycode (xn--) are refused, and so are names of more than 59 characters of which one is not ASCII, scripts from right to \
     left other than Arabic, Hebrew, N'Ko, Syriac and Thaana, and such a script beside labels of others than ASCII; whether a \
     label is in Normalization Form C, and too long in Punycode, is not checked";
 const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, one of them may have a name, none is referred to, and ranges of characters \
@@ -112,6 +112,12 @@ pub(crate) fn wider(name: &str) -> Option<&'static [Part]> {
 fn narrower_part(name: &str) -> Option<&'static Narrower> {
     let format = FORMATS.iter().find(|format| format.name == name)?;
     format.narrower.as_ref()
+}
+
+/// Words of a format that are none of the others, and are counted in another way.
+pub(crate) fn further(name: &str) -> Option<&'static [Part]> {
+    static LONG_NAMES: OnceLock<Vec<Part>> = OnceLock::new();
+    (name == "idn-hostname").then(|| &LONG_NAMES.get_or_init(idna::long)[..])
 }
 
 /// Reads an expression that this file wrote.

@@ -123,6 +123,8 @@ pub(crate) enum Keyword {
     MaxLength(u64),
     /// `pattern` or `format`: a set of strings.
     Text(TextSet),
+    /// A `format` that is a union of such sets, which share no string.
+    AnyText(Rc<[TextSet]>),
     /// `prefixItems` and `items`; `None` is no constraint.
     Items {
         prefix: Vec<NodeId>,

@@ -12,6 +12,8 @@
 //! Labels in Punycode (`xn--`) are valid if what they decode to is, which no small automaton tells. For the same reason two
 //! rules are not checked, which the note says: how long a label is in Punycode, and Normalization Form C.
 
+use regex_syntax::hir::Hir;
+
 use crate::grammar::Part;
 
 use super::hir;
@@ -47,6 +49,9 @@ const JOINS_BACK: &str = r"\u{622}-\u{625}\u{627}\u{629}\u{62F}-\u{632}\u{648}\u
 
 const ASCII: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
 
+/// A label of so many characters, if one is not ASCII, has more than 63 in Punycode. A name has fewer here for that.
+const LONG: u64 = 60;
+
 /// The language that stands for `idn-hostname`.
 pub(super) fn parts() -> Vec<Part> {
     let plain = format!("(?:{ASCII}|{}|{})", left_to_right(), with_middle_dot());
@@ -56,15 +61,33 @@ pub(super) fn parts() -> Vec<Part> {
         Part::Match(hir(&format!(
             "(?:{plain}(?:[{DOT}]{plain})*|{either}(?:[{DOT}]{either})*)"
         ))),
-        // Two hyphens in the third and fourth place are reserved.
-        Part::Not(hir(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))),
+        Part::Not(reserved()),
         Part::Units {
             unit: hir("(?s:.)"),
             min: 1,
-            // A label of more characters, if one is not ASCII, has more than 63 in Punycode.
-            max: Some(59),
+            max: Some(LONG - 1),
         },
     ]
+}
+
+/// The names that are too long for that and consist of ASCII labels: these need not be counted together. Counting the
+/// characters of each label, whatever they are, makes an automaton of more than 16 MB.
+pub(super) fn long() -> Vec<Part> {
+    let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+    vec![
+        Part::Match(hir(&format!("{label}(?:[{DOT}]{label})*"))),
+        Part::Not(reserved()),
+        Part::Units {
+            unit: hir("(?s:.)"),
+            min: LONG,
+            max: Some(253),
+        },
+    ]
+}
+
+/// Two hyphens in the third and fourth place are reserved.
+fn reserved() -> Hir {
+    hir(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))
 }
 
 /// Words that have the names among them: all that consist of what labels in whatever script may consist of.

@@ -48,6 +48,24 @@ impl Demand {
         Demand::All(vec![step])
     }
 
+    /// The ways to meet it.
+    pub(super) fn ways(self) -> Vec<Vec<Step>> {
+        match self {
+            Demand::Never => Vec::new(),
+            Demand::All(steps) => vec![steps],
+            Demand::Any(ways) => ways,
+        }
+    }
+
+    /// Both of two.
+    pub(super) fn and(self, other: Demand) -> Demand {
+        let (left, right) = (self.ways(), other.ways());
+        let pairs = left
+            .iter()
+            .flat_map(|one| right.iter().map(|other| [&one[..], other].concat()));
+        Demand::any(pairs.collect())
+    }
+
     /// A choice, simplified where it is none.
     pub(super) fn any(mut ways: Vec<Vec<Step>>) -> Demand {
         match ways.len() {
@@ -277,11 +295,7 @@ impl Algebra<'_> {
             let mut ways = Vec::new();
             for index in 0..count {
                 let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
-                match self.deny(literal.node, name, &keyword, kind) {
-                    Demand::Never => {}
-                    Demand::All(steps) => ways.push(steps),
-                    Demand::Any(more) => ways.extend(more),
-                }
+                ways.extend(self.deny(literal.node, name, &keyword, kind).ways());
             }
             return branch.demand_of(Demand::any(ways), Some(literal.node));
         }
@@ -348,7 +362,7 @@ impl Algebra<'_> {
             Keyword::Minimum { .. } | Keyword::Maximum { .. } | Keyword::MultipleOf(_) => {
                 only(kind, Kind::Number, || super::number::affirm(keyword))
             }
-            Keyword::MinLength(_) | Keyword::MaxLength(_) | Keyword::Text(_) => {
+            Keyword::MinLength(_) | Keyword::MaxLength(_) | Keyword::Text(_) | Keyword::AnyText(_) => {
                 only(kind, Kind::String, || super::string::affirm(keyword))
             }
             Keyword::Items { .. }

@@ -9,7 +9,6 @@ use crate::schema::node::KeyMap;
 use crate::schema::text::TextSet;
 
 use super::Algebra;
-use super::expand::Demand;
 use super::object::ObjectShape;
 use super::step::{KeyClass, MapRef, SomeKey, Step, StringStep};
 use super::string::StringShape;
@@ -389,11 +388,7 @@ impl Algebra<'_> {
                     .collect(),
             ]
         } else {
-            match self.deny_text(pattern) {
-                Demand::Never => Vec::new(),
-                Demand::All(steps) => vec![steps],
-                Demand::Any(ways) => ways,
-            }
+            self.deny_text(pattern).ways()
         };
         let mut split = Vec::new();
         for shape in &shapes {

@@ -51,6 +51,10 @@ impl Algebra<'_> {
                 only(kind, Kind::String, || super::string::deny(keyword))
             }
             Keyword::Text(set) => only(kind, Kind::String, || self.deny_text(set)),
+            Keyword::AnyText(sets) => only(kind, Kind::String, || {
+                let none = sets.iter().map(|set| self.deny_text(set));
+                none.reduce(Demand::and).unwrap_or_else(Demand::nothing)
+            }),
             Keyword::Items { .. }
             | Keyword::MinItems(_)
             | Keyword::MaxItems(_)

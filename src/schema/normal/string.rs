@@ -173,13 +173,17 @@ pub(super) fn affirm(keyword: &Keyword) -> Demand {
     match keyword {
         Keyword::MinLength(count) => Demand::one(Step::String(StringStep::Min(*count))),
         Keyword::MaxLength(count) => Demand::one(Step::String(StringStep::Max(*count))),
-        Keyword::Text(set) => Demand::All(
-            set.iter()
-                .map(|&(text, sign)| Step::String(StringStep::Text(text, sign)))
-                .collect(),
-        ),
+        Keyword::Text(set) => Demand::All(within(set)),
+        Keyword::AnyText(sets) => Demand::any(sets.iter().map(within).collect()),
         _ => Demand::nothing(),
     }
+}
+
+fn within(set: &TextSet) -> Vec<Step> {
+    let steps = set
+        .iter()
+        .map(|&(text, sign)| Step::String(StringStep::Text(text, sign)));
+    steps.collect()
 }
 
 /// What the denial of a bound asks of a string's length.

@@ -118,15 +118,8 @@ impl Algebra<'_> {
                 }
                 _ => Demand::Never,
             };
-            let more = match denials {
-                Demand::Never => Vec::new(),
-                Demand::All(steps) => vec![steps],
-                Demand::Any(more) => more,
-            };
-            ways.extend(
-                more.into_iter()
-                    .map(|way| case.steps.iter().cloned().chain(way).collect()),
-            );
+            let more = denials.ways().into_iter();
+            ways.extend(more.map(|way| case.steps.iter().cloned().chain(way).collect()));
         }
         Demand::any(ways)
     }
@@ -257,16 +250,11 @@ impl Algebra<'_> {
             _ => {
                 let demand = self.affirm(node, name, keyword, kind);
                 let evaluated = evaluated_by(keyword, kind);
-                let ways = match demand {
-                    Demand::Never => Vec::new(),
-                    Demand::All(steps) => vec![steps],
-                    Demand::Any(ways) => ways,
-                };
                 let case = |steps| Case {
                     steps,
                     evaluated: evaluated.clone(),
                 };
-                ways.into_iter().map(case).collect()
+                demand.ways().into_iter().map(case).collect()
             }
         }
     }

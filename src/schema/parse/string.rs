@@ -1,11 +1,14 @@
 //! `minLength`, `maxLength`, `pattern` and `format`.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use crate::error::{Problem, ProblemKind};
 use crate::schema::Formats;
 use crate::schema::format;
 use crate::schema::node::Keyword;
+use crate::schema::text::TextSet;
 
 use super::{Reader, Site, describe};
 
@@ -69,12 +72,19 @@ impl<'v> Reader<'v> {
             self.diagnostics.push(note);
         }
         match self.texts.format(name) {
-            Some(text) => self.push(site.id, "format", Keyword::Text(text)),
+            Some(sets) => self.push(site.id, "format", format_keyword(&sets)),
             None => self.note(
                 site.id,
                 "format",
                 format!("the format {name:?} is not known and has no effect"),
             ),
         }
+    }
+}
+
+fn format_keyword(sets: &Rc<[TextSet]>) -> Keyword {
+    match &sets[..] {
+        [set] => Keyword::Text(set.clone()),
+        _ => Keyword::AnyText(sets.clone()),
     }
 }
