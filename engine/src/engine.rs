@@ -6,11 +6,13 @@
 
 use crate::Grammar;
 use crate::error::{EngineError, Refusal};
+use crate::meters::Meters;
 use crate::model::Model;
 use crate::request::{Event, Finish, LawChoice, OnBudget, Request};
 use crate::sample;
 use crate::sequence::Sequence;
 use crate::step::{Core, Parts};
+use crate::write::Written;
 use lexiform::draft::Tokenise;
 use lexiform::vocab::Vocabulary;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,6 +71,8 @@ pub struct Stats {
     pub running: usize,
     /// Requests that wait, preempted ones included.
     pub waiting: usize,
+    /// Positions in a block of the cache.
+    pub block_size: usize,
     /// Blocks of the cache.
     pub blocks_total: usize,
     /// Blocks that running sequences refer to.
@@ -85,10 +89,14 @@ pub struct Stats {
     pub cached_tokens: u64,
     /// Tokens generated.
     pub generated: u64,
+    /// Passes of a sequence that verified a draft.
+    pub drafts: u64,
     /// Tokens drafted.
     pub drafted: u64,
     /// Drafted tokens confirmed.
     pub accepted: u64,
+    /// Of the drafts, how many had their first token confirmed, their second, and so on.
+    pub accepted_at: Vec<u64>,
     /// Passes of the model.
     pub steps: u64,
     /// Sequences that lost their blocks to others and were computed again.
@@ -99,6 +107,26 @@ pub struct Stats {
     pub draft_model_failed: bool,
 }
 
+/// The longest draft of which every place is counted.
+const COUNTED_PLACES: usize = 32;
+
+impl Stats {
+    /// Counts what a pass brought one sequence, which had drafted so many tokens.
+    pub(crate) fn count(&mut self, drafted: usize, written: &Written) {
+        self.drafts += u64::from(drafted > 0);
+        self.drafted += drafted as u64;
+        self.accepted += written.accepted as u64;
+        self.generated += written.drawn as u64;
+        let places = written.accepted.min(COUNTED_PLACES);
+        if self.accepted_at.len() < places {
+            self.accepted_at.resize(places, 0);
+        }
+        for place in &mut self.accepted_at[..places] {
+            *place += 1;
+        }
+    }
+}
+
 enum Command {
     Submit(Box<Sequence>),
     Cancel(u64),
@@ -106,6 +134,7 @@ enum Command {
 
 pub(crate) struct Shared {
     stats: Mutex<Stats>,
+    meters: Arc<Meters>,
     /// Requests submitted that have not run yet.
     queued: AtomicUsize,
     alive: AtomicBool,
@@ -183,9 +212,11 @@ impl Engine {
             vocab_size: parts.model.vocab_size(),
             vocabulary: parts.vocabulary.clone(),
         };
-        let core = Core::new(parts)?;
+        let meters = Arc::<Meters>::default();
+        let core = Core::new(parts, meters.clone())?;
         let shared = Arc::new(Shared {
             stats: Mutex::default(),
+            meters,
             queued: AtomicUsize::new(0),
             alive: AtomicBool::new(true),
             next_id: AtomicU64::new(0),
@@ -288,6 +319,11 @@ impl Engine {
             Some(grammar) if request.on_budget != OnBudget::Cut => check_budget(request, grammar),
             _ => Ok(()),
         }
+    }
+
+    /// How long things take.
+    pub fn meters(&self) -> &Meters {
+        &self.shared.meters
     }
 
     /// What the engine is doing; as of the end of the last step.

@@ -20,7 +20,9 @@ mod blocks;
 mod draft_model;
 mod engine;
 mod error;
+mod histogram;
 mod masks;
+mod meters;
 mod model;
 mod replay;
 mod request;
@@ -36,10 +38,12 @@ mod write;
 
 pub use engine::{Engine, EngineConfig, Sink, Stats, Ticket};
 pub use error::{EngineError, LoadError, Refusal};
+pub use histogram::Histogram;
 pub use lexiform::draft::Tokenise;
 pub use lexiform::law::LawTag;
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
+pub use meters::{Meters, Times};
 pub use model::{Feed, Logits, Model};
 pub use request::{
     Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,

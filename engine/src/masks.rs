@@ -8,10 +8,12 @@
 //! The states are known before the pass starts: a mask depends on the state alone, and the states along a draft follow
 //! from the draft. So a mask costs no time unless it takes longer than the model.
 
+use crate::meters::Meters;
 use crate::{Grammar, Mask, State};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// The masks of consecutive positions, or `None` if computing them panicked.
 pub(crate) type Masks = Option<Vec<Bounds>>;
@@ -38,6 +40,7 @@ struct Job {
     grammar: Grammar,
     states: Vec<(State, Option<usize>)>,
     reply: Sender<(usize, Masks)>,
+    meters: Arc<Meters>,
 }
 
 impl Job {
@@ -45,7 +48,12 @@ impl Job {
         let compute = || {
             self.states
                 .iter()
-                .map(|&(state, budget)| bounds(&self.grammar, state, budget))
+                .map(|&(state, budget)| {
+                    let begun = Instant::now();
+                    let bounds = bounds(&self.grammar, state, budget);
+                    self.meters.masks.observe_time(begun.elapsed());
+                    bounds
+                })
                 .collect()
         };
         let masks = catch_unwind(AssertUnwindSafe(compute)).ok();
@@ -61,11 +69,12 @@ pub(crate) type Wanted = (Grammar, Vec<(State, Option<usize>)>);
 /// The threads. They end when the pool is dropped.
 pub(crate) struct MaskPool {
     jobs: Option<Sender<Job>>,
+    meters: Arc<Meters>,
 }
 
 impl MaskPool {
     /// With no threads at all, masks are computed when they are asked for.
-    pub(crate) fn new(threads: usize) -> Self {
+    pub(crate) fn new(threads: usize, meters: Arc<Meters>) -> Self {
         let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads {
@@ -74,6 +83,7 @@ impl MaskPool {
         }
         MaskPool {
             jobs: (threads > 0).then_some(jobs),
+            meters,
         }
     }
 
@@ -88,6 +98,7 @@ impl MaskPool {
                 grammar,
                 states,
                 reply: reply.clone(),
+                meters: self.meters.clone(),
             };
             match &self.jobs {
                 Some(jobs) => {

@@ -2,6 +2,7 @@
 
 use crate::Grammar;
 use crate::error::EngineError;
+use crate::meters::Times;
 use lexiform::law::LawTag;
 
 /// One text to continue.
@@ -245,6 +246,8 @@ pub struct Outcome {
     pub accepted: usize,
     /// Attempts of the global law; 1 otherwise.
     pub attempts: usize,
+    /// How long it took.
+    pub times: Times,
     /// How [`Request::max_tokens`] narrowed what the grammar allows, if it did.
     pub steered: Option<Steered>,
 }

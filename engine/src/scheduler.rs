@@ -117,6 +117,7 @@ impl Scheduler {
         sequence.computed = covered;
         if sequence.place.take().is_some() {
             sequence.cached = covered;
+            sequence.moments.admitted();
         }
         self.running.push(sequence);
         true

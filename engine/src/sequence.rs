@@ -4,6 +4,7 @@ use crate::blocks::Table;
 use crate::engine::{QueuePlace, Sink};
 use crate::error::EngineError;
 use crate::masks::{self, Bounds, Wanted};
+use crate::meters::Moments;
 use crate::replay::Replay;
 use crate::request::{Event, Finish, OnBudget, Origin, Outcome, Request, Steered};
 use crate::sample::SharedTrie;
@@ -47,6 +48,7 @@ pub(crate) struct Sequence {
     steered_from: Option<usize>,
     /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
     pub(crate) place: Option<QueuePlace>,
+    pub(crate) moments: Moments,
     sink: Sink,
     /// The client has gone, or heard the last event.
     pub(crate) closed: bool,
@@ -81,6 +83,7 @@ impl Sequence {
             accepted: 0,
             steered_from: None,
             place: Some(place),
+            moments: Moments::now(),
             sink,
             closed: false,
             failed: false,
@@ -201,6 +204,7 @@ impl Sequence {
                 from,
                 max_tokens: self.request.max_tokens,
             }),
+            times: self.moments.times(),
             attempts: self.walk.failed_attempts() as usize + 1,
         }
     }

@@ -11,6 +11,7 @@ use crate::draft_model::DraftModel;
 use crate::engine::{EngineConfig, Stats};
 use crate::error::EngineError;
 use crate::masks::{MaskPool, Masks};
+use crate::meters::Meters;
 use crate::model::{Feed, Logits, Model};
 use crate::sample::{Columns, law};
 use crate::scheduler::{Scheduler, Work, forget_cache};
@@ -22,6 +23,7 @@ use lexiform::draft::{LongestMatch, Tokenise};
 use lexiform::law::{Law, Walk};
 use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What an engine is made of.
 pub(crate) struct Parts {
@@ -40,6 +42,7 @@ pub(crate) struct Core {
     pub(crate) blocks: Blocks,
     pub(crate) scheduler: Scheduler,
     pub(crate) stats: Stats,
+    meters: Arc<Meters>,
     masks: MaskPool,
     columns: Columns,
     drafters: Drafters,
@@ -48,7 +51,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(parts: Parts) -> Result<Self, EngineError> {
+    pub(crate) fn new(parts: Parts, meters: Arc<Meters>) -> Result<Self, EngineError> {
         let Parts {
             mut model,
             draft,
@@ -63,11 +66,15 @@ impl Core {
         let tokeniser = tokeniser.unwrap_or_else(|| Arc::new(LongestMatch(vocabulary.clone())));
         Ok(Core {
             blocks: Blocks::new(config.blocks, config.block_size),
-            masks: MaskPool::new(config.mask_threads),
+            masks: MaskPool::new(config.mask_threads, meters.clone()),
             columns: Columns::new(&vocabulary, model.vocab_size()),
             drafters: Drafters::new(tokeniser, vocabulary.clone()),
             scheduler: Scheduler::default(),
-            stats: Stats::default(),
+            stats: Stats {
+                block_size: config.block_size,
+                ..Stats::default()
+            },
+            meters,
             tries: Tries::default(),
             draft_model,
             model,
@@ -163,8 +170,15 @@ impl Core {
                 rows: work.rows,
             });
         }
+        let count: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();
+        self.meters.pass_tokens.observe(count as f64);
         let logits = self.model.forward(&feeds);
-        (logits, pending.wait())
+        let begun = Instant::now();
+        let masks = pending.wait();
+        if masks.iter().any(Option::is_some) {
+            self.meters.mask_waits.observe_time(begun.elapsed());
+        }
+        (logits, masks)
     }
 
     fn sample(&mut self, works: &[Work], mut logits: Logits, masks: Vec<Masks>) {
@@ -183,9 +197,10 @@ impl Core {
                     vocabulary: &self.vocabulary,
                 }
                 .write(sequence, &rows, masks.as_deref());
-                self.stats.drafted += sequence.drafts.len() as u64;
-                self.stats.accepted += written.accepted as u64;
-                self.stats.generated += written.drawn as u64;
+                self.stats.count(sequence.drafts.len(), &written);
+                if let Some(gap) = written.gap {
+                    self.meters.gaps.observe_time(gap);
+                }
                 speculate::observe(sequence, written.accepted);
                 sequence.drafts.clear();
                 restart = written.restart;

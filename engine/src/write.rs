@@ -9,6 +9,7 @@ use crate::sequence::Sequence;
 use lexiform::law::Drawn;
 use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use std::time::Duration;
 
 /// Draws from known rows in one go; what is left then is done after the next pass.
 const MAX_REPLAYED: usize = 4096;
@@ -20,6 +21,8 @@ pub(crate) struct Written {
     pub(crate) accepted: usize,
     /// Tokens drawn.
     pub(crate) drawn: usize,
+    /// The time since the pass that brought the tokens before these. Attempts that may fail bring none.
+    pub(crate) gap: Option<Duration>,
     /// The attempt failed; the sequence must go back to its prompt.
     pub(crate) restart: bool,
 }
@@ -60,7 +63,12 @@ impl Writer<'_> {
         if let Some(number) = used.clone().position(|bounds| bounds.steered) {
             sequence.steer(first + number);
         }
-        self.take(sequence, drawing)
+        let drawn = !drawing.verified.drawn.is_empty();
+        let gap = drawn.then(|| sequence.moments.drawn()).flatten();
+        Written {
+            gap: gap.filter(|_| !is_attempt),
+            ..self.take(sequence, drawing)
+        }
     }
 
     /// Goes on from rows that an earlier attempt left, as far as they are known.
@@ -91,6 +99,7 @@ impl Writer<'_> {
         let written = |restart| Written {
             accepted: verified.accepted,
             drawn,
+            gap: None,
             restart,
         };
         match &verified.next {

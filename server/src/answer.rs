@@ -23,6 +23,7 @@ use crate::certify::Certifier;
 use crate::channels::{Part, Reader, Reading};
 use crate::error::ApiError;
 use crate::grammars::Compiled;
+use crate::metrics::{self, Phase};
 use crate::sample::{Ended, SampleState};
 use crate::served::Served;
 use crate::wire;
@@ -34,6 +35,9 @@ use crate::worker::Running;
 
 /// The version that clients see as `system_fingerprint`.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
+
+/// What accounts say of a request that was answered well.
+const ANSWERED: &str = "answered";
 
 /// What all shapes tell of an answer.
 #[derive(Clone, Debug)]
@@ -212,6 +216,9 @@ pub struct Frame {
     confidence: bool,
     begun: Instant,
     silent: bool,
+    max_tokens: Option<usize>,
+    /// The request was answered to its end, well or not.
+    settled: bool,
     /// The time that the server itself has spent on this answer, without the model, masks and compiles.
     spent: Duration,
 }
@@ -245,6 +252,8 @@ impl Frame {
             confidence: wish.confidence,
             begun: Instant::now(),
             silent: true,
+            max_tokens: generation.max_tokens,
+            settled: false,
             spent: Duration::ZERO,
         }
     }
@@ -302,6 +311,15 @@ impl Frame {
 
     /// Closes the account.
     fn settle(&mut self, verdict: &'static str) {
+        self.settled = true;
+        if verdict == ANSWERED {
+            let lengths = self.samples.iter().filter_map(|growing| growing.ended);
+            self.served.metrics().asked(metrics::Asked {
+                samples: self.per_prompt,
+                max_tokens: self.max_tokens,
+                longest: lengths.map(|ended| ended.completion_tokens).max().unwrap_or(0),
+            });
+        }
         self.served.metrics().whole(self.begun.elapsed());
         self.served.metrics().own_time_of_request(self.spent);
         let usage = self.usage();
@@ -350,7 +368,7 @@ impl Frame {
         let whole = whole.collect();
         let json = self.writer.whole(whole, usage);
         self.spent += begun.elapsed();
-        self.settle("answered");
+        self.settle(ANSWERED);
         Ok(json)
     }
 
@@ -467,7 +485,7 @@ impl Frame {
 
     /// The last frames of a stream.
     pub fn closing(&mut self, out: &mut String) {
-        self.settle("answered");
+        self.settle(ANSWERED);
         let usage = self.usage();
         self.writer.closing(usage, out);
     }
@@ -553,8 +571,10 @@ pub fn opened(reading: &Reading, tool: usize) -> Call {
 impl Drop for Frame {
     fn drop(&mut self) {
         let usage = self.usage();
-        if !self.complete() {
-            self.served.metrics().abandoned();
+        // An answer without an account was never begun: the queue had no room for it.
+        if !self.settled && self.account.is_some() {
+            let phase = if self.silent { Phase::Queue } else { Phase::Decode };
+            self.served.metrics().abandoned(phase);
         }
         if let Some(account) = &mut self.account {
             account.used(usage);

@@ -7,6 +7,7 @@
 //! would let bad requests push out good grammars.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use lexiform::compile::Options;
@@ -14,6 +15,7 @@ use lexiform::error::Problem;
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
+use moka::notification::RemovalCause;
 use moka::sync::Cache;
 
 use crate::flight::{Flights, Interest};
@@ -48,6 +50,7 @@ pub struct Grammars {
     cache: Cache<Language, Compiled>,
     compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
     registered: Cache<String, Constraint>,
+    evicted: Arc<AtomicU64>,
 }
 
 impl Grammars {
@@ -63,12 +66,19 @@ impl Grammars {
             let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
             base.saturating_add(compiled.weight)
         };
+        let evicted = Arc::<AtomicU64>::default();
+        let evictions = evicted.clone();
+        let listen = move |_: Arc<Language>, _: Compiled, cause: RemovalCause| {
+            evictions.fetch_add(u64::from(cause.was_evicted()), Relaxed);
+        };
+        let cache = Cache::builder().max_capacity(bytes).weigher(weigh);
         let compiler = Compiler::new(vocabulary);
         Self {
             // Without the head start schemas compile all the same, only slower.
             compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
             limits: Limits::default(),
-            cache: Cache::builder().max_capacity(bytes).weigher(weigh).build(),
+            cache: cache.eviction_listener(listen).build(),
+            evicted,
             compiling: Flights::default(),
             registered: Cache::builder().max_capacity(bytes / 8).weigher(length).build(),
         }
@@ -109,7 +119,7 @@ impl Grammars {
             };
             let begun = Instant::now();
             let compiled = compile(language, &self.compiler, &limits);
-            metrics.grammar_compiled(begun.elapsed(), compiled.as_ref().err());
+            metrics.grammar_compiled(language.kind(), begun.elapsed(), compiled.as_ref().err());
             if let Ok(compiled) = &compiled {
                 self.cache.insert(language.clone(), compiled.clone());
             }
@@ -137,6 +147,7 @@ impl Grammars {
         Compiling {
             cache_bytes: self.cache.weighted_size(),
             cache_entries: self.cache.entry_count(),
+            evictions: self.evicted.load(Relaxed),
             running: self.compiling.running(),
         }
     }

@@ -124,6 +124,37 @@ pub struct Language {
     pub calls: Option<Calls>,
 }
 
+/// What a language is mostly made of, for those who measure compiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A JSON Schema.
+    Schema,
+    /// A regular expression.
+    Regex,
+    /// A grammar.
+    Ebnf,
+    /// A list of texts.
+    Choice,
+    /// Calls of tools, with whatever they take.
+    Tools,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 5] = [Kind::Schema, Kind::Regex, Kind::Ebnf, Kind::Choice, Kind::Tools];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Schema => "json_schema",
+            Kind::Regex => "regex",
+            Kind::Ebnf => "ebnf",
+            Kind::Choice => "choice",
+            Kind::Tools => "tools",
+        }
+    }
+}
+
 /// A constraint that does not compile.
 #[derive(Clone, Debug)]
 pub struct Rejected {
@@ -171,6 +202,18 @@ impl Language {
         let digest = hash.finalize();
         let hex = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
         format!("gr_{}", hex.collect::<String>())
+    }
+
+    /// What it is mostly made of.
+    pub fn kind(&self) -> Kind {
+        match self.content.as_ref().map(|content| &content.source) {
+            _ if self.calls.is_some() => Kind::Tools,
+            Some(Source::Schema(_)) => Kind::Schema,
+            Some(Source::Ebnf(_)) => Kind::Ebnf,
+            Some(Source::Choice(_)) => Kind::Choice,
+            // A language of nothing is never compiled.
+            Some(Source::Regex(_)) | None => Kind::Regex,
+        }
     }
 
     /// The bytes of its sources, for estimates.

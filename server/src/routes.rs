@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::body;
 use crate::error::ApiError;
 use crate::flight::{Interest, Wanted};
+use crate::metrics::Phase;
 use crate::served::Served;
 
 /// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
@@ -139,6 +140,17 @@ fn json_answer(told: &Value) -> HttpResponse {
         .body(told.to_string())
 }
 
+/// Counts a client that leaves while its request is prepared: then the future that holds this is dropped.
+struct Leaving<'a>(Option<&'a App>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some(app) = self.0 {
+            app.served.metrics().abandoned(Phase::Prepare);
+        }
+    }
+}
+
 /// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
 /// alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is over, work that has
 /// not begun never does, and work that runs is told by its interest, so that a crowd that sends expensive schemas and
@@ -157,7 +169,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
         true => Err(ApiError::nobody_waits()),
         false => work(&interest),
     };
+    let mut leaving = Leaving(Some(app));
     let ended = tokio::time::timeout(limit, web::block(work)).await;
+    leaving.0 = None;
     let Ok(done) = ended else {
         return Err(ApiError::compile_timed_out(limit.as_secs_f64()));
     };

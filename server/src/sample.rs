@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State, Steered};
+use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State, Steered, Times};
 
 use crate::answer::Wish;
 use crate::channels::Part;
@@ -43,6 +43,8 @@ pub struct Ended {
     pub cached_tokens: usize,
     /// Tokens written.
     pub completion_tokens: usize,
+    /// How long it took.
+    pub times: Times,
 }
 
 /// A sample that is being written.
@@ -222,6 +224,7 @@ impl SampleState {
             prompt_tokens: outcome.prompt_tokens,
             cached_tokens: outcome.cached_tokens,
             completion_tokens: outcome.completion_tokens,
+            times: outcome.times,
         })
     }
 }

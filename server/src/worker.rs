@@ -12,7 +12,7 @@
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -35,7 +35,17 @@ pub struct Patience {
     /// Tokens of prompts that may wait.
     pub waiting_tokens: usize,
     waiting: Arc<AtomicUsize>,
+    turned_away: Arc<[AtomicU64; 2]>,
     stop: CancellationToken,
+}
+
+/// Requests that the queues had no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnedAway {
+    /// Because too many wait.
+    pub requests: u64,
+    /// Because too many tokens of prompts wait.
+    pub tokens: u64,
 }
 
 impl Default for Patience {
@@ -46,6 +56,7 @@ impl Default for Patience {
             answer: Duration::from_secs(600),
             waiting_tokens: 1 << 20,
             waiting: Arc::default(),
+            turned_away: Arc::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -78,6 +89,15 @@ impl Patience {
         self.waiting.load(Ordering::Acquire)
     }
 
+    /// Requests that the queues had no room for so far.
+    pub fn turned_away(&self) -> TurnedAway {
+        let [requests, tokens] = &*self.turned_away;
+        TurnedAway {
+            requests: requests.load(Ordering::Relaxed),
+            tokens: tokens.load(Ordering::Relaxed),
+        }
+    }
+
     /// The same for a request that wants its answer sooner.
     pub fn shortened(&self, answer: Option<Duration>) -> Self {
         let answer = answer.map_or(self.answer, |wanted| wanted.min(self.answer));
@@ -96,7 +116,10 @@ impl Patience {
         };
         self.waiting
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
-            .map_err(|_| ApiError::queue_of_tokens_full(self.waiting_tokens))?;
+            .map_err(|_| {
+                self.turned_away[1].fetch_add(1, Ordering::Relaxed);
+                ApiError::queue_of_tokens_full(self.waiting_tokens)
+            })?;
         Ok(Line {
             waiting: self.waiting.clone(),
             tokens,
@@ -140,9 +163,11 @@ impl Running {
         for (index, request) in requests.into_iter().enumerate() {
             let sender = sender.clone();
             let sink = Box::new(move |event| sender.send((index, event)).is_ok());
-            let ticket = engine
-                .submit(request, sink)
-                .map_err(|refusal| refused(&refusal))?;
+            let ticket = engine.submit(request, sink).map_err(|refusal| {
+                let busy = matches!(refusal, Refusal::Busy { .. });
+                patience.turned_away[0].fetch_add(u64::from(busy), Ordering::Relaxed);
+                refused(&refusal)
+            })?;
             tickets.push(Some(ticket));
         }
         let begun = Instant::now();

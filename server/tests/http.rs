@@ -20,6 +20,8 @@ mod grammars;
 mod growing;
 #[path = "http/leaving.rs"]
 mod leaving;
+#[path = "http/metrics.rs"]
+mod metrics;
 #[path = "http/operations.rs"]
 mod operations;
 #[path = "http/pages.rs"]

@@ -6,5 +6,6 @@ mod decoding;
 mod drafting;
 mod grammars;
 mod laws;
+mod meters;
 mod rig;
 mod torch;

@@ -4,6 +4,7 @@ use actix_web::{HttpResponse, web};
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::metrics::Now;
 use crate::wire::models::{Health, Version};
 
 /// Whether the process runs.
@@ -29,11 +30,14 @@ pub async fn version() -> HttpResponse {
 
 /// What the server counts, for Prometheus.
 pub async fn metrics(app: web::Data<App>) -> HttpResponse {
-    let text = app.served.metrics().exposition(
-        app.served.name(),
-        &app.served.engine().stats(),
-        app.served.grammars().now(),
-    );
+    let served = &app.served;
+    let text = served.metrics().exposition(Now {
+        model: served.name(),
+        stats: &served.engine().stats(),
+        meters: served.engine().meters(),
+        compiling: served.grammars().now(),
+        turned_away: served.patience().turned_away(),
+    });
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(text)
