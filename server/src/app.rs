@@ -20,7 +20,7 @@ use crate::audit::{Account, Audit, InFlight};
 use crate::cors::Cors;
 use crate::error::{ApiError, ErrorCode};
 use crate::resume::{Keeping, Streams};
-use crate::routes;
+use crate::routes::{self, Offered};
 use crate::security::{Key, Keys};
 use crate::served::Served;
 
@@ -28,6 +28,8 @@ use crate::served::Served;
 pub const BODY_LIMIT: usize = 4 << 20;
 /// Connections of each worker; more wait until one is closed. With the body limit, this bounds what bodies can hold.
 const CONNECTIONS: usize = 1024;
+/// Connections of those who read metrics.
+const METRICS_CONNECTIONS: usize = 64;
 /// Threads of each worker that prepare requests: more would only make compiles of many clients slow each other.
 const BLOCKING_THREADS: usize = 8;
 /// The longest request id that is taken over from a client.
@@ -43,8 +45,8 @@ pub struct Settings {
     pub cors: Cors,
     /// Where accounts of requests are written.
     pub audit: Arc<Audit>,
-    /// Whether the playground and the documentation are served.
-    pub pages: bool,
+    /// What is served beside the API.
+    pub offered: Offered,
     /// How much of streams is kept so that they can be resumed.
     pub keeping: Keeping,
 }
@@ -56,7 +58,10 @@ impl Default for Settings {
             keys: Keys::default(),
             cors: Cors::default(),
             audit: Arc::default(),
-            pages: true,
+            offered: Offered {
+                pages: true,
+                metrics: true,
+            },
             keeping: Keeping::default(),
         }
     }
@@ -160,12 +165,12 @@ pub fn server(
     listening: Listening,
 ) -> std::io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
-    let pages = app.settings.pages;
+    let offered = app.settings.offered;
     let data = web::Data::from(app);
     let server = HttpServer::new(move || {
         actix_web::App::new()
             .app_data(data.clone())
-            .configure(move |config| routes::configure(config, pages))
+            .configure(move |config| routes::configure(config, offered))
             .wrap(from_fn(around))
     })
     .workers(listening.workers)
@@ -179,6 +184,26 @@ pub fn server(
         Some(tls) => server.listen_rustls_0_23(listener, tls)?,
         None => server.listen(listener)?,
     };
+    Ok((server.run(), address))
+}
+
+/// Makes the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor certificates,
+/// and must go on while the other drains.
+///
+/// # Errors
+/// The listener cannot be used.
+pub fn metrics_server(app: Arc<App>, listener: TcpListener) -> std::io::Result<(Server, SocketAddr)> {
+    let address = listener.local_addr()?;
+    let data = web::Data::from(app);
+    let server = HttpServer::new(move || {
+        actix_web::App::new()
+            .app_data(data.clone())
+            .configure(routes::configure_metrics)
+    })
+    .workers(1)
+    .max_connections(METRICS_CONNECTIONS)
+    .disable_signals()
+    .listen(listener)?;
     Ok((server.run(), address))
 }
 

@@ -25,9 +25,30 @@ use crate::flight::{Interest, Wanted};
 use crate::metrics::Phase;
 use crate::served::Served;
 
+/// What the operator has an address serve beside the API.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// The playground and the documentation.
+    pub pages: bool,
+    /// The metrics.
+    pub metrics: bool,
+}
+
+/// Names the routes of an address for metrics alone, which asks nobody for a key: what monitoring reads, and the probes.
+pub fn configure_metrics(config: &mut ServiceConfig) {
+    config
+        .service(get("/metrics").route(web::get().to(operations::metrics)))
+        .service(get("/live").route(web::get().to(operations::live)))
+        .service(get("/ready").route(web::get().to(operations::ready)))
+        .default_service(web::to(unknown));
+}
+
 /// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
-pub fn configure(config: &mut ServiceConfig, pages: bool) {
-    if pages {
+pub fn configure(config: &mut ServiceConfig, offered: Offered) {
+    if offered.metrics {
+        config.service(get("/metrics").route(web::get().to(operations::metrics)));
+    }
+    if offered.pages {
         config
             .service(get("/").route(web::get().to(pages::playground)))
             .service(get("/openapi.json").route(web::get().to(pages::openapi)))
@@ -53,7 +74,6 @@ pub fn configure(config: &mut ServiceConfig, pages: bool) {
         .service(get("/ready").route(web::get().to(operations::ready)))
         .service(get("/live").route(web::get().to(operations::live)))
         .service(get("/version").route(web::get().to(operations::version)))
-        .service(get("/metrics").route(web::get().to(operations::metrics)))
         .default_service(web::to(unknown));
 }
 

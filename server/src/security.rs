@@ -9,9 +9,9 @@
 //! concurrent = 8
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
@@ -30,6 +30,9 @@ pub enum KeysError {
     /// It cannot be read or is no such file.
     #[error("the file of API keys: {0}")]
     Unreadable(#[from] Box<figment::Error>),
+    /// There is nothing in it. Without keys everybody may ask, and nobody means that who names a file of keys.
+    #[error("the file of API keys has no key")]
+    Empty,
     /// A hash is not one.
     #[error("the file of API keys: the key '{name}' has no sha256 of 64 hexadecimal digits")]
     NoHash {
@@ -57,7 +60,8 @@ struct Entry {
 /// All keys.
 #[derive(Debug, Default)]
 pub struct Keys {
-    keys: Vec<Arc<Key>>,
+    file: Option<PathBuf>,
+    current: RwLock<Vec<Arc<Key>>>,
 }
 
 /// A key and what its owner has left.
@@ -79,8 +83,37 @@ impl Keys {
     /// It is missing or not such a file.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         use figment::providers::{Format as _, Toml};
-        let file = figment::Figment::from(Toml::file_exact(path)).extract::<File>();
-        Self::of(file.map_err(Box::new)?)
+        let read = figment::Figment::from(Toml::file_exact(path)).extract::<File>();
+        Ok(Self {
+            file: Some(path.to_owned()),
+            ..Self::of(read.map_err(Box::new)?)?
+        })
+    }
+
+    /// Reads the file again; whether there is one. Keys that stand there as before go on with what they have left, and
+    /// requests that run go on in any case.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read); the keys from before stay.
+    pub fn read_again(&self) -> Result<bool, KeysError> {
+        let Some(file) = &self.file else {
+            return Ok(false);
+        };
+        let mut fresh = Self::read(file)?.now();
+        for key in &mut fresh {
+            if let Some(known) = self.now().iter().find(|known| known.is_as(key)) {
+                key.clone_from(known);
+            }
+        }
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(true)
+    }
+
+    fn now(&self) -> Vec<Arc<Key>> {
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The same from a text.
@@ -107,8 +140,14 @@ impl Keys {
                 running: AtomicUsize::new(0),
             }))
         };
-        let keys = file.keys.into_iter().map(key).collect::<Result<_, _>>()?;
-        Ok(Self { keys })
+        let keys: Vec<_> = file.keys.into_iter().map(key).collect::<Result<_, _>>()?;
+        if keys.is_empty() {
+            return Err(KeysError::Empty);
+        }
+        Ok(Self {
+            file: None,
+            current: RwLock::new(keys),
+        })
     }
 
     /// Whose key the headers carry, as `authorization: Bearer KEY`; `None` where no keys are asked for.
@@ -116,7 +155,8 @@ impl Keys {
     /// # Errors
     /// There is no key, or it is not one of ours.
     pub fn check(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, ApiError> {
-        if self.keys.is_empty() {
+        let keys = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        if keys.is_empty() {
             return Ok(None);
         }
         let sent = headers
@@ -132,7 +172,7 @@ impl Keys {
         let hash: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
         // Every key is compared, and each in constant time: how long this takes tells nothing about any of them.
         let mut found = None;
-        for key in &self.keys {
+        for key in keys.iter() {
             if bool::from(key.hash.ct_eq(&hash)) {
                 found = Some(key);
             }
@@ -145,6 +185,15 @@ impl Keys {
 }
 
 impl Key {
+    /// Whether the other says the same of the same key.
+    fn is_as(&self, other: &Self) -> bool {
+        let limits = |key: &Self| {
+            let limit = |bucket: &Option<Bucket>| bucket.as_ref().map(|bucket| bucket.per_minute);
+            (limit(&key.requests), limit(&key.tokens), key.concurrent)
+        };
+        self.name == other.name && self.hash == other.hash && limits(self) == limits(other)
+    }
+
     /// Takes one request from what the owner has left. It runs until the permit is dropped.
     ///
     /// # Errors
@@ -321,27 +370,61 @@ mod tests {
     #[test]
     fn each_limit_holds_and_says_when_to_come_back() {
         let busy = keys("concurrent = 1");
-        let first = busy.keys[0].admit().expect("the first");
+        let first = busy.now()[0].admit().expect("the first");
         assert_eq!(
-            busy.keys[0].admit().expect_err("the second").code(),
+            busy.now()[0].admit().expect_err("the second").code(),
             "rate_limit_exceeded"
         );
         drop(first);
-        assert!(busy.keys[0].admit().is_ok());
+        assert!(busy.now()[0].admit().is_ok());
         let often = keys("requests_per_minute = 2");
-        assert!(often.keys[0].admit().is_ok() && often.keys[0].admit().is_ok());
-        let refused = often.keys[0].admit().expect_err("the third");
+        assert!(often.now()[0].admit().is_ok() && often.now()[0].admit().is_ok());
+        let refused = often.now()[0].admit().expect_err("the third");
         assert_eq!(refused.status().as_u16(), 429);
         let wordy = keys("tokens_per_minute = 10");
-        assert!(wordy.keys[0].admit().is_ok());
-        wordy.keys[0].spend(1000);
-        assert!(wordy.keys[0].admit().is_err());
+        assert!(wordy.now()[0].admit().is_ok());
+        wordy.now()[0].spend(1000);
+        assert!(wordy.now()[0].admit().is_err());
+    }
+
+    /// Guards against limits that a signal gives back, and keys that outlive their line in the file.
+    #[test]
+    fn read_again_new_keys_open_old_ones_do_not_and_limits_go_on() {
+        let path = std::env::temp_dir().join(format!("lexiform-keys-{}.toml", std::process::id()));
+        let write = |entries: &[(&str, &str, u32)]| {
+            let entry = |(name, key, limit): &(&str, &str, u32)| {
+                let hash = hashed(key);
+                format!("[[keys]]\nname = \"{name}\"\nsha256 = \"{hash}\"\nrequests_per_minute = {limit}\n")
+            };
+            std::fs::write(&path, entries.iter().map(entry).collect::<String>()).expect("a file");
+        };
+        write(&[("a", "secret", 1), ("b", "old", 1)]);
+        let keys = Keys::read(&path).expect("keys");
+        let opens = |value| keys.check(&headers(value)).ok().flatten();
+        assert!(opens("Bearer secret").expect("a").admit().is_ok());
+        let running = opens("Bearer old").expect("b").admit();
+        write(&[("c", "new", 5), ("a", "secret", 1)]);
+        assert!(keys.read_again().expect("keys"));
+        assert!(opens("Bearer new").is_some() && opens("Bearer old").is_none());
+        assert!(
+            opens("Bearer secret").expect("a").admit().is_err(),
+            "it had one a minute"
+        );
+        drop(running);
+        std::fs::write(&path, "keys = []").expect("a file");
+        assert!(matches!(keys.read_again(), Err(KeysError::Empty)));
+        assert!(opens("Bearer new").is_some(), "what is broken changes nothing");
+        std::fs::remove_file(&path).expect("the file is there");
+        assert!(keys.read_again().is_err() && opens("Bearer nothing").is_none());
+        assert!(!Keys::default().read_again().expect("no file"));
     }
 
     #[test]
     fn a_file_that_is_not_understood_opens_nothing() {
         for wrong in [
             "keys = 3",
+            "keys = []",
+            "",
             "[[keys]]\nname = \"a\"\nsha256 = \"zz\"",
             "[[keys]]\nname = \"a\"\nkey = \"secret\"",
         ] {

@@ -3,6 +3,8 @@
 //! Certificates live for weeks and servers for months, so the files can be read again while the server runs. New
 //! connections see the new certificate, old ones go on.
 
+mod authority;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -10,8 +12,10 @@ use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert, VerifierBuilderError};
 use rustls::sign::CertifiedKey;
+
+pub use authority::ClientAuthority;
 
 /// Why TLS cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +27,14 @@ pub enum TlsError {
         file: String,
         /// What is wrong.
         error: rustls::pki_types::pem::Error,
+    },
+    /// A file of authorities for clients names none.
+    #[error("{file}: {error}")]
+    NoAuthority {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: VerifierBuilderError,
     },
     /// Certificate and key do not fit, or cannot be used.
     #[error("the certificate and its key cannot be used: {0}")]
@@ -60,7 +72,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// What a server needs that shows this certificate.
+    /// What a server needs that shows this certificate to everybody.
     ///
     /// # Errors
     /// The provider of the cryptography lacks what TLS wants.
@@ -69,6 +81,21 @@ impl Certificate {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(self.clone());
+        Ok(config)
+    }
+
+    /// The same for clients that show a certificate of these authorities, and no others.
+    ///
+    /// # Errors
+    /// As of [`config`](Self::config).
+    pub fn config_for(self: &Arc<Self>, clients: Arc<ClientAuthority>) -> Result<ServerConfig, TlsError> {
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(clients)
+            .with_cert_resolver(self.clone());
+        // A resumed session is not asked for its certificate again, whoever the authorities are by then.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
         Ok(config)
     }
 }
@@ -84,11 +111,12 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
+fn broken(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsError {
+    let file = path.display().to_string();
+    move |error| TlsError::File { file, error }
+}
+
 fn certified(chain: &Path, key: &Path) -> Result<CertifiedKey, TlsError> {
-    let broken = |path: &Path| {
-        let file = path.display().to_string();
-        move |error| TlsError::File { file, error }
-    };
     let certificates = CertificateDer::pem_file_iter(chain)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(broken(chain))?;

@@ -1,11 +1,12 @@
 //! `lexiform serve`: the service.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Failure, Outcome};
@@ -14,8 +15,9 @@ use crate::audit::Audit;
 use crate::config::ModelArgs;
 use crate::cors::Cors;
 use crate::resume::Keeping;
+use crate::routes::Offered;
 use crate::security::Keys;
-use crate::tls::{Certificate, TlsError};
+use crate::tls::{Certificate, ClientAuthority, TlsError};
 use crate::worker::Patience;
 
 /// Serve a model over HTTP, speaking the OpenAI API.
@@ -93,7 +95,7 @@ struct Limits {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
-    /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask
+    /// A TOML file of API keys (`lexiform key` makes entries); without it, everybody may ask. SIGHUP reads it again
     #[arg(long, env = "LEXIFORM_API_KEYS", value_name = "FILE")]
     api_keys: Option<PathBuf>,
     /// A certificate chain in PEM, to speak HTTPS; SIGHUP reads it and its key again
@@ -102,6 +104,19 @@ struct Access {
     /// The key of the certificate in PEM
     #[arg(long, env = "LEXIFORM_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Certificates of authorities in PEM: only clients that show a certificate of one of them may connect, also for
+    /// /live and /ready (see --metrics-address). SIGHUP reads them again
+    #[arg(
+        long,
+        env = "LEXIFORM_TLS_CLIENT_CA",
+        value_name = "FILE",
+        requires = "tls_cert"
+    )]
+    tls_client_ca: Option<PathBuf>,
+    /// Another address for /metrics, /live and /ready, as 127.0.0.1:9090, over plain HTTP and without keys; /metrics is
+    /// not served beside the API then
+    #[arg(long, env = "LEXIFORM_METRICS_ADDRESS", value_name = "HOST:PORT")]
+    metrics_address: Option<String>,
     /// Origins whose pages may ask, as https://example.org; may be given several times
     #[arg(
         long,
@@ -151,16 +166,18 @@ enum Format {
 pub fn run(args: Args) -> Outcome {
     start_log(&args.logs);
     // The address first: a model may take long to load, and the answer to a taken port is always the same.
-    let listener = TcpListener::bind((args.host.as_str(), args.port)).map_err(|error| {
-        Failure::message(format!("cannot listen on {}:{}: {error}", args.host, args.port))
-    })?;
+    let listener = bind(
+        (args.host.as_str(), args.port),
+        &format!("{}:{}", args.host, args.port),
+    )?;
+    let metrics = args.access.metrics_address.as_deref();
+    let metrics = metrics.map(|address| bind(address, address)).transpose()?;
     let settings = settings(&args)?;
-    let certificate = certificate(&args.access)?;
-    let tls = certificate.as_ref().map(Certificate::config).transpose();
+    let tls = Tls::read(&args.access).map_err(|error| Failure::message(format!("TLS: {error}")))?;
     let listening = Listening {
         workers: 2,
         drain_seconds: args.limits.drain_seconds,
-        tls: tls.map_err(no_tls)?,
+        tls: tls.config.clone(),
     };
     let served = args
         .model
@@ -169,9 +186,14 @@ pub fn run(args: Args) -> Outcome {
         .with_patience(patience(&args.limits));
     let app = Arc::new(App::new(Arc::new(served), settings));
     actix_web::rt::System::new()
-        .block_on(serve(app, listener, listening, certificate))
+        .block_on(serve(app, (listener, metrics), listening, tls))
         .map_err(|error| Failure::message(format!("the server failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn bind(address: impl ToSocketAddrs, shown: &str) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(address);
+    bound.map_err(|error| Failure::message(format!("cannot listen on {shown}: {error}")))
 }
 
 fn patience(limits: &Limits) -> Patience {
@@ -210,7 +232,10 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
         keys: keys.unwrap_or_default(),
         cors: Cors::new(args.access.cors_origin.clone()),
         audit: Arc::new(audit),
-        pages: !args.access.no_pages,
+        offered: Offered {
+            pages: !args.access.no_pages,
+            metrics: args.access.metrics_address.is_none(),
+        },
         keeping: Keeping {
             time: Duration::from_secs(args.limits.resume_seconds),
             ..Keeping::default()
@@ -218,37 +243,78 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
     })
 }
 
-fn certificate(access: &Access) -> Result<Option<Arc<Certificate>>, Failure> {
-    let (Some(certificate), Some(key)) = (&access.tls_cert, &access.tls_key) else {
-        return Ok(None);
-    };
-    Certificate::read(certificate, key).map(Some).map_err(no_tls)
+/// Certificates, and what a server needs that shows them.
+#[derive(Default)]
+struct Tls {
+    certificate: Option<Arc<Certificate>>,
+    clients: Option<Arc<ClientAuthority>>,
+    config: Option<ServerConfig>,
 }
 
-fn no_tls(error: TlsError) -> Failure {
-    Failure::message(format!("TLS: {error}"))
+impl Tls {
+    fn read(access: &Access) -> Result<Self, TlsError> {
+        let (Some(chain), Some(key)) = (&access.tls_cert, &access.tls_key) else {
+            return Ok(Self::default());
+        };
+        let certificate = Certificate::read(chain, key)?;
+        let clients = access.tls_client_ca.as_deref().map(ClientAuthority::read);
+        let clients = clients.transpose()?;
+        let config = match &clients {
+            Some(clients) => certificate.config_for(clients.clone())?,
+            None => certificate.config()?,
+        };
+        Ok(Self {
+            certificate: Some(certificate),
+            clients,
+            config: Some(config),
+        })
+    }
 }
 
-/// Reads the certificate again at each SIGHUP. Without one the signal is taken all the same: its default is to end the
-/// program, which nobody means who writes it into a script that renews certificates.
-async fn renew(mut hang_up: Signal, certificate: Option<Arc<Certificate>>) {
+/// Reads keys and certificates again at each SIGHUP, each file for itself. Without any the signal is taken all the same:
+/// its default is to end the program, which nobody means who writes it into a script that renews certificates.
+async fn renew(mut hang_up: Signal, app: Arc<App>, tls: Tls) {
     while hang_up.recv().await.is_some() {
-        match certificate.as_ref().map(|certificate| certificate.read_again()) {
-            None => eprintln!("lexiform: there is no certificate to read again"),
-            Some(Ok(())) => eprintln!("lexiform: the certificate was read again"),
-            Some(Err(error)) => eprintln!("lexiform: the certificate stays as it was: {error}"),
+        let certificate = tls
+            .certificate
+            .as_ref()
+            .map(|certificate| certificate.read_again());
+        let clients = tls.clients.as_ref().map(|clients| clients.read_again());
+        let keys = app.settings.keys.read_again().map_err(|error| error.to_string());
+        let told = [
+            (
+                "certificate",
+                certificate.map(|read| read.map_err(|error| error.to_string())),
+            ),
+            (
+                "authorities of clients",
+                clients.map(|read| read.map_err(|error| error.to_string())),
+            ),
+            ("API keys", keys.map(|read| read.then_some(())).transpose()),
+        ];
+        if told.iter().all(|(_, read)| read.is_none()) {
+            eprintln!("lexiform: there is neither a certificate nor a file of keys to read again");
+        }
+        for (what, read) in told {
+            match read {
+                None => {}
+                Some(Ok(())) => eprintln!("lexiform: read again: {what}"),
+                Some(Err(error)) => eprintln!("lexiform: as before: {what}: {error}"),
+            }
         }
     }
 }
 
 async fn serve(
     app: Arc<App>,
-    listener: TcpListener,
+    (listener, metrics): (TcpListener, Option<TcpListener>),
     listening: Listening,
-    certificate: Option<Arc<Certificate>>,
+    tls: Tls,
 ) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
-    actix_web::rt::spawn(renew(signal(SignalKind::hangup())?, certificate));
+    actix_web::rt::spawn(renew(signal(SignalKind::hangup())?, app.clone(), tls));
+    let metrics = metrics.map(|listener| app::metrics_server(app.clone(), listener));
+    let metrics = metrics.transpose()?;
     let seconds = listening.drain_seconds;
     let scheme = if listening.tls.is_some() { "https" } else { "http" };
     let (server, address) = app::server(app.clone(), listener, listening)?;
@@ -257,6 +323,11 @@ async fn serve(
         "{}",
         greeting(app.served.name(), &format!("{scheme}://{address}"))
     );
+    if let Some((server, address)) = metrics {
+        println!("Metrics: http://{address}/metrics");
+        // It ends with the program: until then somebody may want to know how far the draining is.
+        actix_web::rt::spawn(server);
+    }
     let stopping = async {
         tokio::select! {
             _ = terminate.recv() => {}

@@ -9,7 +9,7 @@ use lexiform_server::app::Settings;
 use lexiform_server::audit::Audit;
 use lexiform_server::cors::Cors;
 use lexiform_server::security::{Keys, hashed};
-use lexiform_server::tls::Certificate;
+use lexiform_server::tls::{Certificate, ClientAuthority};
 use lexiform_server::worker::Patience;
 use serde_json::{Value, json};
 
@@ -183,16 +183,36 @@ fn certify(cert: &Path, key: &Path) -> rustls::pki_types::CertificateDer<'static
     made.cert.der().clone()
 }
 
+/// What a client has to show: a certificate and its key.
+type Shown = (
+    rustls::pki_types::CertificateDer<'static>,
+    rustls::pki_types::PrivateKeyDer<'static>,
+);
+
 /// What a client reads that trusts this certificate alone; nothing if it is shown another.
 fn live_over_tls(service: &Service, trusted: &rustls::pki_types::CertificateDer<'static>) -> Vec<u8> {
+    live_as(service, trusted, None)
+}
+
+/// The same for a client that shows a certificate of its own.
+fn live_as(
+    service: &Service,
+    trusted: &rustls::pki_types::CertificateDer<'static>,
+    shown: Option<&Shown>,
+) -> Vec<u8> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(trusted.clone()).expect("a root");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let client = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let client = match shown {
+        None => client.with_no_client_auth(),
+        Some((certificate, key)) => (client
+            .with_client_auth_cert(vec![certificate.clone()], key.clone_key()))
+        .expect("a certificate with its key"),
+    };
     let name = rustls::pki_types::ServerName::try_from("localhost").expect("a name");
     let mut connection = rustls::ClientConnection::new(Arc::new(client), name).expect("a connection");
     let mut socket = TcpStream::connect(service.address).expect("the server listens");
@@ -228,6 +248,49 @@ fn a_certificate_makes_it_https_and_can_be_renewed_meanwhile() {
     let third = certify(&cert, &folder.join("other.pem"));
     assert!(Certificate::read(&cert, &key).is_err());
     assert!(!shows(&third));
+}
+
+/// An authority, written to this file, and a certificate of it for a client.
+fn authority(file: &Path) -> Shown {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut params = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let root = params.self_signed(&key).expect("a certificate");
+    std::fs::write(file, root.pem()).expect("a file");
+    let issuer = rcgen::Issuer::new(params, key);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let client = rcgen::CertificateParams::new(vec!["client".to_owned()]).expect("parameters");
+    let client = client.signed_by(&key, &issuer).expect("a certificate");
+    let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+    (client.der().clone(), key)
+}
+
+/// Guards against clients that are let in by a certificate of nobody we know, or of an authority that was given up.
+#[test]
+fn only_clients_of_the_operators_authorities_are_let_in() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = |name: &str| folder.join(format!("mutual-{name}.pem"));
+    let own = certify(&path("cert"), &path("key"));
+    let certificate = Certificate::read(&path("cert"), &path("key")).expect("a certificate");
+    let (first, second) = (authority(&path("ca")), authority(&path("other")));
+    let clients = ClientAuthority::read(&path("ca")).expect("an authority");
+    let service = Service::over_tls(certificate.config_for(clients.clone()).expect("a configuration"));
+    let lets_in = |shown| live_as(&service, &own, shown).starts_with(b"HTTP/1.1 200");
+    assert!(lets_in(Some(&first)));
+    assert!(!lets_in(None) && !lets_in(Some(&second)));
+    std::fs::copy(path("other"), path("ca")).expect("a file");
+    assert!(lets_in(Some(&first)), "nobody said that the file is new");
+    clients.read_again().expect("the new authority");
+    assert!(lets_in(Some(&second)) && !lets_in(Some(&first)));
+    for broken in ["", "no certificate"] {
+        std::fs::write(path("ca"), broken).expect("a file");
+        assert!(clients.read_again().is_err(), "{broken:?}");
+        assert!(ClientAuthority::read(&path("ca")).is_err(), "{broken:?}");
+        assert!(
+            lets_in(Some(&second)) && !lets_in(None),
+            "what is broken changes nothing"
+        );
+    }
 }
 
 /// Guards against stacks that overflow on deep bodies and schemas, and counts that are unrolled (B1, D3).

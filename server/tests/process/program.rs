@@ -85,6 +85,19 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What a server at this address answers.
+pub(crate) fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the service listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n"
+    )
+    .expect("the request is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
 /// A running service.
 pub(crate) struct Service {
     pub(crate) child: Child,
@@ -134,6 +147,13 @@ impl Service {
     pub(crate) fn port(&self) -> u16 {
         let port = self.address.rsplit(':').next().and_then(|port| port.parse().ok());
         port.expect("an address with a port")
+    }
+
+    /// Reads on to a line that begins so; what stands behind it there.
+    pub(crate) fn told(&mut self, beginning: &str) -> String {
+        let mut lines = (&mut self.output).lines().map_while(Result::ok);
+        let found = lines.find_map(|line| line.strip_prefix(beginning).map(str::to_owned));
+        found.unwrap_or_else(|| panic!("it did not tell {beginning:?}"))
     }
 
     /// Sends a signal.

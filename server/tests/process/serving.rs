@@ -2,9 +2,10 @@
 
 use std::io::Read;
 
+use lexiform_server::security::hashed;
 use serde_json::json;
 
-use crate::program::{Service, lexiform, model_folder, shown};
+use crate::program::{Service, get, lexiform, model_folder, shown};
 
 #[test]
 fn the_service_starts_answers_and_stops_when_told() {
@@ -27,6 +28,58 @@ fn the_service_starts_answers_and_stops_when_told() {
         .read_to_string(&mut rest)
         .expect("the rest of the greeting");
     assert!(rest.contains("curl -s http://"), "{rest}");
+}
+
+/// Guards against metrics that everybody can read because monitoring has no key.
+#[test]
+fn metrics_have_an_address_of_their_own_if_that_is_wanted() {
+    let more = ["--metrics-address", "127.0.0.1:0"];
+    let mut service = Service::start_with(&model_folder("measured"), &more);
+    let address = service.told("Metrics: http://");
+    let address = address.trim_end_matches("/metrics");
+    let status = |address: &str, path: &str| {
+        let answer = get(address, path);
+        let status = answer.split(' ').nth(1).map(str::to_owned);
+        status.unwrap_or_else(|| panic!("{path}: {answer}"))
+    };
+    assert!(get(address, "/metrics").contains("\nvllm:num_requests_running{"));
+    for path in ["/live", "/ready"] {
+        assert_eq!(status(address, path), "200", "{path}");
+    }
+    let elsewhere = get(address, "/v1/models");
+    assert!(
+        elsewhere.starts_with("HTTP/1.1 404") && elsewhere.contains("\"error\""),
+        "{elsewhere}"
+    );
+    assert_eq!(status(&service.address, "/metrics"), "404");
+    assert_eq!(status(&service.address, "/v1/models"), "200");
+    service.signal("-TERM");
+    assert!(service.ended_well());
+}
+
+/// Guards against keys that were taken away and still open.
+#[test]
+fn a_signal_reads_the_keys_again() {
+    let folder = model_folder("rekeyed");
+    let file = folder.join("keys.toml");
+    let write = |key: &str| {
+        let text = format!("[[keys]]\nname = \"k\"\nsha256 = \"{}\"\n", hashed(key));
+        std::fs::write(&file, text).expect("a file of keys");
+    };
+    write("first");
+    let service = Service::start_with(&folder, &["--api-keys", &file.display().to_string()]);
+    let body =
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "guided_regex": "[ab]"});
+    let opens = |key: &str| service.post_as(key, &body).starts_with("HTTP/1.1 200");
+    assert!(opens("first") && !opens("second"));
+    write("second");
+    service.signal("-HUP");
+    // The signal arrives some time after it was sent.
+    let begun = std::time::Instant::now();
+    while !opens("second") {
+        assert!(begun.elapsed().as_secs() < 60, "the keys were not read again");
+    }
+    assert!(!opens("first"));
 }
 
 /// Guards against keys that work in tests and not in the program, and against secrets in what it writes.
