@@ -18,7 +18,7 @@ use lexiform_engine::{Event, Grammar};
 
 use serde_json::Value;
 
-use crate::audit::Account;
+use crate::audit::{Account, PHASE};
 use crate::certify::Certifier;
 use crate::channels::{Part, Reader, Reading};
 use crate::error::ApiError;
@@ -323,7 +323,10 @@ impl Frame {
         self.served.metrics().whole(self.begun.elapsed());
         self.served.metrics().own_time_of_request(self.spent);
         let usage = self.usage();
+        let finishes = self.samples.iter().filter_map(|growing| growing.ended);
+        let finishes: Vec<&str> = finishes.map(|ended| ended.finish).collect();
         if let Some(account) = &mut self.account {
+            account.note("finish", finishes);
             account.end(verdict, usage);
         }
     }
@@ -575,6 +578,9 @@ impl Drop for Frame {
         if !self.settled && self.account.is_some() {
             let phase = if self.silent { Phase::Queue } else { Phase::Decode };
             self.served.metrics().abandoned(phase);
+            if let Some(account) = &mut self.account {
+                account.note(PHASE, phase.name());
+            }
         }
         if let Some(account) = &mut self.account {
             account.used(usage);

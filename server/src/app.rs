@@ -318,11 +318,22 @@ impl Seen {
         );
         let headers = answer.headers_mut();
         headers.insert(HeaderName::from_static("x-request-id"), self.id);
-        if let Some((limit, left)) = key.and_then(Key::requests_left) {
-            let limit_name = HeaderName::from_static("x-ratelimit-limit-requests");
-            headers.insert(limit_name, HeaderValue::from(limit));
-            let left_name = HeaderName::from_static("x-ratelimit-remaining-requests");
-            headers.insert(left_name, HeaderValue::from(left));
+        for (name, left_name, left) in [
+            (
+                "x-ratelimit-limit-requests",
+                "x-ratelimit-remaining-requests",
+                key.and_then(Key::requests_left),
+            ),
+            (
+                "x-ratelimit-limit-tokens",
+                "x-ratelimit-remaining-tokens",
+                key.and_then(Key::tokens_left),
+            ),
+        ] {
+            if let Some((limit, left)) = left {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from(limit));
+                headers.insert(HeaderName::from_static(left_name), HeaderValue::from(left));
+            }
         }
         if let Some(origin) = self.origin {
             Cors::mark(origin, headers);

@@ -13,6 +13,11 @@ use serde_json::{Value, json};
 use crate::security::Permit;
 use crate::wire::response::Usage;
 
+/// The verdict on a request whose client left.
+const CANCELLED: &str = "cancelled";
+/// How far it was then, if it was further than being prepared.
+pub const PHASE: &str = "phase";
+
 /// Where the lines go.
 #[derive(Debug, Default)]
 pub struct Audit {
@@ -83,7 +88,7 @@ impl Account {
             begun: Instant::now(),
             line,
             usage: Usage::default(),
-            verdict: "cancelled",
+            verdict: CANCELLED,
         }
     }
 
@@ -109,6 +114,9 @@ impl Drop for Account {
         self.in_flight.0.fetch_sub(1, Ordering::AcqRel);
         if let Some(permit) = &self.permit {
             permit.key().spend(self.usage.total_tokens);
+        }
+        if self.verdict == CANCELLED && self.line.get(PHASE).is_none() {
+            self.note(PHASE, "prepare");
         }
         self.note("verdict", self.verdict);
         self.note("prompt_tokens", self.usage.prompt_tokens);

@@ -151,6 +151,15 @@ impl ApiError {
         }
     }
 
+    /// Somebody who asks whether there is room is told that there is none: 503, so that routers ask elsewhere.
+    pub fn overloaded() -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self {
+            retry_after_seconds: Some(1.0),
+            ..Self::new(status, "server_error", "overloaded", "The queue is full.")
+        }
+    }
+
     /// Prompts wait that are too long together: 429.
     pub fn queue_of_tokens_full(limit: usize) -> Self {
         let message = format!("Prompts of up to {limit} tokens may wait together. Try again shortly.");

@@ -172,3 +172,40 @@ pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Res
         weight: 0,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flight::Wanted;
+    use crate::wire::constraint::Source;
+    use lexiform::vocab::TokenKind;
+
+    /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest give way, and who comes
+    /// back is compiled for anew (the theme of cache exhaustion).
+    #[test]
+    fn strangers_cannot_fill_the_memory_with_grammars() {
+        let tokens = ["<end>", "a", "b"].map(|text| (TokenKind::Text, text));
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+        let bytes = 16 * u64::from(BASE_BYTES);
+        let (grammars, metrics, wanted) = (
+            Grammars::new(vocabulary, bytes),
+            Metrics::default(),
+            Wanted::default(),
+        );
+        let get = |number: usize| {
+            let source = Source::Regex(format!("a{{{number}}}"));
+            let language = Language {
+                content: Some(Constraint::new(source, "guided_regex")),
+                ..Language::default()
+            };
+            let got = grammars.get(&language, &wanted.interest(), &metrics);
+            assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
+        };
+        (1..200).for_each(get);
+        grammars.cache.run_pending_tasks();
+        let now = grammars.now();
+        assert!(now.cache_bytes <= bytes && now.cache_entries < 16, "{now:?}");
+        assert_eq!(now.evictions + now.cache_entries, 199);
+        get(1);
+    }
+}

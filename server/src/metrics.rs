@@ -49,12 +49,19 @@ pub enum Phase {
     Decode,
 }
 
-/// The phases with their names, in their order.
-const PHASES: [(Phase, &str); 3] = [
-    (Phase::Prepare, "prepare"),
-    (Phase::Queue, "queue"),
-    (Phase::Decode, "decode"),
-];
+/// The phases in their order.
+const PHASES: [Phase; 3] = [Phase::Prepare, Phase::Queue, Phase::Decode];
+
+impl Phase {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Prepare => "prepare",
+            Phase::Queue => "queue",
+            Phase::Decode => "decode",
+        }
+    }
+}
 
 /// How the compiler stands at the moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -251,7 +258,7 @@ impl Metrics {
 
     /// A client left before its answer was complete.
     pub fn abandoned(&self, phase: Phase) {
-        for (counter, (known, _)) in self.abandoned.iter().zip(PHASES) {
+        for (counter, known) in self.abandoned.iter().zip(PHASES) {
             counter.fetch_add(u64::from(known == phase), Relaxed);
         }
     }

@@ -38,6 +38,8 @@ pub struct Prepared {
     pub resumable: bool,
     /// The identity of the grammar, for the audit.
     pub grammar: Option<String>,
+    /// The bytes of the constraint's sources.
+    pub source_bytes: usize,
     /// How the constraint is enforced, if there is one.
     pub enforced: Option<&'static str>,
     /// Whether the constraint came in a field that only older clients send.
@@ -123,6 +125,7 @@ impl Samples {
             enforced: compiled.map(wire::grammars::enforced),
             deprecated: (generation.constraint.as_ref()).is_some_and(Constraint::is_deprecated),
             grammar: compiled.map(|compiled| compiled.id.to_string()),
+            source_bytes: compiled.map_or(0, |_| self.language.source_bytes()),
             timeout: generation.timeout,
             requests: self.requests,
             compiling: self.compiling,

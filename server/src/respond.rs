@@ -57,6 +57,7 @@ async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(P
     .await?;
     account.note("model", app.served.name());
     account.note("grammar", prepared.grammar.clone());
+    account.note("grammar_bytes", prepared.source_bytes);
     let requests = std::mem::take(&mut prepared.requests);
     let patience = app.served.patience().shortened(prepared.timeout);
     let running = Running::start(app.served.engine(), requests, patience)?;

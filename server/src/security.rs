@@ -223,8 +223,12 @@ impl Key {
 
     /// The limit of requests per minute and how many are left.
     pub fn requests_left(&self) -> Option<(u32, u32)> {
-        let bucket = self.requests.as_ref()?;
-        Some((bucket.per_minute, bucket.left().max(0.0) as u32))
+        self.requests.as_ref().map(Bucket::told)
+    }
+
+    /// The limit of tokens per minute and how many are left.
+    pub fn tokens_left(&self) -> Option<(u32, u32)> {
+        self.tokens.as_ref().map(Bucket::told)
     }
 }
 
@@ -272,6 +276,11 @@ impl Bucket {
 
     fn left(&self) -> f64 {
         self.with(|left| *left)
+    }
+
+    /// What a minute brings, and what is left of it.
+    fn told(&self) -> (u32, u32) {
+        (self.per_minute, self.left().max(0.0) as u32)
     }
 
     /// Takes this much, or says after how many seconds it is there.

@@ -231,8 +231,8 @@ impl Metrics {
         let name = "lexiform_disconnect_cancel_total";
         let help = "Requests whose client left before the end, by how far they were.";
         page.head(name, "counter", help);
-        for (count, (_, phase)) in self.abandoned.iter().zip(PHASES) {
-            page.labelled(name, ("phase", phase), count.load(Relaxed));
+        for (count, phase) in self.abandoned.iter().zip(PHASES) {
+            page.labelled(name, ("phase", phase.name()), count.load(Relaxed));
         }
         let name = "lexiform_refused_total";
         page.head(name, "counter", "Requests refused, by the code of the error.");

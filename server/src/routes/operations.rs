@@ -12,12 +12,15 @@ pub async fn live() -> HttpResponse {
     HttpResponse::Ok().json(Health { status: "ok" })
 }
 
-/// Whether requests are taken: the engine runs and the server is not going down.
+/// Whether requests are taken: the engine runs, the server is not going down, and the queue has room.
 ///
 /// # Errors
 /// They are not.
 pub async fn ready(app: web::Data<App>) -> Result<HttpResponse, ApiError> {
     app.check_open()?;
+    if app.served.engine().stats().waiting >= app.served.queue() {
+        return Err(ApiError::overloaded());
+    }
     Ok(HttpResponse::Ok().json(Health { status: "ok" }))
 }
 

@@ -109,10 +109,11 @@ fn a_key_that_has_nothing_left_is_told_when_to_come_back() {
         .expect("a time");
     assert!((1..=30).contains(&wait), "{wait}");
     let service = guarded("tokens_per_minute = 5");
-    assert_eq!(
-        (ask(&service, "s3cret").status, ask(&service, "s3cret").status),
-        (200, 429)
-    );
+    let first = ask(&service, "s3cret");
+    assert_eq!((first.status, ask(&service, "s3cret").status), (200, 429));
+    assert_eq!(first.header("x-ratelimit-limit-tokens"), Some("5"));
+    let refused = ask(&service, "s3cret");
+    assert_eq!(refused.header("x-ratelimit-remaining-tokens"), Some("0"));
 }
 
 /// Guards against secrets and texts of users that end up in files.
@@ -130,6 +131,17 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
     assert_eq!(ask(&service, "s3cret").status, 200);
     let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret";
     assert_eq!(service.exchange(head, b"{\"model\":\"m\",\"n\":0}").status, 400);
+    let mut left = TcpStream::connect(service.address).expect("the server listens");
+    let body = chat("forever", json!({})).to_string();
+    write!(
+        left,
+        "{head}\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("the request is sent");
+    service.until("it runs", |stats| stats.running == 1 && stats.generated > 9);
+    drop(left);
+    service.until("it ended", |stats| stats.running == 0);
     drop(service);
     let log = std::fs::read_to_string(&path).expect("the log");
     let lines: Vec<Value> = log
@@ -141,7 +153,15 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
         (&json!("shop"), &json!("answered"))
     );
     assert_eq!(lines[0]["completion_tokens"], 2);
+    assert_eq!(
+        (&lines[0]["finish"], &lines[0]["grammar_bytes"]),
+        (&json!(["stop"]), &json!(0))
+    );
     assert_eq!(lines[1]["verdict"], "invalid_value");
+    assert_eq!(
+        (&lines[2]["verdict"], &lines[2]["phase"]),
+        (&json!("cancelled"), &json!("decode"))
+    );
     assert!(!log.contains("s3cret") && !log.contains("echo"), "{log}");
 }
 
