@@ -10,11 +10,11 @@
 //!   ╰──────── lead ───────╯ ╰──── item ───────╯      two items with the same lead are never written
 //! ```
 //!
-//! So no array is written that has equal items, compared as JSON compares them; what is left out is
+//! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted, is
 //!
 //! * arrays and objects that differ behind their leads only;
 //! * objects whose keys are not in the order of the schema, where an array has two items or more;
-//! * numbers in another spelling than the shortest plain one (`1.0` for `1`), of which no note speaks.
+//! * numbers in another spelling than the shortest plain one (`1.0` for `1`).
 //!
 //! Finite sets of scalars are exact and do not come here. Finite sets of arrays or objects could be used once each in the
 //! same way, but none of the schemas that were measured has any.

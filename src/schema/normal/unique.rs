@@ -31,7 +31,7 @@ impl Algebra<'_> {
         {
             return self.distinct_values(shape, values).into_iter().collect();
         }
-        self.note_structures(rest, node);
+        self.note_spellings(rest, node);
         let arrays = self.finish_counted(shape).into_iter();
         arrays
             .map(|array| Array {
@@ -41,10 +41,15 @@ impl Algebra<'_> {
             .collect()
     }
 
-    /// Notes how arrays and objects are told apart, if there are some among the items.
-    fn note_structures(&mut self, items: GoalId, node: NodeId) {
+    /// Notes how numbers are spelled, and how arrays and objects are told apart, if there are some among the items.
+    fn note_spellings(&mut self, items: GoalId, node: NodeId) {
         // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
         let normal = self.nested_normal(items);
+        if normal.as_ref().is_some_and(|normal| !normal.numbers.is_empty()) {
+            let message = "less than `uniqueItems` is allowed: each number has one spelling, without exponent and without \
+                a fraction that is not needed (`1` and neither `1.0` nor `1e0`)";
+            self.note(node, "uniqueItems", message);
+        }
         if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
             let message = "less than `uniqueItems` is allowed: where there are two items or more, arrays and objects have \
                 one spelling, with their keys in the order of the schema, and differ in what comes first in them";
@@ -80,7 +85,7 @@ impl Algebra<'_> {
             Some(by_value) => {
                 if !ends {
                     let rest = self.goals.intern(shape.rest.clone());
-                    self.note_structures(rest, node);
+                    self.note_spellings(rest, node);
                 }
                 arrays.extend(by_value);
             }
