@@ -100,6 +100,21 @@ fn masks_lead_to_valid_values_and_valid_values_are_accepted() {
     );
 }
 
+/// A place that only automata know to be empty ends a tuple, so that one which needs more items is never begun.
+#[test]
+fn no_array_is_begun_that_an_empty_place_makes_too_short() {
+    let nothing = json!({"type": "string", "maxLength": 0, "not": {"const": ""}});
+    let (mut dice, compiler) = (Dice(0x7a11_0c4e_0000_5eed), compiler());
+    for demand in [json!({"minItems": 2}), json!({"contains": {"const": 1}})] {
+        let array = json!({"type": "array", "prefixItems": [{"type": "string"}, nothing], "allOf": [demand]});
+        let schema = json!({"anyOf": [array, {"type": "null"}]});
+        let (grammar, _) = compile(&compiler, &schema).expect("null is left");
+        for _ in 0..10 {
+            assert_eq!(walk(&grammar, &mut dice).as_deref(), Some("null"), "{schema}");
+        }
+    }
+}
+
 /// Random values are accepted if they are valid, and only then; a grammar that says it is narrower may refuse some.
 fn judge_instances(
     (grammar, narrower): (&Grammar, bool),
@@ -110,10 +125,8 @@ fn judge_instances(
     for _ in 0..20 {
         let value = instance(dice, 2);
         let (accepted, valid) = (accepts(grammar, &value), judge.is_valid(&value));
-        // Among unique items a number has one spelling, whatever it is equal to.
-        let spelled = valid && schema.to_string().contains("uniqueItems") && value.to_string().contains(".0");
         assert!(
-            accepted == valid || (narrower && valid) || spelled,
+            accepted == valid || (narrower && valid),
             "{schema} and {value}, valid: {valid}"
         );
     }
@@ -436,9 +449,8 @@ fn unique_items_of_random_schemas_are_judged_alike() {
             let value: Vec<Value> = (0..dice.roll(4)).map(|_| instance(&mut dice, 1)).collect();
             let value = Value::Array(value);
             let (here, valid) = (accepts(&grammar, &value), judge.is_valid(&value));
-            let spelled = valid && value.to_string().contains(".0");
             assert!(
-                here == valid || (narrower && valid) || spelled,
+                here == valid || (narrower && valid),
                 "{schema} and {value}, valid: {valid}"
             );
             accepted += usize::from(here);

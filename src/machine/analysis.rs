@@ -224,8 +224,13 @@ impl SeriesPlan {
             .members
             .iter()
             .all(|member| !member.required || has_way(member));
-        let rest = self.rest_capacity(terminals, usable);
-        let mut outlook = self.outlook(|index| !has_way(&self.members[index]), rest);
+        let cut = self.cut_at(has_way);
+        let rest = match cut {
+            Some(_) => Some(0),
+            None => self.rest_capacity(terminals, usable),
+        };
+        let cut = cut.unwrap_or(self.members.len());
+        let mut outlook = self.outlook(|index| index >= cut || !has_way(&self.members[index]), rest);
         if self.separator.is_some_and(|rule| !rules[rule as usize]) {
             // Without its separator a series is one item at most.
             let Some(left) = 1u64.checked_sub(outlook.required) else {
@@ -239,6 +244,12 @@ impl SeriesPlan {
             };
         }
         met && self.can_end(0, &outlook) && (!self.has_demands() || self.meets_demands(usable, terminals))
+    }
+
+    /// The member at which a tuple ends, because it cannot be written: nothing comes behind it.
+    fn cut_at(&self, has_way: impl Fn(&MemberPlan) -> bool) -> Option<usize> {
+        let mut members = self.members.iter();
+        (self.order == SeriesOrder::Leading).then(|| members.position(|member| !has_way(member)))?
     }
 
     fn meets_demands(&self, usable: impl Fn(u32) -> bool, terminals: &[Option<Arc<Terminal>>]) -> bool {
@@ -290,7 +301,7 @@ impl SeriesPlan {
         if self.order != SeriesOrder::Leading {
             self.members
                 .retain(|member| member.required || !member.ways.is_empty());
-        } else if let Some(end) = self.members.iter().position(|member| member.ways.is_empty()) {
+        } else if let Some(end) = self.cut_at(|member| !member.ways.is_empty()) {
             self.members.truncate(end);
             self.rest.clear();
         }
