@@ -1,7 +1,6 @@
 //! The grammar arena and its builder.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use regex_syntax::hir::Hir;
 
 use super::import::Shift;

@@ -14,9 +14,10 @@
 //! The machine is then minimised and turned back into an expression ([`eliminate`](super::eliminate)).
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{ClassUnicode, Look};
 
 use super::eliminate::{self, Dfa};

@@ -3,8 +3,7 @@
 //! The automaton is minimised first; then its states are taken out one by one, each time joining what leads to the
 //! state with what leads on from it. The order matters to the size: the state with the fewest such pairs goes first.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::ClassUnicode;
 
 use super::language::Language;

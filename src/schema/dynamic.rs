@@ -12,10 +12,12 @@
 //!
 //! Sources without dynamic anchors of one name in several resources are left as they are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::node::{Dependency, KeyMap, Keyword, Node, NodeId, RefId, Tree, Values};
+use foldhash::{HashMap, HashMapExt};
+
+use super::node::{Dependency, KeyMap, Keyword, Keywords, Node, NodeId, RefId, Tree, Values};
 
 /// What is known of the source where a dynamic reference is looked up.
 #[derive(Debug, Default)]
@@ -45,7 +47,7 @@ pub(super) fn resolve(tree: Tree, root: NodeId, anchors: &Anchors) -> Option<(Tr
         copy: Tree::default(),
         copies: HashMap::new(),
         bindings: vec![Binding::new()],
-        known: HashMap::from([(Binding::new(), 0)]),
+        known: HashMap::from_iter([(Binding::new(), 0)]),
         open: Vec::new(),
     };
     let start = copier.enter(root, 0);
@@ -55,10 +57,11 @@ pub(super) fn resolve(tree: Tree, root: NodeId, anchors: &Anchors) -> Option<(Tr
             return None;
         }
         let keywords = copier.tree.node(place.0).keywords.clone();
-        let keywords = keywords.into_iter();
-        let keywords = keywords.map(|(name, keyword)| (name, copier.keyword(keyword, place, id)));
-        let keywords = keywords.collect();
-        copier.copy.nodes[id.index()].keywords = keywords;
+        let keywords = keywords.iter().cloned();
+        let keywords: Keywords = keywords
+            .map(|(name, keyword)| (name, copier.keyword(keyword, place, id)))
+            .collect();
+        copier.copy.nodes[id.index()].keywords = Rc::new(keywords);
     }
     Some((copier.copy, root))
 }
@@ -105,7 +108,7 @@ impl Copier<'_> {
         self.copy.nodes.push(Node {
             parent,
             segment,
-            keywords: Vec::new(),
+            keywords: Rc::default(),
         });
         self.copies.insert(place, id);
         self.open.push((place, id));

@@ -3,8 +3,9 @@
 //! A goal is the unit of the algebra. Intersection is the union of two sets, and there are finitely many sets, so a
 //! recursive schema has finitely many goals and every stage behind this one is a loop over a list.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt};
 
 use super::node::NodeId;
 

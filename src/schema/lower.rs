@@ -15,8 +15,9 @@ mod space;
 mod string;
 mod unique;
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Regular, RegularId, RuleId};

@@ -4,8 +4,9 @@
 //! references and nothing here is walked by recursion. Old spellings (draft 4's boolean `exclusiveMinimum`, `items`
 //! with a list, `dependencies`) are already gone: the reader writes them in the newest form.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use foldhash::HashMap;
 
 use super::decimal::Decimal;
 use super::text::TextSet;
@@ -46,6 +47,44 @@ impl Kind {
         Kind::Array,
         Kind::Object,
     ];
+}
+
+/// A set of kinds, a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const NONE: Kinds = Kinds(0);
+    pub(crate) const ALL: Kinds = Kinds((1 << Kind::ALL.len()) - 1);
+
+    pub(crate) fn has(self, kind: Kind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The kinds of both.
+    pub(crate) fn and(self, other: Kinds) -> Kinds {
+        Kinds(self.0 & other.0)
+    }
+
+    /// The kinds of either.
+    pub(crate) fn or(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// The kinds that are not in the set.
+    pub(crate) fn others(self) -> Kinds {
+        Kinds(!self.0 & Kinds::ALL.0)
+    }
+}
+
+impl FromIterator<Kind> for Kinds {
+    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Kinds {
+        Kinds(kinds.into_iter().fold(0, |set, kind| set | 1 << kind as u8))
+    }
 }
 
 /// A set of the seven types that `type` can name.
@@ -201,14 +240,16 @@ pub(crate) struct KeyMap {
     pub(crate) additional: Option<NodeId>,
 }
 
+/// Keywords with the names under which they are reported. They are read while the tree grows, and so they are shared.
+pub(crate) type Keywords = Vec<(&'static str, Keyword)>;
+
 /// One schema of the source.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Option<NodeId>,
     /// The part of the JSON pointer behind the parent's, such as `/properties/a`.
     pub(crate) segment: Box<str>,
-    /// Keywords with the name under which they are reported.
-    pub(crate) keywords: Vec<(&'static str, Keyword)>,
+    pub(crate) keywords: Rc<Keywords>,
 }
 
 /// All nodes of a source.

@@ -19,6 +19,7 @@ mod disjoint;
 mod empty;
 mod expand;
 mod keys;
+mod kinds;
 mod negate;
 mod number;
 mod object;
@@ -36,17 +37,17 @@ pub(crate) use object::{Member, Object, RestClass};
 pub(crate) use string::StringShape;
 pub(crate) use way::Way;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 
+use foldhash::{HashSet, HashSetExt};
 use rustc_hash::FxHashMap;
 
 use crate::error::{CompileError, Problem, ProblemKind};
 use crate::limits::Limits;
 
 use super::goal::{GoalId, Goals, Literal};
-use super::node::{Keyword, Kind, Node, NodeId, Tree, Values};
+use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Values};
 use super::parse::Parsed;
 use super::text::{TextSet, Texts};
 
@@ -116,6 +117,8 @@ pub(crate) struct Algebra<'l> {
     pub(super) texts: Texts,
     pub(super) goals: Goals,
     normals: FxHashMap<GoalId, Rc<Normal>>,
+    /// The kinds of value that each schema may allow, where that was asked.
+    kinds: Vec<Option<Kinds>>,
     /// Pairs of schemas of which it is known whether they can share a value.
     disjoint: FxHashMap<(NodeId, NodeId), bool>,
     /// A schema that allows everything, once one was needed.
@@ -159,6 +162,7 @@ impl<'l> Algebra<'l> {
             texts: parsed.texts,
             goals: Goals::new(),
             normals: FxHashMap::default(),
+            kinds: Vec::new(),
             disjoint: FxHashMap::default(),
             anything: None,
             together: FxHashMap::default(),
@@ -177,7 +181,7 @@ impl<'l> Algebra<'l> {
 impl Algebra<'_> {
     /// All goals that a goal reaches, itself first, each brought into normal form.
     fn reach(&mut self, root: GoalId) -> Vec<GoalId> {
-        let mut seen = HashSet::from([root]);
+        let mut seen = HashSet::from_iter([root]);
         let mut order = vec![root];
         let mut next = 0;
         while let Some(&goal) = order.get(next) {
@@ -218,7 +222,7 @@ impl Algebra<'_> {
         let outer = std::mem::take(&mut self.dropped);
         let mut normal = Normal::default();
         let mut objects = FxHashMap::default();
-        for kind in Kind::ALL {
+        for kind in self.kinds_of_goal(goal) {
             for shape in self.expand(goal, kind) {
                 self.add_shape(&mut normal, &mut objects, kind, shape);
             }
@@ -271,7 +275,7 @@ impl Algebra<'_> {
     /// A new node that allows exactly the given values.
     pub(super) fn constant(&mut self, values: Values) -> Literal {
         let id = NodeId(self.tree.nodes.len() as u32);
-        let keywords = vec![("enum", Keyword::Values(Rc::new(values)))];
+        let keywords = Rc::new(vec![("enum", Keyword::Values(Rc::new(values)))]);
         self.tree.nodes.push(Node {
             parent: None,
             segment: "".into(),

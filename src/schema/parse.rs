@@ -16,9 +16,9 @@ mod number;
 mod object;
 mod string;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt};
 use serde_json::{Map, Value};
 
 use crate::error::{Diagnostics, Problem, ProblemKind};
@@ -140,7 +140,7 @@ impl<'v> Reader<'v> {
         self.tree.nodes.push(Node {
             parent,
             segment: segment.into(),
-            keywords: Vec::new(),
+            keywords: Rc::default(),
         });
         self.scope_of.push(scope);
         if !constant {
@@ -363,7 +363,7 @@ impl<'v> Reader<'v> {
     }
 
     pub(super) fn push(&mut self, id: NodeId, name: &'static str, keyword: Keyword) {
-        self.tree.nodes[id.index()].keywords.push((name, keyword));
+        Rc::make_mut(&mut self.tree.nodes[id.index()].keywords).push((name, keyword));
     }
 
     pub(super) fn problem(&mut self, kind: ProblemKind, id: NodeId, key: &str, message: impl Into<String>) {

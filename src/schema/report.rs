@@ -147,7 +147,7 @@ impl Report {
 /// The assertions of one schema. Schemas that stand for constants say nothing of their own.
 fn add_assertions(tree: &Tree, id: NodeId, assertions: &mut Vec<Assertion>) {
     let node: &Node = tree.node(id);
-    for (name, keyword) in &node.keywords {
+    for (name, keyword) in node.keywords.iter() {
         if name.is_empty() && !matches!(keyword, Keyword::Never) {
             continue;
         }

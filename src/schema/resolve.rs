@@ -4,9 +4,9 @@
 //! a schema, which may bring further references. When all are resolved, a walk over the keywords that apply "in place"
 //! (`$ref`, `allOf`, `not`, …) finds circles without progress, such as `{"$ref": "#"}`.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 
 use crate::error::{CompileError, Diagnostics, Problem, ProblemKind};
@@ -256,7 +256,7 @@ impl<'v> Reader<'v> {
 /// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
 pub(crate) fn beside(tree: &Tree, id: NodeId) -> Vec<NodeId> {
     let mut next = Vec::new();
-    for (_, keyword) in &tree.node(id).keywords {
+    for (_, keyword) in tree.node(id).keywords.iter() {
         match keyword {
             Keyword::Ref(reference) => next.push(tree.target(*reference)),
             Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list) => next.extend(list),
@@ -281,7 +281,7 @@ pub(crate) fn beside(tree: &Tree, id: NodeId) -> Vec<NodeId> {
 /// The schemas that apply to the same value as a node does.
 fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
     let mut next = beside(tree, id);
-    for (_, keyword) in &tree.node(id).keywords {
+    for (_, keyword) in tree.node(id).keywords.iter() {
         if let Keyword::Not(child) = keyword {
             next.push(*child);
         }

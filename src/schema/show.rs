@@ -13,8 +13,9 @@
 //! Forms that hold arrays or objects are numbered in the order in which the root reaches them; others stand where they are
 //! used. The text is the same for the same schema and version.
 
-use std::collections::HashMap;
 use std::fmt::Write;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::error::CompileError;
 use crate::grammar::Demand;

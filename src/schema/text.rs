@@ -6,9 +6,9 @@
 //! when they are first asked for: most patterns never need a matcher, and most matchers never need a grammar.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashSet};
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
@@ -274,7 +274,7 @@ impl Texts {
             return false;
         };
         let first = vec![Automaton::START; parts.len()];
-        let mut seen = HashSet::from([first.clone()]);
+        let mut seen = HashSet::from_iter([first.clone()]);
         let mut open = vec![first];
         while let Some(states) = open.pop() {
             let mut each = parts.iter().zip(&states);

@@ -3,8 +3,9 @@
 //! Asked only where a compile failed, so it may start anew and try: first the innermost part that is needed and has no
 //! value, then each assertion about it alone, then each two, then each two together with what `type` says.
 
-use std::collections::HashSet;
 use std::rc::Rc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use crate::error::{Problem, ProblemKind};
 use crate::limits::Limits;
@@ -124,11 +125,12 @@ impl Algebra<'_> {
                 continue;
             }
             let mut below = Vec::new();
-            for (name, keyword) in self.tree.node(literal.node).keywords.clone() {
-                match &keyword {
+            let keywords = self.tree.node(literal.node).keywords.clone();
+            for (name, keyword) in keywords.iter() {
+                match keyword {
                     Keyword::Ref(reference) => below.push(Literal::yes(self.tree.target(*reference))),
                     Keyword::AllOf(list) => below.extend(list.iter().copied().map(Literal::yes)),
-                    _ => found.push(self.single(literal.node, name, keyword)),
+                    _ => found.push(self.single(literal.node, name, keyword.clone())),
                 }
             }
             open.extend(below.into_iter().rev());
@@ -153,7 +155,7 @@ impl Algebra<'_> {
                 self.tree.nodes.push(Node {
                     parent: Some(node),
                     segment: "".into(),
-                    keywords: vec![(name, keyword)],
+                    keywords: Rc::new(vec![(name, keyword)]),
                 });
                 NodeId(self.tree.nodes.len() as u32 - 1)
             }

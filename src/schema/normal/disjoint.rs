@@ -29,6 +29,9 @@ impl Algebra<'_> {
         if let Some(&known) = self.disjoint.get(&key) {
             return known;
         }
+        if self.differ_in_kind(left, right) {
+            return true;
+        }
         // Asked for again from within itself, the answer is the cautious one.
         self.disjoint.insert(key, false);
         let goal = self.goals.intern(vec![Literal::yes(left), Literal::yes(right)]);
@@ -66,19 +69,15 @@ impl Algebra<'_> {
         let mut open = vec![node];
         let mut at = 0;
         while at < open.len().min(MOST_PARTS) {
-            for index in 0..self.tree.node(open[at]).keywords.len() {
-                match &self.tree.node(open[at]).keywords[index].1 {
+            let keywords = self.tree.node(open[at]).keywords.clone();
+            for (_, keyword) in keywords.iter() {
+                match keyword {
                     Keyword::Ref(reference) => open.push(self.tree.target(*reference)),
                     Keyword::AllOf(list) => open.extend(list),
                     Keyword::Required(names) if names.iter().any(|name| shape.absent.contains(name)) => {
                         return true;
                     }
-                    Keyword::Properties(map) => {
-                        let map = map.clone();
-                        if self.values_clash(shape, &map) {
-                            return true;
-                        }
-                    }
+                    Keyword::Properties(map) if self.values_clash(shape, map) => return true,
                     _ => {}
                 }
             }

@@ -205,11 +205,15 @@ impl Algebra<'_> {
                 stack.extend(self.best_way(&branch, choice, goal, kind));
                 continue;
             }
-            for way in choice.ways.into_iter().rev() {
+            let mut ways = choice.ways.into_iter();
+            let first = ways.next();
+            for way in ways.rev() {
                 let mut next = branch.clone();
                 next.go(way);
                 stack.push(next);
             }
+            branch.go(first.unwrap_or_default());
+            stack.push(branch);
         }
         true
     }
@@ -290,12 +294,14 @@ impl Algebra<'_> {
     }
 
     fn settle_literal(&mut self, branch: &mut Branch, literal: Literal, kind: Kind) -> bool {
-        let count = self.tree.node(literal.node).keywords.len();
+        if !self.may_be(literal.node, kind) {
+            return !literal.sign;
+        }
+        let keywords = self.tree.node(literal.node).keywords.clone();
         if !literal.sign {
             let mut ways = Vec::new();
-            for index in 0..count {
-                let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
-                ways.extend(self.deny(literal.node, name, &keyword, kind).ways());
+            for (name, keyword) in keywords.iter() {
+                ways.extend(self.deny(literal.node, name, keyword, kind).ways());
             }
             return branch.demand_of(Demand::any(ways), Some(literal.node));
         }
@@ -309,9 +315,8 @@ impl Algebra<'_> {
             return fits;
         }
         let mut choices = Vec::new();
-        for index in 0..count {
-            let (name, keyword) = self.tree.node(literal.node).keywords[index].clone();
-            match self.affirm(literal.node, name, &keyword, kind) {
+        for (name, keyword) in keywords.iter() {
+            match self.affirm(literal.node, name, keyword, kind) {
                 Demand::Any(ways) => choices.push(Choice::of(ways, keyword.is_condition())),
                 demand => {
                     if !branch.demand(demand) {
@@ -338,8 +343,11 @@ impl Algebra<'_> {
             Keyword::Never => Demand::Never,
             Keyword::Ref(reference) => Demand::one(literal(self.tree.target(*reference))),
             Keyword::AllOf(list) => Demand::All(list.iter().copied().map(literal).collect()),
-            Keyword::AnyOf(list) => Demand::any(list.iter().map(|&node| vec![literal(node)]).collect()),
-            Keyword::OneOf(list) => self.exactly_one(list),
+            Keyword::AnyOf(list) => {
+                let able = list.iter().filter(|&&node| self.may_be(node, kind));
+                Demand::any(able.map(|&node| vec![literal(node)]).collect())
+            }
+            Keyword::OneOf(list) => self.exactly_one(list, kind),
             Keyword::Not(child) => Demand::one(Step::Literal(Literal::new(*child, false))),
             Keyword::If {
                 then: None,
@@ -377,7 +385,9 @@ impl Algebra<'_> {
     }
 
     /// Exactly one schema of a list holds. Those that exclude one another anyway need not be denied.
-    fn exactly_one(&mut self, list: &[NodeId]) -> Demand {
+    fn exactly_one(&mut self, list: &[NodeId], kind: Kind) -> Demand {
+        let able = list.iter().copied().filter(|&node| self.may_be(node, kind));
+        let list: Vec<NodeId> = able.collect();
         let mut ways = Vec::with_capacity(list.len());
         for (at, &node) in list.iter().enumerate() {
             let mut way = vec![Step::Literal(Literal::yes(node))];

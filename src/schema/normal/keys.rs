@@ -1,7 +1,8 @@
 //! The keys of an object: which have a name, into which classes the others fall, and what is said of each.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 use crate::grammar::Meets;
 use crate::schema::goal::Literal;
@@ -311,7 +312,7 @@ impl Algebra<'_> {
         if let Some(known) = self.together.get(patterns) {
             return known.clone().ok_or(());
         }
-        let mut shared = Pairs::new();
+        let mut shared = Pairs::default();
         for right in 0..patterns.len() {
             let texts = &self.texts;
             let apart = |left: &usize| texts.are_disjoint(&patterns[*left], &patterns[right]);

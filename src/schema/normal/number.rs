@@ -1,6 +1,6 @@
 //! Sets of numbers: an interval, a step, and finite sets within or without.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use crate::schema::decimal::Decimal;
 use crate::schema::node::{Keyword, Kind, Types, Whole};

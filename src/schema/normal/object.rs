@@ -8,10 +8,10 @@
 //!   all other keys    split by which patterns match: {p, not q}, {p, q}, {not p, q}, {neither}
 //! ```
 
-use std::collections::HashSet;
 use std::hash::{Hash as _, Hasher as _};
 use std::rc::Rc;
 
+use foldhash::{HashSet, HashSetExt};
 use rustc_hash::FxHasher;
 
 use crate::grammar::Meets;

@@ -1,7 +1,8 @@
 //! Sets of strings: a length, texts with signs, and finite sets within or without.
 
-use std::collections::HashSet;
 use std::rc::Rc;
+
+use foldhash::HashSet;
 
 use crate::schema::goal::GoalId;
 use crate::schema::node::Keyword;

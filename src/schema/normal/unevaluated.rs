@@ -183,7 +183,7 @@ impl Algebra<'_> {
         self.tree.nodes.push(Node {
             parent: Some(parent),
             segment: "".into(),
-            keywords,
+            keywords: Rc::new(keywords),
         });
         id
     }
@@ -316,7 +316,7 @@ impl Algebra<'_> {
         let mut seen = std::collections::HashSet::from([node]);
         let mut open = vec![node];
         while let Some(node) = open.pop() {
-            for (_, keyword) in &self.tree.node(node).keywords {
+            for (_, keyword) in self.tree.node(node).keywords.iter() {
                 let own = evaluated_by(keyword, kind);
                 if own.all || own.places > 0 || !own.names.is_empty() || !own.patterns.is_empty() {
                     return true;

@@ -3,8 +3,9 @@
 //! Out of a finite set of scalars each is used once. Where items have their own places, the values of the places are tried
 //! one by one, and what is behind them must differ from them. Everything else is left to the spelling of the items.
 
-use std::collections::HashSet;
 use std::rc::Rc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::{NodeId, Values};

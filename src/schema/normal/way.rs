@@ -72,9 +72,9 @@ impl Algebra<'_> {
 
     /// Whether a literal is the schema `false`, or the denial of the schema `true`.
     pub(super) fn is_never(&self, literal: Literal) -> bool {
-        let keywords = &self.tree.node(literal.node).keywords;
+        let keywords = &self.tree.node(literal.node).keywords[..];
         if literal.sign {
-            matches!(keywords[..], [(_, crate::schema::node::Keyword::Never)])
+            matches!(keywords, [(_, crate::schema::node::Keyword::Never)])
         } else {
             keywords.is_empty()
         }

@@ -3,9 +3,9 @@
 //! A scalar constant is kept as a value. An array or object becomes a schema that allows nothing else, so that the
 //! algebra needs no second way to treat it: `[1, 2]` is "an array of two items, the first 1, the second 2".
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
+use foldhash::{HashSet, HashSetExt};
 use serde_json::Value;
 
 use crate::schema::draft::Draft;

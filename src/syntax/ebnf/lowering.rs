@@ -1,7 +1,6 @@
 //! From the parsed grammar to the intermediate representation.
 
-use std::collections::HashMap;
-
+use foldhash::{HashMap, HashMapExt};
 use pest::iterators::Pair;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
 
