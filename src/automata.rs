@@ -55,6 +55,8 @@ pub(crate) struct Automaton {
     /// The state behind each class, a row for each state.
     next: Vec<u32>,
     accepting: Vec<bool>,
+    /// Whether a word can be completed from every state but the dead one.
+    live: bool,
 }
 
 impl Automaton {
@@ -80,6 +82,16 @@ impl Automaton {
 
     pub(crate) fn accepts(&self, state: u32) -> bool {
         self.accepting[state as usize]
+    }
+
+    /// Whether a word can be completed from every state but the dead one.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The states behind each class of letters, a row for each state.
+    pub(crate) fn rows(&self) -> &[u32] {
+        &self.next
     }
 
     /// How many states there are.

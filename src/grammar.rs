@@ -15,12 +15,12 @@
 //! input can overflow the stack.
 
 mod cfg;
+mod expression;
 mod hash;
 mod import;
-
-pub(crate) use hash::structure_hash;
 
 pub use cfg::{
     Cfg, CfgBuilder, Demand, Expr, ExprId, Meets, Member, Part, Regular, RegularId, Rest, Rule, RuleId,
     Series, SeriesId, SeriesOrder, Way,
 };
+pub use expression::Expression;

@@ -26,6 +26,7 @@ mod whole;
 
 pub use error::RegexError;
 pub use json::{Escapes, encode_json, json_char, json_string_body};
+pub(crate) use json::{one_char, string_body};
 
 use crate::error::CompileError;
 use crate::grammar::{Cfg, CfgBuilder, Regular};

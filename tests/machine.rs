@@ -184,8 +184,8 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
             let key = b.bytes(key);
             Member::new(b.seq([key, value]), required)
         });
-        let any = Part::Match(regex_syntax::parse("\"[a-z]*\"").unwrap());
-        let listed = Part::Not(regex_syntax::parse("\"[abc]\"").unwrap());
+        let any = Part::Match(regex_syntax::parse("\"[a-z]*\"").unwrap().into());
+        let listed = Part::Not(regex_syntax::parse("\"[abc]\"").unwrap().into());
         let key = b.add_regular(Regular {
             parts: vec![any, listed],
         });
@@ -286,7 +286,7 @@ fn counts_of_items_leave_no_dead_end() {
 fn finite_keys_run_out() {
     let cfg = build(|b, _| {
         let key = Regular {
-            parts: vec![Part::Match(regex_syntax::parse("\"(a|ab)\"").unwrap())],
+            parts: vec![Part::Match(regex_syntax::parse("\"(a|ab)\"").unwrap().into())],
         };
         let (key, item, separator) = (b.add_regular(key), b.bytes(":1"), b.bytes(","));
         let key = Some(key);

@@ -28,6 +28,8 @@ pub(super) struct Nfa {
     pub(super) start: u32,
     /// The sets of letters that places read.
     pub(super) sets: Vec<Set>,
+    /// Whether a word can be completed from every place: nothing asks for a letter of the empty set.
+    pub(super) live: bool,
 }
 
 impl Nfa {
@@ -40,6 +42,7 @@ impl Nfa {
             ways: Vec::new(),
             sets: Vec::new(),
             known: FxHashMap::default(),
+            live: true,
             alphabet,
             most: room / size_of::<Place>(),
         };
@@ -49,6 +52,7 @@ impl Nfa {
             ways: builder.ways,
             start,
             sets: builder.sets,
+            live: builder.live,
         })
     }
 }
@@ -58,6 +62,7 @@ struct Builder {
     ways: Vec<u32>,
     sets: Vec<Set>,
     known: FxHashMap<Set, u32>,
+    live: bool,
     alphabet: Alphabet,
     /// The most places that there is room for.
     most: usize,
@@ -103,6 +108,7 @@ impl Builder {
 
     fn read(&mut self, set: Set, next: u32) -> Result<u32, Failure> {
         if set.is_empty() {
+            self.live = false;
             return self.split(&[]);
         }
         let set = match self.known.get(&set) {
@@ -168,6 +174,7 @@ impl Builder {
                         starts.push(at);
                     }
                 }
+                self.live &= !starts.is_empty();
                 self.split(&starts)
             }
         }

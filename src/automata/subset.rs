@@ -53,6 +53,7 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
     Ok(Automaton {
         letters,
         next,
+        live: nfa.live,
         accepting: subsets.accepting,
     })
 }

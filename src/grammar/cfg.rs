@@ -1,8 +1,14 @@
 //! The grammar arena and its builder.
 
-use foldhash::HashMap;
-use regex_syntax::hir::Hir;
+use std::hash::BuildHasher;
 
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use regex_syntax::hir::Hir;
+use rustc_hash::FxHashSet;
+
+use super::expression::Expression;
 use super::import::Shift;
 
 macro_rules! index {
@@ -83,16 +89,16 @@ pub struct Regular {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Words that this expression matches as a whole.
-    Match(Hir),
+    Match(Expression),
     /// Words that this expression does not match as a whole.
-    Not(Hir),
+    Not(Expression),
     /// Words that are a run of units, at least `min` and at most `max` of them.
     ///
     /// The unit must be a prefix code (no unit is a proper prefix of another and none is empty), such as "one JSON
     /// string character in its encoded form"; it is then counted by a register, so a bound of 10⁹ costs no states.
     Units {
         /// One unit.
-        unit: Hir,
+        unit: Expression,
         /// The least number of units.
         min: u64,
         /// The greatest number of units; `None` is no bound.
@@ -223,7 +229,9 @@ impl Cfg {
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
     exprs: Vec<Expr>,
-    known: HashMap<Expr, ExprId>,
+    /// The numbers of all expressions, by what they are.
+    known: HashTable<ExprId>,
+    hasher: RandomState,
     rules: Vec<Rule>,
     regulars: Vec<Regular>,
     known_regulars: HashMap<u64, Vec<RegularId>>,
@@ -237,12 +245,15 @@ impl CfgBuilder {
     }
 
     fn intern(&mut self, expr: Expr) -> ExprId {
-        if let Some(&id) = self.known.get(&expr) {
+        let hash = self.hasher.hash_one(&expr);
+        let same = |id: &ExprId| self.exprs[id.index()] == expr;
+        if let Some(&id) = self.known.find(hash, same) {
             return id;
         }
         let id = ExprId(self.exprs.len() as u32);
-        self.exprs.push(expr.clone());
-        self.known.insert(expr, id);
+        self.exprs.push(expr);
+        let hash_of = |id: &ExprId| self.hasher.hash_one(&self.exprs[id.index()]);
+        self.known.insert_unique(hash, id, hash_of);
         id
     }
 
@@ -285,17 +296,14 @@ impl CfgBuilder {
     pub fn seq(&mut self, parts: impl IntoIterator<Item = ExprId>) -> ExprId {
         let mut flat: Vec<ExprId> = Vec::new();
         for part in parts {
-            match self.expr(part).clone() {
+            match self.expr(part) {
                 Expr::Never => return part,
                 Expr::Empty => {}
-                Expr::Seq(inner) => {
-                    for &id in &inner {
-                        self.push_joined(&mut flat, id);
-                    }
-                }
-                _ => self.push_joined(&mut flat, part),
+                Expr::Seq(inner) => flat.extend(inner),
+                _ => flat.push(part),
             }
         }
+        self.join_literals(&mut flat);
         match flat.len() {
             0 => self.empty(),
             1 => flat[0],
@@ -303,24 +311,37 @@ impl CfgBuilder {
         }
     }
 
-    fn push_joined(&mut self, flat: &mut Vec<ExprId>, part: ExprId) {
-        if let (Some(&last), Expr::Bytes(next)) = (flat.last(), self.expr(part))
-            && let Expr::Bytes(before) = self.expr(last)
-        {
-            let joined = [&before[..], &next[..]].concat();
-            let id = self.intern(Expr::Bytes(joined.into()));
-            *flat.last_mut().expect("there is a last part") = id;
-            return;
+    /// Makes one literal of each run of them.
+    fn join_literals(&mut self, parts: &mut Vec<ExprId>) {
+        let is_literal = |builder: &Self, part: ExprId| matches!(builder.expr(part), Expr::Bytes(_));
+        let (mut kept, mut at) = (0, 0);
+        while at < parts.len() {
+            let literals = parts[at..].iter().take_while(|&&part| is_literal(self, part));
+            let run = literals.count().max(1);
+            let joined = match run {
+                1 => parts[at],
+                _ => {
+                    let bytes = parts[at..at + run].iter().map(|&part| match self.expr(part) {
+                        Expr::Bytes(bytes) => &bytes[..],
+                        _ => &[],
+                    });
+                    let bytes: Vec<u8> = bytes.flatten().copied().collect();
+                    self.intern(Expr::Bytes(bytes.into()))
+                }
+            };
+            parts[kept] = joined;
+            kept += 1;
+            at += run;
         }
-        flat.push(part);
+        parts.truncate(kept);
     }
 
     /// Any one of the alternatives; duplicates and empty languages are dropped.
     pub fn choice(&mut self, alternatives: impl IntoIterator<Item = ExprId>) -> ExprId {
         let mut flat: Vec<ExprId> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = FxHashSet::default();
         for alternative in alternatives {
-            match self.expr(alternative).clone() {
+            match self.expr(alternative) {
                 Expr::Never => {}
                 Expr::Choice(inner) => flat.extend(inner.iter().copied().filter(|&id| seen.insert(id))),
                 _ if seen.insert(alternative) => flat.push(alternative),
@@ -365,7 +386,7 @@ impl CfgBuilder {
     /// A regular language made of one expression, anchored at both ends.
     pub fn hir(&mut self, hir: Hir) -> ExprId {
         let id = self.add_regular(Regular {
-            parts: vec![Part::Match(hir)],
+            parts: vec![Part::Match(hir.into())],
         });
         self.regular(id)
     }

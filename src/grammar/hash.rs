@@ -16,12 +16,9 @@ impl Regular {
         let mut hasher = FxHasher::default();
         for part in &self.parts {
             match part {
-                Part::Match(hir) => hash_hir(hir, 1, &mut hasher),
-                Part::Not(hir) => hash_hir(hir, 2, &mut hasher),
-                Part::Units { unit, min, max } => {
-                    (min, max).hash(&mut hasher);
-                    hash_hir(unit, 3, &mut hasher);
-                }
+                Part::Match(expression) => (1u8, expression.structure_hash()).hash(&mut hasher),
+                Part::Not(expression) => (2u8, expression.structure_hash()).hash(&mut hasher),
+                Part::Units { unit, min, max } => (min, max, unit.structure_hash()).hash(&mut hasher),
             }
         }
         hasher.finish()
@@ -29,14 +26,13 @@ impl Regular {
 }
 
 /// The same for one expression.
-pub(crate) fn structure_hash(hir: &Hir) -> u64 {
+pub(super) fn of_hir(hir: &Hir) -> u64 {
     let mut hasher = FxHasher::default();
-    hash_hir(hir, 0, &mut hasher);
+    hash_hir(hir, &mut hasher);
     hasher.finish()
 }
 
-fn hash_hir(hir: &Hir, mark: u8, hasher: &mut FxHasher) {
-    mark.hash(hasher);
+fn hash_hir(hir: &Hir, hasher: &mut FxHasher) {
     let mut open = vec![hir];
     while let Some(hir) = open.pop() {
         std::mem::discriminant(hir.kind()).hash(hasher);
@@ -80,7 +76,7 @@ mod tests {
         let of = |pattern: &str| {
             let hir = regex_syntax::parse(pattern).expect("the pattern is well formed");
             Regular {
-                parts: vec![Part::Match(hir)],
+                parts: vec![Part::Match(hir.into())],
             }
             .structure_hash()
         };

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
-use regex_syntax::hir::Hir;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::automata::{Alphabet, Automaton, Failure, Room};
-use crate::grammar::structure_hash;
+use crate::grammar::Expression;
 use crate::limits::Limits;
 
 /// The automata that were built so far. Dropped when they pass a bound, but for those of the base.
@@ -23,7 +22,7 @@ pub struct Automata {
 }
 
 /// Expressions of the same hash. What cannot be had over characters is remembered too.
-type Known = Vec<(Hir, Alphabet, Result<Arc<Automaton>, Failure>)>;
+type Known = Vec<(Expression, Alphabet, Result<Arc<Automaton>, Failure>)>;
 
 /// The memory for automata beyond the base.
 const BOUND: usize = 16 << 20;
@@ -32,15 +31,15 @@ impl Automata {
     /// The automaton of an expression.
     pub(super) fn get(
         &self,
-        hir: &Hir,
+        expression: &Expression,
         alphabet: Alphabet,
         limits: &Limits,
     ) -> Result<Arc<Automaton>, Failure> {
-        let hash = structure_hash(hir);
+        let hash = expression.structure_hash();
         let find = |known: &Known| {
             let mut same = known
                 .iter()
-                .filter(|known| known.1 == alphabet && known.0 == *hir);
+                .filter(|known| known.1 == alphabet && known.0 == *expression);
             same.next().map(|(.., found)| found.clone())
         };
         if let Some(known) = self.base.get(&hash).and_then(find) {
@@ -53,7 +52,7 @@ impl Automata {
             bytes: limits.regular_bytes,
             cancel: &limits.cancel,
         };
-        let found = Automaton::new(hir, alphabet, room).map(Arc::new);
+        let found = Automaton::new(expression, alphabet, room).map(Arc::new);
         if matches!(found, Err(Failure::Limit | Failure::Look)) {
             return found;
         }
@@ -63,7 +62,7 @@ impl Automata {
             self.bytes.store(bytes, Ordering::Relaxed);
         }
         let mut known = self.found.entry(hash).or_default();
-        known.push((hir.clone(), alphabet, found.clone()));
+        known.push((expression.clone(), alphabet, found.clone()));
         found
     }
 

@@ -6,15 +6,13 @@
 
 use std::sync::Arc;
 
-use regex_syntax::hir::Hir;
-
 use super::automaton::Automata;
 use super::counter::UnitGraph;
 use super::numbering::States;
 use super::terminal::TerminalError;
 use super::words::WordTree;
 use crate::automata::{Alphabet, Automaton, Failure, Letters, spell};
-use crate::grammar::{Part, Regular};
+use crate::grammar::{Expression, Part, Regular};
 use crate::limits::Limits;
 
 /// A transition that leads to no word.
@@ -65,7 +63,7 @@ impl Operands {
         limits: &Limits,
     ) -> Result<Operands, Problem> {
         let mut matches = Vec::new();
-        let mut counted: Option<(&Hir, u64, Option<u64>)> = None;
+        let mut counted: Option<(&Expression, u64, Option<u64>)> = None;
         let operand = |hir| Operand::new(hir, alphabet, automata, limits);
         for part in &regular.parts {
             match part {
@@ -138,7 +136,39 @@ impl Operands {
         between && matches.all(|((operand, wanted), &id)| operand.accepts(id) == *wanted)
     }
 
-    pub(super) fn explore(&self, limits: &Limits) -> Result<Graph, TerminalError> {
+    /// The product, in which a word can be completed from every state; an error if there is none.
+    pub(super) fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
+        if let Some(graph) = self.alone() {
+            return Ok(graph);
+        }
+        let mut graph = self.explore(limits)?;
+        graph.trim()?;
+        Ok(graph)
+    }
+
+    /// Most languages are one expression, and its automaton is the product.
+    fn alone(&self) -> Option<Graph> {
+        let [(Operand::Automaton(automaton), true)] = &self.matches[..] else {
+            return None;
+        };
+        if self.unit.is_some() || !automaton.is_live() {
+            return None;
+        }
+        let packed = |&state: &u32| match state {
+            Automaton::DEAD => DEAD,
+            _ => (state - Automaton::START) << 1,
+        };
+        let stride = self.letters.count();
+        Some(Graph {
+            stride,
+            next: automaton.rows()[stride..].iter().map(packed).collect(),
+            accepting: (Automaton::START..automaton.len())
+                .map(|state| automaton.accepts(state))
+                .collect(),
+        })
+    }
+
+    fn explore(&self, limits: &Limits) -> Result<Graph, TerminalError> {
         let sizes = self.matches.iter().map(|(operand, _)| operand.len());
         let mut states = States::new(sizes.chain(self.unit.as_ref().map(|unit| unit.len())).collect());
         states.number(&self.start());
@@ -221,7 +251,12 @@ impl Problem {
 }
 
 impl Operand {
-    fn new(hir: &Hir, alphabet: Alphabet, automata: &Automata, limits: &Limits) -> Result<Operand, Failure> {
+    fn new(
+        hir: &Expression,
+        alphabet: Alphabet,
+        automata: &Automata,
+        limits: &Limits,
+    ) -> Result<Operand, Failure> {
         match WordTree::new(hir, alphabet)? {
             Some(words) => Ok(Operand::Words(words)),
             None => Ok(Operand::Automaton(automata.get(hir, alphabet, limits)?)),
@@ -280,8 +315,7 @@ fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Probl
         None,
         alphabet,
     )?;
-    let mut graph = alone.explore(limits)?;
-    graph.trim()?;
+    let graph = alone.trimmed(limits)?;
     let goes_on = |state: usize| graph.accepting[state] && graph.targets(state).next().is_some();
     match (0..graph.accepting.len()).any(goes_on) {
         true => Err(TerminalError::Units("one unit may begin with another").into()),
@@ -292,9 +326,9 @@ fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Probl
 
 /// Two counts of the same unit are one count in the common range.
 fn meet<'a>(
-    known: Option<(&'a Hir, u64, Option<u64>)>,
-    new: (&'a Hir, u64, Option<u64>),
-) -> Result<(&'a Hir, u64, Option<u64>), TerminalError> {
+    known: Option<(&'a Expression, u64, Option<u64>)>,
+    new: (&'a Expression, u64, Option<u64>),
+) -> Result<(&'a Expression, u64, Option<u64>), TerminalError> {
     let Some((unit, min, max)) = known else {
         return Ok(new);
     };
@@ -374,7 +408,7 @@ impl Graph {
     }
 
     fn live(&self) -> Vec<bool> {
-        let into = Reverse::new(self);
+        let into = Reverse::new(&self.next, self.stride);
         let mut live = self.accepting.clone();
         let mut open: Vec<u32> = (0..live.len() as u32).filter(|&s| live[s as usize]).collect();
         while let Some(state) = open.pop() {
@@ -385,35 +419,6 @@ impl Graph {
             }
         }
         live
-    }
-
-    /// From which states a cycle is reachable; after trimming every cycle leads to infinitely many words.
-    pub(super) fn infinite(&self) -> Vec<bool> {
-        // Kahn's order on the reversed graph: states left over are on a cycle or lead to one.
-        let len = self.accepting.len();
-        let into = Reverse::new(self);
-        let mut out: Vec<u32> = (0..len).map(|state| self.targets(state).count() as u32).collect();
-        let mut open: Vec<u32> = (0..len as u32).filter(|&s| out[s as usize] == 0).collect();
-        let mut infinite = vec![true; len];
-        while let Some(state) = open.pop() {
-            infinite[state as usize] = false;
-            for &from in into.of(state) {
-                out[from as usize] -= 1;
-                if out[from as usize] == 0 {
-                    open.push(from);
-                }
-            }
-        }
-        infinite
-    }
-
-    /// Completes what is known of the states between letters by those inside letters, which only lead on: to states
-    /// between letters, and to such as come before them.
-    pub(super) fn infinite_inside(&self, infinite: &mut Vec<bool>) {
-        for state in infinite.len()..self.accepting.len() {
-            let leads_on = self.targets(state).any(|(target, _)| infinite[target as usize]);
-            infinite.push(leads_on);
-        }
     }
 
     pub(super) fn units(&self) -> UnitGraph {
@@ -430,6 +435,26 @@ impl Graph {
     }
 }
 
+/// From which states of a trimmed table a cycle is reachable, and so infinitely many words.
+pub(super) fn infinite(next: &[u32], stride: usize) -> Box<[bool]> {
+    // Kahn's order on the reversed graph: states left over are on a cycle or lead to one.
+    let into = Reverse::new(next, stride);
+    let edges = |row: &[u32]| row.iter().filter(|&&packed| packed != DEAD).count() as u32;
+    let mut out: Vec<u32> = next.chunks_exact(stride).map(edges).collect();
+    let mut open: Vec<u32> = (0..out.len() as u32).filter(|&s| out[s as usize] == 0).collect();
+    let mut infinite = vec![true; out.len()].into_boxed_slice();
+    while let Some(state) = open.pop() {
+        infinite[state as usize] = false;
+        for &from in into.of(state) {
+            out[from as usize] -= 1;
+            if out[from as usize] == 0 {
+                open.push(from);
+            }
+        }
+    }
+    infinite
+}
+
 /// The states that lead into each state, once for each edge.
 struct Reverse {
     ends: Vec<u32>,
@@ -437,11 +462,11 @@ struct Reverse {
 }
 
 impl Reverse {
-    fn new(graph: &Graph) -> Reverse {
-        let len = graph.accepting.len();
-        let mut ends = vec![0u32; len + 1];
-        for (target, _) in (0..len).flat_map(|state| graph.targets(state)) {
-            ends[target as usize] += 1;
+    fn new(next: &[u32], stride: usize) -> Reverse {
+        let rows = || next.chunks_exact(stride);
+        let mut ends = vec![0u32; next.len() / stride + 1];
+        for &packed in next.iter().filter(|&&packed| packed != DEAD) {
+            ends[(packed >> 1) as usize] += 1;
         }
         let mut sum = 0;
         for end in &mut ends {
@@ -449,11 +474,12 @@ impl Reverse {
             *end = sum;
         }
         let mut from = vec![0u32; sum as usize];
-        for state in 0..len {
-            for (target, _) in graph.targets(state) {
+        for (row, state) in rows().zip(0u32..) {
+            for &packed in row.iter().filter(|&&packed| packed != DEAD) {
                 // What was the end of each list becomes its beginning.
-                ends[target as usize] -= 1;
-                from[ends[target as usize] as usize] = state as u32;
+                let end = &mut ends[(packed >> 1) as usize];
+                *end -= 1;
+                from[*end as usize] = state;
             }
         }
         Reverse { ends, from }

@@ -19,7 +19,7 @@ use super::automaton::Automata;
 use super::bytes::ByteSet;
 use super::counter::Counter;
 use super::digest::{Digest, Table, digests};
-use super::product::{DEAD, Operands};
+use super::product::{DEAD, Operands, infinite};
 use crate::grammar::Regular;
 
 use crate::limits::Limits;
@@ -63,7 +63,8 @@ pub struct Terminal {
     /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
     next: Vec<u32>,
     accepting: Vec<bool>,
-    infinite: Vec<bool>,
+    /// Whether infinitely many words go on from each state, counts left aside.
+    infinite: OnceLock<Box<[bool]>>,
     prefix_code: bool,
     counter: Option<Counter>,
     /// The names of the states where units do not matter, and where they do.
@@ -98,13 +99,10 @@ impl Terminal {
     /// The same; automata that are known already are not built again.
     pub fn with(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Terminal, TerminalError> {
         let operands = Operands::new(regular, automata, limits)?;
-        let mut graph = operands.explore(limits)?;
-        graph.trim()?;
+        let graph = operands.trimmed(limits)?;
         let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
         let prefix_code = (0..graph.accepting.len()).all(ends);
-        let mut infinite = graph.infinite();
         let (graph, classes) = operands.spell(graph, limits)?;
-        graph.infinite_inside(&mut infinite);
         let counter = match operands.range {
             Some((min, max)) => Some(Counter::new(&graph.units(), min, max, limits)?),
             None => None,
@@ -115,7 +113,7 @@ impl Terminal {
             stride: graph.stride,
             next: graph.next,
             accepting: graph.accepting,
-            infinite,
+            infinite: OnceLock::new(),
             counter,
             names: Default::default(),
             bytes_of: OnceLock::new(),
@@ -158,7 +156,8 @@ impl Terminal {
 
     /// Whether infinitely many words go on from here.
     pub fn is_infinite(&self, cursor: Cursor) -> bool {
-        self.infinite[cursor.state as usize] && self.counter.as_ref().is_none_or(Counter::is_unbounded)
+        let infinite = self.infinite.get_or_init(|| infinite(&self.next, self.stride));
+        infinite[cursor.state as usize] && self.counter.as_ref().is_none_or(Counter::is_unbounded)
     }
 
     /// Whether no byte goes on from here.
@@ -372,13 +371,12 @@ impl Terminal {
 
 #[cfg(test)]
 mod tests {
-    use regex_syntax::hir::Hir;
-
     use super::*;
-    use crate::grammar::Part;
+    use crate::grammar::{Expression, Part};
 
-    fn hir(pattern: &str) -> Hir {
-        regex_syntax::parse(pattern).expect("the test's pattern is well formed")
+    fn hir(pattern: &str) -> Expression {
+        let parsed = regex_syntax::parse(pattern);
+        parsed.expect("the test's pattern is well formed").into()
     }
 
     fn terminal(parts: Vec<Part>) -> Result<Terminal, TerminalError> {

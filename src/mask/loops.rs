@@ -105,7 +105,7 @@ mod tests {
     /// What leads back to the state behind `text`.
     fn loops(pattern: &str, text: &str) -> Alphabet {
         let hir: Hir = regex_syntax::parse(pattern).expect("the test's pattern is well formed");
-        let parts = vec![Part::Match(hir)];
+        let parts = vec![Part::Match(hir.into())];
         let terminal =
             Terminal::new(&Regular { parts }, &Limits::default()).expect("the test's pattern compiles");
         let state = text.bytes().fold(0, |state, byte| {

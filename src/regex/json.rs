@@ -1,13 +1,13 @@
 //! Regular languages of text as they are spelled inside a JSON string.
 //!
 //! ```text
-//!   a character        Minimal        Any
-//!   a                  a              a  \u0061
-//!   "                  \"             \"  \u0022
-//!   /                  /              /  \/  \u002f
-//!   line feed          \n             \n  \u000a  \u000A
-//!   U+0001             \u0001         \u0001
-//!   U+1F600            (raw)          (raw)  \ud83d\ude00
+//!   a character        Canonical      Minimal                 Any
+//!   a                  a              a                       a  \u0061
+//!   "                  \"             \"                      \"  \u0022
+//!   /                  /              /                       /  \/  \u002f
+//!   line feed          \n             \n                      \n  \u000a  \u000A
+//!   U+001F             \u001f         \u001f  \u001F          \u001f  \u001F
+//!   U+1F600            (raw)          (raw)                   (raw)  \ud83d\ude00
 //! ```
 //!
 //! The encoded characters are a prefix code: no spelling of one is the beginning of a spelling of another. That is
@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
+use crate::grammar::Expression;
+
 use super::node::{any_set, char_set, difference, intersection, is_empty};
 
 /// Which spellings of a character are in the language of an encoded string.
@@ -25,8 +27,15 @@ pub enum Escapes {
     /// One spelling for each character: escapes only where JSON demands one, the short form where there is one.
     /// Hexadecimal digits may have either case.
     Minimal,
+    /// The same with small hexadecimal digits: each string has exactly one spelling, that of most programs.
+    Canonical,
     /// Every spelling that JSON allows.
     Any,
+}
+
+impl Escapes {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
 }
 
 /// The same language as `hir`, spelled inside a JSON string, without the quotes.
@@ -51,14 +60,21 @@ pub fn encode_json(hir: &Hir, escapes: Escapes) -> Hir {
 
 /// One encoded character, whichever.
 pub fn json_char(escapes: Escapes) -> Hir {
-    // Nearly every schema asks for it, and some for every string.
-    static MINIMAL: OnceLock<Hir> = OnceLock::new();
-    static ANY: OnceLock<Hir> = OnceLock::new();
-    let known = match escapes {
-        Escapes::Minimal => &MINIMAL,
-        Escapes::Any => &ANY,
-    };
-    known.get_or_init(|| encode_set(&any_set(), escapes)).clone()
+    Hir::clone(&one_char(escapes))
+}
+
+/// The same, shared: nearly every schema asks for it, and some for every string.
+pub(crate) fn one_char(escapes: Escapes) -> Expression {
+    static KNOWN: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
+    let known = KNOWN[escapes as usize].get_or_init(|| encode_set(&any_set(), escapes).into());
+    known.clone()
+}
+
+/// The same as [`json_string_body`], shared.
+pub(crate) fn string_body(escapes: Escapes) -> Expression {
+    static KNOWN: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
+    let known = KNOWN[escapes as usize].get_or_init(|| json_string_body(escapes).into());
+    known.clone()
 }
 
 /// Everything that may stand between the quotes of a JSON string.
@@ -74,7 +90,7 @@ pub fn json_string_body(escapes: Escapes) -> Hir {
 
 fn encode_literal(bytes: &[u8], escapes: Escapes) -> Hir {
     let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
-    if escapes == Escapes::Minimal && bytes.iter().all(plain) {
+    if escapes != Escapes::Any && bytes.iter().all(plain) {
         return Hir::literal(bytes);
     }
     let mut parts = Vec::new();
@@ -120,7 +136,7 @@ fn encode_set(set: &ClassUnicode, escapes: Escapes) -> Hir {
     ]);
     let raw = difference(set, &must_escape);
     let escaped = match escapes {
-        Escapes::Minimal => intersection(set, &must_escape),
+        Escapes::Minimal | Escapes::Canonical => intersection(set, &must_escape),
         Escapes::Any => set.clone(),
     };
     let mut spellings = vec![Hir::class(Class::Unicode(raw))];
@@ -132,7 +148,7 @@ fn encode_set(set: &ClassUnicode, escapes: Escapes) -> Hir {
         Hir::literal(*b"\\"),
         Hir::class(Class::Unicode(letters)),
     ]));
-    spellings.push(numeric_escapes(&long));
+    spellings.push(numeric_escapes(&long, Case::of(escapes)));
     Hir::alternation(spellings)
 }
 
@@ -146,11 +162,27 @@ fn short_escapes(set: &ClassUnicode, escapes: Escapes) -> (ClassUnicode, ClassUn
             continue;
         }
         letters.push(ClassUnicodeRange::new(letter, letter));
-        if escapes == Escapes::Minimal {
+        if escapes != Escapes::Any {
             long.difference(&one);
         }
     }
     (letters, long)
+}
+
+/// How hexadecimal digits may be spelled.
+#[derive(Clone, Copy)]
+enum Case {
+    Small,
+    Either,
+}
+
+impl Case {
+    fn of(escapes: Escapes) -> Case {
+        match escapes {
+            Escapes::Canonical => Case::Small,
+            Escapes::Minimal | Escapes::Any => Case::Either,
+        }
+    }
 }
 
 /// One hexadecimal digit of an escape: what is written before it, its first value, and how many bits it carries.
@@ -186,7 +218,7 @@ const PAIR: [Digit; 6] = [
     digit("", 0, 4),
 ];
 
-fn numeric_escapes(set: &ClassUnicode) -> Hir {
+fn numeric_escapes(set: &ClassUnicode, case: Case) -> Hir {
     let mut basic = Vec::new();
     let mut beyond = Vec::new();
     for range in set.ranges() {
@@ -200,7 +232,7 @@ fn numeric_escapes(set: &ClassUnicode) -> Hir {
         .iter()
         .map(|&(start, end)| (start - 0x1_0000, end - 0x1_0000))
         .collect();
-    Hir::alternation(vec![numbers(&basic, &BASIC), numbers(&beyond, &PAIR)])
+    Hir::alternation(vec![numbers(&basic, &BASIC, case), numbers(&beyond, &PAIR, case)])
 }
 
 /// Numbers as ranges, both ends included.
@@ -215,7 +247,7 @@ fn push_clipped(out: &mut Ranges, start: u32, end: u32, least: u32, most: u32) {
 
 /// The numbers in `ranges`, written with these digits; digits with the same continuations are kept together, so
 /// that a whole plane costs one class for each digit.
-fn numbers(ranges: &[(u32, u32)], digits: &[Digit]) -> Hir {
+fn numbers(ranges: &[(u32, u32)], digits: &[Digit], case: Case) -> Hir {
     let Some((first, rest)) = digits.split_first() else {
         return if ranges.is_empty() {
             Hir::fail()
@@ -243,18 +275,18 @@ fn numbers(ranges: &[(u32, u32)], digits: &[Digit]) -> Hir {
     }
     let alternatives = groups.iter().map(|(values, inside)| {
         Hir::concat(vec![
-            introduction(first),
-            hex_digit(values, first.base),
-            numbers(inside, rest),
+            introduction(first, case),
+            hex_digit(values, first.base, case),
+            numbers(inside, rest, case),
         ])
     });
     Hir::alternation(alternatives.collect())
 }
 
-fn introduction(digit: &Digit) -> Hir {
+fn introduction(digit: &Digit, case: Case) -> Hir {
     let parts = digit.introduced_by.chars().map(|c| {
         if c == 'D' {
-            hex_digit(&[13], 0)
+            hex_digit(&[13], 0, case)
         } else {
             Hir::literal([c as u8])
         }
@@ -262,13 +294,16 @@ fn introduction(digit: &Digit) -> Hir {
     Hir::concat(parts.collect())
 }
 
-fn hex_digit(values: &[u32], base: u32) -> Hir {
+fn hex_digit(values: &[u32], base: u32, case: Case) -> Hir {
     let digits = values
         .iter()
         .filter_map(|value| char::from_digit(base + value, 16));
-    let both_cases = digits.flat_map(|c| [c, c.to_ascii_uppercase()]);
+    let spelled = digits.flat_map(|c| match case {
+        Case::Small => [c, c],
+        Case::Either => [c, c.to_ascii_uppercase()],
+    });
     Hir::class(Class::Unicode(ClassUnicode::new(
-        both_cases.map(|c| ClassUnicodeRange::new(c, c)),
+        spelled.map(|c| ClassUnicodeRange::new(c, c)),
     )))
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn whole(node: Node, size: u64) -> Result<Regular, RegexError> {
 
 fn matching(hir: Hir) -> Regular {
     Regular {
-        parts: vec![Part::Match(hir)],
+        parts: vec![Part::Match(hir.into())],
     }
 }
 
@@ -64,8 +64,8 @@ fn matching(hir: Hir) -> Regular {
 fn single(node: Node, size: u64) -> Result<Hir, RegexError> {
     let mut regular = search(node.clone(), size)?;
     match (regular.parts.pop(), regular.parts.is_empty()) {
-        (Some(Part::Match(hir)), true) => Ok(hir),
-        (Some(Part::Units { unit, min, max }), true) => units_hir(unit, min, max),
+        (Some(Part::Match(hir)), true) => Ok(Hir::clone(&hir)),
+        (Some(Part::Units { unit, min, max }), true) => units_hir(&unit, min, max),
         _ => determinised(node, size),
     }
 }
@@ -75,7 +75,7 @@ fn determinised(node: Node, size: u64) -> Result<Hir, RegexError> {
     determinise::language(&Node::concat([Node::anything(), node, Node::anything()]))?.to_hir(size)
 }
 
-fn units_hir(unit: Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> {
+fn units_hir(unit: &Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> {
     let narrow =
         |count: u64| u32::try_from(count).map_err(|_| RegexError::limit("a count is beyond the limit"));
     let (min, max) = (narrow(min)?, max.map(narrow).transpose()?);
@@ -83,7 +83,7 @@ fn units_hir(unit: Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> {
         min,
         max,
         greedy: true,
-        sub: Box::new(unit),
+        sub: Box::new(unit.clone()),
     }))
 }
 
@@ -128,7 +128,7 @@ impl Search {
         self.take_lookbehinds(size, &mut parts)?;
         let body = match self.units() {
             Some(units) => units,
-            None => Part::Match(self.hir(size)?),
+            None => Part::Match(self.hir(size)?.into()),
         };
         parts.insert(0, body);
         Ok(Regular { parts })
@@ -242,7 +242,7 @@ impl Search {
         }
         let found = single(Node::Concat(vec![Node::alt(forbidden)]), size)?;
         self.items = vec![Node::repeat(Node::Set(set), min, None)];
-        Ok(Some(Part::Not(found)))
+        Ok(Some(Part::Not(found.into())))
     }
 
     /// A counted run of one class, which is left to a register.
@@ -255,7 +255,7 @@ impl Search {
             return None;
         };
         Some(Part::Units {
-            unit: body.to_hir(),
+            unit: body.to_hir().into(),
             min: u64::from(*min),
             max: max.map(u64::from),
         })
@@ -330,8 +330,8 @@ fn add_condition(
     parts.push(match (found.pop(), found.is_empty()) {
         (Some(Part::Match(hir)), true) => Part::Not(hir),
         (Some(Part::Not(hir)), true) => Part::Match(hir),
-        (Some(Part::Units { unit, min, max }), true) => Part::Not(units_hir(unit, min, max)?),
-        _ => Part::Not(determinised(condition, size)?),
+        (Some(Part::Units { unit, min, max }), true) => Part::Not(units_hir(&unit, min, max)?.into()),
+        _ => Part::Not(determinised(condition, size)?.into()),
     });
     Ok(())
 }

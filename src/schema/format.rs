@@ -10,9 +10,10 @@ mod idna;
 use std::sync::OnceLock;
 
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::Hir;
 
-use crate::grammar::Part;
+use crate::grammar::{Expression, Part};
+
+use super::text::{SpelledParts, spelled};
 
 type Build = fn() -> Vec<Part>;
 
@@ -22,7 +23,7 @@ struct Format {
     build: Build,
     /// What of the format is left out, if something is.
     narrower: Option<Narrower>,
-    parts: OnceLock<Vec<Part>>,
+    parts: OnceLock<SpelledParts>,
 }
 
 /// A format of which only a part is known.
@@ -30,7 +31,7 @@ struct Narrower {
     note: &'static str,
     /// A language that has all words of the format: what is denied where the format is.
     wider: Build,
-    parts: OnceLock<Vec<Part>>,
+    parts: OnceLock<SpelledParts>,
 }
 
 const fn format(name: &'static str, build: Build) -> Format {
@@ -93,9 +94,12 @@ static FORMATS: [Format; 22] = [
 ];
 
 /// The language of a format, and its name for as long as the program runs.
-pub(crate) fn named(name: &str) -> Option<(&'static str, &'static [Part])> {
+pub(super) fn named(name: &str) -> Option<(&'static str, &'static SpelledParts)> {
     let format = FORMATS.iter().find(|format| format.name == name)?;
-    Some((format.name, format.parts.get_or_init(format.build)))
+    Some((
+        format.name,
+        format.parts.get_or_init(|| spelled((format.build)())),
+    ))
 }
 
 /// What of a format is left out, if something is.
@@ -104,9 +108,9 @@ pub(crate) fn narrowed(name: &str) -> Option<&'static str> {
 }
 
 /// A language that has all words of a format of which only a part is known.
-pub(crate) fn wider(name: &str) -> Option<&'static [Part]> {
+pub(super) fn wider(name: &str) -> Option<&'static SpelledParts> {
     let narrower = narrower_part(name)?;
-    Some(narrower.parts.get_or_init(narrower.wider))
+    Some(narrower.parts.get_or_init(|| spelled((narrower.wider)())))
 }
 
 fn narrower_part(name: &str) -> Option<&'static Narrower> {
@@ -115,13 +119,13 @@ fn narrower_part(name: &str) -> Option<&'static Narrower> {
 }
 
 /// Words of a format that are none of the others, and are counted in another way.
-pub(crate) fn further(name: &str) -> Option<&'static [Part]> {
-    static LONG_NAMES: OnceLock<Vec<Part>> = OnceLock::new();
-    (name == "idn-hostname").then(|| &LONG_NAMES.get_or_init(idna::long)[..])
+pub(super) fn further(name: &str) -> Option<&'static SpelledParts> {
+    static LONG_NAMES: OnceLock<SpelledParts> = OnceLock::new();
+    (name == "idn-hostname").then(|| LONG_NAMES.get_or_init(|| spelled(idna::long())))
 }
 
 /// Reads an expression that this file wrote.
-fn hir(expression: &str) -> Hir {
+fn hir(expression: &str) -> Expression {
     let mut parser = ParserBuilder::new()
         .dot_matches_new_line(true)
         .nest_limit(1_000)
@@ -129,6 +133,7 @@ fn hir(expression: &str) -> Hir {
     parser
         .parse(expression)
         .expect("the expressions of this file are well formed")
+        .into()
 }
 
 fn one(expression: impl AsRef<str>) -> Vec<Part> {

@@ -28,6 +28,7 @@ use super::Options;
 use super::goal::GoalId;
 use super::normal::{NormalForms, NumberShape};
 
+use flat::{Flat, Style};
 use space::Space;
 
 /// What a rule says of a goal.
@@ -58,6 +59,10 @@ struct Writer<'a> {
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
     problems: Vec<Problem>,
+    /// Goals as one regular language each, once asked for: many arrays of unique items share their parts.
+    flats: HashMap<(GoalId, Style, u32), Option<Flat>>,
+    /// The sizes of these languages together.
+    flat_sizes: u64,
     /// The sizes of what tells unique items apart, so far.
     lead_sizes: u64,
     /// What is allowed less than the schema asks for.
@@ -86,6 +91,8 @@ pub(super) fn grammar(
         any_string: None,
         any_key: None,
         problems: Vec::new(),
+        flats: HashMap::new(),
+        flat_sizes: 0,
         lead_sizes: 0,
         notes: Vec::new(),
     };

@@ -18,6 +18,7 @@ mod clash;
 mod disjoint;
 mod empty;
 mod expand;
+mod glance;
 mod keys;
 mod kinds;
 mod negate;

@@ -7,13 +7,14 @@
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::{HashMap, HashSet};
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
 use crate::automata::{Alphabet, Automaton, Letters, Room};
-use crate::grammar::Part;
+use crate::grammar::{Expression, Part};
 use crate::limits::{Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
 
@@ -29,22 +30,54 @@ pub(crate) type TextSet = Rc<[(TextId, bool)]>;
 /// A language of decoded strings.
 #[derive(Debug)]
 pub(crate) enum Text {
-    Match(Hir),
+    Match(Expression),
     /// Runs of `min` to `max` units; see [`Part::Units`].
     Units {
-        unit: Hir,
+        unit: Expression,
         min: u64,
         max: Option<u64>,
     },
 }
 
+/// A language of decoded strings with what it is inside JSON. Those of formats are made once for all schemas.
+#[derive(Debug)]
+pub(super) struct Spelled {
+    text: Text,
+    /// As it is spelled between quotes, in each way in which escapes may be.
+    encoded: [OnceLock<Expression>; Escapes::COUNT],
+}
+
+impl Spelled {
+    fn new(text: Text) -> Spelled {
+        Spelled {
+            text,
+            encoded: Default::default(),
+        }
+    }
+}
+
+/// Languages with their signs, whose intersection is meant.
+pub(super) type SpelledParts = Vec<(Arc<Spelled>, bool)>;
+
 #[derive(Debug)]
 struct Entry {
-    text: Text,
-    encoded: OnceCell<Hir>,
+    spelled: Arc<Spelled>,
     matcher: OnceCell<Option<PikeVM>>,
     /// What it is compared with others by.
     automaton: OnceCell<Option<Rc<Automaton>>>,
+}
+
+/// The parts of a language of decoded strings.
+pub(super) fn spelled(parts: Vec<Part>) -> SpelledParts {
+    let parts = parts.into_iter().map(|part| {
+        let (text, sign) = match part {
+            Part::Match(expression) => (Text::Match(expression), true),
+            Part::Not(expression) => (Text::Match(expression), false),
+            Part::Units { unit, min, max } => (Text::Units { unit, min, max }, true),
+        };
+        (Arc::new(Spelled::new(text)), sign)
+    });
+    parts.collect()
 }
 
 /// All patterns and formats of a source.
@@ -73,23 +106,25 @@ impl Texts {
         }
     }
 
+    /// Adds a language that the compiler made.
     pub(crate) fn add(&mut self, text: Text) -> TextId {
+        self.add_spelled(Arc::new(Spelled::new(text)))
+    }
+
+    fn add_spelled(&mut self, spelled: Arc<Spelled>) -> TextId {
         self.entries.push(Entry {
-            text,
-            encoded: OnceCell::new(),
+            spelled,
             matcher: OnceCell::new(),
             automaton: OnceCell::new(),
         });
         TextId(self.entries.len() as u32 - 1)
     }
 
-    fn add_parts(&mut self, parts: impl IntoIterator<Item = Part>) -> TextSet {
-        let signed = parts.into_iter().map(|part| match part {
-            Part::Match(hir) => (self.add(Text::Match(hir)), true),
-            Part::Not(hir) => (self.add(Text::Match(hir)), false),
-            Part::Units { unit, min, max } => (self.add(Text::Units { unit, min, max }), true),
-        });
-        signed.collect()
+    fn add_parts<'p>(&mut self, parts: impl IntoIterator<Item = &'p (Arc<Spelled>, bool)>) -> TextSet {
+        let parts = parts.into_iter();
+        parts
+            .map(|(spelled, sign)| (self.add_spelled(spelled.clone()), *sign))
+            .collect()
     }
 
     /// The strings in which an ECMA-262 pattern is found.
@@ -97,7 +132,7 @@ impl Texts {
         if let Some(known) = self.patterns.get(pattern) {
             return Ok(known.clone());
         }
-        let set = self.add_parts(regex::ecma(pattern, limits)?.parts);
+        let set = self.add_parts(&spelled(regex::ecma(pattern, limits)?.parts));
         self.patterns.insert(pattern.into(), set.clone());
         Ok(set)
     }
@@ -108,10 +143,10 @@ impl Texts {
         if let Some(known) = self.formats.get(name) {
             return Some(known.clone());
         }
-        let mut sets = vec![self.add_parts(parts.iter().cloned())];
-        sets.extend(format::further(name).map(|parts| self.add_parts(parts.iter().cloned())));
+        let mut sets = vec![self.add_parts(parts)];
+        sets.extend(format::further(name).map(|parts| self.add_parts(parts)));
         if let Some(wider) = format::wider(name) {
-            let wider = self.add_parts(wider.iter().cloned());
+            let wider = self.add_parts(wider);
             let parts = sets.iter().map(|set| (set.clone(), wider.clone()));
             self.wider.extend(parts);
         }
@@ -135,7 +170,7 @@ impl Texts {
     }
 
     pub(crate) fn text(&self, id: TextId) -> &Text {
-        &self.entries[id.0 as usize].text
+        &self.entries[id.0 as usize].spelled.text
     }
 
     /// The pattern or format that a set comes from, for people; its number where it was made by the compiler.
@@ -169,16 +204,16 @@ impl Texts {
     }
 
     /// The expression, or the unit, as it is spelled between the quotes of a JSON string.
-    pub(crate) fn encoded(&self, id: TextId, escapes: Escapes) -> &Hir {
-        let entry = &self.entries[id.0 as usize];
-        let (Text::Match(hir) | Text::Units { unit: hir, .. }) = &entry.text;
-        entry.encoded.get_or_init(|| regex::encode_json(hir, escapes))
+    pub(crate) fn encoded(&self, id: TextId, escapes: Escapes) -> &Expression {
+        let spelled = &self.entries[id.0 as usize].spelled;
+        let (Text::Match(hir) | Text::Units { unit: hir, .. }) = &spelled.text;
+        spelled.encoded[escapes as usize].get_or_init(|| regex::encode_json(hir, escapes).into())
     }
 
     /// Whether a string belongs to the text; `None` where the expression is too large to tell.
     pub(crate) fn contains(&self, id: TextId, string: &str) -> Option<bool> {
         let entry = &self.entries[id.0 as usize];
-        let matcher = entry.matcher.get_or_init(|| matcher(&entry.text));
+        let matcher = entry.matcher.get_or_init(|| matcher(&entry.spelled.text));
         let machine = matcher.as_ref()?;
         Some(machine.is_match(&mut machine.create_cache(), string))
     }
@@ -202,7 +237,8 @@ impl Texts {
             unit: Hir::class(Class::Unicode(ClassUnicode::new([ClassUnicodeRange::new(
                 '\0',
                 '\u{10ffff}',
-            )]))),
+            )])))
+            .into(),
             min,
             max,
         };
@@ -239,14 +275,14 @@ impl Texts {
 
     fn automaton(&self, id: TextId) -> Option<Rc<Automaton>> {
         let entry = &self.entries[id.0 as usize];
-        let built = || self.built(&entry.text).map(Rc::new);
+        let built = || self.built(&entry.spelled.text).map(Rc::new);
         entry.automaton.get_or_init(built).clone()
     }
 
     fn built(&self, text: &Text) -> Option<Automaton> {
         let hir = match text {
             Text::Match(hir) => hir.clone(),
-            Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
+            Text::Units { unit, min, max } => unrolled(unit, *min, *max)?.into(),
         };
         if !self.may_compare(0) {
             return None;
@@ -317,9 +353,13 @@ const STATE_BYTES: usize = 256;
 fn matcher(text: &Text) -> Option<PikeVM> {
     let hir = match text {
         Text::Match(hir) => hir.clone(),
-        Text::Units { unit, min, max } => unrolled(unit, *min, *max)?,
+        Text::Units { unit, min, max } => unrolled(unit, *min, *max)?.into(),
     };
-    let whole = Hir::concat(vec![Hir::look(Look::Start), hir, Hir::look(Look::End)]);
+    let whole = Hir::concat(vec![
+        Hir::look(Look::Start),
+        Hir::clone(&hir),
+        Hir::look(Look::End),
+    ]);
     let config = thompson::Config::new().nfa_size_limit(Some(64 << 20));
     let nfa = thompson::Compiler::new()
         .configure(config)
@@ -397,5 +437,15 @@ mod tests {
             };
             assert_eq!((within(good), within(bad)), (1, 0), "{name} {good} {bad}");
         }
+    }
+
+    #[test]
+    fn each_way_to_escape_has_an_expression_of_its_own() {
+        let mut texts = Texts::default();
+        let set = texts.pattern("^a$", &Limits::default()).expect("a pattern");
+        let any = texts.encoded(set[0].0, Escapes::Any);
+        let canonical = texts.encoded(set[0].0, Escapes::Canonical);
+        assert_ne!(any, canonical);
+        assert_eq!(canonical, texts.encoded(set[0].0, Escapes::Canonical));
     }
 }

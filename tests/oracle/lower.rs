@@ -108,10 +108,10 @@ fn term(it: &Term, rules: &[RuleId], builder: &mut CfgBuilder) -> ExprId {
 /// An intersection as one regular language.
 pub(crate) fn regular(operands: &[Operand]) -> Regular {
     let part = |operand: &Operand| match operand {
-        Operand::Match(pattern) => Part::Match(hir(pattern)),
-        Operand::Not(pattern) => Part::Not(hir(pattern)),
+        Operand::Match(pattern) => Part::Match(hir(pattern).into()),
+        Operand::Not(pattern) => Part::Not(hir(pattern).into()),
         Operand::Units(unit, min, max) => Part::Units {
-            unit: hir(unit),
+            unit: hir(unit).into(),
             min: u64::from(*min),
             max: max.map(u64::from),
         },

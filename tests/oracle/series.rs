@@ -50,7 +50,7 @@ impl List {
                 let key = (!keys.is_empty()).then(|| {
                     let hir = regex_syntax::parse(&keys.join("|")).expect("keys are words");
                     builder.add_regular(Regular {
-                        parts: vec![Part::Match(hir)],
+                        parts: vec![Part::Match(hir.into())],
                     })
                 });
                 let (item, meets): (ExprId, Meets) = (lower::expression(pattern, builder), *meets);

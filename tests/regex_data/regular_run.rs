@@ -27,8 +27,8 @@ impl Runner {
 
 fn automaton(part: &Part) -> Result<(NFA, bool), String> {
     let (hir, expected) = match part {
-        Part::Match(hir) => (hir.clone(), true),
-        Part::Not(hir) => (hir.clone(), false),
+        Part::Match(hir) => (Hir::clone(hir), true),
+        Part::Not(hir) => (Hir::clone(hir), false),
         Part::Units { unit, min, max } => {
             let (min, max) = (*min as u32, max.map(|max| max as u32));
             (
@@ -36,7 +36,7 @@ fn automaton(part: &Part) -> Result<(NFA, bool), String> {
                     min,
                     max,
                     greedy: true,
-                    sub: Box::new(unit.clone()),
+                    sub: Box::new(Hir::clone(unit)),
                 }),
                 true,
             )

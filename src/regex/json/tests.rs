@@ -9,7 +9,7 @@ use regex_syntax::hir::Repetition;
 fn terminal(hir: Hir) -> Terminal {
     Terminal::new(
         &Regular {
-            parts: vec![Part::Match(hir)],
+            parts: vec![Part::Match(hir.into())],
         },
         &Limits::default(),
     )
@@ -98,7 +98,7 @@ fn any_spells_each_character_in_every_way() {
 
 #[test]
 fn encoded_characters_are_a_prefix_code() {
-    for escapes in [Escapes::Minimal, Escapes::Any] {
+    for escapes in [Escapes::Minimal, Escapes::Canonical, Escapes::Any] {
         let one = terminal(json_char(escapes));
         // Behind a whole character there is nothing that goes on.
         for c in characters() {
@@ -158,4 +158,28 @@ fn a_string_body_is_any_run_of_characters() {
         );
     }
     assert!(!has(&body, "a\"") && !has(&body, "\n") && !has(&body, "\\"));
+}
+
+#[test]
+fn canonically_each_character_has_one_spelling() {
+    let one = terminal(json_char(Escapes::Canonical));
+    for c in characters() {
+        let spellings = [
+            c.to_string(),
+            numbered(c, false),
+            numbered(c, true),
+            format!("\\{c}"),
+        ];
+        let short = SHORT.iter().find(|(escaped, _)| *escaped == c);
+        let short = short.map(|(_, letter)| format!("\\{letter}"));
+        let mut all: Vec<String> = spellings.into_iter().chain(short).collect();
+        all.sort();
+        all.dedup();
+        let of_this = all.iter().filter(|text| {
+            let value = serde_json::from_str::<String>(&format!("\"{text}\""));
+            value.is_ok_and(|value| value == c.to_string()) && has(&one, text)
+        });
+        assert_eq!(of_this.count(), 1, "{c:?}: {all:?}");
+    }
+    assert!(has(&one, r"\u001f") && !has(&one, r"\u001F"));
 }

@@ -61,6 +61,8 @@ const LENGTH: u64 = 300;
 const PARTS: usize = 12;
 /// The greatest size of an expression.
 const WEIGHT: u64 = 6_000;
+/// The sizes of the languages that are remembered, together.
+const REMEMBERED: u64 = 200_000;
 
 impl Flat {
     pub(super) fn text(text: impl AsRef<[u8]>) -> Flat {
@@ -175,7 +177,7 @@ impl Flat {
         let quote = || hir::text("\"");
         Flat::of(hir::concat([
             quote(),
-            regex::json_string_body(Escapes::Minimal),
+            regex::json_string_body(Escapes::Canonical),
             quote(),
         ]))
     }
@@ -189,13 +191,12 @@ impl Flat {
         (self.parts.len() <= PARTS && self.size() <= WEIGHT).then_some(self)
     }
 
-    /// The language as an intersection. Hexadecimal digits of escapes are small ones.
+    /// The language as an intersection.
     pub(super) fn regular(self) -> Regular {
-        let capital = r#"(?:[^\\]|\\[^u]|\\u[0-9a-f]{4})*\\u[0-9a-f]{0,3}[A-F].*"#;
-        let mut parts = vec![Part::Match(self.main), Part::Not(hir::own(capital))];
+        let mut parts = vec![Part::Match(self.main.into())];
         parts.extend(self.parts.into_iter().map(|(part, sign)| match sign {
-            true => Part::Match(part),
-            false => Part::Not(part),
+            true => Part::Match(part.into()),
+            false => Part::Not(part.into()),
         }));
         Regular { parts }
     }
@@ -239,6 +240,19 @@ impl Writer<'_> {
     }
 
     fn flat_within(&mut self, goal: GoalId, style: Style, depth: u32) -> Option<Flat> {
+        if let Some(known) = self.flats.get(&(goal, style, depth)) {
+            return known.clone();
+        }
+        let flat = self.new_flat(goal, style, depth);
+        let size = flat.as_ref().map_or(1, Flat::size);
+        if self.flat_sizes.saturating_add(size) <= REMEMBERED {
+            self.flat_sizes += size;
+            self.flats.insert((goal, style, depth), flat.clone());
+        }
+        flat
+    }
+
+    fn new_flat(&mut self, goal: GoalId, style: Style, depth: u32) -> Option<Flat> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         if !self.forms.is_live(goal) || depth == 0 && !(normal.arrays.is_empty() && normal.objects.is_empty())
         {
@@ -295,17 +309,17 @@ impl Writer<'_> {
         if counted || long(&shape.min) || shape.max.as_ref().is_some_and(long) {
             return None;
         }
-        let parts = self.string_parts(shape, goal);
+        let parts = self.unique_string(shape, goal);
         if let (true, [Part::Match(listed)]) = (shape.only.is_some(), &parts[..]) {
-            return Flat::listed(listed.clone()).small();
+            return Flat::listed(Hir::clone(listed)).small();
         }
         let mut flat = Flat::any_key();
         let mut first = true;
         for part in parts {
             match part {
-                Part::Match(part) if std::mem::replace(&mut first, false) => flat.main = part,
-                Part::Match(part) => flat.parts.push((part, true)),
-                Part::Not(part) => flat.parts.push((part, false)),
+                Part::Match(part) if std::mem::replace(&mut first, false) => flat.main = Hir::clone(&part),
+                Part::Match(part) => flat.parts.push((Hir::clone(&part), true)),
+                Part::Not(part) => flat.parts.push((Hir::clone(&part), false)),
                 Part::Units { .. } => return None,
             }
         }
@@ -442,9 +456,10 @@ fn one_kind(list: Vec<Flat>) -> Option<Option<Flat>> {
 
 fn flat_number(shape: &NumberShape) -> Option<Flat> {
     let mut parts = number::unique_spellings(shape)?;
-    let Some(Part::Match(mut main)) = parts.pop() else {
+    let Some(Part::Match(main)) = parts.pop() else {
         return None;
     };
+    let mut main = Hir::clone(&main);
     if shape.step.is_some() {
         main = hir::any([hir::text("0"), number::signed(number::positive_integer())]);
     }
@@ -454,8 +469,8 @@ fn flat_number(shape: &NumberShape) -> Option<Flat> {
         parts.remove(0);
     }
     let parts = parts.into_iter().map(|part| match part {
-        Part::Match(part) => Some((part, true)),
-        Part::Not(part) => Some((part, false)),
+        Part::Match(part) => Some((Hir::clone(&part), true)),
+        Part::Not(part) => Some((Hir::clone(&part), false)),
         Part::Units { .. } => None,
     });
     let parts: Option<Vec<_>> = parts.collect();

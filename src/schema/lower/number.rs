@@ -107,7 +107,7 @@ pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
         concat([positive_integer(), optional(fraction())]),
     ]);
     let mut parts = parts(shape);
-    parts.push(Part::Match(any([text("0"), signed(magnitude)])));
+    parts.push(Part::Match(any([text("0"), signed(magnitude)]).into()));
     Some(parts)
 }
 
@@ -125,12 +125,12 @@ fn needs_automaton(shape: &NumberShape) -> bool {
 
 fn parts(shape: &NumberShape) -> Vec<Part> {
     if let Some(only) = &shape.only {
-        return vec![Part::Match(constants(only, shape.plain))];
+        return vec![Part::Match(constants(only, shape.plain).into())];
     }
     let is_sign = |bound: &Option<Bound>| bound.as_ref().is_none_or(|bound| bound.value.is_zero());
     let compared = !is_sign(&shape.lower) || !is_sign(&shape.upper) || !shape.except.is_empty();
     let whole = shape.step.is_some();
-    let mut parts = vec![Part::Match(match shape.plain {
+    let spelled = match shape.plain {
         Some(true) => signed(integer()),
         Some(false) if compared => signed(any([concat([integer(), fraction()]), scientific()])),
         Some(false) => signed(concat([
@@ -141,22 +141,23 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
         None if !shape.not_steps.is_empty() => signed(not_whole_number()),
         None if compared => signed(comparable()),
         None => signed(concat([integer(), optional(fraction()), optional(exponent())])),
-    })];
+    };
+    let mut parts = vec![Part::Match(spelled.into())];
     // The spelling that draft 4 asks for says nothing of the value.
     if shape.plain == Some(false) && whole {
-        parts.push(Part::Match(signed(whole_number())));
+        parts.push(Part::Match(signed(whole_number()).into()));
     }
     if shape.plain.is_some() && !shape.not_steps.is_empty() {
-        parts.push(Part::Match(signed(not_whole_number())));
+        parts.push(Part::Match(signed(not_whole_number()).into()));
     }
     if let Some(lower) = &shape.lower {
-        parts.push(Part::Match(at_least(lower)));
+        parts.push(Part::Match(at_least(lower).into()));
     }
     if let Some(upper) = &shape.upper {
-        parts.push(Part::Match(at_most(upper)));
+        parts.push(Part::Match(at_most(upper).into()));
     }
     if !shape.except.is_empty() {
-        parts.push(Part::Not(any(shape.except.iter().map(all_spellings))));
+        parts.push(Part::Not(any(shape.except.iter().map(all_spellings)).into()));
     }
     parts
 }
@@ -426,7 +427,7 @@ mod tests {
             let (Part::Match(hir) | Part::Not(hir)) = part else {
                 panic!("numbers have no units")
             };
-            let whole = concat([Hir::look(Look::Start), hir.clone(), Hir::look(Look::End)]);
+            let whole = concat([Hir::look(Look::Start), Hir::clone(hir), Hir::look(Look::End)]);
             let machine =
                 PikeVM::new_from_nfa(Compiler::new().build_from_hir(&whole).expect("small")).expect("valid");
             machine.is_match(&mut machine.create_cache(), text) == matches!(part, Part::Match(_))

@@ -137,7 +137,7 @@ impl Writer<'_> {
 
     /// The literal of a name, if there is one only.
     fn only_spelling(&self, name: &str) -> Option<Box<[u8]>> {
-        let minimal = self.escapes == Escapes::Minimal && !name.bytes().any(|byte| byte < 0x20);
+        let minimal = self.escapes != Escapes::Any && !name.bytes().any(|byte| byte < 0x20);
         if !minimal {
             return None;
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::error::ProblemKind;
-use crate::grammar::{ExprId, Part, Regular, RegularId};
+use crate::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use crate::regex::{self, Escapes};
 use crate::schema::goal::GoalId;
 use crate::schema::normal::StringShape;
@@ -37,29 +37,19 @@ impl Writer<'_> {
 
     /// Whole literals in a spelling that each string has only one of.
     pub(super) fn unique_string(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
-        // Hexadecimal digits may be of either case; here they are small.
-        let capital = r#"(?:[^\\]|\\[^u]|\\u[0-9a-f]{4})*\\u[0-9a-f]{0,3}[A-F].*"#;
-        let mut unique = vec![Part::Not(hir::own(capital))];
-        unique.extend(self.string_parts(shape, goal));
-        unique
-    }
-
-    /// Whole literals without escapes that are not needed.
-    pub(super) fn string_parts(&mut self, shape: &StringShape, goal: GoalId) -> Vec<Part> {
-        let escapes = std::mem::replace(&mut self.escapes, Escapes::Minimal);
-        let quoted = |hir: Hir| hir::concat([hir::text("\""), hir, hir::text("\"")]);
+        let escapes = std::mem::replace(&mut self.escapes, Escapes::Canonical);
         let parts = match &shape.only {
-            Some(only) => Some(vec![Part::Match(self.one_of(only))]),
+            Some(only) => Some(vec![Part::Match(self.one_of(only).into())]),
             None => self.parts(shape, goal),
         };
         self.escapes = escapes;
-        let parts = parts.unwrap_or_else(|| vec![Part::Match(hir::never())]);
+        let parts = parts.unwrap_or_else(|| vec![Part::Match(hir::never().into())]);
         let whole = parts.into_iter().map(|part| match part {
-            Part::Match(hir) => Part::Match(quoted(hir)),
-            Part::Not(hir) => Part::Not(quoted(hir)),
+            Part::Match(hir) => Part::Match(quoted(&hir)),
+            Part::Not(hir) => Part::Not(quoted(&hir)),
             Part::Units { unit, min, max } => {
                 let run = self.unroll(&unit, min, max, goal).unwrap_or_else(hir::never);
-                Part::Match(quoted(run))
+                Part::Match(quoted(&run))
             }
         });
         whole.collect()
@@ -87,16 +77,16 @@ impl Writer<'_> {
         }
         // A unit of a text is one character, so several counts are one: the length of the string.
         for (unit, from, to) in runs {
-            parts.push(Part::Match(hir::star(unit)));
+            parts.push(Part::Match(hir::star(Hir::clone(&unit)).into()));
             min = min.max(from);
             max = max.into_iter().chain(to).min();
         }
         if !shape.except.is_empty() {
-            parts.push(Part::Not(self.one_of(&shape.except)));
+            parts.push(Part::Not(self.one_of(&shape.except).into()));
         }
         if min > 0 || max.is_some() {
             parts.push(Part::Units {
-                unit: regex::json_char(escapes),
+                unit: regex::one_char(escapes),
                 min,
                 max,
             });
@@ -104,7 +94,7 @@ impl Writer<'_> {
             .iter()
             .any(|part| matches!(part, Part::Match(_) | Part::Units { .. }))
         {
-            parts.push(Part::Match(regex::json_string_body(escapes)));
+            parts.push(Part::Match(regex::string_body(escapes)));
         }
         max.is_none_or(|max| min <= max).then_some(parts)
     }
@@ -121,7 +111,9 @@ impl Writer<'_> {
                 min: *min,
                 max: *max,
             },
-            (Text::Units { min, max, .. }, false) => Part::Not(self.unroll(&encoded, *min, *max, goal)?),
+            (Text::Units { min, max, .. }, false) => {
+                Part::Not(self.unroll(&encoded, *min, *max, goal)?.into())
+            }
         })
     }
 
@@ -149,7 +141,7 @@ impl Writer<'_> {
     /// A string constant with its quotes.
     pub(super) fn literal(&mut self, value: &str) -> ExprId {
         let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-        if self.escapes == Escapes::Minimal && value.bytes().all(plain) {
+        if self.escapes != Escapes::Any && value.bytes().all(plain) {
             return self.builder.bytes(format!("\"{value}\""));
         }
         let body = regex::encode_json(&hir::text(value), self.escapes);
@@ -165,26 +157,25 @@ impl Writer<'_> {
             return known;
         }
         let escapes = self.escapes;
-        let quoted = |hir: Hir| hir::concat([hir::text("\""), hir, hir::text("\"")]);
         let mut parts = Vec::new();
         for &(text, sign) in &shape.texts {
             parts.extend(match self.part(text, sign, goal) {
-                Some(Part::Match(hir)) => Some(Part::Match(quoted(hir))),
-                Some(Part::Not(hir)) => Some(Part::Not(quoted(hir))),
+                Some(Part::Match(hir)) => Some(Part::Match(quoted(&hir))),
+                Some(Part::Not(hir)) => Some(Part::Not(quoted(&hir))),
                 Some(Part::Units { unit, min, max }) => self
                     .unroll(&unit, min, max, goal)
-                    .map(|hir| Part::Match(quoted(hir))),
+                    .map(|hir| Part::Match(quoted(&hir))),
                 None => None,
             });
         }
         let char = regex::json_char(escapes);
         if let Some(length) = self.unroll(&char, shape.min, shape.max, goal) {
             // Every key is a string literal, whatever the texts say.
-            parts.insert(0, Part::Match(quoted(length)));
+            parts.insert(0, Part::Match(quoted(&length)));
         }
         let except: Vec<Rc<str>> = shape.except.iter().chain(names).cloned().collect();
         if !except.is_empty() {
-            parts.push(Part::Not(quoted(self.one_of(&except))));
+            parts.push(Part::Not(quoted(&self.one_of(&except))));
         }
         let id = self.builder.add_regular(Regular { parts });
         if plain {
@@ -192,4 +183,9 @@ impl Writer<'_> {
         }
         id
     }
+}
+
+/// What stands between quotes, with them.
+fn quoted(hir: &Hir) -> Expression {
+    hir::concat([hir::text("\""), hir.clone(), hir::text("\"")]).into()
 }

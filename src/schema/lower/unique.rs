@@ -123,7 +123,7 @@ impl Writer<'_> {
         let mut keys = Vec::new();
         for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
             if there {
-                keys.push(vec![Part::Match(hir::text(text))]);
+                keys.push(vec![Part::Match(hir::text(text).into())]);
             }
         }
         for shape in &normal.numbers {
@@ -417,7 +417,7 @@ impl Writer<'_> {
     fn with_keys(&mut self, rest: Rest, keys: &Hir) -> Rest {
         let key = rest.key.map(|key: RegularId| {
             let mut regular = self.builder.regular_parts(key).clone();
-            regular.parts.push(Part::Match(keys.clone()));
+            regular.parts.push(Part::Match(keys.clone().into()));
             self.builder.add_regular(regular)
         });
         Rest { key, ..rest }
@@ -514,8 +514,8 @@ fn in_buckets(buckets: &[&str]) -> Hir {
     };
     let beginnings = buckets
         .iter()
-        .map(|bucket| regex::encode_json(&hir::own(bucket), Escapes::Minimal));
-    let body = hir::concat([hir::any(beginnings), regex::json_string_body(Escapes::Minimal)]);
+        .map(|bucket| regex::encode_json(&hir::own(bucket), Escapes::Canonical));
+    let body = hir::concat([hir::any(beginnings), regex::json_string_body(Escapes::Canonical)]);
     let body = if first == BUCKETS[0] {
         hir::optional(body)
     } else {

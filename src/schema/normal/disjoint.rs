@@ -105,9 +105,12 @@ impl Algebra<'_> {
     }
 
     fn is_surely_empty(&mut self, goal: GoalId, depth: u32) -> bool {
-        let literals = self.goals.literals(goal);
+        let literals = self.goals.literals(goal).clone();
         if literals.is_empty() || depth == 0 {
             return false;
+        }
+        if let Some(empty) = self.is_empty_at_a_glance(&literals) {
+            return empty;
         }
         let Some(normal) = self.nested_normal(goal) else {
             return false;

@@ -18,10 +18,15 @@ impl Algebra<'_> {
     /// The kinds that values of a goal may have, in their order.
     pub(super) fn kinds_of_goal(&mut self, goal: GoalId) -> impl Iterator<Item = Kind> + use<> {
         let literals = self.goals.literals(goal).clone();
-        let kinds = literals.iter().fold(Kinds::ALL, |kinds, &literal| {
-            kinds.and(self.kinds_of(literal, DEPTH))
-        });
+        let kinds = self.common_kinds(&literals);
         Kind::ALL.into_iter().filter(move |&kind| kinds.has(kind))
+    }
+
+    /// The kinds that values of all these literals may have.
+    pub(super) fn common_kinds(&mut self, literals: &[Literal]) -> Kinds {
+        literals.iter().fold(Kinds::ALL, |kinds, &literal| {
+            kinds.and(self.kinds_of(literal, DEPTH))
+        })
     }
 
     /// Whether a schema may have values of a kind.

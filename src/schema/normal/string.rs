@@ -148,7 +148,7 @@ impl Algebra<'_> {
             // Not a run of so many units: no run at all, or a shorter or a longer one.
             let (unit, min, max) = (unit.clone(), *min, *max);
             let run = crate::schema::text::unrolled(&unit, 0, None);
-            let run = run.map(|run| self.texts.add(Text::Match(run)));
+            let run = run.map(|run| self.texts.add(Text::Match(run.into())));
             ways.extend(run.map(|run| vec![step(run, false)]));
             let mut counted = |min: u64, max: Option<u64>| {
                 let text = self.texts.add(Text::Units {

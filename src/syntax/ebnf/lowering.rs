@@ -259,7 +259,7 @@ impl Lowering<'_> {
             }));
         }
         let part = Part::Units {
-            unit,
+            unit: unit.into(),
             min: u64::from(min),
             max: max.map(u64::from),
         };
