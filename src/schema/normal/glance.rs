@@ -86,14 +86,14 @@ impl Lists {
         let stays = |of: &dyn Fn(&Values) -> bool| {
             others.iter().all(|values| of(values)) && !self.unwanted.iter().any(|values| of(values))
         };
-        let constants: [(Kind, fn(&Values) -> bool); 3] = [
-            (Kind::Null, |values| values.null),
-            (Kind::False, |values| values.no),
-            (Kind::True, |values| values.yes),
-        ];
-        let constant = constants
-            .iter()
-            .any(|(kind, there)| kinds.has(*kind) && there(first) && stays(there));
+        let has = |values: &Values, kind| match kind {
+            Kind::Null => values.null,
+            Kind::False => values.no,
+            _ => values.yes,
+        };
+        let constant = [Kind::Null, Kind::False, Kind::True]
+            .into_iter()
+            .any(|kind| kinds.has(kind) && has(first, kind) && stays(&|values| has(values, kind)));
         let string = |text: &Rc<str>| stays(&|values| values.strings.contains(text));
         let number = |number: &Decimal| stays(&|values| values.numbers.contains(number));
         let some = constant
