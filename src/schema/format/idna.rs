@@ -12,9 +12,7 @@
 //! Labels in Punycode (`xn--`) are valid if what they decode to is, which no small automaton tells. For the same reason two
 //! rules are not checked, which the note says: how long a label is in Punycode, and Normalization Form C.
 
-use regex_syntax::hir::Hir;
-
-use crate::grammar::Part;
+use crate::grammar::{Expression, Part};
 
 use super::hir;
 
@@ -86,7 +84,7 @@ pub(super) fn long() -> Vec<Part> {
 }
 
 /// Two hyphens in the third and fourth place are reserved.
-fn reserved() -> Hir {
+fn reserved() -> Expression {
     hir(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))
 }
 
