@@ -9,189 +9,28 @@
 
 pub mod chat;
 pub mod responses;
+pub mod shape;
 pub mod text;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lexiform_engine::{Event, Grammar};
+use lexiform_engine::{Event, Grammar, Times};
 
 use serde_json::Value;
 
-use crate::audit::{Account, PHASE};
+pub use shape::{Base, Call, End, FINGERPRINT, Findings, Piece, Since, Whole, Wish, Writer};
+
+use crate::audit::{ANSWERED, Account, PHASE};
 use crate::certify::Certifier;
 use crate::channels::{Part, Reader, Reading};
 use crate::error::ApiError;
-use crate::grammars::Compiled;
 use crate::metrics::{self, Phase};
 use crate::sample::{Ended, SampleState};
 use crate::served::Served;
-use crate::wire;
-use crate::wire::generation::{Generation, LogprobsMode};
-use crate::wire::response::{
-    Answer, Choice, Confidence, Enforcement, TokenDetail, TokenLogprob, Told, Usage,
-};
+use crate::wire::generation::Generation;
+use crate::wire::response::{Told, Usage};
 use crate::worker::Running;
-
-/// The version that clients see as `system_fingerprint`.
-pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
-
-/// What accounts say of a request that was answered well.
-const ANSWERED: &str = "answered";
-
-/// What all shapes tell of an answer.
-#[derive(Clone, Debug)]
-pub struct Base {
-    /// The identity of the answer; the same for all its chunks.
-    pub id: String,
-    /// When it was begun, in seconds.
-    pub created: u64,
-    /// The model.
-    pub model: String,
-    /// What is enforced.
-    pub enforcement: Option<Enforcement>,
-}
-
-/// What a request wants to be told beside the text.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
-    /// Log-probabilities of the tokens.
-    pub logprobs: bool,
-    /// Whose law they are of.
-    pub mode: LogprobsMode,
-    /// How each token came about.
-    pub details: bool,
-    /// How sure the model was of each value.
-    pub confidence: bool,
-}
-
-/// What was found out about a sample when it had ended.
-#[derive(Clone, Debug, Default)]
-pub struct Findings {
-    /// The texts in it that were checked again.
-    pub certificates: Vec<Value>,
-    /// How sure the model was of each value, if that was asked for.
-    pub fields: Option<Vec<Confidence>>,
-}
-
-impl Base {
-    /// Of a new answer, with an identity of this kind, under a constraint if there is one.
-    pub fn new(prefix: &str, served: &Served, compiled: Option<&Compiled>) -> Self {
-        let enforcement = compiled.map(|compiled| Enforcement {
-            grammar: compiled.id.to_string(),
-            enforced: wire::grammars::enforced(compiled),
-            diagnostics: wire::grammars::findings(compiled),
-        });
-        Self {
-            id: format!("{prefix}{}", crate::chance::identity()),
-            created: crate::chance::now(),
-            model: served.name().to_owned(),
-            enforcement,
-        }
-    }
-
-    /// An answer of this kind, or a chunk of one, as JSON.
-    fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
-        let answer = Answer {
-            id: &self.id,
-            object,
-            created: self.created,
-            model: &self.model,
-            system_fingerprint: FINGERPRINT,
-            choices,
-            usage,
-            lexiform: self.enforcement.as_ref(),
-        };
-        answer.to_json()
-    }
-}
-
-/// A call of a tool, as far as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Its identity.
-    pub id: String,
-    /// The tool.
-    pub name: String,
-    /// Whether the tool takes raw text.
-    pub custom: bool,
-    /// What it is called with.
-    pub input: String,
-}
-
-/// A sample that has ended, whole.
-#[derive(Debug)]
-pub struct Whole {
-    /// Its number.
-    pub index: usize,
-    /// What the model thought.
-    pub reasoning: String,
-    /// What it said.
-    pub content: String,
-    /// What it called.
-    pub calls: Vec<Call>,
-    /// Log-probabilities of its tokens.
-    pub logprobs: Vec<TokenLogprob>,
-    /// How it ended.
-    pub ended: Ended,
-    /// What was found out about it.
-    pub findings: Findings,
-}
-
-/// The tokens of a sample of a stream that were not told of yet.
-#[derive(Debug, Default)]
-pub struct Since {
-    /// Their log-probabilities.
-    pub logprobs: Vec<TokenLogprob>,
-    /// How they came about, if that was asked for.
-    pub tokens: Vec<TokenDetail>,
-}
-
-/// The end of a sample of a stream.
-#[derive(Debug)]
-pub struct End {
-    /// The sample.
-    pub index: usize,
-    /// How it ended.
-    pub ended: Ended,
-    /// The tokens that came with no part.
-    pub since: Since,
-    /// The tokens used so far.
-    pub usage: Usage,
-    /// What was found out about it.
-    pub findings: Findings,
-}
-
-/// One more part of a sample of a stream.
-#[derive(Debug)]
-pub struct Piece {
-    /// The sample.
-    pub index: usize,
-    /// The part.
-    pub part: Part,
-    /// The tokens that came since the last piece.
-    pub since: Since,
-    /// The tokens used so far.
-    pub usage: Usage,
-}
-
-/// The shapes of a route.
-pub trait Writer: Send {
-    /// The first frames of a stream of so many samples.
-    fn opening(&mut self, samples: usize, out: &mut String);
-    /// One more part.
-    fn piece(&mut self, piece: Piece, out: &mut String);
-    /// A sample has ended.
-    fn end(&mut self, end: End, out: &mut String);
-    /// The last frames of a stream.
-    fn closing(&mut self, usage: Usage, out: &mut String);
-    /// The frames that tell of an error in the middle of a stream.
-    fn failed(&mut self, error: &ApiError, out: &mut String) {
-        frame(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
-    }
-    /// The whole answer.
-    fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String;
-}
 
 struct Growing {
     sample: SampleState,
@@ -215,6 +54,8 @@ pub struct Frame {
     certifier: Option<Certifier>,
     confidence: bool,
     begun: Instant,
+    /// When the last sample ended.
+    last_ended: Instant,
     silent: bool,
     max_tokens: Option<usize>,
     /// The request was answered to its end, well or not.
@@ -251,6 +92,7 @@ impl Frame {
             certifier: None,
             confidence: wish.confidence,
             begun: Instant::now(),
+            last_ended: Instant::now(),
             silent: true,
             max_tokens: generation.max_tokens,
             settled: false,
@@ -327,6 +169,7 @@ impl Frame {
         let finishes: Vec<&str> = finishes.map(|ended| ended.finish).collect();
         if let Some(account) = &mut self.account {
             account.note("finish", finishes);
+            account.spent("finish", None, (self.last_ended, Instant::now()));
             account.end(verdict, usage);
         }
     }
@@ -411,8 +254,23 @@ impl Frame {
             parts.extend(growing.reader.finish());
             growing.ended = Some(ended);
             self.served.metrics().finished(&ended);
+            self.ended(index, ended.times);
         }
         Ok(parts)
+    }
+
+    /// Notes how long a sample took that has ended just now.
+    fn ended(&mut self, index: usize, times: Times) {
+        let end = Instant::now();
+        self.last_ended = end;
+        let before = |at: Instant, time| at.checked_sub(time).unwrap_or(at);
+        let first = before(end, times.decode);
+        let admitted = before(first, times.prefill);
+        if let Some(account) = &mut self.account {
+            account.spent("queue", Some(index), (before(admitted, times.queued), admitted));
+            account.spent("prefill", Some(index), (admitted, first));
+            account.spent("decode", Some(index), (first, end));
+        }
     }
 
     /// The first frames of a stream.

@@ -10,7 +10,7 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Server, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, HttpServer, ResponseError as _, web};
 use futures_util::FutureExt as _;
@@ -23,6 +23,7 @@ use crate::resume::{Keeping, Streams};
 use crate::routes::{self, Offered};
 use crate::security::{Key, Keys};
 use crate::served::Served;
+use crate::traces::{Parent, Trace, Traces};
 
 /// The largest body that is read, unless the operator chooses.
 pub const BODY_LIMIT: usize = 4 << 20;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub cors: Cors,
     /// Where accounts of requests are written.
     pub audit: Arc<Audit>,
+    /// Where traces of requests go.
+    pub traces: Arc<Traces>,
     /// What is served beside the API.
     pub offered: Offered,
     /// How much of streams is kept so that they can be resumed.
@@ -58,6 +61,7 @@ impl Default for Settings {
             keys: Keys::default(),
             cors: Cors::default(),
             audit: Arc::default(),
+            traces: Arc::default(),
             offered: Offered {
                 pages: true,
                 metrics: true,
@@ -106,13 +110,17 @@ impl App {
         let permit = key.map(Key::admit).transpose()?;
         let id = extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
         let path = request.path();
-        Ok(Account::open(
+        let account = Account::open(
             self.settings.audit.clone(),
             self.in_flight.clone(),
             permit,
             id,
             path,
-        ))
+        );
+        Ok(match self.settings.traces.is_wanted() {
+            true => account.traced(self.settings.traces.clone(), Trace::begin(request.headers())),
+            false => account,
+        })
     }
 
     /// Takes no more requests; what runs may end.
@@ -224,7 +232,8 @@ async fn around(
     let seen = Seen {
         begun: Instant::now(),
         id: request_id(&request),
-        trace: trace_id(request.headers()),
+        // So that lines of the log can be found from a trace.
+        trace: Parent::of(request.headers()).map(|parent| parent.trace),
         method: request.method().clone(),
         path: request.path().to_owned(),
         origin: app.settings.cors.allowed(request.headers()),
@@ -342,17 +351,6 @@ impl Seen {
     }
 }
 
-/// The trace that a request belongs to, as `traceparent` of W3C's Trace Context says it, so that lines of the log can be
-/// found from a trace.
-fn trace_id(headers: &HeaderMap) -> Option<String> {
-    let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
-    let (version, trace) = (parts.next()?, parts.next()?);
-    let hex = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let all_zero = trace.bytes().all(|byte| byte == b'0');
-    let known = hex(version, 2) && version != "ff" && hex(trace, 32) && !all_zero && hex(parts.next()?, 16);
-    known.then(|| trace.to_ascii_lowercase())
-}
-
 /// The client's id of the request, if it is short and harmless, or a new one.
 fn request_id(request: &ServiceRequest) -> HeaderValue {
     let harmless = |value: &&HeaderValue| {
@@ -363,41 +361,4 @@ fn request_id(request: &ServiceRequest) -> HeaderValue {
     given
         .or_else(|| made().ok())
         .unwrap_or_else(|| HeaderValue::from_static("req"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_well_formed_parent_names_a_trace() {
-        let read = |text: &str| {
-            let value = HeaderValue::from_str(text).expect("a header");
-            trace_id(&HeaderMap::from_iter([(
-                HeaderName::from_static("traceparent"),
-                value,
-            )]))
-        };
-        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-        assert_eq!(
-            read(&format!("00-{trace}-00f067aa0ba902b7-01")).as_deref(),
-            Some(trace)
-        );
-        assert_eq!(
-            read(&format!("cc-{trace}-00f067aa0ba902b7-01-later")).as_deref(),
-            Some(trace)
-        );
-        let none = "0".repeat(32);
-        for wrong in [
-            String::new(),
-            trace.to_owned(),
-            format!("ff-{trace}-00f067aa0ba902b7-01"),
-            format!("00-{none}-00f067aa0ba902b7-01"),
-            format!("00-{}-00f067aa0ba902b7-01", &trace[1..]),
-            format!("00-{trace}-00f0\"67aa0ba902b7-01"),
-            format!("00-{trace}"),
-        ] {
-            assert_eq!(read(&wrong), None, "{wrong}");
-        }
-    }
 }

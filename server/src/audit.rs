@@ -10,9 +10,14 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::error::ApiError;
 use crate::security::Permit;
+use crate::traces::{Trace, Traces};
+use crate::wire::otlp;
 use crate::wire::response::Usage;
 
+/// The verdict on a request that was answered well.
+pub const ANSWERED: &str = "answered";
 /// The verdict on a request whose client left.
 const CANCELLED: &str = "cancelled";
 /// How far it was then, if it was further than being prepared.
@@ -67,6 +72,7 @@ pub struct Account {
     line: Value,
     usage: Usage,
     verdict: &'static str,
+    trace: Option<(Arc<Traces>, Trace)>,
 }
 
 impl Account {
@@ -89,12 +95,35 @@ impl Account {
             line,
             usage: Usage::default(),
             verdict: CANCELLED,
+            trace: None,
+        }
+    }
+
+    /// The same for a request whose trace somebody wants.
+    #[must_use]
+    pub fn traced(mut self, traces: Arc<Traces>, trace: Option<Trace>) -> Self {
+        self.trace = trace.map(|trace| (traces, trace));
+        self
+    }
+
+    /// Notes that a part of the request, or of a sample of it, took from then to then.
+    pub fn spent(&mut self, name: &'static str, sample: Option<usize>, time: (Instant, Instant)) {
+        if let Some((_, trace)) = &mut self.trace {
+            trace.part(name, sample, time);
         }
     }
 
     /// Notes something about the request.
     pub fn note(&mut self, name: &str, value: impl Into<Value>) {
         self.line[name] = value.into();
+    }
+
+    /// Notes how a request ended that is answered in one piece.
+    pub fn settle(&mut self, answered: Result<Usage, &ApiError>) {
+        match answered {
+            Ok(usage) => self.end(ANSWERED, usage),
+            Err(error) => self.end(error.code(), Usage::default()),
+        }
     }
 
     /// Notes how it ended.
@@ -126,5 +155,9 @@ impl Drop for Account {
             u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         );
         self.audit.write(&self.line);
+        if let Some((traces, mut trace)) = self.trace.take() {
+            trace.end();
+            traces.take(otlp::encoded(&trace, &self.line));
+        }
     }
 }

@@ -155,11 +155,11 @@ fn probe(
     })
 }
 
-/// Asks all questions and gives the whole answer.
+/// Asks all questions and gives the whole answer, and the tokens that it took.
 ///
 /// # Errors
 /// The engine cannot take a request, or failed.
-pub async fn answer(served: &Served, asked: Vec<Asked>) -> Result<String, ApiError> {
+pub async fn answer(served: &Served, asked: Vec<Asked>) -> Result<(String, Usage), ApiError> {
     let mut usage = Usage::default();
     let mut answers = Vec::with_capacity(asked.len());
     for Asked { question, probes } in asked {
@@ -180,7 +180,7 @@ pub async fn answer(served: &Served, asked: Vec<Asked>) -> Result<String, ApiErr
     }
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
     let answer = json!({"model": served.name(), "answers": answers, "usage": responses_usage(usage)});
-    Ok(answer.to_string())
+    Ok((answer.to_string(), usage))
 }
 
 /// The log-probability of each request's text.

@@ -54,5 +54,6 @@ pub mod stream;
 pub mod template;
 pub mod text;
 pub mod tls;
+pub mod traces;
 pub mod wire;
 pub mod worker;

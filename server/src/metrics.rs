@@ -89,6 +89,8 @@ pub struct Now<'a> {
     pub compiling: Compiling,
     /// What the queues had no room for.
     pub turned_away: TurnedAway,
+    /// Traces that were sent, and those that were not.
+    pub traces: (u64, u64),
 }
 
 /// What a request asked for and got, over all its samples.
@@ -349,6 +351,7 @@ mod tests {
             meters: &meters,
             compiling: Compiling::default(),
             turned_away: TurnedAway::default(),
+            traces: (0, 0),
         });
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (series, number) = line.rsplit_once(' ').expect("a series and a number");

@@ -46,6 +46,8 @@ pub struct Prepared {
     pub deprecated: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
+    /// When the request was read and its constraint came to be compiled.
+    pub compile_begun: Instant,
     /// How long it took to compile the constraint, or to wait for another request that compiled it, and to find how
     /// short an answer may be.
     pub compiling: Duration,
@@ -59,6 +61,7 @@ struct Samples {
     requests: Vec<Request>,
     language: Language,
     compiled: Option<Compiled>,
+    compile_begun: Instant,
     compiling: Duration,
 }
 
@@ -88,6 +91,7 @@ impl Samples {
             requests,
             language,
             compiled,
+            compile_begun: begun,
             compiling,
         })
     }
@@ -128,6 +132,7 @@ impl Samples {
             source_bytes: compiled.map_or(0, |_| self.language.source_bytes()),
             timeout: generation.timeout,
             requests: self.requests,
+            compile_begun: self.compile_begun,
             compiling: self.compiling,
         }
     }

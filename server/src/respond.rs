@@ -46,15 +46,18 @@ async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(P
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
-    let mut prepared = blocking(&app, move |interest| {
+    let (begun, mut prepared) = blocking(&app, move |interest| {
         let begun = Instant::now();
         let mut prepared = prepare(&served, &body, interest)?;
         prepared
             .frame
             .spent(begun.elapsed().saturating_sub(prepared.compiling));
-        Ok(prepared)
+        Ok((begun, prepared))
     })
     .await?;
+    let compiled = prepared.compile_begun + prepared.compiling;
+    account.spent("template", None, (begun, prepared.compile_begun));
+    account.spent("compile", None, (prepared.compile_begun, compiled));
     account.note("model", app.served.name());
     account.note("grammar", prepared.grammar.clone());
     account.note("grammar_bytes", prepared.source_bytes);

@@ -24,6 +24,7 @@ use crate::error::ApiError;
 use crate::flight::{Interest, Wanted};
 use crate::metrics::Phase;
 use crate::served::Served;
+use crate::wire::response::Usage;
 
 /// What the operator has an address serve beside the API.
 #[derive(Clone, Copy, Debug)]
@@ -146,12 +147,16 @@ pub(crate) async fn tell(
     tell: impl FnOnce(&Served, &[u8], &Interest) -> Result<Value, ApiError> + Send + 'static,
 ) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
-    let _account = app.open_account(&asked.request)?;
-    app.check_open()?;
-    let body = asked.body().await?;
-    let served = app.served.clone();
-    let told = blocking(&app, move |interest| tell(&served, &body, interest)).await?;
-    Ok(json_answer(&told))
+    let mut account = app.open_account(&asked.request)?;
+    let told = async {
+        app.check_open()?;
+        let body = asked.body().await?;
+        let served = app.served.clone();
+        blocking(&app, move |interest| tell(&served, &body, interest)).await
+    }
+    .await;
+    account.settle(told.as_ref().map(|_| Usage::default()));
+    Ok(json_answer(&told?))
 }
 
 fn json_answer(told: &Value) -> HttpResponse {

@@ -13,6 +13,7 @@ pub mod fields;
 pub mod generation;
 pub mod grammars;
 pub mod models;
+pub mod otlp;
 pub mod response;
 pub mod responses;
 pub mod tokens;

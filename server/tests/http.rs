@@ -42,3 +42,5 @@ mod thoughts;
 mod tokenizer;
 #[path = "http/tools.rs"]
 mod tools;
+#[path = "http/traces.rs"]
+mod traces;

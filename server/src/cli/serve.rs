@@ -18,6 +18,7 @@ use crate::resume::Keeping;
 use crate::routes::Offered;
 use crate::security::Keys;
 use crate::tls::{Certificate, ClientAuthority, TlsError};
+use crate::traces::{Endpoint, Traces};
 use crate::worker::Patience;
 
 /// Serve a model over HTTP, speaking the OpenAI API.
@@ -149,6 +150,10 @@ struct Logs {
     /// A file to which an account of every request is appended, a line of JSON each, without prompts and answers
     #[arg(long, env = "LEXIFORM_AUDIT_LOG", value_name = "FILE")]
     audit_log: Option<PathBuf>,
+    /// A collector of traces, as http://127.0.0.1:4318: OTLP over plain HTTP, in JSON. A request's trace tells how long it
+    /// was prepared, compiled, queued, read and written; it goes on that of its traceparent, unless that is not sampled
+    #[arg(long, env = "LEXIFORM_OTLP_ENDPOINT", value_name = "URL")]
+    otlp_endpoint: Option<Endpoint>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -227,11 +232,15 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
             source,
         })?,
     };
+    let traces = args.logs.otlp_endpoint.clone().map(Traces::to).transpose();
+    let traces = traces.map_err(|error| Failure::message(format!("no thread for traces: {error}")))?;
+    let traces = traces.unwrap_or_default();
     Ok(Settings {
         body_limit: args.limits.body_limit,
         keys: keys.unwrap_or_default(),
         cors: Cors::new(args.access.cors_origin.clone()),
         audit: Arc::new(audit),
+        traces: Arc::new(traces),
         offered: Offered {
             pages: !args.access.no_pages,
             metrics: args.access.metrics_address.is_none(),
@@ -336,6 +345,7 @@ async fn serve(
         eprintln!("lexiform: stopping; running requests have {seconds} s to end");
         app.drain(Duration::from_secs(seconds)).await;
         handle.stop(true).await;
+        app.settings.traces.close();
     };
     // The server ends by itself only when it fails; otherwise it ends because it was stopped.
     let (ended, ()) = tokio::select! {

@@ -78,6 +78,18 @@ impl Metrics {
         self.tokens(&mut page);
         self.ends(&mut page);
         self.grammars(now.compiling, &mut page);
+        page.counters([
+            (
+                "lexiform_traces_sent_total",
+                "Traces that the collector took.",
+                now.traces.0,
+            ),
+            (
+                "lexiform_traces_dropped_total",
+                "Traces that the collector did not take, or that found no room.",
+                now.traces.1,
+            ),
+        ]);
         page.out
     }
 

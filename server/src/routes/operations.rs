@@ -40,6 +40,7 @@ pub async fn metrics(app: web::Data<App>) -> HttpResponse {
         meters: served.engine().meters(),
         compiling: served.grammars().now(),
         turned_away: served.patience().turned_away(),
+        traces: app.settings.traces.counts(),
     });
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

@@ -116,6 +116,19 @@ fn a_key_that_has_nothing_left_is_told_when_to_come_back() {
     assert_eq!(refused.header("x-ratelimit-remaining-tokens"), Some("0"));
 }
 
+/// Guards against routes whose tokens count for nobody.
+#[test]
+fn tokens_of_decisions_count_as_those_of_chats() {
+    let service = guarded("tokens_per_minute = 5");
+    let body = json!({"model": "m", "input": "echo x", "questions": [{"type": "predicate", "instructions": "yes?"}]});
+    let head =
+        "POST /v1/decisions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret";
+    let ask = || service.exchange(head, body.to_string().as_bytes());
+    let first = ask();
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert_eq!((ask().status, self::ask(&service, "s3cret").status), (429, 429));
+}
+
 /// Guards against secrets and texts of users that end up in files.
 #[test]
 fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {

@@ -57,6 +57,28 @@ fn metrics_have_an_address_of_their_own_if_that_is_wanted() {
     assert!(service.ended_well());
 }
 
+/// Guards against the traces that matter most, those of the last requests, being lost when the program ends.
+#[test]
+fn traces_that_wait_are_sent_before_the_program_ends() {
+    let collector = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let endpoint = format!("http://{}", collector.local_addr().expect("an address"));
+    let mut service = Service::start_with(&model_folder("traced"), &["--otlp-endpoint", &endpoint]);
+    let body =
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "guided_regex": "[ab]"});
+    assert!(service.post(&body).starts_with("HTTP/1.1 200"));
+    service.signal("-TERM");
+    let (mut stream, _) = collector.accept().expect("the exporter comes");
+    let (mut told, mut piece) = (Vec::new(), [0; 4096]);
+    while !told.ends_with(b"}]}]}") {
+        let read = stream.read(&mut piece).expect("more");
+        assert!(read > 0, "{}", shown(&told));
+        told.extend_from_slice(&piece[..read]);
+    }
+    std::io::Write::write_all(&mut stream, b"HTTP/1.1 200 OK\r\n\r\n").expect("the answer is sent");
+    assert!(shown(&told).contains("\"name\":\"decode\""), "{}", shown(&told));
+    assert!(service.ended_well());
+}
+
 /// Guards against keys that were taken away and still open.
 #[test]
 fn a_signal_reads_the_keys_again() {

@@ -1,0 +1,170 @@
+//! What an answer is made of on its way from its samples to the shapes of a route.
+
+use serde_json::Value;
+
+use super::frame;
+use crate::channels::Part;
+use crate::error::ApiError;
+use crate::grammars::Compiled;
+use crate::sample::Ended;
+use crate::served::Served;
+use crate::wire;
+use crate::wire::generation::LogprobsMode;
+use crate::wire::response::{Answer, Choice, Confidence, Enforcement, TokenDetail, TokenLogprob, Usage};
+
+/// The version that clients see as `system_fingerprint`.
+pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
+
+/// What all shapes tell of an answer.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// The identity of the answer; the same for all its chunks.
+    pub id: String,
+    /// When it was begun, in seconds.
+    pub created: u64,
+    /// The model.
+    pub model: String,
+    /// What is enforced.
+    pub enforcement: Option<Enforcement>,
+}
+
+/// What a request wants to be told beside the text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// Log-probabilities of the tokens.
+    pub logprobs: bool,
+    /// Whose law they are of.
+    pub mode: LogprobsMode,
+    /// How each token came about.
+    pub details: bool,
+    /// How sure the model was of each value.
+    pub confidence: bool,
+}
+
+/// What was found out about a sample when it had ended.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The texts in it that were checked again.
+    pub certificates: Vec<Value>,
+    /// How sure the model was of each value, if that was asked for.
+    pub fields: Option<Vec<Confidence>>,
+}
+
+impl Base {
+    /// Of a new answer, with an identity of this kind, under a constraint if there is one.
+    pub fn new(prefix: &str, served: &Served, compiled: Option<&Compiled>) -> Self {
+        let enforcement = compiled.map(|compiled| Enforcement {
+            grammar: compiled.id.to_string(),
+            enforced: wire::grammars::enforced(compiled),
+            diagnostics: wire::grammars::findings(compiled),
+        });
+        Self {
+            id: format!("{prefix}{}", crate::chance::identity()),
+            created: crate::chance::now(),
+            model: served.name().to_owned(),
+            enforcement,
+        }
+    }
+
+    /// An answer of this kind, or a chunk of one, as JSON.
+    pub(super) fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
+        let answer = Answer {
+            id: &self.id,
+            object,
+            created: self.created,
+            model: &self.model,
+            system_fingerprint: FINGERPRINT,
+            choices,
+            usage,
+            lexiform: self.enforcement.as_ref(),
+        };
+        answer.to_json()
+    }
+}
+
+/// A call of a tool, as far as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its identity.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Whether the tool takes raw text.
+    pub custom: bool,
+    /// What it is called with.
+    pub input: String,
+}
+
+/// A sample that has ended, whole.
+#[derive(Debug)]
+pub struct Whole {
+    /// Its number.
+    pub index: usize,
+    /// What the model thought.
+    pub reasoning: String,
+    /// What it said.
+    pub content: String,
+    /// What it called.
+    pub calls: Vec<Call>,
+    /// Log-probabilities of its tokens.
+    pub logprobs: Vec<TokenLogprob>,
+    /// How it ended.
+    pub ended: Ended,
+    /// What was found out about it.
+    pub findings: Findings,
+}
+
+/// The tokens of a sample of a stream that were not told of yet.
+#[derive(Debug, Default)]
+pub struct Since {
+    /// Their log-probabilities.
+    pub logprobs: Vec<TokenLogprob>,
+    /// How they came about, if that was asked for.
+    pub tokens: Vec<TokenDetail>,
+}
+
+/// The end of a sample of a stream.
+#[derive(Debug)]
+pub struct End {
+    /// The sample.
+    pub index: usize,
+    /// How it ended.
+    pub ended: Ended,
+    /// The tokens that came with no part.
+    pub since: Since,
+    /// The tokens used so far.
+    pub usage: Usage,
+    /// What was found out about it.
+    pub findings: Findings,
+}
+
+/// One more part of a sample of a stream.
+#[derive(Debug)]
+pub struct Piece {
+    /// The sample.
+    pub index: usize,
+    /// The part.
+    pub part: Part,
+    /// The tokens that came since the last piece.
+    pub since: Since,
+    /// The tokens used so far.
+    pub usage: Usage,
+}
+
+/// The shapes of a route.
+pub trait Writer: Send {
+    /// The first frames of a stream of so many samples.
+    fn opening(&mut self, samples: usize, out: &mut String);
+    /// One more part.
+    fn piece(&mut self, piece: Piece, out: &mut String);
+    /// A sample has ended.
+    fn end(&mut self, end: End, out: &mut String);
+    /// The last frames of a stream.
+    fn closing(&mut self, usage: Usage, out: &mut String);
+    /// The frames that tell of an error in the middle of a stream.
+    fn failed(&mut self, error: &ApiError, out: &mut String) {
+        frame(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
+    }
+    /// The whole answer.
+    fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String;
+}
