@@ -361,12 +361,14 @@ fn mutated_values_of_the_suite_are_judged_alike() {
 }
 
 /// The items of arrays in which no two may be equal.
-const UNIQUE_ITEMS: [&str; 6] = [
+const UNIQUE_ITEMS: [&str; 8] = [
     "true",
     r#"{"type": ["object", "integer"], "properties": {"a": {"type": "integer"}, "b": {"type": "array"}}}"#,
     r#"{"properties": {"a": {"minimum": 1}, "b": {"enum": ["a", "b", null]}}, "additionalProperties": false}"#,
     r#"{"type": "array", "items": {"type": ["boolean", "integer"]}}"#,
     r#"{"type": "object", "properties": {"a": {"properties": {"b": {"type": "string"}}, "required": ["b"]}}, "required": ["a"]}"#,
+    r#"{"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {"type": ["integer", "string"]}, "b": {"type": "string"}}, "type": "object"}"#,
+    r#"{"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "type": "object"}"#,
     r#"{"oneOf": [{"properties": {"a": {"const": "a"}}, "required": ["a"]}, {"properties": {"a": {"const": "b"}}, "required": ["a"]}], "type": "object"}"#,
 ];
 

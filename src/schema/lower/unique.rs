@@ -28,7 +28,7 @@ use crate::grammar::{ExprId, Member, Part, Regular, RegularId, Rest, Series, Ser
 use crate::regex::{self, Escapes};
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
-use crate::schema::normal::{Array, Normal, Object, RestClass, Way};
+use crate::schema::normal::{self, Array, Normal, Object, RestClass, Way};
 
 use super::flat::{Flat, Style, some_of};
 use super::{Writer, hir, number};
@@ -197,26 +197,33 @@ impl Writer<'_> {
             .iter()
             .map(|object| self.flat_object(object, style, DEPTH))
             .collect();
-        match whole {
-            Some(whole) => whole.into_iter().map(|key| self.whole(key)).collect(),
-            None => vec![self.opaque_objects(normal, goal)],
+        if let Some(whole) = whole {
+            return whole.into_iter().map(|key| self.whole(key)).collect();
         }
+        self.leads_of_alike(&objects, goal, style)
+            .unwrap_or_else(|| vec![self.opaque_objects(normal, goal)])
     }
 
-    /// Whether a key that both need has strings as values of which none is in both.
+    /// Whether no object is in both: one needs a key that the other cannot have, or both need a key and have no value of it
+    /// in common, as far as those are listed strings.
     fn exclude_each_other(&self, left: &Object, right: &Object) -> bool {
-        left.members
-            .iter()
-            .filter(|member| member.required)
-            .any(|member| {
-                let other = right
-                    .members
-                    .iter()
-                    .find(|other| other.required && other.name == member.name);
-                let there = other.and_then(|other| self.few_strings(&other.ways));
-                let values = self.few_strings(&member.ways).zip(there);
-                values.is_some_and(|(left, right)| !left.iter().any(|value| right.contains(value)))
-            })
+        self.needs_what_is_not_in(left, right)
+            || self.needs_what_is_not_in(right, left)
+            || left
+                .members
+                .iter()
+                .filter(|member| member.required)
+                .any(|member| {
+                    let other = named(right, &member.name).filter(|other| other.required);
+                    let there = other.and_then(|other| self.few_strings(&other.ways));
+                    let values = self.few_strings(&member.ways).zip(there);
+                    values.is_some_and(|(left, right)| !left.iter().any(|value| right.contains(value)))
+                })
+    }
+
+    fn needs_what_is_not_in(&self, left: &Object, right: &Object) -> bool {
+        let mut needed = left.members.iter().filter(|member| member.required);
+        needed.any(|member| named(right, &member.name).is_some_and(|other| !self.is_any_live(&other.ways)))
     }
 
     /// The values of a part, if they are strings and listed.
@@ -292,12 +299,7 @@ impl Writer<'_> {
         if !self.is_plain(object) {
             return opaque(self);
         }
-        let members: Vec<_> = object
-            .members
-            .iter()
-            .filter(|member| self.is_any_live(&member.ways))
-            .cloned()
-            .collect();
+        let members = self.live_members(object);
         if members.is_empty() && object.rest.len() == 1 {
             let unnamed = without_members(object);
             let class = &unnamed.rest[0];
@@ -308,20 +310,8 @@ impl Writer<'_> {
             };
             return leads.unwrap_or_else(|| opaque(self));
         }
-        let mut run: Vec<(Flat, bool)> = Vec::new();
-        // The leads of a schema cost no more than a bound together, but for the first member.
-        let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
-        for member in members.iter().take(longest) {
-            let [way] = member.ways[..] else { break };
-            let Some(value) = self.flat(way.goal, style) else {
-                break;
-            };
-            run.push((self.entry(&member.name, value, style), member.required));
-            if !Flat::is_affordable(&run) {
-                run.pop();
-                break;
-            }
-        }
+        let values = self.run_of(&[&members], style);
+        let run = self.entries_of(&members, &values, style);
         let remaining = without(object, members[..run.len()].iter().map(|member| &*member.name));
         let beginnings = beginnings(&run, style);
         let mut leads = Vec::new();
@@ -350,19 +340,91 @@ impl Writer<'_> {
                 }
             }
         }
-        let closed = !self.is_any_live_object(&behind);
+        leads.extend(self.ends_of_run(beginnings, &behind, goal));
+        leads
+    }
+
+    fn live_members(&self, object: &Object) -> Vec<normal::Member> {
+        let members = object.members.iter();
+        let live = members.filter(|member| self.is_any_live(&member.ways));
+        live.cloned().collect()
+    }
+
+    /// The values of the first members, as many as a lead can run through in each of these lists, which differ only in
+    /// which members are required.
+    fn run_of(&mut self, lists: &[&[normal::Member]], style: Style) -> Vec<Flat> {
+        let mut values: Vec<Flat> = Vec::new();
+        // The leads of a schema cost no more than a bound together, but for the first member.
+        let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
+        for member in lists[0].iter().take(longest) {
+            let [way] = member.ways[..] else { break };
+            let Some(value) = self.flat(way.goal, style) else {
+                break;
+            };
+            values.push(value);
+            let affordable =
+                |list: &&[normal::Member]| Flat::is_affordable(&self.entries_of(list, &values, style));
+            if !lists.iter().all(affordable) {
+                values.pop();
+                break;
+            }
+        }
+        values
+    }
+
+    fn entries_of(&self, members: &[normal::Member], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
+        let entries = members.iter().zip(values);
+        entries
+            .map(|(member, value)| (self.entry(&member.name, value.clone(), style), member.required))
+            .collect()
+    }
+
+    /// Leads that end behind a run of members.
+    fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, behind: &Object, goal: GoalId) -> Vec<Lead> {
+        let closed = !self.is_any_live_object(behind);
+        let mut leads = Vec::new();
         for (beginning, some) in beginnings {
             let lead = match closed {
                 true => self.whole(Flat::seq(&[beginning, Flat::text("}")])),
                 false => Lead {
                     key: beginning,
-                    item: self.object_tail(&behind, goal, some),
+                    item: self.object_tail(behind, goal, some),
                     varies: some,
                 },
             };
             leads.push(Lead { varies: some, ..lead });
         }
         leads
+    }
+
+    /// Leads of sets of objects that differ only in which of their members are required, as branches that each need another
+    /// one do. An object that is in several of them has the same lead in all, since all leads end behind the same members.
+    fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
+        let lists: Vec<Vec<normal::Member>> =
+            objects.iter().map(|object| self.live_members(object)).collect();
+        let lists: Vec<&[normal::Member]> = lists.iter().map(|list| &list[..]).collect();
+        let parts = |list: &[normal::Member]| -> Vec<_> {
+            let parts = list
+                .iter()
+                .map(|member| (member.name.clone(), member.ways.clone()));
+            parts.collect()
+        };
+        let (first, members) = (objects.first()?, parts(lists.first()?));
+        let alike = objects.iter().zip(&lists).all(|(object, list)| {
+            self.is_plain(object) && object.rest == first.rest && parts(list) == members
+        });
+        let values = if alike {
+            self.run_of(&lists, style)
+        } else {
+            Vec::new()
+        };
+        let mut leads = Vec::new();
+        for (object, list) in objects.iter().zip(lists).filter(|_| !values.is_empty()) {
+            let run = self.entries_of(list, &values, style);
+            let behind = without(object, list[..run.len()].iter().map(|member| &*member.name));
+            leads.extend(self.ends_of_run(beginnings(&run, style), &behind, goal));
+        }
+        (!leads.is_empty()).then_some(leads)
     }
 
     /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first bucket with its
@@ -455,6 +517,10 @@ impl Writer<'_> {
     pub(super) fn is_any_live(&self, ways: &[Way]) -> bool {
         ways.iter().any(|way| self.forms.is_live(way.goal))
     }
+}
+
+fn named<'o>(object: &'o Object, name: &str) -> Option<&'o normal::Member> {
+    object.members.iter().find(|member| &*member.name == name)
 }
 
 /// Arrays of any length.
