@@ -7,6 +7,7 @@ use lexiform_engine::Grammar;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::answer::FINGERPRINT;
 use crate::channels::Part;
 use crate::language::{Input, Language, Mode, Thought};
 use crate::wire::constraint::{Constraint, Source};
@@ -86,6 +87,12 @@ impl Certifier {
         said.into_iter().chain(inputs).collect()
     }
 
+    /// Checks one text on its own. `None` where nothing is asked of it.
+    pub fn text(&self, text: &str) -> Option<Checked> {
+        let judge = self.content.as_ref()?;
+        Some(self.certificate(judge, text))
+    }
+
     fn certificate(&self, judge: &Judge, text: &str) -> Checked {
         let (valid, by) = match judge {
             Judge::Schema(validator) => {
@@ -102,7 +109,7 @@ impl Certifier {
         let digest = Sha256::digest(text.as_bytes());
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let certificate = json!({"valid": valid, "verified_by": by, "independent": by != "lexiform",
-                                 "grammar": self.grammar, "output_sha256": hex});
+                                 "grammar": self.grammar, "compiler": FINGERPRINT, "output_sha256": hex});
         Checked { valid, certificate }
     }
 }

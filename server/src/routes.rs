@@ -67,6 +67,7 @@ pub fn configure(config: &mut ServiceConfig, offered: Offered) {
         .service(post("/v1/grammars/check").route(web::post().to(grammars::check)))
         .service(post("/v1/grammars/mask").route(web::post().to(grammars::mask)))
         .service(post("/v1/grammars/explain").route(web::post().to(grammars::explain)))
+        .service(post("/v1/verify").route(web::post().to(grammars::verify)))
         .service(get("/v1/grammars/{id}").route(web::get().to(grammars::get)))
         .service(get("/v1/streams/{id}").route(web::get().to(streams::get)))
         .service(get("/v1/models").route(web::get().to(models::list)))
@@ -182,12 +183,14 @@ impl Drop for Leaving<'_> {
 /// goes away costs nothing.
 ///
 /// # Errors
-/// The work's own error, a panic in it, or the end of the time.
+/// The work's own error, a panic in it, the end of the time, or no room among those who wait for a thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     app: &App,
     work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let limit = app.served.patience().prepare;
+    let patience = app.served.patience();
+    let _room = patience.prepare()?;
+    let limit = patience.prepare;
     let wanted = Wanted::default();
     let interest = wanted.interest();
     let work = move || match interest.is_lost() {

@@ -23,6 +23,9 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::error::ApiError;
 
+/// Requests that may be prepared at a time unless the operator chooses; few threads do it, so most of them wait.
+pub const PREPARING: usize = 512;
+
 /// How long requests may take, how many tokens of prompts may wait, and the signal to stop.
 #[derive(Clone, Debug)]
 pub struct Patience {
@@ -34,6 +37,9 @@ pub struct Patience {
     pub answer: Duration,
     /// Tokens of prompts that may wait.
     pub waiting_tokens: usize,
+    /// Requests that may be prepared at a time, or wait for it.
+    pub preparing: usize,
+    prepared: Arc<AtomicUsize>,
     waiting: Arc<AtomicUsize>,
     turned_away: Arc<[AtomicU64; 2]>,
     stop: CancellationToken,
@@ -55,6 +61,8 @@ impl Default for Patience {
             queue: Duration::from_secs(30),
             answer: Duration::from_secs(600),
             waiting_tokens: 1 << 20,
+            preparing: PREPARING,
+            prepared: Arc::default(),
             waiting: Arc::default(),
             turned_away: Arc::default(),
             stop: CancellationToken::new(),
@@ -77,6 +85,25 @@ impl Patience {
     #[must_use]
     pub fn compiling(self, prepare: Duration) -> Self {
         Self { prepare, ..self }
+    }
+
+    /// The same with room for so many requests that are prepared.
+    #[must_use]
+    pub fn preparing(self, preparing: usize) -> Self {
+        Self { preparing, ..self }
+    }
+
+    /// Takes room among the requests that are prepared, until it is dropped.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn prepare(&self) -> Result<Preparing, ApiError> {
+        let room = |count: usize| (count < self.preparing).then_some(count + 1);
+        let taken = self
+            .prepared
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, room);
+        taken.map_err(|_| ApiError::queue_full(self.preparing))?;
+        Ok(Preparing(self.prepared.clone()))
     }
 
     /// Ends all running requests with an error.
@@ -124,6 +151,16 @@ impl Patience {
             waiting: self.waiting.clone(),
             tokens,
         })
+    }
+}
+
+/// Room among the requests that are prepared.
+#[derive(Debug)]
+pub struct Preparing(Arc<AtomicUsize>);
+
+impl Drop for Preparing {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::routes::Offered;
 use crate::security::Keys;
 use crate::tls::{Certificate, ClientAuthority, TlsError};
 use crate::traces::{Endpoint, Traces};
-use crate::worker::Patience;
+use crate::worker::{PREPARING, Patience};
 
 /// Serve a model over HTTP, speaking the OpenAI API.
 ///
@@ -73,6 +73,9 @@ struct Limits {
         value_name = "N"
     )]
     compile_seconds: u64,
+    /// Requests that may be read and compiled at a time, or wait for that; more are refused with status 429
+    #[arg(long, env = "LEXIFORM_COMPILE_QUEUE", default_value_t = PREPARING, value_name = "N")]
+    compile_queue: usize,
     /// Seconds that a request may wait for its first token
     #[arg(long, env = "LEXIFORM_QUEUE_SECONDS", default_value_t = 30, value_name = "N")]
     queue_seconds: u64,
@@ -208,6 +211,7 @@ fn patience(limits: &Limits) -> Patience {
         limits.queue_tokens,
     )
     .compiling(Duration::from_secs(limits.compile_seconds))
+    .preparing(limits.compile_queue)
 }
 
 fn start_log(logs: &Logs) {

@@ -1,5 +1,5 @@
 //! `POST /v1/grammars` (compile once, use by its identity) and what can be asked about a grammar: `lint`, `check`,
-//! `mask`, `explain`.
+//! `mask`, `explain`; and `POST /v1/verify`, which checks certificates again.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Asked, blocking, json_answer};
 use crate::app::App;
+use crate::certify::Certifier;
 use crate::error::ApiError;
 use crate::flight::Interest;
 use crate::grammars::Compiled;
@@ -70,6 +71,23 @@ pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
             .texts
             .iter()
             .map(|text| inspect::check(&compiled.grammar, text));
+        Ok(json!({"id": &*compiled.id, "results": results.collect::<Vec<_>>()}))
+    })
+    .await
+}
+
+/// Checks texts again as a certificate does, with programs that share no code with the decoder where there are such,
+/// and says whether a certificate from before is confirmed.
+///
+/// # Errors
+/// The request is wrong, or its constraint does not compile.
+pub async fn verify(asked: Asked) -> Result<HttpResponse, ApiError> {
+    answer(asked, |served, asked, interest| {
+        let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
+        let certifier = Certifier::new(&language(constraint), &compiled.grammar, &compiled.id);
+        let certificates = asked.texts.iter().filter_map(|text| certifier.text(text));
+        let results =
+            certificates.map(|checked| grammars::verified(checked.certificate, asked.certificate.as_ref()));
         Ok(json!({"id": &*compiled.id, "results": results.collect::<Vec<_>>()}))
     })
     .await

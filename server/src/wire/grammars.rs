@@ -31,6 +31,19 @@ pub struct GrammarRequest {
     pub texts: Vec<String>,
     /// The beginning behind which a mask is asked for.
     pub prefix: String,
+    /// A certificate to be checked again.
+    pub certificate: Option<Certificate>,
+}
+
+/// What a certificate says that can be checked again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The hash of the text.
+    pub output_sha256: String,
+    /// Whether it obeys.
+    pub valid: bool,
+    /// The identity of the grammar.
+    pub grammar: Option<String>,
 }
 
 /// Reads a question.
@@ -44,6 +57,10 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     let constraint = constraint::read(&mut fields, &mut problems);
     let prefix = fields.string("prefix", &mut problems).unwrap_or_default();
     let texts = texts(&mut fields, &mut problems);
+    let certificate = certificate(&mut fields, &mut problems);
+    if certificate.is_some() && texts.len() != 1 {
+        problems.invalid("text", "expected the one text that the certificate is about");
+    }
     fields.ignore(&["model"]);
     fields.finish_strict(&mut problems);
     let grammar = match (id, constraint) {
@@ -62,7 +79,40 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
         grammar,
         texts,
         prefix,
+        certificate,
     })
+}
+
+/// A certificate as an answer holds it; what is said in it beside its claim is passed over.
+fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certificate> {
+    let mut inner = fields.object("certificate", problems)?;
+    let output_sha256 = inner.string("output_sha256", problems);
+    let valid = inner.boolean("valid", problems);
+    let grammar = inner.string("grammar", problems);
+    let (Some(output_sha256), Some(valid)) = (output_sha256, valid) else {
+        problems.invalid(
+            "certificate",
+            "expected 'output_sha256' and 'valid', as an answer tells them",
+        );
+        return None;
+    };
+    Some(Certificate {
+        output_sha256,
+        valid,
+        grammar,
+    })
+}
+
+/// What came of checking a text again, held against the certificate if there is one.
+pub fn verified(mut fresh: Value, claimed: Option<&Certificate>) -> Value {
+    let same = |claimed: &Certificate| {
+        fresh["output_sha256"] == claimed.output_sha256.as_str() && fresh["valid"] == claimed.valid
+    };
+    let confirms = claimed.map(same);
+    let same_grammar = claimed.and_then(|claimed| Some(fresh["grammar"] == claimed.grammar.as_deref()?));
+    fresh["confirms"] = json!(confirms);
+    fresh["same_grammar"] = json!(same_grammar);
+    fresh
 }
 
 fn texts(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {

@@ -261,6 +261,75 @@ fn an_answer_is_certified_by_another_reader() {
     );
 }
 
+/// Guards against certificates that nobody can check: each is confirmed for its text, and for no other.
+#[test]
+fn a_certificate_can_be_checked_again() {
+    let service = Service::start();
+    let constraint = json!({"guided_json": person(), "certificate": true});
+    let whole = service.chat("echo {\"age\":36}", constraint).json();
+    let choice = &whole["choices"][0];
+    let (text, certificate) = (
+        &choice["message"]["content"],
+        &choice["lexiform"]["certificates"][0],
+    );
+    let verify = |text: &Value, certificate: Value| {
+        let body = json!({"guided_json": person(), "text": text, "certificate": certificate});
+        ask(&service, "/v1/verify", &body)["results"][0].take()
+    };
+    let fresh = verify(text, certificate.clone());
+    assert_eq!(
+        (&fresh["confirms"], &fresh["same_grammar"]),
+        (&json!(true), &json!(true)),
+        "{fresh}"
+    );
+    assert_eq!(fresh["verified_by"], "jsonschema");
+    let other = verify(&json!("{\"age\":37}"), certificate.clone());
+    assert_eq!(
+        (&other["valid"], &other["confirms"]),
+        (&json!(true), &json!(false)),
+        "{other}"
+    );
+    let wrong = verify(&json!("{\"age\":\"36\"}"), certificate.clone());
+    assert_eq!(
+        (&wrong["valid"], &wrong["confirms"]),
+        (&json!(false), &json!(false)),
+        "{wrong}"
+    );
+    let mut forged = certificate.clone();
+    forged["output_sha256"] = wrong["output_sha256"].clone();
+    assert_eq!(verify(&json!("{\"age\":\"36\"}"), forged)["confirms"], false);
+    let several = json!({"guided_regex": "a+", "texts": ["aa", "b"]});
+    let results = ask(&service, "/v1/verify", &several)["results"].take();
+    let valid: Vec<&Value> = results
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|result| &result["valid"])
+        .collect();
+    assert_eq!(valid, [&json!(true), &json!(false)]);
+    assert!(results[0]["confirms"].is_null());
+    for (more, param) in [
+        (json!({"texts": ["a", "b"], "certificate": certificate}), "text"),
+        (
+            json!({"text": "a", "certificate": {"valid": true}}),
+            "certificate",
+        ),
+        (json!({"text": "a", "certificate": 3}), "certificate"),
+    ] {
+        let mut body = json!({"guided_regex": "a"});
+        body.as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().expect("an object"));
+        let answer = service.post("/v1/verify", &body.to_string());
+        assert_eq!(
+            (answer.status, answer.error_code().as_str()),
+            (400, "invalid_value"),
+            "{body}"
+        );
+        assert_eq!(answer.json()["error"]["param"], param, "{body}");
+    }
+}
+
 #[test]
 fn texts_become_tokens_and_tokens_texts() {
     let service = Service::start();

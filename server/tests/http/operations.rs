@@ -88,6 +88,34 @@ fn a_compile_whose_time_is_over_is_called_off() {
     assert_eq!(service.metric("lexiform_grammar_compile_rejected_total"), 0);
 }
 
+/// Guards against storms of compiles that pile up without a bound (the theme of compile storms).
+#[test]
+fn requests_that_wait_to_be_compiled_are_bounded() {
+    let service = patient(roomy(), Patience::default().preparing(1));
+    let begun = Instant::now();
+    // The compile may have ended by itself before another came.
+    loop {
+        let slow = service.begin(
+            "/v1/chat/completions",
+            &chat("echo x", json!({"guided_json": very_slow_schema()})),
+        );
+        service.until_any_metric("lexiform_grammar_compiles_running");
+        let refused = service.chat("echo x", json!({}));
+        drop(slow);
+        service.until_metric("lexiform_grammar_compiles_running", 0);
+        if refused.status == 429 {
+            assert_eq!(refused.error_code(), "queue_full");
+            assert!(refused.header("retry-after").is_some());
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody was refused");
+    }
+    // Its place is free a moment after the compile has ended.
+    while service.chat("echo x", json!({})).status != 200 {
+        assert!(begun.elapsed() < PATIENCE, "the place was not given back");
+    }
+}
+
 #[test]
 fn a_compile_whose_client_leaves_is_called_off() {
     let service = Service::start();

@@ -153,6 +153,16 @@ impl Service {
         }
     }
 
+    /// Waits a moment for a metric that may be zero again by the time that somebody looks.
+    pub(crate) fn until_any_metric(&self, name: &str) {
+        for _ in 0..1000 {
+            if self.metric(name) > 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
         self.exchange(
             &format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"),
