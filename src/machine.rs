@@ -25,6 +25,7 @@ mod demand;
 mod describe;
 mod digest;
 mod frame;
+mod infinite;
 mod interner;
 mod minimal;
 mod nfa;

@@ -1,7 +1,7 @@
 //! An expression as places between letters.
 //!
 //! Places are made from the end to the beginning, so that each knows where it leads when it is made; only loops are
-//! closed afterwards.
+//! closed afterwards. What leads to no word is not made at all: from every place a word can be completed.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use regex_syntax::utf8::Utf8Sequences;
@@ -28,9 +28,10 @@ pub(super) struct Nfa {
     pub(super) start: u32,
     /// The sets of letters that places read.
     pub(super) sets: Vec<Set>,
-    /// Whether a word can be completed from every place: nothing asks for a letter of the empty set.
-    pub(super) live: bool,
 }
+
+/// No place: whatever follows, there is no word. The start of an expression that matches nothing.
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl Nfa {
     pub(super) fn new(hir: &Hir, alphabet: Alphabet, room: usize) -> Result<Nfa, Failure> {
@@ -42,7 +43,8 @@ impl Nfa {
             ways: Vec::new(),
             sets: Vec::new(),
             known: FxHashMap::default(),
-            live: true,
+            letters: [None; 128],
+            shared: None,
             alphabet,
             most: room / size_of::<Place>(),
         };
@@ -52,17 +54,23 @@ impl Nfa {
             ways: builder.ways,
             start,
             sets: builder.sets,
-            live: builder.live,
         })
     }
 }
+
+/// An alternation of so many parts shares places.
+const MANY: usize = 16;
 
 struct Builder {
     places: Vec<Place>,
     ways: Vec<u32>,
     sets: Vec<Set>,
     known: FxHashMap<Set, u32>,
-    live: bool,
+    /// The sets of a single letter of ASCII, of which literals are made.
+    letters: [Option<u32>; 128],
+    /// The places of alternations of many words, by what they read and where they lead, so that words which end alike share
+    /// their ends. Only kept while such an alternation is laid.
+    shared: Option<FxHashMap<(u32, u32), u32>>,
     alphabet: Alphabet,
     /// The most places that there is room for.
     most: usize,
@@ -71,6 +79,9 @@ struct Builder {
 impl Builder {
     /// The place at which `hir` begins, if `next` is behind it.
     fn place(&mut self, hir: &Hir, next: u32) -> Result<u32, Failure> {
+        if next == NOWHERE {
+            return Ok(NOWHERE);
+        }
         match hir.kind() {
             HirKind::Empty => Ok(next),
             HirKind::Literal(literal) => self.literal(&literal.0, next),
@@ -83,8 +94,15 @@ impl Builder {
                 .rev()
                 .try_fold(next, |next, part| self.place(part, next)),
             HirKind::Alternation(parts) => {
+                let shares = parts.len() >= MANY && self.shared.is_none();
+                if shares {
+                    self.shared = Some(FxHashMap::default());
+                }
                 let starts: Result<Vec<u32>, Failure> =
                     parts.iter().map(|part| self.place(part, next)).collect();
+                if shares {
+                    self.shared = None;
+                }
                 self.split(&starts?)
             }
         }
@@ -93,9 +111,12 @@ impl Builder {
     /// A place that goes on at each of these.
     fn split(&mut self, ways: &[u32]) -> Result<u32, Failure> {
         let first = self.ways.len() as u32;
-        self.ways.extend(ways);
+        self.ways.extend(ways.iter().filter(|&&way| way != NOWHERE));
         let last = self.ways.len() as u32;
-        self.add(Place::Split { first, last })
+        match last - first {
+            0 => Ok(NOWHERE),
+            _ => self.add(Place::Split { first, last }),
+        }
     }
 
     fn add(&mut self, place: Place) -> Result<u32, Failure> {
@@ -108,10 +129,14 @@ impl Builder {
 
     fn read(&mut self, set: Set, next: u32) -> Result<u32, Failure> {
         if set.is_empty() {
-            self.live = false;
-            return self.split(&[]);
+            return Ok(NOWHERE);
         }
-        let set = match self.known.get(&set) {
+        let set = self.number_of(set);
+        self.read_set(set, next)
+    }
+
+    fn number_of(&mut self, set: Set) -> u32 {
+        match self.known.get(&set) {
             Some(&known) => known,
             None => {
                 let new = self.sets.len() as u32;
@@ -119,21 +144,42 @@ impl Builder {
                 self.sets.push(set);
                 new
             }
+        }
+    }
+
+    fn read_set(&mut self, set: u32, next: u32) -> Result<u32, Failure> {
+        if let Some(&known) = self.shared.as_ref().and_then(|shared| shared.get(&(set, next))) {
+            return Ok(known);
+        }
+        let place = self.add(Place::Read { set, next })?;
+        if let Some(shared) = &mut self.shared {
+            shared.insert((set, next), place);
+        }
+        Ok(place)
+    }
+
+    /// The place that reads one letter.
+    fn letter(&mut self, letter: u32, next: u32) -> Result<u32, Failure> {
+        let set = match self.letters.get(letter as usize) {
+            Some(&Some(known)) => known,
+            _ => self.number_of(vec![(letter, letter)]),
         };
-        self.add(Place::Read { set, next })
+        if let Some(known) = self.letters.get_mut(letter as usize) {
+            *known = Some(set);
+        }
+        self.read_set(set, next)
     }
 
     fn literal(&mut self, bytes: &[u8], next: u32) -> Result<u32, Failure> {
-        let one = |letter: u32| vec![(letter, letter)];
         match self.alphabet {
             Alphabet::Bytes => {
                 let mut bytes = bytes.iter().rev();
-                bytes.try_fold(next, |next, &byte| self.read(one(u32::from(byte)), next))
+                bytes.try_fold(next, |next, &byte| self.letter(u32::from(byte), next))
             }
             Alphabet::Chars => {
                 let text = std::str::from_utf8(bytes).map_err(|_| Failure::NotText)?;
                 let mut chars = text.chars().rev();
-                chars.try_fold(next, |next, c| self.read(one(u32::from(c)), next))
+                chars.try_fold(next, |next, c| self.letter(u32::from(c), next))
             }
         }
     }
@@ -174,7 +220,6 @@ impl Builder {
                         starts.push(at);
                     }
                 }
-                self.live &= !starts.is_empty();
                 self.split(&starts)
             }
         }
@@ -187,7 +232,7 @@ impl Builder {
             None => {
                 at = self.split(&[next, next])?;
                 let again = self.place(body, at)?;
-                if let Place::Split { first, .. } = self.places[at as usize] {
+                if let (Place::Split { first, .. }, true) = (self.places[at as usize], again != NOWHERE) {
                     self.ways[first as usize] = again;
                 }
             }

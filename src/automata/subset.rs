@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::letters::{Alphabet, Letters};
-use super::nfa::{Nfa, Place};
+use super::nfa::{NOWHERE, Nfa, Place};
 use super::{Automaton, Failure, Room};
 
 /// The steps that may be taken for each byte of room.
@@ -31,7 +31,10 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
     };
     subsets.known.insert(Box::default(), Automaton::DEAD);
     subsets.ends.push(0);
-    let start = subsets.closed(&[nfa.start])?;
+    let start = match nfa.start {
+        NOWHERE => Automaton::DEAD,
+        start => subsets.closed(&[start])?,
+    };
     let count = letters.count();
     let mut next = vec![Automaton::DEAD; count];
     let mut behind: Vec<Vec<u32>> = vec![Vec::new(); count];
@@ -53,7 +56,7 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
     Ok(Automaton {
         letters,
         next,
-        live: nfa.live,
+        live: start != Automaton::DEAD,
         accepting: subsets.accepting,
     })
 }

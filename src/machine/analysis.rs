@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::demand::{MOST_DEMANDS, MOST_VECTORS, Stock, Supply};
 use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
@@ -326,6 +327,16 @@ fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), P
 
 /// Removes edges that call what cannot be completed, and edges into nodes that lead nowhere.
 fn prune(nfa: &mut Nfa, productive: &Answer) {
+    let all = [&productive.rules, &productive.terminals, &productive.series];
+    if nfa.has_dead_ends || all.iter().any(|holding| holding.contains(&false)) {
+        prune_nodes(nfa, productive);
+    }
+    for series in &mut nfa.series {
+        series.prune(productive);
+    }
+}
+
+fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     let usable = |edge: &Edge| match edge.label {
         Label::Call(Callee::Rule(rule)) => productive.rules[rule as usize],
         Label::Call(Callee::Terminal(terminal)) => productive.terminals[terminal as usize],
@@ -362,9 +373,6 @@ fn prune(nfa: &mut Nfa, productive: &Answer) {
     }
     for edges in &mut nfa.nodes {
         edges.retain(|edge| live[edge.to as usize]);
-    }
-    for series in &mut nfa.series {
-        series.prune(productive);
     }
 }
 
@@ -459,7 +467,15 @@ fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
 
 /// The nodes that are reached from `start` before anything is read.
 pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u32> {
-    let mut found = vec![start];
+    let mut found = Vec::new();
+    find_leading_nodes(nfa, analysis, start, &mut found);
+    found
+}
+
+/// The same into a list, of which nothing is kept.
+fn find_leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32, found: &mut Vec<u32>) {
+    found.clear();
+    found.push(start);
     // Few nodes are looked through; nearly all rules begin with one.
     let mut seen = FxHashSet::default();
     let mut at = 0;
@@ -474,7 +490,7 @@ pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u
                 continue;
             }
             if found.len() == LOOKED_THROUGH {
-                seen.extend(&found);
+                seen.extend(&*found);
             }
             let is_new = match found.len() {
                 ..LOOKED_THROUGH => !found.contains(&edge.to),
@@ -486,11 +502,13 @@ pub(super) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u
         }
         at += 1;
     }
-    found
 }
 
 /// Lists shorter than this are searched from end to end.
 const LOOKED_THROUGH: usize = 16;
+
+/// What a rule or a series begins with; mostly one rule or none.
+type Leading = SmallVec<[u32; 2]>;
 
 /// Finds groups of rules that begin with each other, and turns "begins with" into "goes on after".
 ///
@@ -500,9 +518,11 @@ const LOOKED_THROUGH: usize = 16;
 fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem> {
     let rules = nfa.rules.len();
     let mut calls: Vec<(u32, u32, u32)> = Vec::new();
-    let mut graph: Vec<Vec<u32>> = vec![Vec::new(); rules + nfa.series.len()];
+    let mut graph = vec![Leading::new(); rules + nfa.series.len()];
+    let mut leading = Vec::new();
     for (rule, edges) in nfa.rules.iter().zip(0..) {
-        for node in leading_nodes(nfa, analysis, rule.start) {
+        find_leading_nodes(nfa, analysis, rule.start, &mut leading);
+        for &node in &leading {
             for edge in &nfa.nodes[node as usize] {
                 match edge.label {
                     Label::Call(Callee::Rule(callee)) => {
@@ -536,7 +556,7 @@ fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem
     refuse_recursive_series(nfa, &graph, &component)
 }
 
-fn refuse_recursive_series(nfa: &Nfa, graph: &[Vec<u32>], component: &[u32]) -> Result<(), Problem> {
+fn refuse_recursive_series(nfa: &Nfa, graph: &[Leading], component: &[u32]) -> Result<(), Problem> {
     let rules = nfa.rules.len();
     for series in rules..graph.len() {
         let own = component[series];

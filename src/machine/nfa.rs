@@ -63,6 +63,8 @@ pub(super) struct Nfa {
     pub(super) series: Vec<SeriesPlan>,
     pub(super) specials: Vec<Box<str>>,
     pub(super) start: u32,
+    /// Whether some node may lead nowhere although all that is called can be completed.
+    pub(super) has_dead_ends: bool,
 }
 
 /// A series whose items are rules of the automata.
@@ -134,6 +136,7 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
         series: Vec::new(),
         specials: Vec::new(),
         start: cfg.start.0,
+        has_dead_ends: false,
     };
     let mut builder = Builder {
         cfg,
@@ -232,11 +235,14 @@ impl Builder<'_> {
 
     fn connect(&mut self, expr: ExprId, from: u32, to: u32) {
         match self.cfg.expr(expr) {
-            Expr::Never => {}
+            Expr::Never => self.nfa.has_dead_ends = true,
             Expr::Empty => self.edge(from, Label::Empty, to),
             Expr::Bytes(bytes) => self.chain(bytes, from, to),
             Expr::Seq(parts) => self.sequence(parts, from, to),
-            Expr::Choice(alternatives) => self.open.extend(alternatives.iter().map(|&a| (a, from, to))),
+            Expr::Choice(alternatives) => {
+                self.nfa.has_dead_ends |= alternatives.is_empty();
+                self.open.extend(alternatives.iter().map(|&a| (a, from, to)));
+            }
             &Expr::Repeat { body, min, max } => self.repeat(body, min, max, from, to),
             Expr::Rule(rule) => self.edge(from, Label::Call(Callee::Rule(rule.0)), to),
             Expr::Regular(regular) => self.edge(from, Label::Call(Callee::Terminal(regular.0)), to),
@@ -258,6 +264,7 @@ impl Builder<'_> {
 
     fn chain(&mut self, bytes: &[u8], from: u32, to: u32) {
         let mut at = from;
+        self.nfa.has_dead_ends |= bytes.is_empty();
         for (index, &byte) in bytes.iter().enumerate() {
             let next = if index + 1 == bytes.len() { to } else { self.node() };
             self.edge(at, Label::Bytes(byte, byte), next);
@@ -267,6 +274,7 @@ impl Builder<'_> {
 
     fn sequence(&mut self, parts: &[ExprId], from: u32, to: u32) {
         let mut at = from;
+        self.nfa.has_dead_ends |= parts.is_empty();
         for (index, &part) in parts.iter().enumerate() {
             let next = if index + 1 == parts.len() { to } else { self.node() };
             self.open.push((part, at, next));

@@ -91,7 +91,10 @@ impl Operands {
     ) -> Result<Operands, Failure> {
         let divisions = matches.iter().map(|(operand, _)| operand.letters());
         let divisions: Vec<&Letters> = divisions.chain(unit.as_deref().map(Automaton::letters)).collect();
-        let (letters, maps) = Letters::joint(&divisions, alphabet)?;
+        let (letters, maps) = match divisions[..] {
+            [only] => (only.clone(), vec![(0..only.count() as u16).collect()]),
+            _ => Letters::joint(&divisions, alphabet)?,
+        };
         Ok(Operands {
             matches,
             unit,
@@ -148,24 +151,28 @@ impl Operands {
 
     /// Most languages are one expression, and its automaton is the product.
     fn alone(&self) -> Option<Graph> {
-        let [(Operand::Automaton(automaton), true)] = &self.matches[..] else {
-            return None;
-        };
-        if self.unit.is_some() || !automaton.is_live() {
-            return None;
+        match (&self.matches[..], &self.unit) {
+            ([(Operand::Words(words), true)], None) if words.has_words() => Some(words.graph()),
+            ([(Operand::Automaton(automaton), true)], None) if automaton.is_live() => {
+                Some(self.only(automaton))
+            }
+            _ => None,
         }
+    }
+
+    fn only(&self, automaton: &Automaton) -> Graph {
         let packed = |&state: &u32| match state {
             Automaton::DEAD => DEAD,
             _ => (state - Automaton::START) << 1,
         };
         let stride = self.letters.count();
-        Some(Graph {
+        Graph {
             stride,
             next: automaton.rows()[stride..].iter().map(packed).collect(),
             accepting: (Automaton::START..automaton.len())
                 .map(|state| automaton.accepts(state))
                 .collect(),
-        })
+        }
     }
 
     fn explore(&self, limits: &Limits) -> Result<Graph, TerminalError> {
@@ -433,26 +440,6 @@ impl Graph {
             accepting: self.accepting.clone(),
         }
     }
-}
-
-/// From which states of a trimmed table a cycle is reachable, and so infinitely many words.
-pub(super) fn infinite(next: &[u32], stride: usize) -> Box<[bool]> {
-    // Kahn's order on the reversed graph: states left over are on a cycle or lead to one.
-    let into = Reverse::new(next, stride);
-    let edges = |row: &[u32]| row.iter().filter(|&&packed| packed != DEAD).count() as u32;
-    let mut out: Vec<u32> = next.chunks_exact(stride).map(edges).collect();
-    let mut open: Vec<u32> = (0..out.len() as u32).filter(|&s| out[s as usize] == 0).collect();
-    let mut infinite = vec![true; out.len()].into_boxed_slice();
-    while let Some(state) = open.pop() {
-        infinite[state as usize] = false;
-        for &from in into.of(state) {
-            out[from as usize] -= 1;
-            if out[from as usize] == 0 {
-                open.push(from);
-            }
-        }
-    }
-    infinite
 }
 
 /// The states that lead into each state, once for each edge.

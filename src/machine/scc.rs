@@ -2,7 +2,7 @@
 
 /// The number of the component of each node; a component's number is smaller than those of the components that
 /// lead into it, so that an edge between components goes from a greater to a smaller number. O(nodes + edges).
-pub(super) fn components(edges: &[Vec<u32>]) -> Vec<u32> {
+pub(super) fn components<E: AsRef<[u32]>>(edges: &[E]) -> Vec<u32> {
     let mut search = Search {
         edges,
         order: vec![u32::MAX; edges.len()],
@@ -20,8 +20,8 @@ pub(super) fn components(edges: &[Vec<u32>]) -> Vec<u32> {
     search.component
 }
 
-struct Search<'a> {
-    edges: &'a [Vec<u32>],
+struct Search<'a, E> {
+    edges: &'a [E],
     order: Vec<u32>,
     low: Vec<u32>,
     component: Vec<u32>,
@@ -30,13 +30,13 @@ struct Search<'a> {
     next_component: u32,
 }
 
-impl Search<'_> {
+impl<E: AsRef<[u32]>> Search<'_, E> {
     fn run(&mut self, root: u32) {
         self.enter(root);
         let mut calls = vec![(root, 0usize)];
         while let Some((node, at)) = calls.last_mut() {
             let node = *node;
-            match self.edges[node as usize].get(*at) {
+            match self.edges[node as usize].as_ref().get(*at) {
                 Some(&next) => {
                     *at += 1;
                     if self.order[next as usize] == u32::MAX {

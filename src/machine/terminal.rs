@@ -19,7 +19,8 @@ use super::automaton::Automata;
 use super::bytes::ByteSet;
 use super::counter::Counter;
 use super::digest::{Digest, Table, digests};
-use super::product::{DEAD, Operands, infinite};
+use super::infinite::Infinite;
+use super::product::{DEAD, Operands};
 use crate::grammar::Regular;
 
 use crate::limits::Limits;
@@ -64,7 +65,7 @@ pub struct Terminal {
     next: Vec<u32>,
     accepting: Vec<bool>,
     /// Whether infinitely many words go on from each state, counts left aside.
-    infinite: OnceLock<Box<[bool]>>,
+    infinite: OnceLock<Infinite>,
     prefix_code: bool,
     counter: Option<Counter>,
     /// The names of the states where units do not matter, and where they do.
@@ -156,8 +157,9 @@ impl Terminal {
 
     /// Whether infinitely many words go on from here.
     pub fn is_infinite(&self, cursor: Cursor) -> bool {
-        let infinite = self.infinite.get_or_init(|| infinite(&self.next, self.stride));
-        infinite[cursor.state as usize] && self.counter.as_ref().is_none_or(Counter::is_unbounded)
+        let infinite = self.infinite.get_or_init(|| Infinite::new(self.len()));
+        infinite.holds(cursor.state, &self.next, self.stride)
+            && self.counter.as_ref().is_none_or(Counter::is_unbounded)
     }
 
     /// Whether no byte goes on from here.

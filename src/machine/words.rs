@@ -1,10 +1,13 @@
 //! A finite set of words as a tree that serves as an automaton.
 //!
 //! The names of an object's properties, and the strings of an `enum`, come as expressions like `name|age|tags`. As a
-//! tree they need no determinising.
+//! tree they need no determinising. What words have in common at their ends is kept once.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use rustc_hash::FxHashMap;
+
+use super::product::Graph;
 use crate::automata::{Alphabet, Failure, Letters};
 
 /// The words and all their beginnings. State 0 is dead, state 1 the start.
@@ -15,9 +18,12 @@ pub(super) struct WordTree {
     letters: Letters,
 }
 
+/// The letters that lead on, in order, each with where to.
+type Children = Vec<(u32, u32)>;
+
 #[derive(Default)]
 struct Node {
-    children: Vec<(u32, u32)>,
+    children: Children,
     word: bool,
 }
 
@@ -54,6 +60,7 @@ impl WordTree {
         for end in ends {
             nodes[end as usize].word = true;
         }
+        let nodes = shared(nodes);
         let children = nodes.iter().flat_map(|node| &node.children);
         let mut used: Vec<u32> = children.map(|&(letter, _)| letter).collect();
         used.sort_unstable();
@@ -84,6 +91,31 @@ impl WordTree {
         found.map_or(DEAD, |at| children[at].1)
     }
 
+    /// The tree as a table; a word can be completed from each of its states.
+    pub(super) fn graph(&self) -> Graph {
+        let stride = self.letters.count();
+        let nodes = &self.nodes[START as usize..];
+        let mut next = vec![super::product::DEAD; nodes.len() * stride];
+        for (node, row) in nodes.iter().zip(next.chunks_exact_mut(stride)) {
+            let mut class = 0;
+            for &(letter, child) in &node.children {
+                class += self.used[class..].partition_point(|&used| used < letter);
+                row[class] = (child - START) << 1;
+            }
+        }
+        Graph {
+            stride,
+            next,
+            accepting: nodes.iter().map(|node| node.word).collect(),
+        }
+    }
+
+    /// Whether there is a word at all.
+    pub(super) fn has_words(&self) -> bool {
+        let start = &self.nodes[START as usize];
+        start.word || !start.children.is_empty()
+    }
+
     pub(super) fn is_dead(&self, state: u32) -> bool {
         state == DEAD
     }
@@ -91,6 +123,34 @@ impl WordTree {
     pub(super) fn accepts(&self, state: u32) -> bool {
         self.nodes[state as usize].word
     }
+}
+
+/// The tree with the ends that words share kept once (Daciuk et al. 2000, for a tree that is whole): nodes from which the same
+/// words are completed are one. The strings of a long `enum` end alike, and begin in ways of their own.
+fn shared(nodes: Vec<Node>) -> Vec<Node> {
+    // A child was added after its parent, so that the children of a node are settled before it.
+    let mut kept: Vec<Node> = vec![Node::default(), Node::default()];
+    let mut known: FxHashMap<(bool, Children), u32> = FxHashMap::default();
+    let mut number = vec![DEAD; nodes.len()];
+    for (at, mut node) in nodes.into_iter().enumerate().skip(START as usize).rev() {
+        for (_, child) in &mut node.children {
+            *child = number[*child as usize];
+        }
+        node.children.retain(|&(_, child)| child != DEAD);
+        if at == START as usize {
+            kept[at] = node;
+            break;
+        }
+        if !node.word && node.children.is_empty() {
+            continue;
+        }
+        let new = kept.len() as u32;
+        number[at] = *known.entry((node.word, node.children.clone())).or_insert(new);
+        if number[at] == new {
+            kept.push(node);
+        }
+    }
+    kept
 }
 
 /// Why there is no tree.

@@ -79,6 +79,8 @@ pub(super) fn write(shape: &NumberShape, builder: &mut CfgBuilder) -> Result<Exp
         .iter()
         .map(|&live| live.then(|| builder.declare("a digit of a multiple")))
         .collect();
+    // The same few sets of digits stand everywhere.
+    let mut digits: FxHashMap<Vec<(u8, u8)>, ExprId> = FxHashMap::default();
     for (at, edges) in edges.iter().enumerate() {
         let Some(rule) = rules[at] else { continue };
         let mut by_next: Vec<(RuleId, Vec<(u8, u8)>)> = Vec::new();
@@ -91,7 +93,11 @@ pub(super) fn write(shape: &NumberShape, builder: &mut CfgBuilder) -> Result<Exp
         }
         let mut ways = Vec::new();
         for (next, bytes) in by_next {
-            let byte = builder.hir(hir::class(&bytes));
+            let byte = match digits.get(&bytes) {
+                Some(&known) => known,
+                None => builder.hir(hir::class(&bytes)),
+            };
+            digits.insert(bytes, byte);
             let next = builder.rule(next);
             ways.push(builder.seq([byte, next]));
         }
