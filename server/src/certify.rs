@@ -130,6 +130,6 @@ fn judge(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Judge> {
             regex.map_or_else(|_| machine(), |regex| Some(Judge::Regex(regex)))
         }
         Source::Choice(texts) => Some(Judge::List(texts.clone())),
-        Source::Ebnf(_) => machine(),
+        Source::Ebnf(_) | Source::Tags(_) => machine(),
     }
 }

@@ -12,6 +12,8 @@
 //! grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold
 //! anything, the closing mark too; it ends with the answer, so that no text has two readings.
 
+mod tags;
+
 use lexiform::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
@@ -137,11 +139,20 @@ pub enum Kind {
     Choice,
     /// Calls of tools, with whatever they take.
     Tools,
+    /// Structural tags.
+    Tags,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Schema, Kind::Regex, Kind::Ebnf, Kind::Choice, Kind::Tools];
+    pub const ALL: [Kind; 6] = [
+        Kind::Schema,
+        Kind::Regex,
+        Kind::Ebnf,
+        Kind::Choice,
+        Kind::Tools,
+        Kind::Tags,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -151,6 +162,7 @@ impl Kind {
             Kind::Ebnf => "ebnf",
             Kind::Choice => "choice",
             Kind::Tools => "tools",
+            Kind::Tags => "structural_tag",
         }
     }
 }
@@ -211,6 +223,7 @@ impl Language {
             Some(Source::Schema(_)) => Kind::Schema,
             Some(Source::Ebnf(_)) => Kind::Ebnf,
             Some(Source::Choice(_)) => Kind::Choice,
+            Some(Source::Tags(_)) => Kind::Tags,
             // A language of nothing is never compiled.
             Some(Source::Regex(_)) | None => Kind::Regex,
         }
@@ -269,6 +282,7 @@ pub fn lower(constraint: &Constraint, limits: &Limits) -> Result<(Cfg, Diagnosti
         Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Choice(texts) => one_of(texts, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Tags(form) => return tags::tagged(form, constraint, limits),
     };
     lowered.map_err(|error| Rejected {
         constraint: constraint.clone(),

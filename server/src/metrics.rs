@@ -184,7 +184,7 @@ pub struct Metrics {
     grammar_rejected: AtomicU64,
     grammar_called_off: AtomicU64,
     /// Compiles by kind, in the order of [`Kind::ALL`].
-    compile: [Histogram; 5],
+    compile: [Histogram; 6],
 }
 
 impl Default for Metrics {

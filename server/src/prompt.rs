@@ -230,6 +230,8 @@ fn told_constraint(
         )),
         Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
         Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
+        // Whoever sends tags has told the model of them: else it would not write any.
+        Source::Tags(_) => None,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod models;
 pub mod otlp;
 pub mod response;
 pub mod responses;
+pub mod tags;
 pub mod tokens;
 pub mod tools;
 

@@ -36,6 +36,8 @@ mod security;
 mod service;
 #[path = "http/streams.rs"]
 mod streams;
+#[path = "http/tags.rs"]
+mod tags;
 #[path = "http/thoughts.rs"]
 mod thoughts;
 #[path = "http/tokenizer.rs"]

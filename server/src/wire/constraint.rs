@@ -8,12 +8,15 @@
 //! | `regex`, `ebnf`, `json_schema` | SGLang's clients |
 //! | `grammar` | clients of llama.cpp, TGI and mistral.rs |
 //!
+//! Two of them may hold a structural tag, which `tags` reads.
+//!
 //! A request may hold one of them. Grammar texts are read as EBNF; a field that promises another syntax (Lark, GBNF)
 //! is refused, because a grammar of one syntax can be read as another and then means something else.
 
 use serde_json::Value;
 
 use super::fields::{Fields, Problems, type_name};
+use super::tags::{self, Form};
 use crate::error::Subject;
 
 /// How many choices `choice` may list.
@@ -30,6 +33,8 @@ pub enum Source {
     Ebnf(String),
     /// Exactly one of these texts.
     Choice(Vec<String>),
+    /// Free text with tags in it.
+    Tags(Box<Form>),
 }
 
 impl Source {
@@ -38,6 +43,7 @@ impl Source {
         match self {
             Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text.len(),
             Source::Choice(texts) => texts.iter().map(String::len).sum(),
+            Source::Tags(form) => form.bytes(),
         }
     }
 }
@@ -202,6 +208,7 @@ fn response_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
         Some("json_schema") => json_schema(&mut format, problems),
         Some("regex") => text(&mut format, "pattern", Source::Regex, problems),
         Some("ebnf") => text(&mut format, "grammar", Source::Ebnf, problems),
+        Some("structural_tag") => tags::read(&mut format, path, problems),
         Some("grammar") => {
             problems.unsupported(
                 path,
@@ -353,6 +360,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
         optional_text(&mut inner, "regex", Source::Regex, problems),
         choice(&mut inner, "choice", problems),
         optional_text(&mut inner, "grammar", Source::Ebnf, problems),
+        structural_tag(&mut inner, problems),
         object,
     ]
     .into_iter()
@@ -370,14 +378,34 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     if found.len() != 1 {
         problems.invalid(
             "structured_outputs",
-            "expected exactly one of 'json', 'regex', 'choice', 'grammar', 'json_object'",
+            "expected exactly one of 'json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'",
         );
     }
     let constraint = found.into_iter().next()?;
+    if whitespace.is_some() && matches!(constraint.source, Source::Tags(_)) {
+        problems.unsupported(
+            "structured_outputs.structural_tag",
+            "the JSON in tags has no layout of its own",
+        );
+    }
     Some(Constraint {
         whitespace: whitespace.unwrap_or(constraint.whitespace),
         ..constraint
     })
+}
+
+/// A structural tag as an object, or as a text that holds one.
+fn structural_tag(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
+    let param = fields.path("structural_tag");
+    let value = match fields.take("structural_tag")? {
+        Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        value => value,
+    };
+    let mut inner = Fields::of(value, &param, problems)?;
+    inner.word("type", &[("structural_tag", ())], problems);
+    let constraint = tags::read(&mut inner, param, problems);
+    inner.finish_strict(problems);
+    constraint
 }
 
 /// The older `guided_*` fields. The name of a back end is passed over: there is only one here.
