@@ -22,6 +22,7 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
         ends: vec![0],
         known: FxHashMap::default(),
         gathered: FxHashMap::default(),
+        alone: vec![Automaton::DEAD; nfa.places.len()],
         seen: vec![0; nfa.places.len()],
         round: 0,
         accepting: vec![false],
@@ -70,6 +71,8 @@ struct Subsets<'a> {
     known: FxHashMap<Box<[u32]>, u32>,
     /// The states behind places that were gathered before.
     gathered: FxHashMap<Box<[u32]>, u32>,
+    /// The state behind each place alone, or one of `DEAD`: most letters of literals lead to one place.
+    alone: Vec<u32>,
     /// The round in which a place was last met.
     seen: Vec<u32>,
     round: u32,
@@ -99,8 +102,16 @@ impl Subsets<'_> {
 
     /// The state of these places.
     fn target(&mut self, places: &[u32]) -> Result<u32, Failure> {
-        if places.is_empty() {
-            return Ok(Automaton::DEAD);
+        match *places {
+            [] => return Ok(Automaton::DEAD),
+            [place] => {
+                // No place is dead, so that none of them leads to the dead state.
+                if self.alone[place as usize] == Automaton::DEAD {
+                    self.alone[place as usize] = self.closed(places)?;
+                }
+                return Ok(self.alone[place as usize]);
+            }
+            _ => {}
         }
         if let Some(&known) = self.gathered.get(places) {
             return Ok(known);

@@ -14,7 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::digest::Table;
 
 /// More steps than this are not taken: the states of large automata stay as they are.
-const MOST_STEPS: usize = 1 << 21;
+const MOST_STEPS: usize = 1 << 19;
 
 /// The class of each state, numbered from zero; states of a class have the same language. `None` if it would take
 /// too long. O(states · columns) for each round, and as many rounds as it takes to tell two states apart.

@@ -246,7 +246,7 @@ impl Planting {
     }
 }
 
-/// The bytes of all literals of an expression; `None` if it nests too deeply.
+/// The bytes of all literals of an expression; `None` if it nests too deeply, or repeats something.
 fn literal_bytes(hir: &Hir, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     match hir.kind() {
@@ -254,6 +254,7 @@ fn literal_bytes(hir: &Hir, depth: usize) -> Option<usize> {
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
             parts.iter().map(|part| literal_bytes(part, depth)).sum()
         }
+        HirKind::Repetition(_) => None,
         _ => Some(0),
     }
 }

@@ -7,6 +7,7 @@
 mod array;
 mod automaton;
 mod digits;
+mod draft;
 mod flat;
 mod hir;
 mod number;

@@ -13,16 +13,18 @@
 //! That is exact because a JSON text falls into its parts in one way only.
 
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use regex_syntax::hir::{Hir, HirKind};
 
-use crate::grammar::{Part, Regular};
+use crate::grammar::{Expression, Part, Regular};
 use crate::regex::{self, Escapes};
 use crate::schema::Whitespace;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Array, NumberShape, Object, StringShape};
 use crate::schema::text::Text;
 
+use super::draft::Draft;
 use super::{Writer, hir, number};
 
 /// How the parts of unique items are spaced.
@@ -44,9 +46,9 @@ const COMPACT: Style = Style {
 /// A regular language of whole values; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Flat {
-    main: Hir,
+    main: Draft,
     /// What the whole text must match as well (`true`) or must not match.
-    parts: Vec<(Hir, bool)>,
+    parts: Vec<(Draft, bool)>,
     /// About how many states the expression becomes.
     states: u64,
 }
@@ -72,24 +74,24 @@ impl Flat {
     fn of(main: Hir) -> Flat {
         let states = weight(&main);
         Flat {
-            main,
+            main: main.into(),
             parts: Vec::new(),
             states,
         }
     }
 
     /// One of many texts, which begin alike: a list of 2,500 names is still affordable.
-    fn listed(main: Hir) -> Flat {
-        let states = weight(&main) / 16 + 1;
+    fn listed(main: &Expression) -> Flat {
         Flat {
-            states,
-            ..Flat::of(main)
+            states: weight(main) / 16 + 1,
+            main: main.clone().into(),
+            parts: Vec::new(),
         }
     }
 
     /// All parts, one after the other.
     pub(super) fn seq(list: &[Flat]) -> Flat {
-        let main = hir::concat(list.iter().map(|flat| flat.main.clone()));
+        let main = Draft::concat(list.iter().map(|flat| flat.main.clone()));
         let mut parts = Vec::new();
         for (at, flat) in list.iter().enumerate() {
             for (part, sign) in &flat.parts {
@@ -100,7 +102,7 @@ impl Flat {
                         list[other].main.clone()
                     }
                 };
-                parts.push((hir::concat((0..list.len()).map(here)), *sign));
+                parts.push((Draft::concat((0..list.len()).map(here)), *sign));
             }
         }
         let states = together(list);
@@ -109,13 +111,13 @@ impl Flat {
 
     /// Any one of languages that share no text.
     pub(super) fn any(list: &[Flat]) -> Flat {
-        let main = hir::any(list.iter().map(|flat| flat.main.clone()));
+        let main = Draft::any(list.iter().map(|flat| flat.main.clone()));
         let mut parts = Vec::new();
         for (at, flat) in list.iter().enumerate() {
             for (part, sign) in &flat.parts {
                 let others = list.iter().enumerate().filter(|(other, _)| *sign && *other != at);
                 let others = others.map(|(_, flat)| flat.main.clone());
-                parts.push((hir::any(std::iter::once(part.clone()).chain(others)), *sign));
+                parts.push((Draft::any(std::iter::once(part.clone()).chain(others)), *sign));
             }
         }
         let states = together(list);
@@ -124,24 +126,25 @@ impl Flat {
 
     /// A list of one or more, with a separator.
     pub(super) fn list(&self, comma: &str, min: u32, max: Option<u32>) -> Flat {
-        let list = |first: Hir, more: Hir| {
-            let more = hir::concat([hir::text(comma), more]);
-            hir::concat([
-                first,
-                hir::repeat(more, min.saturating_sub(1), max.map(|max| max - 1)),
-            ])
+        let comma = Draft::from(hir::text(comma));
+        let list = |item: &Draft| {
+            let more = Draft::concat([comma.clone(), item.clone()]);
+            let more = Draft::repeat(more, min.saturating_sub(1), max.map(|max| max - 1));
+            Draft::concat([item.clone(), more])
         };
-        let main = list(self.main.clone(), self.main.clone());
+        let main = list(&self.main);
         let parts = self.parts.iter().map(|(part, sign)| {
             if *sign {
-                return (list(part.clone(), part.clone()), true);
+                return (list(part), true);
             }
-            let item = || hir::concat([self.main.clone(), hir::text(comma)]);
-            let behind = hir::concat([hir::text(comma), self.main.clone()]);
-            (
-                hir::concat([hir::star(item()), part.clone(), hir::star(behind)]),
-                false,
-            )
+            let item = Draft::concat([self.main.clone(), comma.clone()]);
+            let behind = Draft::concat([comma.clone(), self.main.clone()]);
+            let some = [
+                Draft::repeat(item, 0, None),
+                part.clone(),
+                Draft::repeat(behind, 0, None),
+            ];
+            (Draft::concat(some), false)
         });
         let times = u64::from(max.unwrap_or(min + 1).max(1));
         Flat {
@@ -165,8 +168,8 @@ impl Flat {
     /// The keys of a class that are in a language of keys as well.
     pub(super) fn in_bucket(mut self, keys: Hir) -> Flat {
         self.states += weight(&keys);
-        let class = std::mem::replace(&mut self.main, keys);
-        if class != Flat::any_key().main {
+        let class = std::mem::replace(&mut self.main, keys.into());
+        if !class.is(&any_key()) {
             self.parts.push((class, true));
         }
         self
@@ -174,12 +177,12 @@ impl Flat {
 
     /// The keys of objects.
     pub(super) fn any_key() -> Flat {
-        let quote = || hir::text("\"");
-        Flat::of(hir::concat([
-            quote(),
-            regex::json_string_body(Escapes::Canonical),
-            quote(),
-        ]))
+        let key = any_key();
+        Flat {
+            states: weight(&key),
+            main: key.into(),
+            parts: Vec::new(),
+        }
     }
 
     /// About how many states its expressions become.
@@ -193,10 +196,10 @@ impl Flat {
 
     /// The language as an intersection.
     pub(super) fn regular(self) -> Regular {
-        let mut parts = vec![Part::Match(self.main.into())];
+        let mut parts = vec![Part::Match(self.main.written())];
         parts.extend(self.parts.into_iter().map(|(part, sign)| match sign {
-            true => Part::Match(part.into()),
-            false => Part::Not(part.into()),
+            true => Part::Match(part.written()),
+            false => Part::Not(part.written()),
         }));
         Regular { parts }
     }
@@ -204,6 +207,15 @@ impl Flat {
 
 fn together(list: &[Flat]) -> u64 {
     list.iter().map(|flat| flat.states).fold(0, u64::saturating_add)
+}
+
+/// A key, whichever, as one of unique items is spelled.
+fn any_key() -> Expression {
+    static KEY: OnceLock<Expression> = OnceLock::new();
+    let quote = || hir::text("\"");
+    let body = || regex::json_string_body(Escapes::Canonical);
+    let key = KEY.get_or_init(|| hir::concat([quote(), body(), quote()]).into());
+    key.clone()
 }
 
 /// About how many states an expression becomes. An expression nests as deep as patterns and values do, which is bounded.
@@ -311,15 +323,15 @@ impl Writer<'_> {
         }
         let parts = self.unique_string(shape, goal);
         if let (true, [Part::Match(listed)]) = (shape.only.is_some(), &parts[..]) {
-            return Flat::listed(Hir::clone(listed)).small();
+            return Flat::listed(listed).small();
         }
         let mut flat = Flat::any_key();
         let mut first = true;
         for part in parts {
             match part {
-                Part::Match(part) if std::mem::replace(&mut first, false) => flat.main = Hir::clone(&part),
-                Part::Match(part) => flat.parts.push((Hir::clone(&part), true)),
-                Part::Not(part) => flat.parts.push((Hir::clone(&part), false)),
+                Part::Match(part) if std::mem::replace(&mut first, false) => flat.main = part.into(),
+                Part::Match(part) => flat.parts.push((part.into(), true)),
+                Part::Not(part) => flat.parts.push((part.into(), false)),
                 Part::Units { .. } => return None,
             }
         }
@@ -469,8 +481,8 @@ fn flat_number(shape: &NumberShape) -> Option<Flat> {
         parts.remove(0);
     }
     let parts = parts.into_iter().map(|part| match part {
-        Part::Match(part) => Some((Hir::clone(&part), true)),
-        Part::Not(part) => Some((Hir::clone(&part), false)),
+        Part::Match(part) => Some((Draft::from(part), true)),
+        Part::Not(part) => Some((Draft::from(part), false)),
         Part::Units { .. } => None,
     });
     let parts: Option<Vec<_>> = parts.collect();
