@@ -4,6 +4,7 @@
 //! references and nothing here is walked by recursion. Old spellings (draft 4's boolean `exclusiveMinimum`, `items`
 //! with a list, `dependencies`) are already gone: the reader writes them in the newest form.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use foldhash::HashMap;
@@ -288,6 +289,9 @@ impl Tree {
 }
 
 /// A key as a part of a JSON pointer.
-pub(crate) fn escape_segment(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+pub(crate) fn escape_segment(key: &str) -> Cow<'_, str> {
+    match key.contains(['~', '/']) {
+        true => key.replace('~', "~0").replace('/', "~1").into(),
+        false => key.into(),
+    }
 }

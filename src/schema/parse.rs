@@ -181,10 +181,15 @@ impl<'v> Reader<'v> {
     }
 
     fn read_object(&mut self, id: NodeId, value: &'v Value, map: &'v Map<String, Value>) {
-        self.enter_scope(id, value, map);
+        // Most schemas have no name and refer to nothing, which their keys tell sooner than looking each of them up.
+        let refers = map.keys().any(|key| key.starts_with('$') || key == "id");
+        if refers {
+            self.enter_scope(id, value, map);
+        }
         let draft = self.scopes[self.scope_of[id.index()] as usize].draft;
         let site = Site { id, map, draft };
-        if draft.is_some_and(|draft| draft <= Draft::D7)
+        if refers
+            && draft.is_some_and(|draft| draft <= Draft::D7)
             && let Some(reference) = map.get("$ref")
         {
             // Until draft 7 everything beside a reference is ignored.
