@@ -259,7 +259,7 @@ impl<'s> Table<'s> {
     /// least common multiple, because a step that divides it divides what they all divide.
     fn alike(&self, residue: u64) -> u64 {
         let steps = self.step.iter().chain(&self.not_steps);
-        let dividing = steps.filter(|&&step| residue % step == 0);
+        let dividing = steps.filter(|&&step| residue.is_multiple_of(step));
         dividing.fold(1, |multiple, &step| {
             multiple / common_divisor(multiple, step) * step
         }) % self.modulus
