@@ -25,6 +25,8 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
         alone: vec![Automaton::DEAD; nfa.places.len()],
         seen: vec![0; nfa.places.len()],
         round: 0,
+        open: Vec::new(),
+        closure: Vec::new(),
         accepting: vec![false],
         held: 0,
         room,
@@ -76,6 +78,9 @@ struct Subsets<'a> {
     /// The round in which a place was last met.
     seen: Vec<u32>,
     round: u32,
+    /// The places that are still to be closed, and those that were found, while a state is.
+    open: Vec<u32>,
+    closure: Vec<u32>,
     accepting: Vec<bool>,
     /// The places that the tables hold as keys.
     held: usize,
@@ -125,7 +130,12 @@ impl Subsets<'_> {
     /// The state of all places that these lead to without reading.
     fn closed(&mut self, places: &[u32]) -> Result<u32, Failure> {
         self.round += 1;
-        let (mut open, mut members, mut steps) = (places.to_vec(), Vec::new(), 0);
+        // Lists that are made anew for each state would cost more than what is in them.
+        let (mut open, mut members) = (std::mem::take(&mut self.open), std::mem::take(&mut self.closure));
+        members.clear();
+        open.clear();
+        open.extend(places);
+        let mut steps = 0;
         while let Some(place) = open.pop() {
             steps += 1;
             if std::mem::replace(&mut self.seen[place as usize], self.round) == self.round {
@@ -140,19 +150,26 @@ impl Subsets<'_> {
                 _ => members.push(place),
             }
         }
-        self.work(steps)?;
         members.sort_unstable();
-        if let Some(&known) = self.known.get(&members[..]) {
-            return Ok(known);
+        self.open = open;
+        let state = self.work(steps).map(|()| self.number(&members));
+        self.closure = members;
+        state
+    }
+
+    /// The number of the state that has these members.
+    fn number(&mut self, members: &[u32]) -> u32 {
+        if let Some(&known) = self.known.get(members) {
+            return known;
         }
         let state = self.accepting.len() as u32;
         let accepts = |&place: &u32| matches!(self.nfa.places[place as usize], Place::Accept);
         self.accepting.push(members.iter().any(accepts));
-        self.members.extend(&members);
+        self.members.extend(members);
         self.held += members.len();
         self.ends.push(self.members.len());
         self.known.insert(members.into(), state);
-        Ok(state)
+        state
     }
 
     fn work(&mut self, steps: usize) -> Result<(), Failure> {

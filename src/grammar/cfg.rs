@@ -225,6 +225,9 @@ impl Cfg {
     }
 }
 
+/// The expressions for which there is room at first.
+const ROOM: usize = 448;
+
 /// Builds a [`Cfg`]; equal expressions are stored once, and the obvious simplifications are made on the way.
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
@@ -241,7 +244,12 @@ pub struct CfgBuilder {
 impl CfgBuilder {
     /// An empty builder.
     pub fn new() -> Self {
-        Self::default()
+        // Even a small schema has some hundred expressions.
+        CfgBuilder {
+            exprs: Vec::with_capacity(ROOM),
+            known: HashTable::with_capacity(ROOM),
+            ..CfgBuilder::default()
+        }
     }
 
     fn intern(&mut self, expr: Expr) -> ExprId {

@@ -130,8 +130,14 @@ const UNROLLED: u32 = 16;
 /// Builds the automata of all rules of a grammar.
 pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
     let rules = Vec::with_capacity(cfg.rules.len());
+    // Each part of an expression ends at a node, and so does each byte; expressions that stand in several places take more.
+    let nodes = cfg.exprs.iter().map(|expr| match expr {
+        Expr::Bytes(bytes) => bytes.len(),
+        Expr::Seq(parts) => parts.len(),
+        _ => 1,
+    });
     let nfa = Nfa {
-        nodes: Vec::new(),
+        nodes: Vec::with_capacity(nodes.sum::<usize>().min(limits.rule_states)),
         rules,
         series: Vec::new(),
         specials: Vec::new(),

@@ -142,7 +142,7 @@ impl Writer<'_> {
     pub(super) fn literal(&mut self, value: &str) -> ExprId {
         let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
         if self.escapes != Escapes::Any && value.bytes().all(plain) {
-            return self.builder.bytes(format!("\"{value}\""));
+            return self.builder.bytes(["\"", value, "\""].concat());
         }
         let body = regex::encode_json(&hir::text(value), self.escapes);
         let quote = self.builder.bytes("\"");
