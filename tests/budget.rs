@@ -1,25 +1,14 @@
 //! Budgets on the vocabularies of published models: walks that always choose the worst token end in time, and what
 //! they have written is what the grammar says.
 
-use std::path::Path;
+#[path = "published/vocabulary.rs"]
+mod published;
+
 use std::sync::Arc;
 
-use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
 use lexiform::{Compiler, Grammar, Options, Source, State};
 
-fn published(test: &str, name: &str) -> Option<Arc<Vocabulary>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join(".data/tokenizers").join(name).join("tokenizer.json");
-    let Ok(json) = std::fs::read_to_string(&path) else {
-        println!("skipped: {test}: {} is not there", path.display());
-        return None;
-    };
-    let file = from_tokenizer_json(&json, &ReadLimits::default()).expect("a published tokenizer is read");
-    let kinds = file.tokens().iter().map(|(kind, _)| *kind);
-    let special = kinds.zip(0..).filter(|(kind, _)| *kind == TokenKind::Special);
-    let (_, eos) = special.last().expect("every tokenizer has a special token");
-    Some(Arc::new(file.vocabulary(&[eos]).expect("a vocabulary")))
-}
+use published::published;
 
 const SCHEMAS: [&str; 5] = [
     "true",
@@ -90,7 +79,7 @@ fn walk(grammar: &Grammar, mut budget: usize, salt: usize) -> Vec<u8> {
 #[test]
 fn the_worst_walks_end_in_time_with_a_valid_text() {
     for name in ["llama3_1", "mistral_v01"] {
-        let Some(vocabulary) = published("the_worst_walks_end_in_time", name) else {
+        let Some((vocabulary, _)) = published("the_worst_walks_end_in_time", name) else {
             return;
         };
         let compiler = Compiler::new(vocabulary);
@@ -124,7 +113,7 @@ fn the_worst_walks_end_in_time_with_a_valid_text() {
 /// An ample budget changes nothing, and costs no mask of its own.
 #[test]
 fn an_ample_budget_gives_the_mask_itself() {
-    let Some(vocabulary) = published("an_ample_budget", "llama3_1") else {
+    let Some((vocabulary, _)) = published("an_ample_budget", "llama3_1") else {
         return;
     };
     let compiler = Compiler::new(vocabulary);

@@ -1,36 +1,30 @@
 //! Special tokens never match text, on the tokenizers of published models: no token that is not text may come unless
 //! the grammar names it, while all tokens of the same bytes may, as far as they are allowed at all.
 
-use std::path::Path;
+#[path = "published/vocabulary.rs"]
+mod published;
+
 use std::sync::Arc;
 
-use lexiform::vocab::{ReadLimits, TokenKind, Vocabulary, from_tokenizer_json};
+use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source, State};
+
+use published::published;
 
 const NAMES: [&str; 5] = ["gpt2", "gpt_oss", "llama3_1", "mistral_v01", "qwen3"];
 
 /// A vocabulary and the ids of all its added tokens, as its file lists them.
 type Published = (Arc<Vocabulary>, Vec<(u32, String)>);
 
-fn published(test: &str, name: &str) -> Option<Published> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join(".data/tokenizers").join(name).join("tokenizer.json");
-    let Ok(json) = std::fs::read_to_string(&path) else {
-        println!("skipped: {test}: {} is not there", path.display());
-        return None;
-    };
-    let file = from_tokenizer_json(&json, &ReadLimits::default()).expect("a published tokenizer is read");
-    let kinds = file.tokens().iter().map(|(kind, _)| *kind);
-    let special = kinds.zip(0..).filter(|(kind, _)| *kind == TokenKind::Special);
-    let (_, eos) = special.last().expect("every tokenizer has a special token");
+fn with_added(test: &str, name: &str) -> Option<Published> {
+    let (vocabulary, json) = published(test, name)?;
     let parsed: serde_json::Value = serde_json::from_str(&json).expect("it was read before");
     let added = parsed["added_tokens"].as_array().expect("a list");
     let added = added.iter().map(|token| {
         let id = token["id"].as_u64().expect("an id") as u32;
         (id, token["content"].as_str().expect("a text").to_owned())
     });
-    let vocabulary = file.vocabulary(&[eos]).expect("a vocabulary");
-    Some((Arc::new(vocabulary), added.collect()))
+    Some((vocabulary, added.collect()))
 }
 
 /// Sources that allow as much text as their kind can, each with a text that leads through its parts.
@@ -79,7 +73,7 @@ fn states_along(grammar: &Grammar, text: &str) -> Vec<State> {
 #[test]
 fn no_special_token_is_allowed_where_the_grammar_does_not_name_it() {
     for name in NAMES {
-        let Some((vocabulary, added)) = published("no_special_token_is_allowed", name) else {
+        let Some((vocabulary, added)) = with_added("no_special_token_is_allowed", name) else {
             return;
         };
         let compiler = Compiler::new(vocabulary.clone());
@@ -105,7 +99,7 @@ fn no_special_token_is_allowed_where_the_grammar_does_not_name_it() {
 #[test]
 fn the_name_of_a_special_token_is_text_like_any_other() {
     for name in NAMES {
-        let Some((vocabulary, added)) = published("the_name_of_a_special_token", name) else {
+        let Some((vocabulary, added)) = with_added("the_name_of_a_special_token", name) else {
             return;
         };
         let compiler = Compiler::new(vocabulary.clone());
@@ -129,7 +123,7 @@ fn a_grammar_that_names_a_special_token_allows_it_and_no_other() {
         ("gpt_oss", "root ::= \"a\" <|channel|>", "<|channel|>"),
     ];
     for (name, source, special) in sources {
-        let Some((vocabulary, _)) = published("a_grammar_that_names_a_special_token", name) else {
+        let Some((vocabulary, _)) = with_added("a_grammar_that_names_a_special_token", name) else {
             return;
         };
         let compiler = Compiler::new(vocabulary.clone());
@@ -150,7 +144,7 @@ fn a_grammar_that_names_a_special_token_allows_it_and_no_other() {
 fn tokens_of_the_same_bytes_are_allowed_together() {
     let mut pairs = 0;
     for name in NAMES {
-        let Some((vocabulary, _)) = published("tokens_of_the_same_bytes", name) else {
+        let Some((vocabulary, _)) = with_added("tokens_of_the_same_bytes", name) else {
             return;
         };
         let compiler = Compiler::new(vocabulary.clone());
