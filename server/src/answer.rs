@@ -19,6 +19,7 @@ use lexiform_engine::{Event, Grammar, Times};
 
 use serde_json::Value;
 
+use shape::Stage;
 pub use shape::{Base, Call, End, FINGERPRINT, Findings, Piece, Since, Whole, Wish, Writer};
 
 use crate::audit::{ANSWERED, Account, PHASE};

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use lexiform::compile::Options;
-use lexiform::error::Problem;
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
@@ -19,7 +18,7 @@ use moka::notification::RemovalCause;
 use moka::sync::Cache;
 
 use crate::flight::{Flights, Interest};
-use crate::language::{Language, Rejected};
+use crate::language::{Finding, Language, Rejected};
 use crate::metrics::{Compiling, Metrics};
 use crate::wire::constraint::Constraint;
 
@@ -34,7 +33,7 @@ pub struct Compiled {
     /// The grammar.
     pub grammar: Grammar,
     /// Findings that did not stop the compile: a keyword without effect, an unknown format.
-    pub findings: Arc<[Problem]>,
+    pub findings: Arc<[Finding]>,
     /// Its identity: the same for the same constraint, in every process.
     pub id: Arc<str>,
     /// Microseconds that the compile took.
@@ -159,7 +158,7 @@ impl Grammars {
 /// One of its constraints does not compile.
 pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Result<Compiled, Rejected> {
     let begun = Instant::now();
-    let (cfg, diagnostics) = language.grammar(compiler.vocabulary(), limits)?;
+    let (cfg, findings) = language.grammar(compiler.vocabulary(), limits)?;
     let grammar = Grammar::new(&cfg, compiler.tables(), limits).map_err(|error| Rejected {
         constraint: language.blamed(),
         error,
@@ -167,7 +166,7 @@ pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Res
     Ok(Compiled {
         grammar,
         id: language.id().into(),
-        findings: diagnostics.findings.into(),
+        findings: findings.into(),
         micros: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         weight: 0,
     })

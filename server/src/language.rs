@@ -184,6 +184,16 @@ impl Rejected {
     }
 }
 
+/// Something noteworthy about a constraint that compiles.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The place of the constraint among [`Language::constraints`]: where it came from may differ from request to
+    /// request, though the grammar is the same.
+    pub constraint: usize,
+    /// What was found.
+    pub problem: Problem,
+}
+
 impl Language {
     /// Whether everything is in it, so that no grammar is needed.
     pub fn is_free(&self) -> bool {
@@ -257,18 +267,19 @@ impl Language {
     ///
     /// # Errors
     /// One of its constraints does not compile.
-    pub fn grammar(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<(Cfg, Diagnostics), Rejected> {
+    pub fn grammar(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<(Cfg, Vec<Finding>), Rejected> {
         let mut writer = Writer {
             builder: CfgBuilder::new(),
             vocabulary,
             limits,
-            diagnostics: Diagnostics::default(),
+            constraints: self.constraints().collect(),
+            findings: Vec::new(),
         };
         let answer = writer.answer(self)?;
         let whole = writer.thought(self.thought, answer);
         let start = writer.builder.declare("answer");
         writer.builder.define(start, whole);
-        Ok((writer.builder.finish(start), writer.diagnostics))
+        Ok((writer.builder.finish(start), writer.findings))
     }
 }
 
@@ -326,7 +337,8 @@ struct Writer<'a> {
     builder: CfgBuilder,
     vocabulary: &'a Vocabulary,
     limits: &'a Limits,
-    diagnostics: Diagnostics,
+    constraints: Vec<&'a Constraint>,
+    findings: Vec<Finding>,
 }
 
 impl Writer<'_> {
@@ -417,7 +429,14 @@ impl Writer<'_> {
 
     fn constraint(&mut self, constraint: &Constraint) -> Result<ExprId, Rejected> {
         let (cfg, diagnostics) = lower(constraint, self.limits)?;
-        self.diagnostics.findings.extend(diagnostics.findings);
+        // Two tools may take the same, so it is the place in memory that tells them apart.
+        let mut places = self.constraints.iter();
+        let place = places.position(|other| std::ptr::eq(*other, constraint));
+        let found = diagnostics.findings.into_iter().map(|problem| Finding {
+            constraint: place.unwrap_or_default(),
+            problem,
+        });
+        self.findings.extend(found);
         Ok(self.builder.import(cfg))
     }
 

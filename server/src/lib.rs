@@ -35,6 +35,7 @@ pub mod config;
 pub mod cors;
 pub mod decide;
 pub mod demo;
+pub mod enforcement;
 pub mod error;
 pub mod flight;
 pub mod grammars;

@@ -13,6 +13,7 @@ use crate::answer::text::TextWriter;
 use crate::answer::{Base, Frame, Wish, Writer};
 use crate::certify::Certifier;
 use crate::channels::Reading;
+use crate::enforcement;
 use crate::error::ApiError;
 use crate::flight::Interest;
 use crate::grammars::Compiled;
@@ -23,6 +24,7 @@ use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
 use crate::wire::generation::Generation;
+use crate::wire::response::Enforcement;
 use crate::wire::responses::ResponsesRequest;
 use crate::worker::refused;
 
@@ -61,6 +63,7 @@ struct Samples {
     requests: Vec<Request>,
     language: Language,
     compiled: Option<Compiled>,
+    enforcement: Option<Enforcement>,
     compile_begun: Instant,
     compiling: Duration,
 }
@@ -86,11 +89,14 @@ impl Samples {
                 .check(request)
                 .map_err(|refusal| refused(&refusal))?;
         }
+        let report = |compiled| enforcement::report(&language, compiled, generation.extent, interest);
+        let enforcement = compiled.as_ref().map(report).transpose()?;
         let compiling = begun.elapsed();
         Ok(Self {
             requests,
             language,
             compiled,
+            enforcement,
             compile_begun: begun,
             compiling,
         })
@@ -145,9 +151,9 @@ impl Samples {
 pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::chat::read(body)?;
     prompt::resolve(served, &mut request.generation)?;
-    conversation(served, &request, interest, |compiled, reading| {
+    conversation(served, &request, interest, |enforcement, reading| {
         Box::new(ChatWriter::new(
-            Base::new("chatcmpl-", served, compiled),
+            Base::new("chatcmpl-", served, enforcement),
             reading,
             request.generation.stream.unwrap_or_default(),
             request.logprobs.is_some(),
@@ -163,9 +169,9 @@ pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Pr
 pub fn response(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
     prompt::resolve(served, &mut chat.generation)?;
-    conversation(served, &chat, interest, |compiled, reading| {
+    conversation(served, &chat, interest, |enforcement, reading| {
         let logprobs = chat.logprobs.is_some();
-        let base = Base::new("resp_", served, compiled);
+        let base = Base::new("resp_", served, enforcement);
         Box::new(ResponsesWriter::new(base, reading, repeated, logprobs))
     })
 }
@@ -175,12 +181,12 @@ fn conversation(
     served: &Arc<Served>,
     request: &ChatRequest,
     interest: &Interest,
-    writer: impl FnOnce(Option<&Compiled>, Arc<Reading>) -> Box<dyn Writer>,
+    writer: impl FnOnce(Option<Enforcement>, Arc<Reading>) -> Box<dyn Writer>,
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let chat = prompt::of_chat(served, request)?;
-    let samples = Samples::new(
+    let mut samples = Samples::new(
         served,
         generation,
         vec![chat.tokens],
@@ -189,7 +195,7 @@ fn conversation(
         interest,
     )?;
     let reading = Arc::new(Reading::of(&samples.language));
-    let writer = writer(samples.compiled.as_ref(), reading.clone());
+    let writer = writer(samples.enforcement.take(), reading.clone());
     let wish = Wish {
         logprobs: request.logprobs.is_some(),
         details: request.token_details,
@@ -216,13 +222,13 @@ pub fn completion(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Res
         content: generation.constraint.clone(),
         ..Language::default()
     };
-    let samples = Samples::new(served, generation, prompts, language, request.logprobs, interest)?;
+    let mut samples = Samples::new(served, generation, prompts, language, request.logprobs, interest)?;
     let wish = Wish {
         logprobs: request.logprobs.is_some(),
         ..Wish::default()
     };
     let options = generation.stream.unwrap_or_default();
-    let base = Base::new("cmpl-", served, samples.compiled.as_ref());
+    let base = Base::new("cmpl-", served, samples.enforcement.take());
     let writer = Box::new(TextWriter::new(base, options, wish.logprobs));
     Ok(samples.prepared(served, generation, (wish, Arc::default()), writer))
 }

@@ -12,6 +12,8 @@ mod conformance;
 mod constraints;
 #[path = "http/decisions.rs"]
 mod decisions;
+#[path = "http/enforcement.rs"]
+mod enforcement;
 #[path = "http/errors.rs"]
 mod errors;
 #[path = "http/grammars.rs"]

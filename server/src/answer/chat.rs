@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Base, Call, End, Piece, Whole, Writer, frame, opened, told};
+use super::{Base, Call, End, Piece, Stage, Whole, Writer, frame, opened, told};
 use crate::channels::{Part, Reading};
 use crate::growth::{self, Found, Growth};
 use crate::language::Mode;
@@ -13,6 +13,9 @@ use crate::wire::generation::StreamOptions;
 use crate::wire::response::{
     Called, ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, Delta, TokenLogprob, ToolCall, Usage,
 };
+
+/// What a chunk of a stream is called.
+const CHUNK: &str = "chat.completion.chunk";
 
 /// Writes chats.
 pub struct ChatWriter {
@@ -47,12 +50,9 @@ impl ChatWriter {
         }
     }
 
-    fn send(&self, choice: ChatDelta, usage: Usage, out: &mut String) {
+    fn send(&self, stage: Stage, choice: ChatDelta, usage: Usage, out: &mut String) {
         let usage = self.options.continuous_usage.then_some(usage);
-        frame(
-            &self.base.encode("chat.completion.chunk", vec![choice], usage),
-            out,
-        );
+        frame(&self.base.encode((CHUNK, stage), vec![choice], usage), out);
     }
 
     fn logprobs(&self, content: Vec<TokenLogprob>) -> Option<ChatLogprobs> {
@@ -138,7 +138,7 @@ impl Writer for ChatWriter {
                 refusal: Some(()),
                 ..Delta::default()
             };
-            self.send(chat_delta(index, delta), Usage::default(), out);
+            self.send(Stage::Beginning, chat_delta(index, delta), Usage::default(), out);
         }
     }
 
@@ -154,7 +154,7 @@ impl Writer for ChatWriter {
         choice.logprobs = self.logprobs(piece.since.logprobs);
         choice.lexiform_tokens = piece.since.tokens;
         choice.lexiform_patch = patch;
-        self.send(choice, piece.usage, out);
+        self.send(Stage::Middle, choice, piece.usage, out);
     }
 
     fn end(&mut self, end: End, out: &mut String) {
@@ -166,14 +166,13 @@ impl Writer for ChatWriter {
         choice.lexiform_patch = self.patch(end.index, Growth::finish);
         choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
         choice.lexiform = Some(told(&end.ended, end.findings));
-        self.send(choice, end.usage, out);
+        self.send(Stage::End, choice, end.usage, out);
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {
         if self.options.include_usage {
-            let chunk = self
-                .base
-                .encode::<ChatDelta>("chat.completion.chunk", Vec::new(), Some(usage));
+            let last = (CHUNK, Stage::Middle);
+            let chunk = self.base.encode::<ChatDelta>(last, Vec::new(), Some(usage));
             frame(&chunk, out);
         }
         out.push_str("data: [DONE]\n\n");
@@ -181,7 +180,8 @@ impl Writer for ChatWriter {
 
     fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String {
         let choices = samples.into_iter().map(|sample| self.choice(sample)).collect();
-        self.base.encode("chat.completion", choices, Some(usage))
+        self.base
+            .encode(("chat.completion", Stage::End), choices, Some(usage))
     }
 }
 

@@ -153,7 +153,13 @@ impl ResponsesWriter {
         });
         if let Some(map) = response.as_object_mut() {
             map.extend(self.repeated.clone());
-            map.extend(response_extension(self.base.enforcement.as_ref(), told));
+            let begins = status == "in_progress";
+            let enforcement = if begins {
+                &self.base.announced
+            } else {
+                &self.base.enforcement
+            };
+            map.extend(response_extension(enforcement.as_ref(), told));
         }
         response
     }

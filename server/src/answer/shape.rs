@@ -5,10 +5,8 @@ use serde_json::Value;
 use super::frame;
 use crate::channels::Part;
 use crate::error::ApiError;
-use crate::grammars::Compiled;
 use crate::sample::Ended;
 use crate::served::Served;
-use crate::wire;
 use crate::wire::generation::LogprobsMode;
 use crate::wire::response::{Answer, Choice, Confidence, Enforcement, TokenDetail, TokenLogprob, Usage};
 
@@ -26,6 +24,19 @@ pub struct Base {
     pub model: String,
     /// What is enforced.
     pub enforcement: Option<Enforcement>,
+    /// The same in short, for the beginning of a stream.
+    pub announced: Option<Enforcement>,
+}
+
+/// Which part of an answer some JSON is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The first chunk of a sample.
+    Beginning,
+    /// A chunk in the middle.
+    Middle,
+    /// The last chunk of a sample, or a whole answer.
+    End,
 }
 
 /// What a request wants to be told beside the text.
@@ -52,22 +63,35 @@ pub struct Findings {
 
 impl Base {
     /// Of a new answer, with an identity of this kind, under a constraint if there is one.
-    pub fn new(prefix: &str, served: &Served, compiled: Option<&Compiled>) -> Self {
-        let enforcement = compiled.map(|compiled| Enforcement {
-            grammar: compiled.id.to_string(),
-            enforced: wire::grammars::enforced(compiled),
-            diagnostics: wire::grammars::findings(compiled),
+    pub fn new(prefix: &str, served: &Served, enforcement: Option<Enforcement>) -> Self {
+        let announced = enforcement.as_ref().map(|told| Enforcement {
+            grammar: told.grammar.clone(),
+            enforced: told.enforced,
+            diagnostics: told.diagnostics.clone(),
+            enforcement: None,
+            unlisted: 0,
         });
         Self {
             id: format!("{prefix}{}", crate::chance::identity()),
             created: crate::chance::now(),
             model: served.name().to_owned(),
             enforcement,
+            announced,
         }
     }
 
     /// An answer of this kind, or a chunk of one, as JSON.
-    pub(super) fn encode<C: Choice>(&self, object: &str, choices: Vec<C>, usage: Option<Usage>) -> String {
+    pub(super) fn encode<C: Choice>(
+        &self,
+        (object, stage): (&str, Stage),
+        choices: Vec<C>,
+        usage: Option<Usage>,
+    ) -> String {
+        let lexiform = match stage {
+            Stage::Beginning => self.announced.as_ref(),
+            Stage::Middle => None,
+            Stage::End => self.enforcement.as_ref(),
+        };
         let answer = Answer {
             id: &self.id,
             object,
@@ -76,7 +100,7 @@ impl Base {
             system_fingerprint: FINGERPRINT,
             choices,
             usage,
-            lexiform: self.enforcement.as_ref(),
+            lexiform,
         };
         answer.to_json()
     }

@@ -1,6 +1,6 @@
 //! The shapes of `POST /v1/completions`.
 
-use super::{Base, End, Piece, Whole, Writer, frame, told};
+use super::{Base, End, Piece, Stage, Whole, Writer, frame, told};
 use crate::channels::Part;
 use crate::wire::generation::StreamOptions;
 use crate::wire::response::{TextChoice, TextLogprobs, TokenLogprob, Usage};
@@ -25,13 +25,13 @@ impl TextWriter {
         }
     }
 
-    fn encode(&self, choices: Vec<TextChoice>, usage: Option<Usage>) -> String {
-        self.base.encode("text_completion", choices, usage)
+    fn encode(&self, stage: Stage, choices: Vec<TextChoice>, usage: Option<Usage>) -> String {
+        self.base.encode(("text_completion", stage), choices, usage)
     }
 
-    fn send(&self, choices: Vec<TextChoice>, usage: Usage, out: &mut String) {
+    fn send(&self, stage: Stage, choices: Vec<TextChoice>, usage: Usage, out: &mut String) {
         let usage = self.options.continuous_usage.then_some(usage);
-        frame(&self.encode(choices, usage), out);
+        frame(&self.encode(stage, choices, usage), out);
     }
 }
 
@@ -54,7 +54,11 @@ impl Writer for TextWriter {
             finish_reason: None,
             lexiform: None,
         };
-        self.send(vec![choice], piece.usage, out);
+        let stage = match offset {
+            0 => Stage::Beginning,
+            _ => Stage::Middle,
+        };
+        self.send(stage, vec![choice], piece.usage, out);
     }
 
     fn end(&mut self, end: End, out: &mut String) {
@@ -68,12 +72,12 @@ impl Writer for TextWriter {
             finish_reason: Some(end.ended.finish),
             lexiform: Some(told(&end.ended, end.findings)),
         };
-        self.send(vec![choice], end.usage, out);
+        self.send(Stage::End, vec![choice], end.usage, out);
     }
 
     fn closing(&mut self, usage: Usage, out: &mut String) {
         if self.options.include_usage {
-            frame(&self.encode(Vec::new(), Some(usage)), out);
+            frame(&self.encode(Stage::Middle, Vec::new(), Some(usage)), out);
         }
         out.push_str("data: [DONE]\n\n");
     }
@@ -86,7 +90,8 @@ impl Writer for TextWriter {
             finish_reason: Some(sample.ended.finish),
             lexiform: Some(told(&sample.ended, sample.findings)),
         };
-        self.encode(samples.into_iter().map(choice).collect(), Some(usage))
+        let choices = samples.into_iter().map(choice).collect();
+        self.encode(Stage::End, choices, Some(usage))
     }
 }
 

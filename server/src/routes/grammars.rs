@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
-use lexiform::limits::Limits;
 use serde_json::{Value, json};
 
 use super::{Asked, blocking, json_answer};
@@ -17,7 +16,7 @@ use crate::language::Language;
 use crate::served::Served;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::grammars::{self, GrammarRequest, Named};
-use crate::{inspect, prompt};
+use crate::{enforcement, inspect, prompt};
 
 /// Compiles a constraint and keeps it.
 ///
@@ -119,13 +118,8 @@ pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
         if let Source::Schema(text) = &constraint.source {
             let schema = serde_json::from_str::<Value>(text).ok();
             sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
-            let options = crate::language::schema_options(&constraint);
-            let limits = Limits {
-                cancel: interest.cancel(),
-                ..Limits::default()
-            };
-            let report = lexiform::schema::report(text, &options, &limits);
-            assertions = report.ok().map(|report| grammars::assertions(&report));
+            let keywords = enforcement::whole(&language(constraint.clone()), &compiled, interest)?;
+            assertions = Some(grammars::keywords(&keywords));
         }
         let grammar = &compiled.grammar;
         let shortest = inspect::shortest(grammar);

@@ -71,6 +71,16 @@ pub enum SchemaInPrompt {
     Always,
 }
 
+/// How much an answer tells of how its constraint is enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// What is not exact.
+    #[default]
+    Inexact,
+    /// Every keyword.
+    Whole,
+}
+
 /// How a stream is to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {
@@ -139,6 +149,8 @@ pub struct Generation {
     pub certificate: bool,
     /// Whether the answer tells how sure the model was of each value.
     pub confidence: bool,
+    /// How much the answer tells of how its constraint is enforced.
+    pub extent: Extent,
 }
 
 /// Fields that promise nothing about the output, or that ask for what happens anyway.
@@ -223,6 +235,10 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
         confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
+        extent: match fields.boolean("enforcement_report", problems) {
+            Some(true) => Extent::Whole,
+            _ => Extent::Inexact,
+        },
     };
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
@@ -286,6 +302,7 @@ impl Generation {
             grammar_id: None,
             certificate: false,
             confidence: false,
+            extent: Extent::Inexact,
         }
     }
 

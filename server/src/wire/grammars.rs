@@ -1,17 +1,19 @@
 //! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
 
-use lexiform::error::{Problem, ProblemKind};
-use lexiform::schema::{Assertion, Enforced, Report};
+use lexiform::error::ProblemKind;
 use serde_json::{Value, json};
 
 use super::constraint::{self, Constraint};
 use super::fields::{Fields, Problems};
+use super::response::Keyword;
 use crate::error::{ApiError, Diagnosis};
 use crate::grammars::Compiled;
-use crate::language::Rejected;
+use crate::language::{Finding, Rejected};
 
 /// The most texts that one request may have checked.
 const TEXTS: usize = 256;
+/// The most findings that one answer lists: a schema may hold as many keywords without effect as it has bytes.
+const LISTED_FINDINGS: usize = 256;
 
 /// A constraint, or the identity of one that was registered.
 #[derive(Clone, Debug)]
@@ -136,29 +138,20 @@ pub fn registered(compiled: &Compiled) -> Value {
 
 /// What does not stop a compile.
 pub fn findings(compiled: &Compiled) -> Value {
-    let all = compiled
-        .findings
-        .iter()
-        .map(|finding| Diagnosis::warning(finding).json());
+    let all = compiled.findings.iter().take(LISTED_FINDINGS);
+    let all = all.map(|finding| Diagnosis::warning(&finding.problem).json());
     Value::Array(all.collect())
 }
 
-/// How each assertion of a schema is enforced.
-pub fn assertions(report: &Report) -> Value {
-    let one = |assertion: &Assertion| {
-        let (status, how) = match &assertion.enforced {
-            Enforced::Exact => ("exact", None),
-            Enforced::Narrower(how) => ("narrower", Some(how)),
-        };
-        json!({"path": assertion.pointer, "keyword": assertion.keyword, "status": status, "how": how})
-    };
-    Value::Array(report.assertions.iter().map(one).collect())
+/// How each keyword is enforced.
+pub fn keywords(keywords: &[Keyword]) -> Value {
+    serde_json::to_value(keywords).unwrap_or_default()
 }
 
 /// How a constraint stands to what may be written under it: `exact`, where both are the same; `narrower`, where some of
 /// what it allows is not written; `partial`, where some of what it says has no effect.
 pub fn enforced(compiled: &Compiled) -> &'static str {
-    let narrows = |finding: &Problem| finding.kind == ProblemKind::Narrowed;
+    let narrows = |finding: &Finding| finding.problem.kind == ProblemKind::Narrowed;
     match &compiled.findings[..] {
         [] => "exact",
         findings if findings.iter().all(narrows) => "narrower",

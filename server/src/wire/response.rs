@@ -34,7 +34,7 @@ pub struct Answer<'a, C> {
     pub choices: Vec<C>,
     /// The tokens used; `null` in the chunks that do not tell it.
     pub usage: Option<Usage>,
-    /// What is enforced, of answers under a constraint; in streams, in the first chunks.
+    /// What is enforced, of answers under a constraint; in streams, when a sample begins and when it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexiform: Option<&'a Enforcement>,
 }
@@ -375,6 +375,36 @@ pub struct Enforcement {
     pub enforced: &'static str,
     /// The parts that are narrower or without effect, each with its place.
     pub diagnostics: serde_json::Value,
+    /// The keywords that are not enforced exactly, if there are any; all of them, if that was asked for. In streams only
+    /// when a sample ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<Vec<Keyword>>,
+    /// How many more there are than can be listed.
+    #[serde(skip_serializing_if = "none")]
+    pub unlisted: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// How one keyword of a constraint is enforced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Keyword {
+    /// The field of the request that holds the constraint.
+    pub param: String,
+    /// The JSON pointer of the keyword in its schema.
+    pub path: String,
+    /// The keyword; `null` where the constraint is no schema.
+    pub keyword: Option<String>,
+    /// `exact`; `narrower`, where some of what it allows is not written; `ignored`, where it has no effect.
+    pub status: &'static str,
+    /// What is not written, or why it has no effect.
+    pub how: Option<String>,
 }
 
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.

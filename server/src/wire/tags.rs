@@ -71,6 +71,19 @@ pub struct Tag {
 }
 
 impl Form {
+    /// The constraints in it, in the order of the request.
+    pub fn constraints(&self) -> Vec<&Constraint> {
+        match self {
+            Form::Text(_) | Form::Any => Vec::new(),
+            Form::Obeys(constraint) => vec![constraint],
+            Form::All(forms) | Form::Either(forms) => forms.iter().flat_map(Form::constraints).collect(),
+            Form::Tag(tag) => tag.content.constraints(),
+            Form::Triggered { tags, .. } | Form::Separated { tags, .. } => {
+                tags.iter().flat_map(|tag| tag.content.constraints()).collect()
+            }
+        }
+    }
+
     /// The bytes of its sources.
     pub fn bytes(&self) -> usize {
         match self {
