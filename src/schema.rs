@@ -40,12 +40,14 @@ mod resolve;
 mod show;
 pub mod sketch;
 mod source;
+mod stray;
 mod text;
 mod uri;
 
 pub use draft::Draft;
 pub use report::{Assertion, Enforced, Report, report};
 pub use show::normal_form;
+pub use stray::is_meant_to_assert;
 
 use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;

@@ -19,7 +19,7 @@ use lexiform::schema::{self, Enforced};
 use crate::error::ApiError;
 use crate::flight::Interest;
 use crate::grammars::Compiled;
-use crate::language::{Language, schema_options};
+use crate::language::{Language, Rejected, schema_options};
 use crate::wire;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::generation::Extent;
@@ -131,6 +131,40 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
         Source::Regex(_) | Source::Ebnf(_) | Source::Choice(_) => keywords.push(exact(String::new(), None)),
     }
     Ok(())
+}
+
+/// What `strict: true` refuses of a language that compiles, constraint by constraint.
+pub fn unkept(language: &Language, compiled: &Compiled) -> Vec<Rejected> {
+    let strict = language.constraints().enumerate();
+    let strict = strict.filter(|(_, constraint)| constraint.strict);
+    let rejected = strict.map(|(place, constraint)| {
+        let found = compiled.findings.iter();
+        let found = found.filter(|finding| finding.constraint == place && is_promise(&finding.problem));
+        let problems = found.map(|finding| Problem {
+            message: format!("{}; with strict: true it must have one", finding.problem.message),
+            ..finding.problem.clone()
+        });
+        Rejected {
+            constraint: constraint.clone(),
+            error: CompileError {
+                problems: problems.collect(),
+            },
+        }
+    });
+    rejected
+        .filter(|rejected| !rejected.error.problems.is_empty())
+        .collect()
+}
+
+/// Whether what has no effect was meant to have one.
+fn is_promise(problem: &Problem) -> bool {
+    let ignored = problem.kind != ProblemKind::Narrowed;
+    ignored
+        && match keyword(problem) {
+            Some("$schema") => true,
+            Some("format") | None => false,
+            Some(keyword) => schema::is_meant_to_assert(keyword),
+        }
 }
 
 /// The keyword that a finding is about.

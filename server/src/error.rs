@@ -301,22 +301,33 @@ impl ApiError {
 
     /// A constraint that does not compile: 400 with every problem and its place.
     pub fn constraint(what: &Subject<'_>, error: &CompileError) -> Self {
-        let first = error.problems.first();
-        let code = first.map_or("invalid_grammar", |problem| what.code(problem.kind));
-        let mut message = first.map_or_else(String::new, |problem| what.message(problem));
-        let more = error.problems.len().saturating_sub(1);
+        Self::constraints(&[(*what, error)])
+    }
+
+    /// Several constraints with something wrong in each: 400 with every problem, its field and its place.
+    pub fn constraints(all: &[(Subject<'_>, &CompileError)]) -> Self {
+        let problems = |&(what, error)| {
+            let error: &CompileError = error;
+            error.problems.iter().map(move |problem| (what, problem))
+        };
+        let problems: Vec<(Subject<'_>, &Problem)> = all.iter().flat_map(problems).collect();
+        let Some((what, first)) = problems.first() else {
+            let param = all.first().map(|(what, _)| what.param.to_owned());
+            return Self::invalid("invalid_grammar", param, "");
+        };
+        let mut message = what.message(first);
+        let more = problems.len() - 1;
         if more > 0 {
             message.push_str(&format!(" (and {more} more, see error.lexiform.diagnostics)"));
         }
-        let diagnostics = error
-            .problems
-            .iter()
-            .take(LISTED_PROBLEMS)
-            .map(|problem| diagnostic(problem, "error"))
-            .collect();
+        let listed = problems.iter().take(LISTED_PROBLEMS);
+        let listed = listed.map(|(what, problem)| Diagnostic {
+            param: Some(shortened(what.param).into_owned()),
+            ..diagnostic(problem, "error")
+        });
         Self {
-            diagnostics,
-            ..Self::invalid(code, Some(what.param.to_owned()), message)
+            diagnostics: listed.collect(),
+            ..Self::invalid(what.code(first.kind), Some(what.param.to_owned()), message)
         }
     }
 
@@ -449,6 +460,7 @@ fn diagnostic(problem: &Problem, severity: &'static str) -> Diagnostic {
         _ => None,
     };
     Diagnostic {
+        param: None,
         path: shortened(&path).into_owned(),
         keyword: keyword.filter(|word| !word.is_empty()),
         severity,

@@ -6,6 +6,7 @@
 use lexiform_engine::{Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation};
 use serde_json::Value;
 
+use crate::enforcement;
 use crate::error::ApiError;
 use crate::flight::Interest;
 use crate::grammars::Compiled;
@@ -261,7 +262,7 @@ fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
 /// The grammar of a language, if it is not free.
 ///
 /// # Errors
-/// One of its constraints does not compile, or the interest was lost.
+/// One of its constraints does not compile or promises more than is enforced, or the interest was lost.
 pub fn compiled(
     served: &Served,
     language: &Language,
@@ -271,10 +272,17 @@ pub fn compiled(
         return Ok(None);
     }
     let compiled = served.grammars().get(language, interest, served.metrics());
-    compiled
+    let compiled = compiled
         .ok_or_else(ApiError::nobody_waits)?
-        .map(Some)
-        .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))
+        .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))?;
+    let unkept = enforcement::unkept(language, &compiled);
+    if unkept.is_empty() {
+        return Ok(Some(compiled));
+    }
+    let all = unkept
+        .iter()
+        .map(|rejected| (rejected.constraint.subject(), &rejected.error));
+    Err(ApiError::constraints(&all.collect::<Vec<_>>()))
 }
 
 /// One engine request for each sample: prompt by prompt, `n` samples each.

@@ -54,6 +54,10 @@ pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
         let language = language(constraint);
         let compiled = served.grammars().get(&language, interest, served.metrics());
         let compiled = compiled.ok_or_else(ApiError::nobody_waits)?;
+        let compiled = compiled.and_then(|compiled| {
+            let unkept = enforcement::unkept(&language, &compiled).pop();
+            unkept.map_or(Ok(compiled), |unkept| Err(Arc::new(unkept)))
+        });
         Ok(grammars::lint(compiled.as_ref().map_err(Arc::as_ref)))
     })
     .await

@@ -83,6 +83,8 @@ pub struct Constraint {
     pub whitespace: Whitespace,
     /// Key order of JSON, if the client chose.
     pub key_order: KeyOrder,
+    /// Whether a keyword that was meant to assert something and has no effect is an error; it changes no text.
+    pub strict: bool,
 }
 
 impl PartialEq for Constraint {
@@ -112,6 +114,7 @@ impl Constraint {
             name: None,
             whitespace: Whitespace::default(),
             key_order: KeyOrder::default(),
+            strict: false,
         }
     }
 
@@ -260,7 +263,7 @@ fn any_object(param: String) -> Constraint {
     Constraint::new(Source::Schema(r#"{"type":"object"}"#.to_owned()), param)
 }
 
-/// The `json_schema` of a response format. Any value of `strict` is honoured in the same way: the output obeys.
+/// The `json_schema` of a response format. The output obeys, whatever `strict` says; see [`crate::enforcement`].
 fn json_schema(format: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
     if !format.has("json_schema") {
         problems.invalid(
@@ -288,7 +291,7 @@ fn named_schema(mut inner: Fields, problems: &mut Problems) -> Option<Constraint
         problems.invalid(inner.path("name"), "expected 1 to 64 letters, digits, '_' or '-'");
     }
     inner.ignore(&["description"]);
-    inner.boolean("strict", problems);
+    let strict = inner.boolean("strict", problems).unwrap_or(false);
     let param = inner.path("schema");
     let schema = inner.take("schema");
     inner.finish_strict(problems);
@@ -298,6 +301,7 @@ fn named_schema(mut inner: Fields, problems: &mut Problems) -> Option<Constraint
     };
     Some(Constraint {
         name,
+        strict,
         ..schema_constraint(schema, param, problems)?
     })
 }

@@ -36,6 +36,9 @@ pub struct Extension<'a> {
 /// One problem of a constraint.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnostic {
+    /// The field that holds the constraint, where the request was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
     /// Where: a JSON pointer into a schema, or a line and column of a text.
     pub path: String,
     /// The keyword at that place.

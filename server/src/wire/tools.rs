@@ -5,7 +5,8 @@
 //! | function | `{"type":"function","function":{"name",…}}` | `{"type":"function","name",…}` |
 //! | custom | `{"type":"custom","custom":{"name",…,"format":{"type":"grammar","grammar":{"syntax","definition"}}}}` | `{"type":"custom","name",…,"format":{"type":"grammar","syntax","definition"}}` |
 //!
-//! The parameters of every tool that may be called are enforced, whatever `strict` says.
+//! The parameters of every tool that may be called are enforced, whatever `strict` says; with it, keywords without effect
+//! are refused.
 
 use serde_json::{Value, json};
 
@@ -120,14 +121,18 @@ fn nested(kind: &str, mut item: Value) -> Value {
 }
 
 fn function(inner: &mut Fields, name: &str, problems: &mut Problems) -> Option<Input> {
-    inner.boolean("strict", problems);
+    let strict = inner.boolean("strict", problems).unwrap_or(false);
     let param = inner.path("parameters");
     let parameters = inner
         .take("parameters")
         .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
     let constraint = schema_constraint(parameters, param, problems)?;
     let name = Some(name.to_owned());
-    Some(Input::Arguments(Constraint { name, ..constraint }))
+    Some(Input::Arguments(Constraint {
+        name,
+        strict,
+        ..constraint
+    }))
 }
 
 fn custom(inner: &mut Fields, name: &str, spelling: Spelling, problems: &mut Problems) -> Option<Input> {

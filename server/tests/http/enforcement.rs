@@ -205,3 +205,115 @@ fn a_list_of_findings_is_bounded() {
     );
     assert_eq!(listed(&told["diagnostics"]), Some(256));
 }
+
+/// Whatever has no effect though it was meant to have one is refused at once, with its field and its place.
+#[test]
+fn strict_refuses_what_was_meant_to_assert_and_does_not() {
+    let service = Service::start();
+    let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {
+        "name": {"type": "string", "maxLenght": 3}, "all": {"type": "array", "contains": {}, "minContains": 2}}});
+    let chat = |strict: Value| {
+        let format = json!({"name": "P", "strict": strict, "schema": schema});
+        let body = json!({"type": "json_schema", "json_schema": format});
+        service.chat("echo {}", json!({"response_format": body, "max_tokens": 60}))
+    };
+    for strict in [json!(false), json!(null)] {
+        let answer = chat(strict);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let enforcement = &answer.json()["lexiform"]["enforcement"];
+        assert!(
+            statuses(enforcement)
+                .iter()
+                .all(|(_, status)| status == "ignored"),
+            "{enforcement}"
+        );
+    }
+    let refused = chat(json!(true));
+    assert_eq!(
+        (refused.status, refused.error_code().as_str()),
+        (400, "unsupported_keyword")
+    );
+    let error = refused.json()["error"].take();
+    let message = error["message"].as_str().unwrap_or_default();
+    let begins = "Invalid schema for response_format 'P': In context=('properties', 'all', 'minContains'), `minContains`";
+    assert!(
+        message.starts_with(begins) && message.contains("1 more") && message.contains("strict"),
+        "{message}"
+    );
+    let diagnostics = error["lexiform"]["diagnostics"].as_array().expect("diagnostics");
+    let keywords: Vec<&Value> = diagnostics.iter().map(|one| &one["keyword"]).collect();
+    assert_eq!(keywords, ["minContains", "maxLenght"], "{error}");
+    let lint = |strict: bool| {
+        let format = json!({"name": "P", "strict": strict, "schema": schema});
+        let body = json!({"response_format": {"type": "json_schema", "json_schema": format}});
+        service.post("/v1/grammars/lint", &body.to_string()).json()
+    };
+    assert_eq!(
+        (&lint(false)["valid"], &lint(true)["valid"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(lint(true)["diagnostics"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn strict_tools_are_refused_together_and_on_every_route() {
+    let service = Service::start();
+    let parameters =
+        |keyword: &str| json!({"type": "object", "properties": {"a": {"type": "integer", keyword: 3}}});
+    let tools = [
+        ("f", "divisibleBy", true),
+        ("g", "minimun", true),
+        ("h", "max_imum", false),
+    ];
+    let nested = tools.map(|(name, keyword, strict)| {
+        json!({"type": "function", "function": {"name": name, "strict": strict, "parameters": parameters(keyword)}})
+    });
+    let flat = tools.map(|(name, keyword, strict)| {
+        json!({"type": "function", "name": name, "strict": strict, "parameters": parameters(keyword)})
+    });
+    let chat = service.chat("x", json!({"tools": nested}));
+    let response = json!({"model": "m", "input": "x", "tools": flat}).to_string();
+    let response = service.post("/v1/responses", &response);
+    for (answer, rest) in [(chat, ".function.parameters"), (response, ".parameters")] {
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        let error = answer.json()["error"].take();
+        assert_eq!(error["param"], format!("tools[0]{rest}"));
+        let diagnostics = error["lexiform"]["diagnostics"].as_array().expect("diagnostics");
+        let places: Vec<(&Value, &Value)> = diagnostics
+            .iter()
+            .map(|one| (&one["param"], &one["path"]))
+            .collect();
+        let params = [json!(format!("tools[0]{rest}")), json!(format!("tools[1]{rest}"))];
+        let paths = [json!("/properties/a/divisibleBy"), json!("/properties/a/minimun")];
+        assert_eq!(
+            places,
+            [(&params[0], &paths[0]), (&params[1], &paths[1])],
+            "{error}"
+        );
+    }
+    let unused = service.chat("echo a", json!({"tools": nested, "tool_choice": "none"}));
+    assert_eq!(unused.status, 200, "{}", unused.text());
+}
+
+/// Clients send `strict: true` with whatever their programs write into schemas.
+#[test]
+fn strict_accepts_what_is_narrower_and_what_is_a_remark() {
+    let service = Service::start();
+    let remarks = json!({"type": "object", "title": "T", "x-order": 1, "discriminator": {"propertyName": "a"},
+        "properties": {"a": {"type": "string", "format": "shoe-size", "nullable": true, "example": "x",
+                             "errorMessage": "no", "enumNames": ["x"]},
+                       "b": {"type": "string", "format": "hostname", "markdownDescription": "b"}}});
+    let answer = |schema: &Value| {
+        let format = json!({"name": "P", "strict": true, "schema": schema});
+        let body = json!({"type": "json_schema", "json_schema": format});
+        service.chat("echo {}", json!({"response_format": body}))
+    };
+    let accepted = answer(&remarks);
+    assert_eq!(accepted.status, 200, "{}", accepted.text());
+    assert_eq!(accepted.header("x-lexiform-enforced"), Some("partial"));
+    let dialect = answer(&json!({"$schema": "https://example.com/my-dialect", "type": "object"}));
+    assert_eq!(
+        (dialect.status, dialect.error_code().as_str()),
+        (400, "unsupported_keyword")
+    );
+}

@@ -1,0 +1,158 @@
+//! Keywords without effect, told apart: most are remarks, some were meant to assert something.
+//!
+//! To the specification every keyword that a draft does not know is a remark, and schemas are full of them: `nullable`,
+//! `discriminator`, `x-order`. But `minContains` beside `"$schema": "…/draft-07/schema#"`, `divisibleBy`, and `maxLenght`
+//! are assertions to whoever wrote them, and an answer that breaks them would surprise.
+
+/// The assertions and applicators of all drafts, and of the vocabulary that validators in JavaScript add.
+const ASSERTIONS: &[&str] = &[
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "allRequired",
+    "anyOf",
+    "anyRequired",
+    "const",
+    "contains",
+    "deepRequired",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "disallow",
+    "divisibleBy",
+    "else",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "exclusiveRange",
+    "extends",
+    "formatExclusiveMaximum",
+    "formatExclusiveMinimum",
+    "formatMaximum",
+    "formatMinimum",
+    "if",
+    "items",
+    "maxContains",
+    "maximum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "minContains",
+    "minimum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "oneRequired",
+    "pattern",
+    "patternProperties",
+    "patternRequired",
+    "prefixItems",
+    "prohibited",
+    "properties",
+    "propertyNames",
+    "range",
+    "regexp",
+    "required",
+    "then",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItemProperties",
+    "uniqueItems",
+];
+
+/// Shorter words have too many neighbours to be taken for misspelt ones.
+const SHORTEST_MISSPELT: usize = 6;
+
+/// Whether a keyword that has no effect was most likely meant to have one: it is an assertion of some draft or of a
+/// common vocabulary, in whatever case and with whatever between its words, or one slip of the pen away from such.
+///
+/// ```
+/// use lexiform::schema::is_meant_to_assert;
+/// assert!(["divisibleBy", "max_length", "maxLenght"].iter().all(|keyword| is_meant_to_assert(keyword)));
+/// assert!(!["nullable", "discriminator", "x-order"].iter().any(|keyword| is_meant_to_assert(keyword)));
+/// ```
+pub fn is_meant_to_assert(keyword: &str) -> bool {
+    let longest = 2 * "unevaluatedProperties".len();
+    if keyword.len() > longest {
+        return false;
+    }
+    let word = plain(keyword);
+    ASSERTIONS.iter().any(|assertion| {
+        let assertion = plain(assertion);
+        word == assertion || (assertion.len() >= SHORTEST_MISSPELT && is_one_slip(&word, &assertion))
+    })
+}
+
+fn plain(keyword: &str) -> Vec<u8> {
+    let letters = keyword.bytes().filter(|byte| !b"_-".contains(byte));
+    letters.map(|byte| byte.to_ascii_lowercase()).collect()
+}
+
+/// Whether one letter too many, too few, wrong, or changed with its neighbour makes one word of the other.
+fn is_one_slip(one: &[u8], other: &[u8]) -> bool {
+    let (short, long) = if one.len() <= other.len() {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
+    let (short, long) = (&short[same..], &long[same..]);
+    match (short, long) {
+        ([a, short @ ..], [b, long @ ..]) if short.len() == long.len() => {
+            let swapped = match (short, long) {
+                ([c, short @ ..], [d, long @ ..]) => a == d && b == c && short == long,
+                _ => false,
+            };
+            short == long || swapped
+        }
+        (short, [_, long @ ..]) => short == long,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_told_from_remarks() {
+        let meant = [
+            "minContains",
+            "MinLength",
+            "exclusive_minimum",
+            "reqired",
+            "requried",
+            "requiredd",
+            "formatMinimum",
+            "not",
+        ];
+        let remarks = [
+            "",
+            "nullable",
+            "discriminator",
+            "propertyOrdering",
+            "enumNames",
+            "markdownDescription",
+            "errorMessage",
+            "x-minimum-note",
+            "xml",
+            "units",
+            "order",
+            "tip",
+            "minimum and maximum are those of the physical device",
+        ];
+        for keyword in meant {
+            assert!(is_meant_to_assert(keyword), "{keyword}");
+        }
+        for keyword in remarks {
+            assert!(!is_meant_to_assert(keyword), "{keyword}");
+        }
+    }
+}
