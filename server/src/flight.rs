@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use lexiform::limits::Cancel;
 
+use crate::shelf::Owner;
+
 /// How often one who waits for the work of another looks whether its own client is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -27,6 +29,14 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Wanted(Interest);
 
 impl Wanted {
+    /// By a request of this owner.
+    pub fn by(owner: Owner) -> Self {
+        Self(Interest {
+            owner,
+            ..Interest::default()
+        })
+    }
+
     /// What the work looks at.
     pub fn interest(&self) -> Interest {
         self.0.clone()
@@ -35,18 +45,26 @@ impl Wanted {
 
 impl Drop for Wanted {
     fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Release);
+        self.0.lost.store(true, Ordering::Release);
     }
 }
 
 /// Whether somebody waits for some work; for ever, if it is not that of a [`Wanted`].
 #[derive(Clone, Debug, Default)]
-pub struct Interest(Arc<AtomicBool>);
+pub struct Interest {
+    lost: Arc<AtomicBool>,
+    owner: Owner,
+}
 
 impl Interest {
     /// Whether nobody waits any more.
     pub fn is_lost(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Who is charged for what comes of the work.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Calls off work of this request alone.

@@ -1,31 +1,32 @@
 //! Compiled grammars, kept by what they mean: a client sends the same schema with every request.
 //!
-//! The cache is bounded by bytes: a grammar that grew with the texts it read is weighed again, and one that outgrew its
+//! The cache is bounded by bytes, and charged to the API keys whose requests were compiled, so that no key pushes out the
+//! grammars of the others. A grammar that grew with the texts it read is weighed again, and one that outgrew its
 //! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new
 //! source at the same time wait for one compile, which is called off when the last of them has left. What does not
 //! compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but keeping it
 //! would let bad requests push out good grammars.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use lexiform::compile::Options;
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
-use moka::notification::RemovalCause;
-use moka::sync::Cache;
 
 use crate::flight::{Flights, Interest};
 use crate::language::{Finding, Language, Rejected};
 use crate::metrics::{Compiling, Metrics};
+use crate::shelf::{Owner, Shelf};
 use crate::wire::constraint::Constraint;
 
 /// What a grammar is estimated to hold beside its source: states and masks that fill as it is used.
 const BASE_BYTES: u32 = 64 * 1024;
 /// How many bytes a compiled grammar is estimated to take for each byte of its source.
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
+/// What a registered constraint takes beside its source.
+const REGISTERED_BYTES: usize = 256;
 
 /// A grammar that compiled, with what was found on the way.
 #[derive(Clone, Debug)]
@@ -46,51 +47,35 @@ pub struct Compiled {
 pub struct Grammars {
     compiler: Compiler,
     limits: Limits,
-    cache: Cache<Language, Compiled>,
+    cache: Shelf<Language, Compiled>,
     compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
-    registered: Cache<String, Constraint>,
-    evicted: Arc<AtomicU64>,
+    registered: Shelf<String, Constraint>,
 }
 
 impl Grammars {
     /// A compiler whose cache is bounded by about this many bytes.
     pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
-        let length = |_: &String, constraint: &Constraint| {
-            u32::try_from(constraint.source.bytes())
-                .unwrap_or(u32::MAX)
-                .saturating_add(256)
-        };
-        let weigh = |key: &Language, compiled: &Compiled| {
-            let source = u32::try_from(key.source_bytes()).unwrap_or(u32::MAX);
-            let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
-            base.saturating_add(compiled.weight)
-        };
-        let evicted = Arc::<AtomicU64>::default();
-        let evictions = evicted.clone();
-        let listen = move |_: Arc<Language>, _: Compiled, cause: RemovalCause| {
-            evictions.fetch_add(u64::from(cause.was_evicted()), Relaxed);
-        };
-        let cache = Cache::builder().max_capacity(bytes).weigher(weigh);
         let compiler = Compiler::new(vocabulary);
         Self {
             // Without the head start schemas compile all the same, only slower.
             compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
             limits: Limits::default(),
-            cache: cache.eviction_listener(listen).build(),
-            evicted,
+            cache: Shelf::new(bytes),
             compiling: Flights::default(),
-            registered: Cache::builder().max_capacity(bytes / 8).weigher(length).build(),
+            registered: Shelf::new(bytes / 8),
         }
     }
 
-    /// Keeps a constraint under its identity, as long as there is room.
-    pub fn register(&self, id: &str, constraint: Constraint) {
-        self.registered.insert(id.to_owned(), constraint);
+    /// Keeps a constraint under its identity for this owner, as long as there is room.
+    pub fn register(&self, id: &str, constraint: Constraint, owner: &Owner) {
+        let weight = constraint.source.bytes() + REGISTERED_BYTES;
+        self.registered
+            .put(id.to_owned(), constraint, owner.clone(), weight as u64);
     }
 
     /// The constraint of this identity.
     pub fn registered(&self, id: &str) -> Option<Constraint> {
-        self.registered.get(id)
+        self.registered.get(&id.to_owned())
     }
 
     /// The grammar of a language; blocks while it compiles. `None` if the interest was lost meanwhile.
@@ -105,7 +90,7 @@ impl Grammars {
     ) -> Option<Result<Compiled, Arc<Rejected>>> {
         if let Some(compiled) = self.cache.get(language) {
             metrics.grammar_hit();
-            return Some(Ok(self.weighed(language, compiled)));
+            return Some(Ok(self.weighed(language, compiled, interest.owner())));
         }
         self.compiling.join(language, interest, |cancel| {
             // Another may have brought it since.
@@ -120,14 +105,14 @@ impl Grammars {
             let compiled = compile(language, &self.compiler, &limits);
             metrics.grammar_compiled(language.kind(), begun.elapsed(), compiled.as_ref().err());
             if let Ok(compiled) = &compiled {
-                self.cache.insert(language.clone(), compiled.clone());
+                self.keep(language, compiled, interest.owner());
             }
             compiled.map_err(Arc::new)
         })
     }
 
     /// The grammar, or a fresh one if it has outgrown its bound; one that grew a good deal is weighed again.
-    fn weighed(&self, language: &Language, mut compiled: Compiled) -> Compiled {
+    fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
         let bytes = compiled.grammar.bytes();
         if bytes > self.limits.grammar_bytes {
             compiled.grammar = compiled.grammar.fresh();
@@ -137,16 +122,25 @@ impl Grammars {
         } else {
             return compiled;
         }
-        self.cache.insert(language.clone(), compiled.clone());
+        self.keep(language, &compiled, owner);
         compiled
+    }
+
+    fn keep(&self, language: &Language, compiled: &Compiled, owner: &Owner) {
+        let source = u32::try_from(language.source_bytes()).unwrap_or(u32::MAX);
+        let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
+        let weight = base.saturating_add(compiled.weight);
+        self.cache
+            .put(language.clone(), compiled.clone(), owner.clone(), weight.into());
     }
 
     /// What is in the cache, and what is being compiled.
     pub fn now(&self) -> Compiling {
+        let (cache_bytes, cache_entries) = self.cache.load();
         Compiling {
-            cache_bytes: self.cache.weighted_size(),
-            cache_entries: self.cache.entry_count(),
-            evictions: self.evicted.load(Relaxed),
+            cache_bytes,
+            cache_entries,
+            evictions: self.cache.evicted(),
             running: self.compiling.running(),
         }
     }
@@ -179,32 +173,62 @@ mod tests {
     use crate::wire::constraint::Source;
     use lexiform::vocab::TokenKind;
 
+    fn grammars(bytes: u64) -> Grammars {
+        let tokens = ["<end>", "a", "b"].map(|text| (TokenKind::Text, text));
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+        Grammars::new(vocabulary, bytes)
+    }
+
+    /// Asks for a grammar of this number; whether it had to be compiled.
+    fn get(grammars: &Grammars, number: usize, owner: Owner) -> bool {
+        let source = Source::Regex(format!("a{{{number}}}"));
+        let language = Language {
+            content: Some(Constraint::new(source, "guided_regex")),
+            ..Language::default()
+        };
+        let known = grammars.cache.get(&language).is_some();
+        let (wanted, metrics) = (Wanted::by(owner), Metrics::default());
+        let got = grammars.get(&language, &wanted.interest(), &metrics);
+        assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
+        !known
+    }
+
     /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest give way, and who comes
     /// back is compiled for anew (the theme of cache exhaustion).
     #[test]
     fn strangers_cannot_fill_the_memory_with_grammars() {
-        let tokens = ["<end>", "a", "b"].map(|text| (TokenKind::Text, text));
-        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
         let bytes = 16 * u64::from(BASE_BYTES);
-        let (grammars, metrics, wanted) = (
-            Grammars::new(vocabulary, bytes),
-            Metrics::default(),
-            Wanted::default(),
-        );
-        let get = |number: usize| {
-            let source = Source::Regex(format!("a{{{number}}}"));
-            let language = Language {
-                content: Some(Constraint::new(source, "guided_regex")),
-                ..Language::default()
-            };
-            let got = grammars.get(&language, &wanted.interest(), &metrics);
-            assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
-        };
-        (1..200).for_each(get);
-        grammars.cache.run_pending_tasks();
+        let grammars = grammars(bytes);
+        (1..200).for_each(|number| assert!(get(&grammars, number, None), "{number}"));
         let now = grammars.now();
         assert!(now.cache_bytes <= bytes && now.cache_entries < 16, "{now:?}");
         assert_eq!(now.evictions + now.cache_entries, 199);
-        get(1);
+        assert!(get(&grammars, 1, None));
+    }
+
+    /// Guards against an API key that pushes out the grammars of all others, compiled or registered.
+    #[test]
+    fn a_key_pushes_out_its_own_grammars_only() {
+        let grammars = grammars(16 * u64::from(BASE_BYTES));
+        let (shop, flood) = (Some("shop".into()), Some("flood".into()));
+        let registered = Constraint::new(Source::Regex("a".repeat(10_000)), "guided_regex");
+        for number in 1..5 {
+            assert!(get(&grammars, number, Owner::clone(&shop)));
+            grammars.register(&format!("shop {number}"), registered.clone(), &shop);
+        }
+        for number in 100..300 {
+            assert!(get(&grammars, number, Owner::clone(&flood)));
+            grammars.register(&format!("flood {number}"), registered.clone(), &flood);
+        }
+        for number in 1..5 {
+            assert!(!get(&grammars, number, Owner::clone(&shop)), "{number}");
+            assert!(
+                grammars.registered(&format!("shop {number}")).is_some(),
+                "{number}"
+            );
+        }
+        assert!(grammars.registered("flood 100").is_none());
+        // What one has compiled, all may use.
+        assert!(!get(&grammars, 299, shop));
     }
 }

@@ -51,6 +51,7 @@ pub mod routes;
 pub mod sample;
 pub mod security;
 pub mod served;
+pub mod shelf;
 pub mod stream;
 pub mod template;
 pub mod text;

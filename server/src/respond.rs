@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::audit::Account;
 use crate::error::ApiError;
 use crate::prepare::{Prepare, Prepared};
-use crate::routes::{Asked, blocking};
+use crate::routes::{self, Asked, blocking};
 use crate::security::Key;
 use crate::stream::EventStream;
 use crate::wire::response::Usage;
@@ -43,10 +43,11 @@ pub(crate) async fn generate(asked: Asked, prepare: Prepare) -> Result<HttpRespo
 async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(Prepared, Running), ApiError> {
     let app = asked.app.clone();
     app.check_open()?;
+    let owner = routes::owner(&asked.request);
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
-    let (begun, mut prepared) = blocking(&app, move |interest| {
+    let (begun, mut prepared) = blocking(&app, owner, move |interest| {
         let begun = Instant::now();
         let mut prepared = prepare(&served, &body, interest)?;
         prepared

@@ -12,10 +12,11 @@ pub mod streams;
 pub mod tokens;
 
 use std::future::Ready;
+use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{FromRequest, HttpRequest, HttpResponse, Resource};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Resource};
 use serde_json::Value;
 
 use crate::app::App;
@@ -23,7 +24,9 @@ use crate::body;
 use crate::error::ApiError;
 use crate::flight::{Interest, Wanted};
 use crate::metrics::Phase;
+use crate::security::Key;
 use crate::served::Served;
+use crate::shelf::Owner;
 use crate::wire::response::Usage;
 
 /// What the operator has an address serve beside the API.
@@ -149,11 +152,12 @@ pub(crate) async fn tell(
 ) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
+    let owner = owner(&asked.request);
     let told = async {
         app.check_open()?;
         let body = asked.body().await?;
         let served = app.served.clone();
-        blocking(&app, move |interest| tell(&served, &body, interest)).await
+        blocking(&app, owner, move |interest| tell(&served, &body, interest)).await
     }
     .await;
     account.settle(told.as_ref().map(|_| Usage::default()));
@@ -177,6 +181,12 @@ impl Drop for Leaving<'_> {
     }
 }
 
+/// Who is charged for what a request leaves behind: the owner of its key.
+pub(crate) fn owner(request: &HttpRequest) -> Owner {
+    let key = request.extensions().get::<Arc<Key>>().cloned();
+    key.map(|key| Arc::from(key.name.as_str()))
+}
+
 /// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
 /// alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is over, work that has
 /// not begun never does, and work that runs is told by its interest, so that a crowd that sends expensive schemas and
@@ -186,12 +196,13 @@ impl Drop for Leaving<'_> {
 /// The work's own error, a panic in it, the end of the time, or no room among those who wait for a thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     app: &App,
+    owner: Owner,
     work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let patience = app.served.patience();
     let _room = patience.prepare()?;
     let limit = patience.prepare;
-    let wanted = Wanted::default();
+    let wanted = Wanted::by(owner);
     let interest = wanted.interest();
     let work = move || match interest.is_lost() {
         true => Err(ApiError::nobody_waits()),

@@ -13,11 +13,12 @@ use crate::{decide, wire};
 pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
+    let owner = super::owner(&asked.request);
     let answered = async {
         app.check_open()?;
         let body = asked.body().await?;
         let served = app.served.clone();
-        let asked = blocking(&app, move |interest| {
+        let asked = blocking(&app, owner, move |interest| {
             decide::prepare(&served, wire::decisions::read(&body)?, interest)
         });
         decide::answer(&app.served, asked.await?).await

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 
 use super::{Asked, blocking, json_answer};
@@ -25,7 +25,9 @@ use crate::{enforcement, inspect, prompt};
 pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
-        served.grammars().register(&compiled.id, constraint);
+        served
+            .grammars()
+            .register(&compiled.id, constraint, interest.owner());
         Ok(grammars::registered(&compiled))
     })
     .await
@@ -35,9 +37,13 @@ pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
 ///
 /// # Errors
 /// There is none of this identity.
-pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub async fn get(
+    app: web::Data<App>,
+    request: HttpRequest,
+    id: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let served = app.served.clone();
-    let told = blocking(&app, move |interest| {
+    let told = blocking(&app, super::owner(&request), move |interest| {
         let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()), interest)?;
         Ok(grammars::registered(&compiled))
     });
