@@ -9,12 +9,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::answer::FINGERPRINT;
 use crate::channels::Part;
+use crate::grammars::Compiled;
 use crate::language::{Input, Language, Mode, Thought};
+use crate::served::Served;
 use crate::wire::constraint::{Constraint, Source};
 
 /// What checks the texts of one request.
 pub struct Certifier {
     grammar: String,
+    tokenizer: String,
     content: Option<Judge>,
     /// Of each tool by its place.
     tools: Vec<Option<Judge>>,
@@ -37,8 +40,9 @@ pub struct Checked {
 }
 
 impl Certifier {
-    /// For answers of this language, which has this grammar and identity.
-    pub fn new(language: &Language, grammar: &Grammar, id: &str) -> Self {
+    /// For answers of this model in this language, which was compiled to this.
+    pub fn new(language: &Language, compiled: &Compiled, served: &Served) -> Self {
+        let grammar = &compiled.grammar;
         let alone = language.calls.is_none() && language.thought == Thought::None;
         let content = language.content.as_ref();
         let tools = language.calls.iter().flat_map(|calls| {
@@ -46,7 +50,8 @@ impl Certifier {
             calls.tools.iter().map(move |tool| (bare, tool))
         });
         Self {
-            grammar: id.to_owned(),
+            grammar: compiled.id.to_string(),
+            tokenizer: served.text().tokenizer_sha256.clone(),
             content: content.and_then(|constraint| judge(constraint, alone.then_some(grammar))),
             tools: tools
                 .map(|(bare, tool)| match &tool.input {
@@ -106,12 +111,18 @@ impl Certifier {
                 (end.is_some_and(|state| grammar.is_accepting(state)), "lexiform")
             }
         };
-        let digest = Sha256::digest(text.as_bytes());
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = sha256(text.as_bytes());
         let certificate = json!({"valid": valid, "verified_by": by, "independent": by != "lexiform",
-                                 "grammar": self.grammar, "compiler": FINGERPRINT, "output_sha256": hex});
+                                 "grammar": self.grammar, "compiler": FINGERPRINT,
+                                 "tokenizer_sha256": self.tokenizer, "output_sha256": hex});
         Checked { valid, certificate }
     }
+}
+
+/// The SHA-256 of some bytes, in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn judge(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Judge> {

@@ -127,7 +127,11 @@ impl Samples {
         if wish.details {
             frame.watch(compiled.map(|compiled| &compiled.grammar));
         }
-        frame.certify(certifier(generation, &self.language, compiled));
+        frame.certify(
+            compiled
+                .filter(|_| generation.certificate)
+                .map(|compiled| Certifier::new(&self.language, compiled, served)),
+        );
         Prepared {
             frame,
             stream: generation.stream.is_some(),
@@ -231,9 +235,4 @@ pub fn completion(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Res
     let base = Base::new("cmpl-", served, samples.enforcement.take());
     let writer = Box::new(TextWriter::new(base, options, wish.logprobs));
     Ok(samples.prepared(served, generation, (wish, Arc::default()), writer))
-}
-
-fn certifier(generation: &Generation, language: &Language, compiled: Option<&Compiled>) -> Option<Certifier> {
-    let compiled = compiled.filter(|_| generation.certificate)?;
-    Some(Certifier::new(language, &compiled.grammar, &compiled.id))
 }

@@ -6,6 +6,7 @@ use lexiform::vocab::{Tokenizer, TokenizerError, Vocabulary, VocabularyError};
 use lexiform_engine::{Engine, EngineConfig, EngineError, LoadError, Model, ModelFiles, Tokenise};
 use serde_json::Value;
 
+use crate::certify;
 use crate::grammars::Grammars;
 use crate::language::{END_THINK, THINK};
 use crate::metrics::Metrics;
@@ -107,6 +108,8 @@ impl Defaults {
 pub struct ModelText {
     /// The tokenizer.
     pub tokenizer: Arc<Tokenizer>,
+    /// The SHA-256 of `tokenizer.json`, in hexadecimal digits.
+    pub tokenizer_sha256: String,
     /// The chat template, if the model has one.
     pub template: Option<ChatTemplate>,
     /// The sampling that its makers recommend.
@@ -153,6 +156,7 @@ impl ModelText {
         };
         Ok(Self {
             tokenizer,
+            tokenizer_sha256: certify::sha256(tokenizer_json),
             template,
             defaults,
         })

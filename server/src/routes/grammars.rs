@@ -93,7 +93,7 @@ pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
 pub async fn verify(asked: Asked) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
-        let certifier = Certifier::new(&language(constraint), &compiled.grammar, &compiled.id);
+        let certifier = Certifier::new(&language(constraint), &compiled, served);
         let certificates = asked.texts.iter().filter_map(|text| certifier.text(text));
         let results =
             certificates.map(|checked| grammars::verified(checked.certificate, asked.certificate.as_ref()));

@@ -46,6 +46,8 @@ pub struct Certificate {
     pub valid: bool,
     /// The identity of the grammar.
     pub grammar: Option<String>,
+    /// The hash of the model's tokenizer.
+    pub tokenizer_sha256: Option<String>,
 }
 
 /// Reads a question.
@@ -91,6 +93,7 @@ fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certifica
     let output_sha256 = inner.string("output_sha256", problems);
     let valid = inner.boolean("valid", problems);
     let grammar = inner.string("grammar", problems);
+    let tokenizer_sha256 = inner.string("tokenizer_sha256", problems);
     let (Some(output_sha256), Some(valid)) = (output_sha256, valid) else {
         problems.invalid(
             "certificate",
@@ -102,6 +105,7 @@ fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certifica
         output_sha256,
         valid,
         grammar,
+        tokenizer_sha256,
     })
 }
 
@@ -112,6 +116,9 @@ pub fn verified(mut fresh: Value, claimed: Option<&Certificate>) -> Value {
     };
     let confirms = claimed.map(same);
     let same_grammar = claimed.and_then(|claimed| Some(fresh["grammar"] == claimed.grammar.as_deref()?));
+    let tokenizer = claimed.and_then(|claimed| claimed.tokenizer_sha256.as_deref());
+    let same_tokenizer = tokenizer.map(|claimed| fresh["tokenizer_sha256"] == claimed);
+    fresh["same_tokenizer"] = json!(same_tokenizer);
     fresh["confirms"] = json!(confirms);
     fresh["same_grammar"] = json!(same_grammar);
     fresh

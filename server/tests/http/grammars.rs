@@ -2,8 +2,10 @@
 //! answer under one tells.
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::service::Service;
+use super::tokenizer::tokenizer_json_with;
 
 fn person() -> Value {
     json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
@@ -215,6 +217,8 @@ fn an_explanation_tells_of_every_assertion_how_it_is_enforced() {
 #[test]
 fn an_answer_is_certified_by_another_reader() {
     let service = Service::start();
+    let digest = Sha256::digest(tokenizer_json_with(&[]));
+    let tokenizer: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let cases = [
         (json!({"guided_json": person()}), "jsonschema"),
         (json!({"guided_regex": "[a-c]{4}"}), "regex"),
@@ -230,6 +234,7 @@ fn an_answer_is_certified_by_another_reader() {
             "{whole}"
         );
         assert_eq!(certificate["grammar"], whole["lexiform"]["grammar"]);
+        assert_eq!(certificate["tokenizer_sha256"], tokenizer);
         more["stream"] = json!(true);
         let events = service.chat("echo {\"age\":36}", more).events();
         let last = events
@@ -283,6 +288,10 @@ fn a_certificate_can_be_checked_again() {
         "{fresh}"
     );
     assert_eq!(fresh["verified_by"], "jsonschema");
+    assert_eq!(fresh["same_tokenizer"], true, "{fresh}");
+    let mut foreign = certificate.clone();
+    foreign["tokenizer_sha256"] = json!("00");
+    assert_eq!(verify(text, foreign)["same_tokenizer"], false);
     let other = verify(&json!("{\"age\":37}"), certificate.clone());
     assert_eq!(
         (&other["valid"], &other["confirms"]),
