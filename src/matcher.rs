@@ -180,6 +180,11 @@ impl Grammar {
         (self.vocabulary().is_eos(token) && self.is_accepting(state)).then_some(State(FINISHED))
     }
 
+    /// The special tokens and marks that texts of the language may hold.
+    pub fn specials(&self) -> &[u32] {
+        &self.inner.specials
+    }
+
     /// The state after these bytes, or `None` if no text of the language goes on with them.
     pub fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
         let stacks = self.inner.machine.stacks();

@@ -120,6 +120,13 @@ impl Frame {
         }
     }
 
+    /// Shows these special tokens by their names.
+    pub fn show(&mut self, marks: &[u32]) {
+        for growing in &mut self.samples {
+            growing.sample.show(marks);
+        }
+    }
+
     /// Has every answer checked again before it ends.
     pub fn certify(&mut self, certifier: Option<Certifier>) {
         self.certifier = certifier;

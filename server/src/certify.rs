@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::answer::FINGERPRINT;
 use crate::channels::Part;
 use crate::grammars::Compiled;
+use crate::inspect;
 use crate::language::{Input, Language, Mode, Thought};
 use crate::served::Served;
 use crate::wire::constraint::{Constraint, Source};
@@ -107,8 +108,8 @@ impl Certifier {
             Judge::Regex(regex) => (regex.is_match(text), "regex"),
             Judge::List(texts) => (texts.iter().any(|one| one == text), "list"),
             Judge::Machine(grammar) => {
-                let end = grammar.step_bytes(grammar.start(), text.as_bytes());
-                (end.is_some_and(|state| grammar.is_accepting(state)), "lexiform")
+                let end = inspect::walk(grammar, text);
+                (end.is_ok_and(|state| grammar.is_accepting(state)), "lexiform")
             }
         };
         let hex = sha256(text.as_bytes());

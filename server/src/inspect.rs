@@ -29,11 +29,24 @@ pub fn check(grammar: &Grammar, text: &str) -> Value {
     }
 }
 
-/// The state behind a text, or the byte at which it leaves the grammar.
-fn walk(grammar: &Grammar, text: &str) -> Result<State, usize> {
-    let mut state = grammar.start();
-    for (at, byte) in text.bytes().enumerate() {
-        state = grammar.step_bytes(state, &[byte]).ok_or(at)?;
+/// The state behind a text, or the byte at which it leaves the grammar. Where a mark may stand, its name is read as the
+/// mark.
+///
+/// # Errors
+/// The text leaves the grammar.
+pub fn walk(grammar: &Grammar, text: &str) -> Result<State, usize> {
+    let vocabulary = grammar.vocabulary();
+    let (mut state, mut at) = (grammar.start(), 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let rest = &text.as_bytes()[at..];
+        let marks = grammar.specials().iter().copied();
+        let mut marks = marks.filter(|mark| rest.starts_with(vocabulary.bytes(*mark)));
+        let marked = marks.find_map(|mark| Some((grammar.step(state, mark)?, vocabulary.bytes(mark).len())));
+        let (next, length) = match marked.filter(|(_, length)| *length > 0) {
+            Some(marked) => marked,
+            None => (grammar.step_bytes(state, &[*byte]).ok_or(at)?, 1),
+        };
+        (state, at) = (next, at + length);
     }
     Ok(state)
 }

@@ -200,6 +200,12 @@ impl Language {
         self.content.is_none() && self.calls.is_none()
     }
 
+    /// Whether its content may hold marks that are no text to the model, and are to the client.
+    pub fn shows_marks(&self) -> bool {
+        let content = self.content.as_ref();
+        content.is_some_and(|content| matches!(content.source, Source::Tags(_)))
+    }
+
     /// Its identity: the same for the same language, in every process.
     pub fn id(&self) -> String {
         let mut hash = Sha256::new();
@@ -287,13 +293,17 @@ impl Language {
 ///
 /// # Errors
 /// All problems of the constraint.
-pub fn lower(constraint: &Constraint, limits: &Limits) -> Result<(Cfg, Diagnostics), Rejected> {
+pub fn lower(
+    constraint: &Constraint,
+    vocabulary: &Vocabulary,
+    limits: &Limits,
+) -> Result<(Cfg, Diagnostics), Rejected> {
     let lowered = match &constraint.source {
         Source::Schema(text) => schema::lower(text, &schema_options(constraint), limits),
         Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Choice(texts) => one_of(texts, limits).map(|cfg| (cfg, Diagnostics::default())),
-        Source::Tags(form) => return tags::tagged(form, constraint, limits),
+        Source::Tags(form) => return tags::tagged(form, constraint, vocabulary, limits),
     };
     lowered.map_err(|error| Rejected {
         constraint: constraint.clone(),
@@ -428,7 +438,7 @@ impl Writer<'_> {
     }
 
     fn constraint(&mut self, constraint: &Constraint) -> Result<ExprId, Rejected> {
-        let (cfg, diagnostics) = lower(constraint, self.limits)?;
+        let (cfg, diagnostics) = lower(constraint, self.vocabulary, self.limits)?;
         // Two tools may take the same, so it is the place in memory that tells them apart.
         let mut places = self.constraints.iter();
         let place = places.position(|other| std::ptr::eq(*other, constraint));
@@ -480,6 +490,7 @@ fn any_text(limits: &Limits) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lexiform::vocab::TokenKind;
 
     #[test]
     fn a_list_of_texts_is_bounded_like_any_source() {
@@ -487,9 +498,10 @@ mod tests {
             source_bytes: 6,
             ..Limits::default()
         };
+        let vocabulary = Vocabulary::new(&[(TokenKind::Text, "<end>")], &[0]).expect("a vocabulary");
         let list = |texts: [&str; 3]| {
             let source = Source::Choice(texts.map(str::to_owned).to_vec());
-            lower(&Constraint::new(source, "guided_choice"), &limits)
+            lower(&Constraint::new(source, "guided_choice"), &vocabulary, &limits)
         };
         assert!(list(["ab", "", "cdef"]).is_ok());
         let rejected = list(["ab", "cde", "fg"]).expect_err("seven bytes");

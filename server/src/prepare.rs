@@ -127,6 +127,9 @@ impl Samples {
         if wish.details {
             frame.watch(compiled.map(|compiled| &compiled.grammar));
         }
+        if let Some(compiled) = compiled.filter(|_| self.language.shows_marks()) {
+            frame.show(compiled.grammar.specials());
+        }
         frame.certify(
             compiled
                 .filter(|_| generation.certificate)

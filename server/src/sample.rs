@@ -58,6 +58,8 @@ pub struct SampleState {
     ended: bool,
     watched: Option<Watched>,
     trace: Option<Trace>,
+    /// Special tokens that the client is shown by their names.
+    marks: Vec<u32>,
 }
 
 /// What is watched for the details of tokens: where the grammar stands, and when the last token came.
@@ -112,12 +114,18 @@ impl SampleState {
             ended: false,
             watched: None,
             trace: wish.confidence.then(Trace::default),
+            marks: Vec::new(),
         }
     }
 
     /// How sure the model was of each value in the parts of this sample, if that is to be told.
     pub fn confidence(&self, parts: &[Part]) -> Option<Vec<Confidence>> {
         self.trace.as_ref().map(|trace| trace.confidence(parts))
+    }
+
+    /// Shows these special tokens by their names, which otherwise write nothing.
+    pub fn show(&mut self, marks: &[u32]) {
+        self.marks = marks.to_vec();
     }
 
     /// Tells of every token how it came about.
@@ -178,7 +186,7 @@ impl SampleState {
                     let shown = String::from_utf8_lossy(&shown).into_owned();
                     watched.step(token, shown, logprob, log_mass, origin)
                 });
-                let written = written(token, &bytes, vocabulary);
+                let written = written(token, &bytes, &self.marks, vocabulary);
                 if let Some(trace) = &mut self.trace {
                     trace.push(written, logprob, log_mass);
                 }
@@ -249,9 +257,10 @@ fn budget(steered: Steered) -> Budget {
 }
 
 /// What a token adds to the answer: its text, or the name of a special token that marks a part of an answer.
-fn written<'b>(token: u32, bytes: &'b [u8], vocabulary: &'b Vocabulary) -> &'b [u8] {
+fn written<'b>(token: u32, bytes: &'b [u8], marks: &[u32], vocabulary: &'b Vocabulary) -> &'b [u8] {
     let name = vocabulary.bytes(token);
-    if bytes.is_empty() && MARKS.iter().any(|mark| mark.as_bytes() == name) {
+    let is_mark = || MARKS.iter().any(|mark| mark.as_bytes() == name) || marks.contains(&token);
+    if bytes.is_empty() && is_mark() {
         name
     } else {
         bytes

@@ -4,15 +4,24 @@
 //!   triggered ::= ( free tag )* free        free: any text in which no trigger stands
 //!   tag       ::= begin content end
 //! ```
+//!
+//! Where the name of a special token or a mark of the model stands in a beginning or an end, it is that token: models are
+//! trained to write `<tool_call>` so, and never letter by letter. Spelled out, it still begins and ends nothing: free text
+//! holds no trigger in either form, so that whoever reads the answer as text finds the tags that there are.
 
 use lexiform::error::Diagnostics;
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::regex;
+use lexiform::vocab::Vocabulary;
 
 use super::{Rejected, any_text, lower};
 use crate::wire::constraint::Constraint;
 use crate::wire::tags::{Count, Form, Tag};
+
+/// The longest name of a mark, and the longest text in which marks are looked for: more is no tag of any model.
+const MARK_BYTES: usize = 64;
+const MARKED_BYTES: usize = 4_096;
 
 /// Lowers a form, which came with this constraint.
 ///
@@ -21,11 +30,13 @@ use crate::wire::tags::{Count, Form, Tag};
 pub(super) fn tagged(
     form: &Form,
     from: &Constraint,
+    vocabulary: &Vocabulary,
     limits: &Limits,
 ) -> Result<(Cfg, Diagnostics), Rejected> {
     let mut writer = Writer {
         builder: CfgBuilder::new(),
         limits,
+        vocabulary,
         from,
         diagnostics: Diagnostics::default(),
     };
@@ -38,6 +49,7 @@ pub(super) fn tagged(
 struct Writer<'a> {
     builder: CfgBuilder,
     limits: &'a Limits,
+    vocabulary: &'a Vocabulary,
     from: &'a Constraint,
     diagnostics: Diagnostics,
 }
@@ -48,7 +60,7 @@ impl Writer<'_> {
         match form {
             Form::Text(text) => Ok(self.builder.bytes(text)),
             Form::Obeys(constraint) => {
-                let (cfg, diagnostics) = lower(constraint, self.limits)?;
+                let (cfg, diagnostics) = lower(constraint, self.vocabulary, self.limits)?;
                 self.diagnostics.findings.extend(diagnostics.findings);
                 Ok(self.builder.import(cfg))
             }
@@ -83,10 +95,23 @@ impl Writer<'_> {
     }
 
     fn tag(&mut self, tag: &Tag) -> Result<ExprId, Rejected> {
-        let begin = self.builder.bytes(&tag.begin);
+        let begin = self.marked(&tag.begin);
         let content = self.form(&tag.content, &tag.end)?;
-        let end = self.builder.bytes(&tag.end);
+        let end = self.marked(&tag.end);
         Ok(self.builder.seq(vec![begin, content, end]))
+    }
+
+    /// A text with the marks in it as the tokens that they are.
+    fn marked(&mut self, text: &str) -> ExprId {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, mark, behind)) = first_mark(rest, self.vocabulary) {
+            parts.push(self.builder.bytes(before));
+            parts.push(self.builder.special(mark));
+            rest = behind;
+        }
+        parts.push(self.builder.bytes(rest));
+        self.builder.seq(parts)
     }
 
     fn one_of(&mut self, tags: &[Tag]) -> Result<ExprId, Rejected> {
@@ -146,4 +171,23 @@ impl Writer<'_> {
         let id = self.builder.add_regular(Regular { parts });
         Ok(self.builder.regular(id))
     }
+}
+
+/// The first mark in a text, the longest that begins there, with what stands before and behind it. What ends a sequence
+/// is none: nothing can stand behind it.
+fn first_mark<'t>(text: &'t str, vocabulary: &Vocabulary) -> Option<(&'t str, &'t str, &'t str)> {
+    if text.len() > MARKED_BYTES {
+        return None;
+    }
+    text.char_indices().find_map(|(at, _)| {
+        let rest = &text[at..];
+        let longest = rest.len().min(MARK_BYTES);
+        let ends = (2..=longest).rev().filter(|end| rest.is_char_boundary(*end));
+        let mut marks = ends.filter(|end| {
+            let token = vocabulary.special(&rest[..*end]);
+            token.is_some_and(|token| !vocabulary.is_eos(token))
+        });
+        let end = marks.next()?;
+        Some((&text[..at], &rest[..end], &rest[end..]))
+    })
 }

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::service::Service;
+use super::service::{Service, roomy};
+use super::tokenizer::TEMPLATE;
 
 fn age() -> Value {
     json!({"type": "object", "properties": {"age": {"type": "integer", "maximum": 150, "minimum": 0}}, "required": ["age"],
@@ -202,4 +203,47 @@ fn what_is_not_understood_is_refused_with_its_place() {
             answer.text()
         );
     }
+}
+
+/// Guards against tags that a model must spell letter by letter though it was trained to write them as tokens.
+#[test]
+fn a_mark_of_the_model_is_a_token_in_a_tag_too() {
+    let marks = ["!<tool>", "</tool>", "!<sep>"];
+    let tags = json!({"type": "structural_tag", "triggers": ["<tool>"], "structures": [
+        {"begin": "<tool>age<sep>=", "schema": age(), "end": "</tool>"}]});
+    let said = "so <tool>age<sep>={\"age\":36}</tool>.";
+    let service = Service::of_model(roomy(), 1 << 20, TEMPLATE, &marks);
+    let more = json!({"response_format": tags, "certificate": true, "logprobs": true});
+    let answer = service.chat(&format!("echo {said}"), more.clone()).json();
+    let choice = &answer["choices"][0];
+    assert_eq!(choice["message"]["content"], said, "{answer}");
+    let certificate = &choice["lexiform"]["certificates"][0];
+    assert_eq!(certificate["valid"], true, "{certificate}");
+    let tokens = choice["logprobs"]["content"].as_array().expect("tokens");
+    let tokens: Vec<&Value> = tokens.iter().map(|token| &token["token"]).collect();
+    for mark in ["<tool>", "<sep>", "</tool>"] {
+        assert!(
+            tokens.iter().any(|token| **token == mark),
+            "{mark} is not one token: {tokens:?}"
+        );
+    }
+    let mut streamed = more;
+    streamed["stream"] = json!(true);
+    let events = service.chat(&format!("echo {said}"), streamed).events();
+    let deltas = events
+        .iter()
+        .filter_map(|event| event["choices"][0]["delta"]["content"].as_str());
+    assert_eq!(deltas.collect::<String>(), said);
+    let texts = [
+        said,
+        "so <tool>",
+        "so <tool>b",
+        "<tool>age<sep>={\"age\":200}</tool>",
+        "so",
+    ];
+    assert_eq!(judged(&service, &tags, &texts), [true, false, false, false, true]);
+    // A model without such tokens writes the same text.
+    let plain = Service::start();
+    assert_eq!(content(&plain, said, json!({"response_format": tags})), said);
+    assert_eq!(judged(&plain, &tags, &texts), [true, false, false, false, true]);
 }
