@@ -134,6 +134,11 @@ impl Grammars {
             .put(language.clone(), compiled.clone(), owner.clone(), weight.into());
     }
 
+    /// How many bytes the cached grammars are estimated to take that this owner is charged for.
+    pub fn charged(&self, owner: &Owner) -> u64 {
+        self.cache.charged(owner)
+    }
+
     /// What is in the cache, and what is being compiled.
     pub fn now(&self) -> Compiling {
         let (cache_bytes, cache_entries) = self.cache.load();

@@ -98,6 +98,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Shelf<K, V> {
         (stock.weight, stock.things.len() as u64)
     }
 
+    /// What the things of one owner weigh.
+    pub fn charged(&self, owner: &Owner) -> u64 {
+        let stock = self.stock.read().unwrap_or_else(PoisonError::into_inner);
+        stock.charged.get(owner).copied().unwrap_or_default()
+    }
+
     /// How many things had to go.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Relaxed)

@@ -61,6 +61,50 @@ fn a_stream_is_read_on_only_with_the_key_that_began_it() {
     assert_eq!(read("nobody").status, 401);
 }
 
+/// Guards against grammars in the cache that nobody answers for, so that one key could push out those of all others.
+#[test]
+fn whoever_has_a_grammar_compiled_is_charged_for_it() {
+    let service = guarded("");
+    let charged = || {
+        let grammars = service.app.served.grammars();
+        (grammars.charged(&Some("shop".into())), grammars.charged(&None))
+    };
+    let constraint = |number: usize| json!({"model": "m", "guided_regex": format!("a{{{number}}}")});
+    let text = |number: usize| {
+        let mut body = constraint(number);
+        body["prompt"] = json!("echo a");
+        body
+    };
+    let question = json!({"type": "predicate", "instructions": "Is it so?"});
+    let bodies = [
+        ("/v1/completions", text(1)),
+        (
+            "/v1/chat/completions",
+            chat("echo a", json!({"guided_regex": "a{2}"})),
+        ),
+        (
+            "/v1/responses",
+            json!({"model": "m", "input": "echo a", "guided_regex": "a{3}"}),
+        ),
+        ("/v1/grammars", constraint(4)),
+        ("/v1/grammars/lint", constraint(5)),
+        (
+            "/v1/decisions",
+            json!({"model": "m", "input": "x", "questions": [question]}),
+        ),
+    ];
+    let mut before = 0;
+    for (path, body) in bodies {
+        let head =
+            format!("POST {path} HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret");
+        let answer = service.exchange(&head, body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let (shop, nobody) = charged();
+        assert!(shop > before && nobody == 0, "{path}: {shop} {nobody}");
+        before = shop;
+    }
+}
+
 /// Guards against routes beside the API that a key does not protect, such as metrics and tokenizers.
 #[test]
 fn without_a_key_only_the_probes_answer() {
