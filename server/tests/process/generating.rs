@@ -1,17 +1,20 @@
 //! `lexiform generate`, and what the program says when its model cannot be read.
 
+use std::path::PathBuf;
 use std::process::Output;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use crate::program::{lexiform, model_folder, shown};
 
 fn generate(arguments: &[&str]) -> Output {
-    let folder = model_folder("generated");
+    // Written once: a test beside this one may be reading it.
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| model_folder("generated"));
     let output = lexiform()
         .arg("generate")
         .arg("--model")
-        .arg(folder)
+        .arg(&*FOLDER)
         .args(arguments)
         .output();
     output.expect("the program runs")
