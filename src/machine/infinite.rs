@@ -25,7 +25,7 @@ impl Infinite {
     }
 
     /// Whether infinitely many words go on from a state of the table `next`. All questions together take O(edges) where the
-    /// answers are no; a yes takes as long as the way to a cycle is found.
+    /// answers are no; a yes takes as long as the way to a cycle is found. What is not known yet takes a list of the states.
     pub(super) fn holds(&self, state: u32, next: &[u32], stride: usize) -> bool {
         if let Some(known) = self.known(state) {
             return known;

@@ -141,7 +141,7 @@ impl Operands {
 
     /// The product, in which a word can be completed from every state; an error if there is none.
     pub(super) fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
-        if let Some(graph) = self.alone() {
+        if let Some(graph) = self.alone(limits)? {
             return Ok(graph);
         }
         let mut graph = self.explore(limits)?;
@@ -150,14 +150,32 @@ impl Operands {
     }
 
     /// Most languages are one expression, and its automaton is the product.
-    fn alone(&self) -> Option<Graph> {
-        match (&self.matches[..], &self.unit) {
-            ([(Operand::Words(words), true)], None) if words.has_words() => Some(words.graph()),
-            ([(Operand::Automaton(automaton), true)], None) if automaton.is_live() => {
-                Some(self.only(automaton))
-            }
+    fn alone(&self, limits: &Limits) -> Result<Option<Graph>, TerminalError> {
+        let ([(operand, true)], None) = (&self.matches[..], &self.unit) else {
+            return Ok(None);
+        };
+        // One of its states is dead and none of the product. The table is not made before it is known to be small enough.
+        self.check_room(operand.len() as usize - 1, limits)?;
+        Ok(match operand {
+            Operand::Words(words) if words.has_words() => Some(words.graph()),
+            Operand::Automaton(automaton) if automaton.is_live() => Some(self.only(automaton)),
             _ => None,
+        })
+    }
+
+    /// Refuses a table of so many states that is larger than it may be, and any that nobody wants any more.
+    fn check_room(&self, states: usize, limits: &Limits) -> Result<(), TerminalError> {
+        if states > limits.regular_states || limits.cancel.is_asked() {
+            return Err(TerminalError::Limit {
+                what: "states",
+                limit: limits.regular_states,
+            });
         }
+        // There may be more classes of letters than of bytes, so that a table may shrink when it is spelled.
+        if states.saturating_mul(self.letters.count()) > limits.regular_bytes {
+            return Err(Problem::Automaton(Failure::Limit).into_error(limits));
+        }
+        Ok(())
     }
 
     fn only(&self, automaton: &Automaton) -> Graph {
@@ -192,16 +210,7 @@ impl Operands {
                 let edge = edge.map(|ended| states.number(&to) << 1 | u32::from(ended));
                 graph.next.push(edge.unwrap_or(DEAD));
             }
-            if states.count > limits.regular_states || limits.cancel.is_asked() {
-                return Err(TerminalError::Limit {
-                    what: "states",
-                    limit: limits.regular_states,
-                });
-            }
-            // There may be more classes of letters than of bytes, so that a table may shrink when it is spelled.
-            if graph.next.len() * 4 > limits.regular_bytes.saturating_mul(4) {
-                return Err(Problem::Automaton(Failure::Limit).into_error(limits));
-            }
+            self.check_room(states.count, limits)?;
         }
         Ok(graph)
     }

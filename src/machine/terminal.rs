@@ -405,6 +405,35 @@ mod tests {
     }
 
     #[test]
+    fn a_language_of_one_expression_keeps_to_the_limits_too() {
+        let limits = Limits {
+            regular_states: 20,
+            ..Limits::default()
+        };
+        // A set of words, and an expression that is none.
+        for pattern in ["abcdefghijklmnopqrstuvwxyz", "[a-z]{26}x*"] {
+            let parts = vec![Part::Match(hir(pattern))];
+            let refused = Terminal::new(&Regular { parts }, &limits);
+            let expected = TerminalError::Limit {
+                what: "states",
+                limit: 20,
+            };
+            assert_eq!(refused.unwrap_err(), expected, "{pattern}");
+        }
+        let wide: Vec<String> = ('\u{100}'..'\u{180}').map(|c| format!("{c}{c}{c}x{c}")).collect();
+        let limits = Limits {
+            regular_bytes: 16_000,
+            ..Limits::default()
+        };
+        let parts = vec![Part::Match(hir(&wide.join("|")))];
+        let refused = Terminal::new(&Regular { parts }, &limits);
+        assert!(
+            matches!(refused, Err(TerminalError::Limit { .. })),
+            "many letters in many states"
+        );
+    }
+
+    #[test]
     fn units_are_counted_in_characters_and_not_unrolled() {
         let unit = hir("a|ab");
         let wrong = terminal(vec![Part::Units {
