@@ -1,3 +1,4 @@
 //! Readers of grammar texts.
 
 pub mod ebnf;
+mod terminals;

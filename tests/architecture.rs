@@ -19,7 +19,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("vocab", &[]),
     ("regex", &["grammar"]),
     ("schema", &["grammar", "regex", "automata"]),
-    ("syntax", &["grammar", "regex"]),
+    // Whether a part of a grammar is small enough to be one automaton is found out by making it.
+    ("syntax", &["grammar", "regex", "automata"]),
     ("machine", &["grammar", "automata"]),
     // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
     ("mask", &["grammar", "machine", "vocab"]),

@@ -157,7 +157,7 @@ proptest! {
             text.push_str(style.1);
             text.push('\n');
         }
-        let read = ebnf::lower(&text, &Limits::default());
+        let read = ebnf::as_written(&text, &Limits::default());
         let read = read.unwrap_or_else(|error| panic!("{text}\n{error}"));
         assert_same(&text, &read, &builder.finish(rules[0]));
     }

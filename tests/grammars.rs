@@ -37,16 +37,28 @@ fn with_deep_stack(test: impl FnOnce() + Send + 'static) {
     thread.join().expect("the test passes");
 }
 
+/// A grammar as it is written, which the recogniser reads, and as the machine is made of it.
+struct Both {
+    written: Cfg,
+    lowered: Cfg,
+}
+
+fn both(text: &str) -> Result<Both, String> {
+    let limits = Limits::default();
+    let written = ebnf::as_written(text, &limits).map_err(|error| error.to_string())?;
+    let lowered = ebnf::lower(text, &limits).map_err(|error| error.to_string())?;
+    Ok(Both { written, lowered })
+}
+
 /// The folders of `grammars/`, with their grammars.
-fn folders() -> Vec<(PathBuf, Cfg)> {
+fn folders() -> Vec<(PathBuf, Both)> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(at_root("grammars")).expect("the folder of grammars") {
         let folder = entry.expect("an entry").path();
         if folder.is_dir() {
             let text = read(&folder.join("grammar.ebnf"));
-            let cfg = ebnf::lower(&text, &Limits::default());
-            let cfg = cfg.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-            folders.push((folder, cfg));
+            let both = both(&text).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+            folders.push((folder, both));
         }
     }
     assert!(folders.len() >= 8, "there are {} grammars", folders.len());
@@ -116,11 +128,11 @@ fn texts(folder: &Path, file: &str) -> Vec<String> {
 #[test]
 fn every_grammar_has_the_texts_it_should() {
     with_deep_stack(|| {
-        for (folder, cfg) in folders() {
+        for (folder, both) in folders() {
             for (file, expected) in [("accept.txt", true), ("reject.txt", false)] {
                 for text in texts(&folder, file) {
                     assert_eq!(
-                        oracle::has(&cfg, &text),
+                        oracle::has(&both.written, &text),
                         expected,
                         "{}: {text:?}",
                         folder.display()
@@ -134,8 +146,9 @@ fn every_grammar_has_the_texts_it_should() {
 #[test]
 fn the_machine_has_the_same_texts_as_the_recogniser() {
     with_deep_stack(|| {
-        for (folder, cfg) in folders() {
-            let grammar = machine(&cfg).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        for (folder, both) in folders() {
+            let grammar =
+                machine(&both.lowered).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
             for (file, expected) in [("accept.txt", true), ("reject.txt", false)] {
                 for text in texts(&folder, file) {
                     assert_eq!(
@@ -145,7 +158,7 @@ fn the_machine_has_the_same_texts_as_the_recogniser() {
                         folder.display()
                     );
                     for near in neighbours(&text).iter().step_by(3) {
-                        let expected = oracle::has(&cfg, near);
+                        let expected = oracle::has(&both.written, near);
                         assert_eq!(
                             accepts(&grammar, near),
                             expected,
@@ -161,8 +174,8 @@ fn the_machine_has_the_same_texts_as_the_recogniser() {
 
 #[test]
 fn masks_agree_with_steps_along_every_text() {
-    for (folder, cfg) in folders() {
-        let grammar = machine(&cfg).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for (folder, both) in folders() {
+        let grammar = machine(&both.lowered).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         for text in texts(&folder, "accept.txt") {
             let mut state = grammar.start();
             for (at, byte) in text.bytes().enumerate() {
@@ -180,6 +193,27 @@ fn masks_agree_with_steps_along_every_text() {
                     .step_bytes(state, &[byte])
                     .expect("the text is of the language");
             }
+        }
+    }
+}
+
+/// Masks, forced texts and ends must not tell whether regular parts are terminals or rules.
+#[test]
+fn masks_are_the_same_as_of_the_rules_as_they_are_written() {
+    for (folder, both) in folders() {
+        let of = |cfg| machine(cfg).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let (lowered, written) = (of(&both.lowered), of(&both.written));
+        for text in texts(&folder, "accept.txt") {
+            let mut states = (lowered.start(), written.start());
+            for (at, byte) in text.bytes().enumerate() {
+                let place = || format!("{}: {text:?} at {at}", folder.display());
+                assert_eq!(lowered.mask(states.0), written.mask(states.1), "{}", place());
+                assert_eq!(lowered.forced(states.0), written.forced(states.1), "{}", place());
+                let step =
+                    |grammar: &Grammar, state| grammar.step_bytes(state, &[byte]).expect("of the language");
+                states = (step(&lowered, states.0), step(&written, states.1));
+            }
+            assert!(lowered.is_accepting(states.0) && written.is_accepting(states.1));
         }
     }
 }
@@ -202,8 +236,7 @@ fn gbnf_cases_of_llama_cpp() {
 
 fn gbnf_case(row: &Value, ratchet: &mut Ratchet) {
     let grammar = row["grammar"].as_str().expect("a grammar");
-    let cfg = ebnf::lower(grammar, &Limits::default()).map_err(|error| error.to_string());
-    let cfg = cfg.and_then(|cfg| Ok((machine(&cfg)?, cfg)));
+    let cfg = both(grammar).and_then(|both| Ok((machine(&both.lowered)?, both.written)));
     for (field, expected) in [("accept", true), ("reject", false)] {
         for text in row[field].as_array().into_iter().flatten() {
             let text = text.as_str().expect("a text");
@@ -235,8 +268,8 @@ fn gbnf_grammars_of_others_are_read() {
             .and_then(|stem| stem.to_str())
             .expect("a name")
             .to_owned();
-        let cfg = ebnf::lower(&read(&path), &Limits::default()).map_err(|error| error.to_string());
-        ratchet.note(&name, cfg.and_then(|cfg| machine(&cfg)).map(drop));
+        let both = both(&read(&path));
+        ratchet.note(&name, both.and_then(|both| machine(&both.lowered)).map(drop));
     }
     ratchet.close();
 }

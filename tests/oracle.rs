@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn sources_as_text(
         pattern in regular::patterns(),
-        rules in context_free::grammars(),
+        rules in context_free::grammars_with_classes(),
         letters in vocabulary::vocabularies(LETTERS),
         bytes in vocabulary::vocabularies(BYTES),
     ) {
@@ -155,6 +155,24 @@ proptest! {
         let cfg = cfg.map_err(|error| TestCaseError::fail(format!("{error} in\n{source}")))?;
         if let Ok(grammar) = lower::compile(&cfg, &letters) {
             check_everywhere(&grammar, &Memo::new(rules.productions()), &FEW)?;
+        }
+    }
+
+    /// Whether regular parts are terminals or rules makes no difference to masks, forced texts, ends, or whether there is
+    /// a grammar at all.
+    #[test]
+    fn regular_parts_of_grammars_as_terminals_and_as_rules(
+        rules in context_free::grammars_with_classes(),
+        letters in vocabulary::vocabularies(LETTERS),
+    ) {
+        let source = rules.source();
+        let limits = Limits::default();
+        let laid = lexiform::syntax::ebnf::lower(&source, &limits).expect("a grammar");
+        let written = lexiform::syntax::ebnf::as_written(&source, &limits).expect("a grammar");
+        match (lower::compile(&laid, &letters), lower::compile(&written, &letters)) {
+            (Ok(laid), Ok(written)) => check_same(&laid, &written)?,
+            (Err(laid), Err(written)) => prop_assert_eq!(laid.to_string(), written.to_string()),
+            (laid, written) => prop_assert!(false, "{:?} and {:?} of\n{}", laid.err(), written.err(), source),
         }
     }
 
@@ -255,6 +273,28 @@ proptest! {
             prop_assert_eq!(&seen, &alone);
         }
     }
+}
+
+/// Compares two grammars at all texts of a few tokens.
+fn check_same(one: &Grammar, other: &Grammar) -> Result<(), TestCaseError> {
+    let mut open = vec![(one.start(), other.start(), Vec::new())];
+    let mut seen = 0;
+    while let Some((state, same, path)) = open.pop() {
+        prop_assert_eq!(one.mask(state), other.mask(same), "after {:?}", path);
+        prop_assert_eq!(one.forced(state), other.forced(same), "after {:?}", path);
+        seen += 1;
+        if seen > FEW.states || path.len() == 3 {
+            continue;
+        }
+        for token in one.mask(state).iter() {
+            let next = (one.step(state, token), other.step(same, token));
+            let (Some(state), Some(same)) = next else {
+                return Err(TestCaseError::fail(format!("{token} is allowed after {path:?}")));
+            };
+            open.push((state, same, [&path[..], &[token]].concat()));
+        }
+    }
+    Ok(())
 }
 
 /// Compares a state with that of a grammar that has seen nothing else.

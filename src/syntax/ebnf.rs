@@ -30,6 +30,7 @@ use pest::error::{ErrorVariant, LineColLocation};
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
+use crate::syntax::terminals;
 
 /// Brackets nest at most this deep, whatever `nesting` allows: the parser recurses.
 const DEEPEST: usize = 250;
@@ -43,7 +44,7 @@ mod tokens {
 }
 use tokens::{Rule, Tokens};
 
-/// Reads an EBNF grammar.
+/// Reads an EBNF grammar; its regular parts become terminals, whose masks grammars share.
 ///
 /// ```
 /// use lexiform::{limits::Limits, syntax::ebnf};
@@ -53,6 +54,17 @@ use tokens::{Rule, Tokens};
 /// assert_eq!(error.problems.len(), 2);
 /// ```
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let cfg = as_written(text, limits)?;
+    limits
+        .cancel
+        .unless(Ok::<_, CompileError>(terminals::lay(cfg, limits)))
+}
+
+/// The same with every rule as it is written: the same language, for those who look at its rules, or judge the other.
+///
+/// # Errors
+/// Those of [`lower`].
+pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     if text.len() > limits.source_bytes {
         let message = format!(
             "the grammar has {} bytes, more than `source_bytes` = {}",

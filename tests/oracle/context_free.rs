@@ -19,6 +19,8 @@ use super::vocabulary::{NAMED, NAMED_MARK};
 #[derive(Clone, Debug)]
 pub(crate) enum Term {
     Text(&'static str),
+    /// A class of characters as it is written, with those of its characters that the vocabularies of the tests have.
+    Class(&'static str, &'static str),
     /// The special token that a vocabulary of the tests names.
     Named,
     Rule(usize),
@@ -72,6 +74,7 @@ fn source(term: &Term) -> String {
     let joined = |parts: &[Term], by: &str| parts.iter().map(source).collect::<Vec<_>>().join(by);
     match term {
         Term::Text(text) => format!("\"{text}\""),
+        Term::Class(class, _) => (*class).to_owned(),
         Term::Named => NAMED.to_owned(),
         Term::Rule(rule) => format!("r{rule}"),
         Term::Seq(parts) => joined(parts, " "),
@@ -88,6 +91,10 @@ fn plain(term: &Term, all: &mut Vec<Vec<Vec<Symbol>>>) -> Symbol {
         Term::Text(text) => return Symbol::Text(text),
         Term::Named => return Symbol::Text(NAMED_MARK),
         Term::Rule(rule) => return Symbol::Rule(*rule),
+        Term::Class(_, letters) => {
+            let letter = |at| vec![Symbol::Text(&letters[at..=at])];
+            (0..letters.len()).map(letter).collect()
+        }
         Term::Seq(parts) => vec![parts.iter().map(|part| plain(part, all)).collect()],
         Term::Alt(parts) => parts.iter().map(|part| vec![plain(part, all)]).collect(),
         Term::Optional(part) => vec![vec![], vec![plain(part, all)]],
@@ -227,10 +234,22 @@ impl Judge for Productions {
 /// Random grammars of up to four rules, with all the recursion that comes of itself: left, right, nested, hidden
 /// behind what may be empty, ambiguous, and without any end.
 pub(crate) fn grammars() -> impl Strategy<Value = Rules> {
-    (1usize..=4).prop_flat_map(|count| {
+    grammars_with(0)
+}
+
+/// The same, with regular parts.
+pub(crate) fn grammars_with_classes() -> impl Strategy<Value = Rules> {
+    grammars_with(3)
+}
+
+fn grammars_with(classes: u32) -> impl Strategy<Value = Rules> {
+    (1usize..=4).prop_flat_map(move |count| {
         let text = prop::sample::select(vec!["a", "b", "c", "ab", "ba", "", "cc"]);
+        // The last is wide: what takes many characters is laid otherwise.
+        let class = prop::sample::select(vec![("[ab]", "ab"), ("[b-c]", "bc"), ("[a-z]", "abc")]);
         let leaf = prop_oneof![
             6 => text.prop_map(Term::Text),
+            classes => class.prop_map(|(class, letters)| Term::Class(class, letters)),
             4 => (0..count).prop_map(Term::Rule),
             1 => Just(Term::Named),
         ];

@@ -80,6 +80,10 @@ pub(crate) fn rules(rules: &Rules) -> Cfg {
 fn term(it: &Term, rules: &[RuleId], builder: &mut CfgBuilder) -> ExprId {
     match it {
         Term::Text(text) => builder.bytes(text),
+        Term::Class(class, _) => {
+            let class = regex_syntax::parse(class);
+            builder.hir(class.expect("classes are those of regular expressions"))
+        }
         Term::Named => builder.special(NAMED),
         Term::Rule(rule) => builder.rule(rules[*rule]),
         Term::Seq(parts) => {

@@ -4,7 +4,7 @@ use super::*;
 use crate::grammar::{Expr, Part};
 
 fn read(text: &str) -> Cfg {
-    lower(text, &Limits::default()).unwrap_or_else(|error| panic!("{text}: {error}"))
+    as_written(text, &Limits::default()).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn problems(text: &str) -> Vec<String> {
