@@ -17,7 +17,8 @@
 //! first token leads to where the same way names the rest of it, so that a mask is never empty where the distance was
 //! within the budget. A token that is left out cannot be completed in time as far as 3 was tried to its end; with a
 //! large vocabulary it may be one for which only a completion longer in bytes would have been short enough in tokens.
-//! That is a property of the constraint "within the budget" as it is defined here, and laws are stated for it.
+//! So may one inside a word that a judge tells (`grammar::Judge`), of whose completions not all are known. That is a property of
+//! the constraint "within the budget" as it is defined here, and laws are stated for it.
 
 mod nearby;
 mod profile;
@@ -47,7 +48,7 @@ const SMALL_TRIE: usize = 512;
 pub(crate) struct Budget {
     /// Never too many steps.
     at_least: Shortest,
-    /// Never too few, over bytes that are tokens; `None` where all bytes are.
+    /// Never too few, over bytes that are tokens; `None` where it is the same.
     achievable: Option<Shortest>,
     /// The most steps that one token can make.
     stride: u64,
@@ -82,7 +83,8 @@ impl Budget {
             usable.insert_range(byte, byte);
         }
         let stacks = place.machine.stacks();
-        let complete = usable == all;
+        // Where the shortest completion is not known, one distance cannot serve as both.
+        let complete = usable == all && !stacks.has_judges();
         Budget {
             at_least: Shortest::new(stacks, all, complete),
             achievable: (!complete).then(|| Shortest::new(stacks, usable, true)),

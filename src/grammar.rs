@@ -3,7 +3,7 @@
 //! A [`Cfg`] is a context-free grammar over **bytes** whose leaves may be whole regular languages
 //! ([`Regular`]: intersections and complements of regular expressions, with counted units) and whose
 //! [`Series`] nodes describe lists of items with counts and order without unrolling them: the members of an
-//! object, the items of an array, a counted repetition.
+//! object, the items of an array, a counted repetition. What no automaton tells is left to a [`Judge`].
 //!
 //! ```text
 //!   rule value  = choice( "null", string, array, … )
@@ -18,9 +18,11 @@ mod cfg;
 mod expression;
 mod hash;
 mod import;
+mod judge;
 
 pub use cfg::{
-    Cfg, CfgBuilder, Demand, Expr, ExprId, Meets, Member, Part, Regular, RegularId, Rest, Rule, RuleId,
-    Series, SeriesId, SeriesOrder, Way,
+    Cfg, CfgBuilder, Demand, Expr, ExprId, Judged, Meets, Member, Part, Regular, RegularId, Rest, Rule,
+    RuleId, Series, SeriesId, SeriesOrder, Way,
 };
 pub use expression::Expression;
+pub use judge::Judge;

@@ -16,6 +16,7 @@ pub mod compile;
 pub mod draft;
 pub mod error;
 pub mod grammar;
+mod idna;
 pub mod law;
 pub mod limits;
 pub mod machine;

@@ -27,6 +27,7 @@ mod digest;
 mod frame;
 mod infinite;
 mod interner;
+mod judged_frame;
 mod minimal;
 mod nfa;
 mod numbering;
@@ -147,6 +148,7 @@ fn place_of(cfg: &Cfg, regular: usize) -> Place {
             }
             match cfg.expr(id) {
                 Expr::Regular(id) if wanted(*id) => return true,
+                Expr::Judged(judged) if wanted(judged.beginnings()) => return true,
                 Expr::Seq(parts) | Expr::Choice(parts) => open.extend(parts),
                 Expr::Repeat { body, .. } => open.push(*body),
                 Expr::Series(series) => {

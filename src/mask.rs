@@ -7,6 +7,7 @@
 //!                           │                     └ rests: where the terminal may end inside a token, what is left
 //!                           │                       of the token is walked with the callers
 //!                           ├─ key frame        the same, less the keys that were written before
+//!                           ├─ judged frame     the same, but the rests are walked behind words that the judge accepts
 //!                           └─ rule frames      a walk over the few branches of the trie that they allow
 //! ```
 //!

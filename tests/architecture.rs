@@ -11,14 +11,16 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("error", &[]),
     ("limits", &[]),
-    ("grammar", &[]),
+    ("idna", &[]),
+    // A language that is no regular one is named with who tells its words.
+    ("grammar", &["idna"]),
     ("automata", &[]),
     ("vocab", &[]),
     ("regex", &["grammar"]),
-    ("schema", &["grammar", "regex", "automata"]),
+    ("schema", &["grammar", "regex", "automata", "idna"]),
     // Whether a part of a grammar is small enough to be one automaton is found out by making it.
     ("syntax", &["grammar", "regex", "automata"]),
     ("machine", &["grammar", "automata"]),

@@ -21,6 +21,8 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
         limit,
         walk: Ahead::new(budget.achievable(), place),
         near: Mask::empty(vocabulary.len()),
+        worth: None,
+        config,
     };
     let mut others = Vec::new();
     for &reader in &stacks.fringe(config).readers {
@@ -52,13 +54,24 @@ struct Nearby<'a> {
     limit: u64,
     walk: Ahead<'a>,
     near: Mask,
+    config: ConfigId,
+    worth: Option<Worth>,
+}
+
+/// Which tokens that go on in a word in progress are worth judging by more than their steps. The future of each hangs on its
+/// text, so that each is a question of its own, and of a hundred thousand tokens that is too many questions.
+enum Worth {
+    All,
+    /// Those that the completion begins with which is spelled, so that following it leads to the end.
+    Beginning(Vec<u8>),
 }
 
 impl Nearby<'_> {
     /// One reader, by parts; whether that is possible. Its tokens are judged by what it can do alone: a token that
     /// another reader takes too is judged there as well.
     fn reader(&mut self, (frame, callers): (FrameId, ConfigId)) -> bool {
-        let Some(part) = Part::new(&mut self.walk, self.place, (frame, callers)) else {
+        let part = Part::new(&mut self.walk, self.place, (frame, callers));
+        let Some(part) = part.filter(|part| !part.judged) else {
             return false;
         };
         let alone = self.place.machine.stacks().intern(vec![(frame, callers)]);
@@ -122,6 +135,9 @@ impl Nearby<'_> {
             let allowed = match threads.is_empty() {
                 // Threads that do not know how to go on have no future to be told apart by.
                 true => self.allows(config, token),
+                false if self.walk.threads.are_judged(&threads) => {
+                    self.is_worth_judging(token) && self.allows(config, token)
+                }
                 false => {
                     let futures = self.walk.threads.futures(&threads);
                     *judged
@@ -132,6 +148,21 @@ impl Nearby<'_> {
             if allowed {
                 self.near.insert(token);
             }
+        }
+    }
+
+    fn is_worth_judging(&mut self, token: u32) -> bool {
+        let (budget, place, config) = (self.budget, self.place, self.config);
+        let worth = self.worth.get_or_insert_with(|| {
+            let steps = budget.achievable().of(place.machine.stacks(), config);
+            match budget.searches(place, steps) {
+                true => Worth::All,
+                false => Worth::Beginning(budget.spelled_bytes(place, config)),
+            }
+        });
+        match worth {
+            Worth::All => true,
+            Worth::Beginning(text) => text.starts_with(place.vocabulary().bytes(token)),
         }
     }
 

@@ -66,6 +66,8 @@ pub(super) struct Part<'a> {
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
+    /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end.
+    pub(super) judged: bool,
 }
 
 impl<'a> Part<'a> {
@@ -82,7 +84,9 @@ impl<'a> Part<'a> {
         );
         let (terminal, cursor, behind) = match stacks.view(frame) {
             _ if inner == NEVER => return None,
-            View::Terminal(terminal, cursor) => (terminal, cursor, walk.threads.readers_of(callers, 0)),
+            View::Terminal(terminal, cursor) | View::Judged(terminal, cursor) => {
+                (terminal, cursor, walk.threads.readers_of(callers, 0))
+            }
             View::Key(terminal, cursor) if terminal.is_prefix_code() => {
                 (terminal, cursor, walk.threads.behind_key(frame, callers))
             }
@@ -94,6 +98,7 @@ impl<'a> Part<'a> {
             cursor,
             behind,
             inner,
+            judged: matches!(stacks.view(frame), View::Judged(..)),
         })
     }
 
@@ -253,7 +258,7 @@ impl<'a> Ahead<'a> {
             if !tokens.is_empty() {
                 let length = self
                     .threads
-                    .shortest(&self.next, self.shortest, &mut self.lengths);
+                    .shortest(&self.next, &self.path, self.shortest, &mut self.lengths);
                 visit(&self.next, length, tokens);
             }
             if node.end as usize == at + 1 {

@@ -34,6 +34,16 @@ impl Budget {
         tokens
     }
 
+    /// The bytes of that completion, up to its first special token.
+    pub(super) fn spelled_bytes(&self, place: Place<'_>, config: ConfigId) -> Vec<u8> {
+        let steps = self.completion(place, config).unwrap_or_default();
+        let bytes = steps.iter().map_while(|step| match step {
+            Step::Byte(byte) => Some(*byte),
+            Step::Special => None,
+        });
+        bytes.collect()
+    }
+
     fn completion(&self, place: Place<'_>, mut config: ConfigId) -> Option<Vec<Step>> {
         let stacks = place.machine.stacks();
         let mut steps = Vec::new();

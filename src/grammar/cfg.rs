@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::expression::Expression;
 use super::import::Shift;
+use super::judge::Judge;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -69,6 +70,8 @@ pub enum Expr {
     Rule(RuleId),
     /// A word of a regular language.
     Regular(RegularId),
+    /// A word of a language that is no regular one.
+    Judged(Judged),
     /// A list of items; see [`Series`].
     Series(SeriesId),
     /// The special token of this name (`<|eot|>`), which is never matched by text.
@@ -104,6 +107,27 @@ pub enum Part {
         /// The greatest number of units; `None` is no bound.
         max: Option<u64>,
     },
+}
+
+/// A language that is no regular one; see [`CfgBuilder::judged`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Judged {
+    /// Who tells the words.
+    pub(super) judge: Judge,
+    /// How they begin: always the judge's own expression, so that whatever begins a word can be completed.
+    pub(super) beginnings: RegularId,
+}
+
+impl Judged {
+    /// Who tells the words.
+    pub fn judge(self) -> Judge {
+        self.judge
+    }
+
+    /// How words begin.
+    pub fn beginnings(self) -> RegularId {
+        self.beginnings
+    }
 }
 
 /// A list of items separated by a separator, with counts and order kept in a register instead of in states.
@@ -397,6 +421,12 @@ impl CfgBuilder {
             parts: vec![Part::Match(hir.into())],
         });
         self.regular(id)
+    }
+
+    /// A word of a language that a judge tells.
+    pub fn judged(&mut self, judge: Judge) -> ExprId {
+        let beginnings = self.add_regular(judge.beginnings());
+        self.intern(Expr::Judged(Judged { judge, beginnings }))
     }
 
     /// Adds a regular language; an equal one is found again.

@@ -1,7 +1,9 @@
 //! Whole grammars as parts of larger ones. Expressions refer to each other by index, so a grammar is taken over by
 //! moving its indices behind those that are there already.
 
-use super::cfg::{Cfg, CfgBuilder, Expr, ExprId, Member, RegularId, Rest, RuleId, Series, SeriesId, Way};
+use super::cfg::{
+    Cfg, CfgBuilder, Expr, ExprId, Judged, Member, RegularId, Rest, RuleId, Series, SeriesId, Way,
+};
 
 /// How far the indices of a grammar move.
 #[derive(Clone, Copy)]
@@ -60,6 +62,10 @@ impl Shift {
             },
             Expr::Rule(rule) => Expr::Rule(self.rule(rule)),
             Expr::Regular(regular) => Expr::Regular(self.regular(regular)),
+            Expr::Judged(judged) => Expr::Judged(Judged {
+                beginnings: self.regular(judged.beginnings),
+                ..judged
+            }),
             Expr::Series(series) => Expr::Series(SeriesId(series.0 + self.series)),
             leaf @ (Expr::Never | Expr::Empty | Expr::Bytes(_) | Expr::Special(_)) => leaf,
         }

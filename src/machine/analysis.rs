@@ -36,6 +36,8 @@ impl Analysis {
         match callee {
             Callee::Rule(rule) => self.nullable_rules[rule as usize],
             Callee::Terminal(terminal) => self.nullable_terminals[terminal as usize],
+            // No judge accepts the empty text.
+            Callee::Judged(_) => false,
             Callee::Series(series) => self.nullable_series[series as usize],
         }
     }
@@ -191,6 +193,11 @@ impl Spread<'_> {
         match callee {
             Callee::Rule(rule) => self.answer.rules[rule as usize],
             Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
+            // What begins a word can be completed, so that there are words.
+            Callee::Judged(judged) => {
+                let terminal = self.nfa.judged[judged as usize].terminal;
+                self.answer.terminals[terminal as usize]
+            }
             Callee::Series(series) => self.answer.series[series as usize],
         }
     }
@@ -340,6 +347,9 @@ fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
     let usable = |edge: &Edge| match edge.label {
         Label::Call(Callee::Rule(rule)) => productive.rules[rule as usize],
         Label::Call(Callee::Terminal(terminal)) => productive.terminals[terminal as usize],
+        Label::Call(Callee::Judged(judged)) => {
+            productive.terminals[nfa.judged[judged as usize].terminal as usize]
+        }
         Label::Call(Callee::Series(series)) => productive.series[series as usize],
         _ => true,
     };

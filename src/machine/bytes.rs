@@ -19,6 +19,11 @@ impl ByteSet {
         }
     }
 
+    /// Whether another set has all bytes of this one.
+    pub(crate) fn is_within(&self, other: &ByteSet) -> bool {
+        self.0.iter().zip(other.0).all(|(word, other)| word & !other == 0)
+    }
+
     /// Whether the byte is in the set.
     #[inline]
     pub(crate) fn contains(&self, byte: u8) -> bool {
@@ -37,6 +42,7 @@ mod tests {
         let mut other = ByteSet::default();
         other.insert_range(255, 255);
         set.unite(&other);
+        assert!(other.is_within(&set) && !set.is_within(&other));
         let held: Vec<u8> = (0..=255).filter(|&byte| set.contains(byte)).collect();
         let expected: Vec<u8> = (60..=130).chain([255]).collect();
         assert_eq!(held, expected);

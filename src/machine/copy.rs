@@ -82,6 +82,11 @@ impl Frames {
                 cursor,
                 text: self.copy_text(from, text),
             },
+            FrameKey::Judged { judged, cursor, text } => FrameKey::Judged {
+                judged,
+                cursor,
+                text: self.copy_text(from, text),
+            },
             other => other,
         };
         self.intern(key)

@@ -118,10 +118,26 @@ impl Frames {
                 let begun = text != super::interner::NIL;
                 vec![(Expected::Key { shortest, begun }, terminal.ranges(cursor))]
             }
+            FrameKey::Judged { judged, cursor, text } => vec![self.expected_word(judged, cursor, text)],
             FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.expected_of_rule(id),
             FrameKey::Choice(at) => self.expected_of_choice(at),
             FrameKey::Return | FrameKey::Series(..) => Vec::new(),
         }
+    }
+
+    /// A word of a judged language, with the shortest completion that its judge knows.
+    fn expected_word(&self, judged: u32, cursor: Cursor, text: u32) -> (Expected, Vec<(u8, u8)>) {
+        let written = self.texts.to_vec(text);
+        let judge = self.judge(judged);
+        let known = judge.completions(&written);
+        let shortest = known.min_by_key(|(padding, end)| padding + end.len());
+        let shortest = match shortest {
+            Some((padding, end)) if !judge.accepts(&written) => [&vec![b'a'; padding], end].concat(),
+            _ => Vec::new(),
+        };
+        let begun = text != super::interner::NIL;
+        let ranges = self.beginnings(judged).ranges(cursor);
+        (Expected::Word { shortest, begun }, ranges)
     }
 
     /// The members that begin like this, as far as they are fixed.

@@ -7,6 +7,7 @@
 //!   kind        state                                own bytes            calls
 //!   rule        set of automaton nodes               edges on bytes       edges that call
 //!   terminal    cursor of its DFA                    the DFA's table      –
+//!   judged      cursor of its beginnings, its text   the DFA's table      –
 //!   series      register (done, count, used)         –                    separator, next items
 //!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
 //! ```
@@ -54,6 +55,11 @@ pub(super) enum FrameKey {
         cursor: Cursor,
         text: u32,
     },
+    Judged {
+        judged: u32,
+        cursor: Cursor,
+        text: u32,
+    },
 }
 
 /// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
@@ -69,6 +75,8 @@ pub(crate) enum View<'a> {
     Terminal(&'a Arc<Terminal>, Cursor),
     /// In the key of a rest item.
     Key(&'a Arc<Terminal>, Cursor),
+    /// In how the words of a language begin of which another tells where they end.
+    Judged(&'a Arc<Terminal>, Cursor),
     /// In a rule.
     Rule,
 }
@@ -114,6 +122,7 @@ pub(super) struct Frames {
     pub(super) met: Interner<Box<[u64]>>,
     /// Keys that were written, by the numbers of their texts.
     pub(super) keys: Chains<u32>,
+    /// The texts of keys and of what is judged.
     pub(super) texts: Chains<u8>,
 }
 
@@ -205,6 +214,7 @@ impl Frames {
         match callee {
             Callee::Rule(rule) => self.intern(FrameKey::RuleStart(rule)),
             Callee::Terminal(terminal) => self.intern(FrameKey::TerminalStart(terminal)),
+            Callee::Judged(judged) => self.judged_start(judged),
             Callee::Series(series) => self.intern(FrameKey::Series(series, Register::START)),
         }
     }
@@ -228,6 +238,7 @@ impl Frames {
             FrameKey::Series(series, register) => (self.series_may_end(*series, *register), false),
             FrameKey::Choice(choosing) => (false, self.choice_reads(choosing)),
             FrameKey::Key { .. } => (false, true),
+            FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), true),
         };
         Frame {
             key,
@@ -248,6 +259,7 @@ impl Frames {
             FrameKey::Key {
                 series, rest, cursor, ..
             } => View::Key(self.key_terminal(series, rest), cursor),
+            FrameKey::Judged { judged, cursor, .. } => View::Judged(self.beginnings(judged), cursor),
             _ => View::Rule,
         }
     }
@@ -261,7 +273,10 @@ impl Frames {
     pub(super) fn calls(&self, id: FrameId) -> &[Call] {
         let frame = self.get(id);
         frame.calls.get_or_init(|| match &frame.key {
-            FrameKey::Return | FrameKey::TerminalStart(_) | FrameKey::Terminal(..) => Box::default(),
+            FrameKey::Return
+            | FrameKey::TerminalStart(_)
+            | FrameKey::Terminal(..)
+            | FrameKey::Judged { .. } => Box::default(),
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
             FrameKey::Series(series, register) => self.series_calls(*series, *register),
@@ -295,6 +310,7 @@ impl Frames {
                 let cursor = self.read_key(id, cursor, &[byte])?;
                 Some(self.key_frame(id, cursor, &[byte]))
             }
+            FrameKey::Judged { judged, cursor, text } => self.read_judged(judged, cursor, text, byte),
         }
     }
 

@@ -15,7 +15,7 @@
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Demand, Expr, ExprId, Meets, Series, SeriesOrder};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Meets, Series, SeriesOrder};
 use crate::limits::Limits;
 
 /// What an edge can call.
@@ -25,6 +25,8 @@ pub(super) enum Callee {
     Rule(u32),
     /// A regular language.
     Terminal(u32),
+    /// A language that is no regular one.
+    Judged(u32),
     /// A series.
     Series(u32),
 }
@@ -61,10 +63,18 @@ pub(super) struct Nfa {
     pub(super) nodes: Vec<Edges>,
     pub(super) rules: Vec<Rule>,
     pub(super) series: Vec<SeriesPlan>,
+    pub(super) judged: Vec<JudgedPlan>,
     pub(super) specials: Vec<Box<str>>,
     pub(super) start: u32,
     /// Whether some node may lead nowhere although all that is called can be completed.
     pub(super) has_dead_ends: bool,
+}
+
+/// A language that is no regular one: the terminal of how its words begin, and who tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JudgedPlan {
+    pub(super) terminal: u32,
+    pub(super) judge: Judge,
 }
 
 /// A series whose items are rules of the automata.
@@ -140,6 +150,7 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
         nodes: Vec::with_capacity(nodes.sum::<usize>().min(limits.rule_states)),
         rules,
         series: Vec::new(),
+        judged: Vec::new(),
         specials: Vec::new(),
         start: cfg.start.0,
         has_dead_ends: false,
@@ -252,12 +263,28 @@ impl Builder<'_> {
             &Expr::Repeat { body, min, max } => self.repeat(body, min, max, from, to),
             Expr::Rule(rule) => self.edge(from, Label::Call(Callee::Rule(rule.0)), to),
             Expr::Regular(regular) => self.edge(from, Label::Call(Callee::Terminal(regular.0)), to),
+            &Expr::Judged(judged) => {
+                let judged = self.judged(judged);
+                self.edge(from, Label::Call(Callee::Judged(judged)), to);
+            }
             Expr::Series(series) => self.edge(from, Label::Call(Callee::Series(series.0)), to),
             Expr::Special(name) => {
                 let special = self.special(name);
                 self.edge(from, Label::Special(special), to);
             }
         }
+    }
+
+    fn judged(&mut self, judged: Judged) -> u32 {
+        let plan = JudgedPlan {
+            terminal: judged.beginnings().0,
+            judge: judged.judge(),
+        };
+        let known = self.nfa.judged.iter().position(|known| *known == plan);
+        known.unwrap_or_else(|| {
+            self.nfa.judged.push(plan);
+            self.nfa.judged.len() - 1
+        }) as u32
     }
 
     fn special(&mut self, name: &str) -> u32 {

@@ -28,6 +28,7 @@ use super::series::Register;
 use super::stack::{ConfigId, END, FINISHED, Stacks};
 use super::terminal::{Cursor, Terminal};
 use super::thread::At;
+use crate::grammar::Judge;
 use words::Words;
 
 /// There is no way, or none is known.
@@ -163,11 +164,32 @@ impl Shortest {
                 };
                 self.of_key(frames, frame, *cursor, taken)
             }
+            FrameKey::Judged { judged, text, .. } => {
+                self.of_word(frames.judge(*judged), &frames.texts.to_vec(*text))
+            }
         }
     }
 
-    /// The fewest steps that complete a place of a thread.
-    pub(super) fn of_place(&self, frames: &Frames, at: At) -> u64 {
+    /// The fewest steps that complete a word that a judge tells and of which this is written. *Achievable* are only the
+    /// completions that the judge names, so that another may be shorter.
+    pub(super) fn of_word(&self, judge: Judge, text: &[u8]) -> u64 {
+        if judge.accepts(text) {
+            return 0;
+        }
+        if !self.achievable {
+            return 1;
+        }
+        let usable = |bytes: &[u8]| bytes.iter().all(|&byte| self.usable.contains(byte));
+        let known = judge.completions(text);
+        let known = known.filter(|&(padding, end)| usable(end) && (padding == 0 || usable(b"a")));
+        known
+            .map(|(padding, end)| (padding + end.len()) as u64)
+            .min()
+            .unwrap_or(NEVER)
+    }
+
+    /// The fewest steps that complete a place of a thread behind a path.
+    pub(super) fn of_place(&self, frames: &Frames, at: At, path: &[u8]) -> u64 {
         match at {
             At::Frame(frame) => self.of_frame(frames, frame),
             At::Terminal(terminal, cursor) => self.of_cursor(terminal, cursor),
@@ -178,6 +200,11 @@ impl Shortest {
                     0
                 };
                 self.of_key(frames, frame, cursor, taken)
+            }
+            At::Judged { frame, start, .. } => {
+                let (judged, mut text) = frames.judged_parts(frame);
+                text.extend_from_slice(&path[start as usize..]);
+                self.of_word(frames.judge(judged), &text)
             }
             At::Choice { frame, node } => self.of_choice(frames, frames.choosing(frame, node)),
             At::Way { frame, way } => {
@@ -204,7 +231,7 @@ impl Shortest {
             },
             _ => return NEVER,
         };
-        self.of_place(&stacks.frames, at)
+        self.of_place(&stacks.frames, at, &[])
     }
 
     /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`] where
@@ -233,6 +260,16 @@ impl Shortest {
                     (Some(key), taken) => self.peak_of_many(frames.terminal(key), key, taken),
                 };
                 plus(word, self.behind_key(frames, series, rest, register))
+            }
+            FrameKey::Judged { judged, .. } => {
+                let terminal = frames.beginnings(judged);
+                let mut bytes = ByteSet::default();
+                terminal.add_bytes(terminal.start(), &mut bytes);
+                // Without some of the bytes there is no bound.
+                match bytes.is_within(&self.usable) {
+                    true => frames.judge(judged).longest_completion() as u64,
+                    false => NEVER,
+                }
             }
             _ => NEVER,
         }

@@ -91,6 +91,16 @@ impl Stacks {
         self.frames.view(frame)
     }
 
+    /// Whether some languages are no regular ones, so that not all distances in them are known.
+    pub(crate) fn has_judges(&self) -> bool {
+        !self.frames.nfa.judged.is_empty()
+    }
+
+    /// Whether the word of a frame that is judged ends behind these bytes.
+    pub(crate) fn word_ends(&self, frame: FrameId, written: &[u8]) -> bool {
+        self.frames.word_ends(frame, written)
+    }
+
     /// The shortest bytes behind which the key of a frame could only become one that was written before.
     pub(crate) fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
         self.frames.taken(frame)

@@ -46,6 +46,12 @@ pub(super) enum At {
         cursor: Cursor,
         start: u32,
     },
+    /// In a word that is judged, which stood at the frame when the path had `start` bytes.
+    Judged {
+        frame: FrameId,
+        cursor: Cursor,
+        start: u32,
+    },
     /// Among the members of a series as far as they begin alike; the frame is that of the beginning.
     Choice {
         frame: FrameId,
@@ -261,6 +267,10 @@ impl<'a> Threads<'a> {
                 let cursor = frames.read_key(frame, cursor, &path[start as usize..])?;
                 Some(At::Key { frame, cursor, start })
             }
+            At::Judged { frame, cursor, start } => {
+                let cursor = frames.beginnings_of(frame).next(cursor, byte)?;
+                Some(At::Judged { frame, cursor, start })
+            }
             At::Choice { frame, node } => {
                 let node = frames.choose(&frames.choosing(frame, node), byte)?.node;
                 Some(At::Choice { frame, node })
@@ -363,6 +373,12 @@ impl<'a> Threads<'a> {
                 At::Key { frame, cursor, start } => {
                     readers.push(thread);
                     self.expand_key((frame, cursor, start), thread.callers, path, &mut open);
+                }
+                At::Judged { frame, start, .. } => {
+                    readers.push(thread);
+                    if self.stacks.frames.word_ends(frame, &path[start as usize..]) {
+                        self.give_back(thread.callers, path.len(), &mut open, readers);
+                    }
                 }
                 At::Item(frame) => match self.behind_item(frame) {
                     Some(next) => open.push(Thread {
@@ -490,30 +506,49 @@ impl<'a> Threads<'a> {
                 cursor,
                 start: written as u32,
             },
+            FrameKey::Judged { cursor, .. } => At::Judged {
+                frame,
+                cursor,
+                start: written as u32,
+            },
             _ => At::Frame(frame),
         }
     }
 
-    /// The fewest steps that complete some of the threads; `known` must be used with these sets only.
-    pub(crate) fn shortest(&self, threads: &[Thread], shortest: &Shortest, known: &mut SetLengths) -> u64 {
+    /// The fewest steps that complete some of the threads behind a path; `known` must be used with these sets only.
+    pub(crate) fn shortest(
+        &self,
+        threads: &[Thread],
+        path: &[u8],
+        shortest: &Shortest,
+        known: &mut SetLengths,
+    ) -> u64 {
         // A set is older than those that name it.
         for index in known.0.len()..self.local.sets.len() {
             let set = self.local.set(index as u32 | LOCAL);
-            let length = self.shortest_of(set, shortest, known);
+            // Nothing of a path is in the places that threads return to.
+            let length = self.shortest_of(set, &[], shortest, known);
             known.0.push(length);
         }
-        self.shortest_of(threads, shortest, known)
+        self.shortest_of(threads, path, shortest, known)
     }
 
-    fn shortest_of(&self, threads: &[Thread], shortest: &Shortest, known: &SetLengths) -> u64 {
+    fn shortest_of(&self, threads: &[Thread], path: &[u8], shortest: &Shortest, known: &SetLengths) -> u64 {
         let lengths = threads.iter().map(|thread| {
             let callers = match thread.callers {
                 local if local & LOCAL != 0 => known.0[(local & !LOCAL) as usize],
                 config => shortest.of(self.stacks, config),
             };
-            plus(shortest.of_place(&self.stacks.frames, thread.at), callers)
+            plus(shortest.of_place(&self.stacks.frames, thread.at, path), callers)
         });
         lengths.min().unwrap_or(NEVER)
+    }
+
+    /// Whether the futures of the threads hang on the text of a word in progress, which they do not name.
+    pub(crate) fn are_judged(&self, threads: &[Thread]) -> bool {
+        threads
+            .iter()
+            .any(|thread| matches!(thread.at, At::Judged { .. }))
     }
 
     /// The threads with what makes no difference to their futures left out: where a key began, as long as no key that
@@ -543,6 +578,7 @@ impl<'a> Threads<'a> {
             At::Frame(frame) => bytes.unite(frames.bytes(frame)),
             At::Terminal(index, cursor) => frames.terminal(index).add_bytes(cursor, bytes),
             At::Key { frame, cursor, .. } => frames.key_terminal_of(frame).add_bytes(cursor, bytes),
+            At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
             At::Choice { frame, node } => {
                 let at = frames.choosing(frame, node);
                 bytes.unite(frames.choice(at.series).bytes(node));

@@ -32,12 +32,11 @@ impl Fill<'_> {
         let mut fresh = true;
         for &(frame, callers) in &self.stacks.fringe(config).readers {
             let part = match self.stacks.view(frame) {
-                View::Terminal(terminal, cursor) => Part::terminal(terminal, cursor),
+                View::Terminal(terminal, cursor) => Part::new(Kind::Terminal, terminal, cursor),
+                View::Judged(terminal, cursor) => Part::new(Kind::Judged, terminal, cursor),
                 View::Key(terminal, cursor) => Part {
-                    terminal,
-                    cursor,
-                    key: true,
                     taken: self.stacks.taken(frame),
+                    ..Part::new(Kind::Key, terminal, cursor)
                 },
                 View::Rule => {
                     walked.push((frame, callers));
@@ -77,13 +76,16 @@ impl Fill<'_> {
 
     /// Adds what one frame allows to a mask that holds nothing else.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>, mask: &mut Mask) {
-        let behind = match part.key {
-            true => self.walk.threads.behind_key(frame, callers),
-            false => self.walk.threads.readers_of(callers, 0),
+        let behind = match part.kind {
+            Kind::Key => self.walk.threads.behind_key(frame, callers),
+            Kind::Terminal | Kind::Judged => self.walk.threads.readers_of(callers, 0),
         };
         // A key that is the whole item, as in a list of different strings: what comes behind depends on the key.
         let whole = self.walk.threads.take_lost();
         match &*self.tables.entry(part.terminal, part.cursor) {
+            Entry::Unbounded(factor) if part.kind == Kind::Judged => {
+                self.add_judged(factor, frame, &behind, mask);
+            }
             Entry::Unbounded(factor) => self.add_unbounded(factor, true, &behind, mask),
             Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
         }
@@ -129,6 +131,37 @@ impl Fill<'_> {
             factor.inner.add_to(mask);
         }
         self.add_rests(factor, &bytes, mask);
+    }
+
+    /// Adds what begins words that are judged. All of that can be completed, but where a word may end the judge alone
+    /// knows, by its text.
+    fn add_judged(&mut self, factor: &Factor, frame: FrameId, behind: &[Thread], mask: &mut Mask) {
+        let bytes = self.walk.bytes(behind);
+        self.walk.start(behind, bytes);
+        if let Some(base) = &factor.base {
+            base.inner.add_to(mask);
+            self.add_judged_rests(base, frame, &bytes, mask);
+            mask.remove_all(&factor.except);
+        }
+        factor.inner.add_to(mask);
+        self.add_judged_rests(factor, frame, &bytes, mask);
+    }
+
+    /// Adds the tokens that leave the terminal where a word ends.
+    fn add_judged_rests(&mut self, factor: &Factor, frame: FrameId, bytes: &ByteSet, mask: &mut Mask) {
+        let vocabulary = self.tables.vocabulary();
+        let trie = vocabulary.trie();
+        for rests in factor.rests.iter().filter(|rests| bytes.contains(rests.byte)) {
+            for node in rests.nodes() {
+                // All tokens below the node begin with what was read before it.
+                let token = trie.tokens_below(node).first();
+                let written = usize::from(trie.nodes()[node].depth) - 1;
+                let word = token.map(|&token| &vocabulary.bytes(token)[..written]);
+                if word.is_some_and(|word| self.stacks.word_ends(frame, word)) {
+                    self.walk.tokens(trie, Some(node), mask, &mut self.lost);
+                }
+            }
+        }
     }
 
     /// Adds what a state allows near a bound of its language.
@@ -188,22 +221,29 @@ impl Fill<'_> {
     }
 }
 
+/// What a frame is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Terminal,
+    Key,
+    Judged,
+}
+
 /// A frame that is in a regular language.
 struct Part<'t> {
+    kind: Kind,
     terminal: &'t Terminal,
     cursor: Cursor,
-    /// Whether it writes a key.
-    key: bool,
     /// The bytes behind which only keys are left that must not be written again.
     taken: Vec<Vec<u8>>,
 }
 
 impl<'t> Part<'t> {
-    fn terminal(terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
+    fn new(kind: Kind, terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
         Part {
+            kind,
             terminal,
             cursor,
-            key: false,
             taken: Vec::new(),
         }
     }

@@ -67,6 +67,11 @@ impl Rests {
         }
     }
 
+    /// The nodes of the vocabulary's trie that are entered with that byte, each behind a place where a word may end.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.large.iter().chain(&self.small).map(|&node| node as usize)
+    }
+
     /// The rests below small nodes as a trie; tokens with the same rest end at the same node.
     pub(crate) fn trie(&self, vocab: &Trie) -> &Trie {
         self.trie.get_or_init(|| {

@@ -131,6 +131,7 @@ impl Laying<'_> {
                 let regular = self.builder.add_regular(regular);
                 self.builder.regular(regular)
             }
+            Expr::Judged(judged) => self.builder.judged(judged.judge()),
             Expr::Series(_) => unreachable!("no text of a grammar makes a series"),
         }
     }
@@ -263,7 +264,9 @@ impl Laying<'_> {
                 _ => unreachable!("only single expressions have a shape"),
             },
             Expr::Empty => Hir::empty(),
-            Expr::Never | Expr::Special(_) | Expr::Series(_) => unreachable!("these have no shape"),
+            Expr::Never | Expr::Special(_) | Expr::Judged(_) | Expr::Series(_) => {
+                unreachable!("these have no shape")
+            }
         }
     }
 }

@@ -78,6 +78,11 @@ impl Oracle<'_> {
                     .filter(|&end| runner.accepts(&self.text[at..end]))
                     .collect()
             }
+            Expr::Judged(judged) => {
+                let text = self.text;
+                let accepts = |&end: &usize| judged.judge().accepts(&text[at..end]);
+                (at..=text.len()).filter(accepts).collect()
+            }
             Expr::Repeat { body, min, max } => self.repeated(*body, *min, *max, at),
             Expr::Series(_) => panic!("no front end of texts makes a series"),
         }

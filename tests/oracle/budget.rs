@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use lexiform::grammar::Judge;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use proptest::prelude::*;
@@ -145,6 +146,33 @@ fn gappy(letters: &'static [u8]) -> impl Strategy<Value = Arc<Vocabulary>> {
         let all: Vec<_> = specials.into_iter().chain(text).collect();
         Arc::new(Vocabulary::new(&all, &[0]).expect("a vocabulary"))
     })
+}
+
+/// Words that a judge tells, of which it names one completion each: there may be shorter ones.
+#[test]
+fn budgets_of_judged_words() {
+    let cfg = lower::grammar_of(|builder| {
+        let parts = [
+            builder.bytes("<"),
+            builder.judged(Judge::LabelFromLeft),
+            builder.bytes(">"),
+        ];
+        builder.seq(parts)
+    });
+    let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let vocabularies: [Vec<Vec<u8>>; 2] = [
+        texts(&["<", ">", "9", "c", "a", "-", "9ca", "ca>", "-9"]),
+        texts(&["<", ">", "z", "ca", "c"]),
+    ];
+    for texts in vocabularies {
+        let end = (TokenKind::Special, b"<end>".to_vec());
+        let tokens: Vec<_> = std::iter::once(end)
+            .chain(texts.into_iter().map(|text| (TokenKind::Text, text)))
+            .collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+        let grammar = lower::compile(&cfg, &vocabulary).expect("there are words");
+        check_budgets(&grammar).unwrap_or_else(|error| panic!("{error}"));
+    }
 }
 
 proptest! {

@@ -216,7 +216,7 @@ impl Shapes {
         }
         let known = |id: &ExprId| found[id.index()].flatten();
         let shape = match cfg.expr(id) {
-            Expr::Never | Expr::Special(_) | Expr::Series(_) => None,
+            Expr::Never | Expr::Special(_) | Expr::Judged(_) | Expr::Series(_) => None,
             Expr::Empty => Some(Shape::EMPTY),
             Expr::Bytes(bytes) => Some(Shape::text(bytes)),
             Expr::Seq(parts) => any_none(parts.iter().map(known), Shape::then),

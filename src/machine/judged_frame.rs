@@ -1,0 +1,64 @@
+//! How the frames of judged languages go on: by the automaton of how words begin, and their whole text.
+//!
+//! Whatever that automaton can read can be completed, so that nothing but the end of a word is a question, and the
+//! judge answers it by the text since the word began. A frame has a number for its text, which only real steps make;
+//! threads know it by where in the path of their walk it goes on.
+
+use std::sync::Arc;
+
+use super::frame::{FrameId, FrameKey, Frames};
+use super::interner::NIL;
+use super::terminal::{Cursor, Terminal};
+use crate::grammar::Judge;
+
+impl Frames {
+    /// How the words of a judged language begin.
+    pub(super) fn beginnings(&self, judged: u32) -> &Arc<Terminal> {
+        self.terminal(self.nfa.judged[judged as usize].terminal)
+    }
+
+    pub(super) fn judge(&self, judged: u32) -> Judge {
+        self.nfa.judged[judged as usize].judge
+    }
+
+    pub(super) fn judged_start(&self, judged: u32) -> FrameId {
+        self.intern(FrameKey::Judged {
+            judged,
+            cursor: self.beginnings(judged).start(),
+            text: NIL,
+        })
+    }
+
+    pub(super) fn is_word(&self, judged: u32, text: u32) -> bool {
+        self.judge(judged).accepts(&self.texts.to_vec(text))
+    }
+
+    pub(super) fn read_judged(&self, judged: u32, cursor: Cursor, text: u32, byte: u8) -> Option<FrameId> {
+        let cursor = self.beginnings(judged).next(cursor, byte)?;
+        let text = self.texts.push(text, byte);
+        Some(self.intern(FrameKey::Judged { judged, cursor, text }))
+    }
+
+    /// The judge of a frame and the text that it has read.
+    pub(super) fn judged_parts(&self, id: FrameId) -> (u32, Vec<u8>) {
+        match self.get(id).key {
+            FrameKey::Judged { judged, text, .. } => (judged, self.texts.to_vec(text)),
+            _ => unreachable!("asked only of the frames of judged languages"),
+        }
+    }
+
+    /// Whether the text of a frame with these bytes behind it is a word.
+    pub(super) fn word_ends(&self, id: FrameId, written: &[u8]) -> bool {
+        let (judged, mut text) = self.judged_parts(id);
+        text.extend_from_slice(written);
+        self.judge(judged).accepts(&text)
+    }
+
+    /// The same automaton by the frame.
+    pub(super) fn beginnings_of(&self, id: FrameId) -> &Arc<Terminal> {
+        match self.get(id).key {
+            FrameKey::Judged { judged, .. } => self.beginnings(judged),
+            _ => unreachable!("asked only of the frames of judged languages"),
+        }
+    }
+}
