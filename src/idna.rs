@@ -43,6 +43,38 @@ pub(crate) fn is_label(body: &[u8], directions: Directions) -> bool {
     label::is_valid(&label) && label::has_directions(&label, directions)
 }
 
+/// Whether a text is a host name of which some label is in Punycode and the others are ASCII.
+pub(crate) fn is_name_in_punycode(name: &str) -> bool {
+    let bodies = || name.split('.').map(|label| label.strip_prefix("xn--"));
+    let has = |directions| {
+        name.split('.').all(|label| match label.strip_prefix("xn--") {
+            Some(body) => is_label(body.as_bytes(), directions),
+            None => is_plain_label(label, directions),
+        })
+    };
+    name.len() <= 253
+        && bodies().any(|body| body.is_some())
+        && (has(Directions::LeftToRight) || has(Directions::Ordered))
+}
+
+/// Whether a label is ASCII; where an order of directions is asked for it begins with a letter.
+fn is_plain_label(label: &str, directions: Directions) -> bool {
+    let bytes = label.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return false;
+    };
+    bytes.len() <= 63
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+        && last.is_ascii_alphanumeric()
+        && bytes.get(2..4) != Some(b"--")
+        && match directions {
+            Directions::LeftToRight => first.is_ascii_alphanumeric(),
+            Directions::Ordered => first.is_ascii_alphabetic(),
+        }
+}
+
 /// The characters that a body stands for, where there is one that is not ASCII and they are written in this way only.
 fn decoded(body: &[u8]) -> Option<Vec<char>> {
     let is_free = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';

@@ -2,10 +2,12 @@
 //!
 //! Each follows the grammar of its RFC. Dates exist (leap years included). A second of 60 is allowed where the time is
 //! 23:59 in UTC, for offsets of whole and half hours. `regex` and the host names are not regular sets; for them the language
-//! here is smaller than the format, and a note says so. Where such a format is denied, something larger than it is denied.
+//! here is smaller than the format, and a note says so. Where such a format is denied, something larger than it is denied. Host
+//! names in Punycode are no expression at all, and are added where a string is the format and nothing else (`punycode`).
 
 mod expression;
 mod idna;
+pub(super) mod punycode;
 
 use std::sync::OnceLock;
 
@@ -56,11 +58,24 @@ const fn narrower(name: &'static str, build: Build, wider: Build, note: &'static
     }
 }
 
-const NO_PUNYCODE: &str =
-    "labels in Punycode (xn--) are refused, because which of them are valid is not regular";
-const SOME_NAMES: &str = "labels in Punycode (xn--) are refused, and so are names of more than 59 characters of which one is not ASCII, scripts from right to \
-    left other than Arabic, Hebrew, N'Ko, Syriac and Thaana, and such a script beside labels of others than ASCII; whether a \
-    label is in Normalization Form C, and too long in Punycode, is not checked";
+/// Which labels are valid is not regular. What can be asked of the judge that tells them is only the whole format.
+macro_rules! some_punycode {
+    () => {
+        "names with labels in Punycode (xn--) are refused where more is asserted of a string than its format (a list of strings \
+        aside), as keys of objects, and among unique items; elsewhere those are allowed with one such label and at most 95 characters before and behind it, and \
+        with one or two of them and at most 42 characters before, between and behind, where no label begins with a digit, and \
+        one may run from right to left; most labels in Punycode of more than 55 characters, or with upper-case letters, are refused"
+    };
+}
+
+const SOME_PUNYCODE: &str = some_punycode!();
+const SOME_NAMES: &str = concat!(
+    some_punycode!(),
+    "; refused are labels in Punycode beside labels that are not ASCII, names of more than 59 characters of which one is not ASCII, \
+    scripts from right to left other than Arabic, Hebrew, N'Ko, Syriac and Thaana where they are not in Punycode, and such a \
+    script beside labels of others than ASCII; whether a label that is not in Punycode is in Normalization Form C, and too long \
+    in Punycode, is not checked"
+);
 const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, one of them may have a name, none is referred to, and ranges of characters \
     are those of letters and digits: the rest is not regular";
 
@@ -71,8 +86,8 @@ static FORMATS: [Format; 22] = [
     format("duration", || one(DURATION)),
     format("email", || one(email(ATOM, LABEL))),
     format("idn-email", || one(email(IDN_ATOM, IDN_LABEL))),
-    narrower("hostname", hostname, labels, NO_PUNYCODE),
-    narrower("host-name", hostname, labels, NO_PUNYCODE),
+    narrower("hostname", hostname, labels, SOME_PUNYCODE),
+    narrower("host-name", hostname, labels, SOME_PUNYCODE),
     narrower("idn-hostname", idna::parts, idna::wider, SOME_NAMES),
     narrower("regex", expression::parts, expression::wider, FLAT_EXPRESSIONS),
     format("ipv4", || one(ipv4())),
@@ -122,6 +137,11 @@ fn narrower_part(name: &str) -> Option<&'static Narrower> {
 pub(super) fn further(name: &str) -> Option<&'static SpelledParts> {
     static LONG_NAMES: OnceLock<SpelledParts> = OnceLock::new();
     (name == "idn-hostname").then(|| LONG_NAMES.get_or_init(|| spelled(idna::long())))
+}
+
+/// Whether names in Punycode belong to a format too, which no expression tells; see [`punycode`].
+pub(super) fn has_punycode(name: &str) -> bool {
+    ["hostname", "host-name", "idn-hostname"].contains(&name)
 }
 
 /// Reads an expression that this file wrote.
@@ -187,12 +207,15 @@ fn email(atom: &str, label: &str) -> String {
     format!(r"(?:{atom}+(?:\.{atom}+)*|{quoted})@(?:{label}(?:\.{label})*|\[(?:{ipv4}|IPv6:{ipv6})\])")
 }
 
+/// Names with two hyphens in the third and fourth place of a label, which are reserved, `xn--` for Punycode.
+fn reserved() -> Expression {
+    hir(r"(?:.*\.)?[^.]{2}--.*")
+}
+
 fn hostname() -> Vec<Part> {
-    // Two hyphens in the third and fourth place are reserved, `xn--` for Punycode.
-    let reserved = r"(?:.*\.)?[^.]{2}--.*";
     vec![
         Part::Match(hir(&format!(r"{LABEL}(?:\.{LABEL})*"))),
-        Part::Not(hir(reserved)),
+        Part::Not(reserved()),
         Part::Units {
             unit: hir("(?s:.)"),
             min: 0,

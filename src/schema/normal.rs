@@ -132,6 +132,8 @@ pub(crate) struct Algebra<'l> {
     depth: u32,
     /// Goals of which only some conjunctions were made, because all would have been too many.
     truncated: HashSet<GoalId>,
+    /// Goals that may have values beyond their normal forms, because a format is known in part.
+    uncertain: HashSet<GoalId>,
     /// Whether a conjunction of the goal at hand was left out.
     dropped: bool,
     fuel: usize,
@@ -170,6 +172,7 @@ impl<'l> Algebra<'l> {
             unions: FxHashMap::default(),
             depth: 0,
             truncated: HashSet::new(),
+            uncertain: HashSet::new(),
             dropped: false,
             fuel: limits.fuel,
             reported: HashSet::new(),

@@ -15,6 +15,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repet
 
 use crate::automata::{Alphabet, Automaton, Letters, Room};
 use crate::grammar::{Expression, Part};
+use crate::idna;
 use crate::limits::{Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
 
@@ -155,6 +156,14 @@ impl Texts {
         Some(sets)
     }
 
+    /// Whether these texts are the whole of a format to which names in Punycode belong too, and nothing else is asked. Of a
+    /// format that is a union, its first part stands for them.
+    pub(crate) fn have_punycode(&self, texts: &[(TextId, bool)]) -> bool {
+        let mut formats = self.formats.iter().filter(|(name, _)| format::has_punycode(name));
+        let is_same = |set: &TextSet| set.len() == texts.len() && set.iter().all(|text| texts.contains(text));
+        formats.any(|(_, sets)| is_same(&sets[0]))
+    }
+
     /// What is denied where a set is: the set itself, or what it is the known part of. The denial of the part would let
     /// through what the format allows and the part does not.
     pub(crate) fn denied(&self, set: &TextSet) -> TextSet {
@@ -263,7 +272,33 @@ impl Texts {
         for &(text, sign) in set {
             within &= self.contains(text, string)? == sign;
         }
-        Some(within)
+        Some(within || self.has_name_in_punycode(set, string)?)
+    }
+
+    /// Whether a string belongs to a set as a name in Punycode, which no expression tells but which can be told of one string.
+    fn has_name_in_punycode(&self, set: &[(TextId, bool)], string: &str) -> Option<bool> {
+        if !idna::is_name_in_punycode(string) {
+            return Some(false);
+        }
+        for (_, sets) in self.formats.iter().filter(|(name, _)| format::has_punycode(name)) {
+            if sets[0].iter().all(|text| set.contains(text)) {
+                let others = set.iter().filter(|text| !sets[0].contains(text));
+                let within = others.map(|&(text, sign)| Some(self.contains(text, string)? == sign));
+                if within
+                    .collect::<Option<Vec<bool>>>()?
+                    .into_iter()
+                    .all(|within| within)
+                {
+                    return Some(true);
+                }
+            }
+        }
+        Some(false)
+    }
+
+    /// A set without those that are only parts of what they stand for.
+    pub(crate) fn without_parts(&self, set: &[(TextId, bool)]) -> Vec<(TextId, bool)> {
+        set.iter().copied().filter(|&(id, _)| !self.is_part(id)).collect()
     }
 
     /// Counts the states of a comparison; false where there have been too many, or nobody wants to know any more.

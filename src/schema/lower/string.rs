@@ -7,6 +7,7 @@ use regex_syntax::hir::Hir;
 use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use crate::regex::{self, Escapes};
+use crate::schema::format::punycode;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::StringShape;
 use crate::schema::text::{Text, TextId, unrolled};
@@ -26,13 +27,26 @@ impl Writer<'_> {
         let Some(parts) = self.parts(shape, goal) else {
             return self.builder.never();
         };
-        let body = self.regular(Regular { parts });
+        let mut body = self.regular(Regular { parts });
+        if self.is_with_punycode(shape) {
+            let names = punycode::names(&mut self.builder);
+            body = self.builder.choice([body, names]);
+        }
         let quote = self.builder.bytes("\"");
         let string = self.builder.seq([quote, body, quote]);
         if shape.is_any() {
             self.any_string = Some(string);
         }
         string
+    }
+
+    /// Whether names in Punycode belong to a shape: the judge that tells them can be asked of a whole format alone.
+    fn is_with_punycode(&self, shape: &StringShape) -> bool {
+        let only_texts = StringShape {
+            texts: shape.texts.clone(),
+            ..StringShape::default()
+        };
+        *shape == only_texts && self.forms.texts.have_punycode(&shape.texts)
     }
 
     /// Whole literals in a spelling that each string has only one of.

@@ -115,7 +115,8 @@ impl Algebra<'_> {
         let Some(normal) = self.nested_normal(goal) else {
             return false;
         };
-        !normal.has_scalars()
+        !self.uncertain.contains(&goal)
+            && !normal.has_scalars()
             && normal
                 .arrays
                 .iter()

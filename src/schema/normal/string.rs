@@ -90,6 +90,10 @@ impl Algebra<'_> {
         for value in only.iter().filter(|value| !except.contains(*value)) {
             match self.string_fits(shape, value) {
                 Some(true) => kept.push(value.clone()),
+                // A format of which only a part is known may have it nevertheless.
+                Some(false) if self.may_fit(shape, value) => {
+                    self.uncertain.insert(goal);
+                }
                 Some(false) => {}
                 None => self.too_large(goal),
             }
@@ -110,6 +114,19 @@ impl Algebra<'_> {
                 "pattern",
                 "the pattern is too large to test values with",
             );
+        }
+    }
+
+    /// Whether a string might satisfy a shape if formats of which only a part is known had it.
+    fn may_fit(&self, shape: &StringShape, value: &str) -> bool {
+        let texts = self.texts.without_parts(&shape.texts);
+        let is_less = texts.len() < shape.texts.len();
+        is_less && {
+            let wider = StringShape {
+                texts,
+                ..shape.clone()
+            };
+            self.string_fits(&wider, value) != Some(false)
         }
     }
 
