@@ -16,13 +16,16 @@
 //! local sets are hash-consed, and threads in the same place are merged by uniting their callers, so that ambiguity
 //! costs no more here than there.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+mod local;
+
+pub(crate) use local::Local;
+use local::Reached;
 
 use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, RETURN};
 use super::shortest::{NEVER, Shortest, plus};
 use super::stack::{ConfigId, END, Stacks};
-use super::terminal::Cursor;
+use super::terminal::{Cursor, Terminal};
 
 /// A configuration of the stacks, or a local set: its number with the highest bit set.
 type Callers = u32;
@@ -79,104 +82,6 @@ pub(crate) struct Threads<'a> {
     /// Whether nothing is left in doubt, since lengths are asked for.
     strict: bool,
     lost: bool,
-}
-
-/// The room for local sets. It may be handed from walk to walk, so that a mask need not ask for memory.
-#[derive(Default)]
-pub(crate) struct Local {
-    sets: Vec<(u32, u32)>,
-    pairs: Vec<Thread>,
-    singles: FxHashMap<Thread, Callers>,
-    unions: FxHashMap<Box<[Thread]>, Callers>,
-    open: Reached,
-}
-
-/// Room for more pairs than this is not kept.
-const KEPT_PAIRS: usize = 1 << 14;
-
-impl Local {
-    /// Forgets all sets and keeps the room, or gives it up where it is large.
-    fn clear(&mut self) {
-        if self.pairs.len() > KEPT_PAIRS {
-            *self = Local::default();
-        }
-        self.sets.clear();
-        self.pairs.clear();
-        self.singles.clear();
-        self.unions.clear();
-        self.open.clear();
-    }
-
-    fn set(&self, callers: Callers) -> &[Thread] {
-        let (first, end) = self.sets[(callers & !LOCAL) as usize];
-        &self.pairs[first as usize..end as usize]
-    }
-
-    /// The set of one thread.
-    fn single(&mut self, thread: Thread) -> Callers {
-        if let Some(&known) = self.singles.get(&thread) {
-            return known;
-        }
-        let callers = self.add_set(&[thread]);
-        self.singles.insert(thread, callers);
-        callers
-    }
-
-    /// The set of these threads, which are in order.
-    fn union(&mut self, threads: Vec<Thread>) -> Callers {
-        if let Some(&known) = self.unions.get(&threads[..]) {
-            return known;
-        }
-        let callers = self.add_set(&threads);
-        self.unions.insert(threads.into(), callers);
-        callers
-    }
-
-    fn add_set(&mut self, threads: &[Thread]) -> Callers {
-        let first = self.pairs.len() as u32;
-        self.pairs.extend_from_slice(threads);
-        self.sets.push((first, self.pairs.len() as u32));
-        (self.sets.len() as u32 - 1) | LOCAL
-    }
-}
-
-/// The threads that an expansion has come to, each once and in order.
-#[derive(Default)]
-struct Reached {
-    list: Vec<Thread>,
-    /// The same, once there are too many to look through.
-    seen: FxHashSet<Thread>,
-}
-
-/// As many threads are looked through faster than one is hashed.
-const FEW: usize = 12;
-
-impl Reached {
-    fn clear(&mut self) {
-        self.list.clear();
-        self.seen.clear();
-    }
-
-    fn push(&mut self, thread: Thread) {
-        if self.list.len() < FEW {
-            if !self.list.contains(&thread) {
-                self.list.push(thread);
-            }
-            return;
-        }
-        if self.seen.is_empty() {
-            self.seen.extend(&self.list);
-        }
-        if self.seen.insert(thread) {
-            self.list.push(thread);
-        }
-    }
-
-    fn extend(&mut self, threads: &[Thread]) {
-        for &thread in threads {
-            self.push(thread);
-        }
-    }
 }
 
 impl<'a> Threads<'a> {
@@ -348,13 +253,18 @@ impl<'a> Threads<'a> {
         let mut open = std::mem::take(&mut self.local.open);
         open.clear();
         open.extend(threads);
+        self.follow(&mut open, path, readers);
+        self.local.open = open;
+    }
+
+    fn follow(&mut self, open: &mut Reached, path: &[u8], readers: &mut Vec<Thread>) {
         let mut at = 0;
         while let Some(&thread) = open.list.get(at) {
             at += 1;
             match thread.at {
-                At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), &mut open, readers),
+                At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), open, readers),
                 At::Choice { frame, node } => {
-                    self.expand_choice((frame, node), thread.callers, &mut open, readers);
+                    self.expand_choice((frame, node), thread.callers, open, readers);
                 }
                 At::Way { frame, way } => {
                     let frames = &self.stacks.frames;
@@ -367,17 +277,17 @@ impl<'a> Threads<'a> {
                 At::Terminal(index, cursor) => {
                     readers.push(thread);
                     if self.stacks.frames.terminal(index).is_accepting(cursor) {
-                        self.give_back(thread.callers, path.len(), &mut open, readers);
+                        self.end_terminal(thread.callers, path, open, readers);
                     }
                 }
                 At::Key { frame, cursor, start } => {
                     readers.push(thread);
-                    self.expand_key((frame, cursor, start), thread.callers, path, &mut open);
+                    self.expand_key((frame, cursor, start), thread.callers, path, open);
                 }
                 At::Judged { frame, start, .. } => {
                     readers.push(thread);
                     if self.stacks.frames.word_ends(frame, &path[start as usize..]) {
-                        self.give_back(thread.callers, path.len(), &mut open, readers);
+                        self.give_back(thread.callers, path.len(), open, readers);
                     }
                 }
                 At::Item(frame) => match self.behind_item(frame) {
@@ -389,7 +299,33 @@ impl<'a> Threads<'a> {
                 },
             }
         }
-        self.local.open = open;
+    }
+
+    /// Goes on with the callers of a terminal that may end. A walk comes to the same ones behind every letter of a word;
+    /// what they read next is found once, unless it depends on where the path is.
+    fn end_terminal(
+        &mut self,
+        callers: Callers,
+        path: &[u8],
+        open: &mut Reached,
+        readers: &mut Vec<Thread>,
+    ) {
+        if callers == END || callers & LOCAL == 0 {
+            return self.give_back(callers, path.len(), open, readers);
+        }
+        if let Some(known) = self.local.behind(callers) {
+            return readers.extend_from_slice(known);
+        }
+        let lost = self.take_lost();
+        let mut below = Reached::default();
+        below.extend(self.local.set(callers));
+        let first = readers.len();
+        self.follow(&mut below, path, readers);
+        let in_place = |thread: &Thread| matches!(thread.at, At::Key { .. } | At::Judged { .. });
+        if !self.lost && !readers[first..].iter().any(in_place) {
+            self.local.keep_behind(callers, &readers[first..]);
+        }
+        self.lost |= lost;
     }
 
     fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
@@ -492,6 +428,16 @@ impl<'a> Threads<'a> {
                 readers.extend(found.map(|&(frame, callers)| self.reader(frame, callers, written)));
             }
         }
+    }
+
+    /// The terminal of a reader, with its number and state, if no bound of it can be felt within `horizon` more bytes.
+    pub(crate) fn plain(&self, reader: &Thread, horizon: u64) -> Option<(u32, &'a Terminal, u32)> {
+        let At::Terminal(index, cursor) = reader.at else {
+            return None;
+        };
+        let terminal = self.stacks.frames.terminal(index);
+        let plain = terminal.is_plain(cursor, horizon);
+        plain.then_some((index, &**terminal, cursor.state))
     }
 
     /// A frame that reads, as a place that needs no interning to read on.

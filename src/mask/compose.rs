@@ -12,7 +12,7 @@ pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId, mask: &
     let mut fill = Fill {
         stacks,
         tables,
-        walk: Walk::new(stacks),
+        walk: Walk::new(stacks, tables.horizon()),
         lost: Vec::new(),
     };
     fill.configuration(config, mask);

@@ -1,11 +1,14 @@
 //! A walk of threads through a trie.
 //!
 //! The trie is that of the vocabulary, or a small one of rests behind a terminal. A node is entered if some thread
-//! can take its byte; a subtree that none can enter is passed over.
+//! can take its byte; a subtree that none can enter is passed over, and so is one through which a thread stays in its
+//! terminal whatever is read: all of its tokens may come. Behind `x + ` a variable may begin with any letter, and of the
+//! 100,000 nodes below all letters one in thirty is entered.
 
 use std::cell::Cell;
 use std::ops::Range;
 
+use super::loops::Loops;
 use super::set::Mask;
 use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
 use crate::vocab::Trie;
@@ -14,7 +17,20 @@ use crate::vocab::Trie;
 pub(super) struct Walk<'a> {
     pub(super) threads: Threads<'a>,
     room: Room,
+    /// The length of the longest token.
+    horizon: u64,
+    /// What leads back to the states of a terminal, for those that came to a large subtree.
+    loops: Vec<(u32, Loops<'a>)>,
+    /// How many nodes were entered.
+    entered: u32,
 }
+
+/// Subtrees with fewer nodes than this are entered sooner than it is found out what leads back to a state, unless the
+/// walk has entered so many others that it will need to know.
+const LARGE: u32 = 1024;
+const MANY_ENTERED: u32 = 512;
+/// Subtrees with fewer nodes than this are entered in any case.
+const SMALL: u32 = 64;
 
 /// Room for a walk, handed on to the next one of the same operating-system thread.
 #[derive(Default)]
@@ -42,11 +58,15 @@ struct Level {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(stacks: &'a Stacks) -> Walk<'a> {
+    /// A walk for tokens of up to `horizon` bytes.
+    pub(super) fn new(stacks: &'a Stacks, horizon: u64) -> Walk<'a> {
         let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
         Walk {
             threads: Threads::within(stacks, std::mem::take(&mut room.local)),
             room,
+            horizon,
+            loops: Vec::new(),
+            entered: 0,
         }
     }
 
@@ -89,10 +109,38 @@ impl<'a> Walk<'a> {
                 continue;
             };
             let (byte, node) = trie.child(place);
-            if level.bytes.contains(byte) {
-                depth += usize::from(self.enter(trie, (byte, node as usize), depth, mask, lost));
+            if !level.bytes.contains(byte) {
+                continue;
+            }
+            if self.stays(trie, node as usize, depth) {
+                mask.insert_all(trie.tokens_below(node as usize));
+                continue;
+            }
+            depth += usize::from(self.enter(trie, (byte, node as usize), depth, mask, lost));
+        }
+    }
+
+    /// Whether a reader of this depth is back in its terminal wherever the subtree of a node is left.
+    fn stays(&mut self, trie: &Trie, node: usize, depth: usize) -> bool {
+        let least = if self.entered < MANY_ENTERED { LARGE } else { SMALL };
+        if trie.nodes()[node].end - (node as u32) < least {
+            return false;
+        }
+        let readers = self.room.levels[depth].readers.iter();
+        for reader in readers {
+            let Some((index, terminal, state)) = self.threads.plain(reader, self.horizon) else {
+                continue;
+            };
+            let known = self.loops.iter().position(|&(known, _)| known == index);
+            let at = known.unwrap_or_else(|| {
+                self.loops.push((index, Loops::new(terminal)));
+                self.loops.len() - 1
+            });
+            if self.loops[at].1.pass_over(trie, node, state) {
+                return true;
             }
         }
+        false
     }
 
     /// Reads the byte of a node and adds the tokens that end there. Whether a level was made below.
@@ -104,6 +152,7 @@ impl<'a> Walk<'a> {
         mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) -> bool {
+        self.entered += 1;
         let Room {
             path, levels, next, ..
         } = &mut self.room;
