@@ -39,6 +39,7 @@ mod shortest;
 mod stack;
 mod terminal;
 mod thread;
+mod unite;
 mod words;
 
 use std::sync::Arc;

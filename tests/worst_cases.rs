@@ -58,23 +58,48 @@ fn allows(grammar: &Grammar, state: State, token: &str) -> bool {
 /// Reads a text to its end and checks that its second half costs no more than its first: not more readings at any
 /// place, nor more memory, but for an eighth by which tables grow in steps.
 fn stays_flat(grammar: &Grammar, text: &str) {
+    let [first, second] = read_whole(grammar, text);
+    assert!(second.readings <= first.readings, "{first:?}, then {second:?}");
+    assert!(
+        second.bytes <= first.bytes + first.bytes / 8 + 4096,
+        "{first:?}, then {second:?}"
+    );
+}
+
+/// For a text whose halves are not alike: there are never more readings than this, and no byte of the text takes more
+/// memory than so many configurations.
+fn stays_within(most: usize, grammar: &Grammar, text: &str) {
+    for half in read_whole(grammar, text) {
+        assert!(half.readings <= most, "{half:?}");
+        assert!(half.bytes <= text.len() / 2 * 20 * 800, "{half:?}");
+    }
+}
+
+/// What half a text costs at most.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    readings: usize,
+    bytes: usize,
+}
+
+/// Reads a text to its end.
+fn read_whole(grammar: &Grammar, text: &str) -> [Cost; 2] {
     let half = text.len() / 2;
-    let (mut state, mut readings, mut bytes) = (grammar.start(), [0, 0], [grammar.bytes(), 0, 0]);
+    let (mut state, mut costs) = (grammar.start(), [Cost::default(); 2]);
     for (place, byte) in text.bytes().enumerate() {
+        let before = grammar.bytes();
         state = grammar
             .step_bytes(state, &[byte])
             .unwrap_or_else(|| panic!("refused at byte {place} of {}", text.len()));
-        let part = usize::from(place >= half);
-        readings[part] = readings[part].max(grammar.explain(state, 0).readings);
+        let cost = &mut costs[usize::from(place >= half)];
+        cost.readings = cost.readings.max(grammar.explain(state, 0).readings);
         if place % 64 == 0 {
             assert!(!grammar.mask(state).is_empty() || grammar.is_accepting(state));
         }
-        bytes[1 + part] = grammar.bytes();
+        cost.bytes += grammar.bytes() - before;
     }
     assert!(grammar.is_accepting(state), "the text is whole");
-    assert!(readings[1] <= readings[0], "{readings:?} readings");
-    let (first, second) = (bytes[1] - bytes[0], bytes[2] - bytes[1]);
-    assert!(second <= first + first / 8 + 4096, "{first} bytes, then {second}");
+    costs
 }
 
 #[test]
@@ -107,17 +132,100 @@ fn recursion_and_ambiguity_cost_the_same_at_any_length() {
     stays_flat(&ebnf(r#"s ::= "(" s ")" s | """#), &"()".repeat(3_000));
 }
 
-/// Where a rule calls itself in the middle, every depth is another reading, as in any parser; there are no more.
+/// Where a rule calls itself in the middle, a letter may stand at any depth: the stacks of all depths are one set, which
+/// one more letter makes larger by one.
 #[test]
-fn ambiguity_that_nests_grows_with_the_text_and_not_faster() {
-    let grammar = ebnf(r#"s ::= s s s | s s | "a" | "aa" | """#);
-    let mut state = grammar.start();
-    for length in 1..=300 {
-        state = grammar.step_bytes(state, b"a").expect("any number of letters");
-        let readings = grammar.explain(state, 0).readings;
-        assert!(readings <= length + 8, "{readings} readings of {length} letters");
+fn ambiguity_that_nests_costs_the_same_at_any_length() {
+    for source in [
+        r#"s ::= s s s | "a""#,
+        r#"s ::= s s s | s s | "a" | "aa" | """#,
+        r#"s ::= "a" s s s | "a" | """#,
+        r#"s ::= "a" s+ s | "a""#,
+        r#"s ::= (s s "a")*"#,
+        r#"s ::= s* "a" | s "a" s"#,
+        r#"s ::= "a" s "a" | "a" s | "a""#,
+        r#"s ::= t*  t ::= u+  u ::= v*  v ::= "a" s? | "a""#,
+    ] {
+        let grammar = ebnf(source);
+        stays_flat(&grammar, &"a".repeat(1_501));
+        let state = at(&grammar, &"a".repeat(101)).expect("any odd number of letters");
+        assert!(grammar.explain(state, 0).readings <= 4, "{source}");
+        assert!(
+            allows(&grammar, state, "aa") && !allows(&grammar, state, "ab"),
+            "{source}"
+        );
     }
-    assert!(grammar.is_accepting(state) && allows(&grammar, state, "aa"));
+    let grammar = ebnf(r#"s ::= s s | s s s | "a" | ("a" | "b") tail?  tail ::= "b"* | [b]*"#);
+    stays_flat(&grammar, &"abbba".repeat(600));
+}
+
+/// Where the middle of a text is cannot be known; each letter may be behind it. The stacks are many, the frames few.
+#[test]
+fn palindromes_cost_the_same_at_any_length() {
+    let grammar = ebnf(r#"p ::= "a" p "a" | "b" p "b" | "a"? | "b""#);
+    stays_within(5, &grammar, &format!("{}{}", "ab".repeat(500), "ba".repeat(500)));
+    stays_within(5, &grammar, &"a".repeat(1_000));
+    assert!(accepts(&grammar, "abaaba") && accepts(&grammar, "abababa") && !accepts(&grammar, "abab"));
+    let state = at(&grammar, "abab").expect("it may go on");
+    assert!(allows(&grammar, state, "aab") && !allows(&grammar, state, "bbx"));
+    let marked = ebnf(r#"p ::= "a" p "a" | "b" p "b" | ",""#);
+    stays_within(2, &marked, &format!("{},{}", "ab".repeat(500), "ba".repeat(500)));
+}
+
+#[test]
+fn operators_of_every_kind_cost_the_same_at_any_length() {
+    let grammar = ebnf(r#"e ::= e "+" e | e "*" e | e "?" e ":" e | "-" e | e "!" | "(" e ")" | [0-9]+"#);
+    stays_within(4, &grammar, &format!("{}1", "1+2*-3!+".repeat(500)));
+    stays_within(4, &grammar, &format!("{}1", "1?2:".repeat(500)));
+    let nested = [("1?", ":1"), ("(", ")"), ("-(1+", "!)*1")];
+    for (open, close) in nested {
+        stays_within(
+            4,
+            &grammar,
+            &format!("{}1{}", open.repeat(500), close.repeat(500)),
+        );
+    }
+    assert!(!accepts(&grammar, "1+") && !accepts(&grammar, "1?2") && at(&grammar, "1:").is_none());
+    let dangling = ebnf(r#"s ::= "if " s | "if " s " else " s | "x""#);
+    stays_within(
+        3,
+        &dangling,
+        &format!("{}x{}", "if ".repeat(500), " else x".repeat(500)),
+    );
+    assert!(!accepts(&dangling, "if x else x else x"));
+}
+
+#[test]
+fn recursion_that_hides_costs_the_same_at_any_length() {
+    // Behind what may be empty, through other rules, and in circles of rules that may all be empty.
+    stays_flat(&ebnf(r#"s ::= x s "a" | "a"  x ::= """#), &"a".repeat(3_000));
+    stays_flat(&ebnf(r#"s ::= x? s "a" | "a"  x ::= "b""#), &"a".repeat(3_000));
+    stays_flat(
+        &ebnf(r#"a ::= b "a" | "a"  b ::= a | c  c ::= b "b" | """#),
+        &format!("{}a", "ab".repeat(1_500)),
+    );
+    let circle = ebnf(r#"x ::= y x | "a"?  y ::= x | z*  z ::= x y | "b"?"#);
+    stays_flat(&circle, &"aab".repeat(1_000));
+    assert!(accepts(&circle, "") && at(&circle, "c").is_none());
+}
+
+/// Parts of a grammar that each have white space of their own.
+#[test]
+fn hundreds_of_parts_with_their_own_white_space() {
+    let parts: Vec<String> = (0..300).map(|part| format!("part{part}")).collect();
+    let rules = parts.iter().enumerate().map(|(part, name)| {
+        let space = char::from_u32(0x1000 + part as u32).expect("a character");
+        format!("{name} ::= \"{name}(\" ws{part} ([a-z]+ ws{part} (\",\" ws{part})?)* \")\"\nws{part} ::= [ {space}]*\n")
+    });
+    let grammar = ebnf(&format!(
+        "root ::= ({})*\n{}",
+        parts.join(" | "),
+        rules.collect::<String>()
+    ));
+    let own = char::from_u32(0x1000 + 299).expect("a character");
+    assert!(accepts(&grammar, &format!("part299({own}a{own},b)part0( a)")));
+    assert!(!accepts(&grammar, &format!("part298({own}a)")));
+    stays_flat(&grammar, &"part7( foo, bar )".repeat(200));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dashmap::DashMap;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::frame::{FrameId, Frames, RETURN, View};
 
@@ -54,7 +54,12 @@ pub(crate) struct Stacks {
     pub(super) frames: Frames,
     configs: boxcar::Vec<Config>,
     known: DashMap<Pairs, ConfigId, FxBuildHasher>,
+    /// The unions of configurations that were found.
+    pub(super) unions: DashMap<Box<[ConfigId]>, ConfigId, FxBuildHasher>,
 }
+
+/// So many readers are compared with each other faster than they are sorted.
+const FEW: usize = 16;
 
 const UNKNOWN: u32 = u32::MAX;
 const DEAD: u32 = u32::MAX - 1;
@@ -65,6 +70,7 @@ impl Stacks {
             frames,
             configs: boxcar::Vec::new(),
             known: DashMap::default(),
+            unions: DashMap::default(),
         };
         // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
         for _ in [END, FINISHED] {
@@ -116,7 +122,7 @@ impl Stacks {
         self.intern_as_is(pairs)
     }
 
-    fn intern_as_is(&self, pairs: Vec<(FrameId, ConfigId)>) -> ConfigId {
+    pub(super) fn intern_as_is(&self, pairs: Vec<(FrameId, ConfigId)>) -> ConfigId {
         let pairs: Pairs = pairs.into();
         if let Some(known) = self.known.get(&pairs) {
             return *known;
@@ -130,38 +136,38 @@ impl Stacks {
         })
     }
 
-    fn merge(&self, pairs: Vec<(FrameId, ConfigId)>) -> Vec<(FrameId, ConfigId)> {
-        let mut merged = Vec::with_capacity(pairs.len());
-        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
-            let callers = if group.len() == 1 {
-                group[0].1
-            } else {
-                self.unite(group)
-            };
-            merged.push((group[0].0, callers));
-        }
-        merged
-    }
-
-    /// The union of callers. It is not merged further down, so that the work is bounded by the pairs themselves;
-    /// END among them is kept as the complete frame above END.
-    fn unite(&self, group: &[(FrameId, ConfigId)]) -> ConfigId {
-        let mut all = Vec::new();
-        for &(_, callers) in group {
-            match callers {
-                END => all.push((RETURN, END)),
-                _ => all.extend_from_slice(&self.configs[callers as usize].pairs),
-            }
-        }
-        all.sort_unstable();
-        all.dedup();
-        self.intern_as_is(all)
-    }
-
     /// What the configuration can do next.
     pub(crate) fn fringe(&self, config: ConfigId) -> &Fringe {
+        if let Some(known) = self.configs[config as usize].fringe.get() {
+            return known;
+        }
+        for below in self.ends_below(config) {
+            let known = &self.configs[below as usize];
+            known.fringe.get_or_init(|| self.expand(below));
+        }
         let known = &self.configs[config as usize];
         known.fringe.get_or_init(|| self.expand(config))
+    }
+
+    /// The callers that a configuration may return to without reading, as far as it is not known what they can do next;
+    /// each comes behind its own callers, which are numbered before it.
+    fn ends_below(&self, config: ConfigId) -> Vec<ConfigId> {
+        let mut found = Vec::new();
+        let mut seen = FxHashSet::default();
+        let (mut at, mut config) = (0, config);
+        loop {
+            for &(frame, callers) in self.pairs(config) {
+                let is_end = callers != END && self.frames.get(frame).accepting;
+                let is_known = || self.configs[callers as usize].fringe.get().is_some();
+                if is_end && !is_known() && seen.insert(callers) {
+                    found.push(callers);
+                }
+            }
+            let Some(&next) = found.get(at) else { break };
+            (at, config) = (at + 1, next);
+        }
+        found.sort_unstable();
+        found
     }
 
     fn expand(&self, config: ConfigId) -> Fringe {
@@ -189,13 +195,42 @@ impl Stacks {
                 open.push((call.callee, below));
             }
             if known.accepting {
-                match callers {
-                    END => fringe.accepting = true,
-                    _ => open.extend_from_slice(&self.configs[callers as usize].pairs),
-                }
+                self.give_back(callers, &mut open, &mut fringe);
             }
         }
+        self.merge_readers(&mut fringe.readers);
         fringe
+    }
+
+    /// Goes on with the callers of a complete frame; mostly it is known already what they can do next.
+    fn give_back(&self, callers: ConfigId, open: &mut Vec<(FrameId, ConfigId)>, fringe: &mut Fringe) {
+        let config = &self.configs[callers as usize];
+        match config.fringe.get() {
+            _ if callers == END => fringe.accepting = true,
+            Some(known) => {
+                fringe.readers.extend_from_slice(&known.readers);
+                fringe.accepting |= known.accepting;
+            }
+            None => open.extend_from_slice(&config.pairs),
+        }
+    }
+
+    /// Readers of one frame are one reader with the callers of all. Others keep their order.
+    fn merge_readers(&self, readers: &mut Vec<(FrameId, ConfigId)>) {
+        let mut ahead = readers.iter().enumerate();
+        if readers.len() <= FEW && !ahead.any(|(at, one)| readers[..at].iter().any(|other| other.0 == one.0))
+        {
+            return;
+        }
+        let mut sorted = readers.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let merged: FxHashMap<FrameId, ConfigId> = self.merge(sorted).into_iter().collect();
+        let mut seen = FxHashSet::default();
+        readers.retain_mut(|(frame, callers)| {
+            *callers = merged[frame];
+            seen.insert(*frame)
+        });
     }
 
     /// The configuration after a byte, or `None` if no text goes on with it. Memoised.

@@ -303,13 +303,7 @@ impl<'a> Threads<'a> {
 
     /// Goes on with the callers of a terminal that may end. A walk comes to the same ones behind every letter of a word;
     /// what they read next is found once, unless it depends on where the path is.
-    fn end_terminal(
-        &mut self,
-        callers: Callers,
-        path: &[u8],
-        open: &mut Reached,
-        readers: &mut Vec<Thread>,
-    ) {
+    fn end_terminal(&mut self, callers: Callers, path: &[u8], open: &mut Reached, readers: &mut Vec<Thread>) {
         if callers == END || callers & LOCAL == 0 {
             return self.give_back(callers, path.len(), open, readers);
         }
