@@ -23,6 +23,8 @@
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::OnceLock;
 
+use rustc_hash::FxHasher;
+
 use super::minimal::classes;
 use super::product::DEAD;
 use super::scc::components;
@@ -61,23 +63,21 @@ pub(super) fn digests(automaton: &Table<'_>) -> Box<[Digest]> {
 }
 
 fn digests_of(automaton: &Table<'_>) -> Box<[Digest]> {
-    let edges = automaton.edges();
-    let targets: Vec<Vec<u32>> = edges
-        .iter()
-        .map(|edges| edges.iter().map(|&(.., packed)| packed >> 1).collect())
-        .collect();
+    let edges = Edges::new(automaton);
+    let targets: Vec<u32> = edges.list.iter().map(|&(.., packed)| packed >> 1).collect();
+    let targets: Vec<&[u32]> = edges.starts.windows(2).map(|w| &targets[w[0]..w[1]]).collect();
     let component = components(&targets);
-    let mut members: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
-    for state in 0..edges.len() as u32 {
-        members[component[state as usize] as usize].push(state);
-    }
+    let mut states: Vec<u32> = (0..targets.len() as u32).collect();
+    states.sort_by_key(|&state| component[state as usize]);
     let mut naming = Naming {
         automaton,
         edges: &edges,
         component: &component,
-        digests: vec![0; edges.len()].into(),
+        digests: vec![0; targets.len()].into(),
+        places: vec![NOWHERE; targets.len()],
+        text: Vec::new(),
     };
-    for states in members.iter().filter(|states| !states.is_empty()) {
+    for states in states.chunk_by(|&a, &b| component[a as usize] == component[b as usize]) {
         let alone = states.len() == 1 && !targets[states[0] as usize].contains(&states[0]);
         if alone {
             naming.name_alone(states[0]);
@@ -86,6 +86,32 @@ fn digests_of(automaton: &Table<'_>) -> Box<[Digest]> {
         }
     }
     naming.digests
+}
+
+/// The edges of all states, one state behind the other.
+struct Edges {
+    /// Those of a state are from its start to that of the next.
+    starts: Vec<usize>,
+    list: Vec<Edge>,
+}
+
+impl Edges {
+    fn new(automaton: &Table<'_>) -> Edges {
+        let ranges = automaton.ranges();
+        let mut edges = Edges {
+            starts: vec![0],
+            list: Vec::new(),
+        };
+        for state in 0..automaton.accepting.len() {
+            automaton.add_edges_of(state, &ranges, &mut edges.list);
+            edges.starts.push(edges.list.len());
+        }
+        edges
+    }
+
+    fn of(&self, state: u32) -> &[Edge] {
+        &self.list[self.starts[state as usize]..self.starts[state as usize + 1]]
+    }
 }
 
 /// An automaton with one state for each class of another.
@@ -132,12 +158,6 @@ impl Table<'_> {
         quotient
     }
 
-    fn edges(&self) -> Vec<Vec<Edge>> {
-        let ranges = self.ranges();
-        let states = 0..self.accepting.len();
-        states.map(|state| self.edges_of(state, &ranges)).collect()
-    }
-
     /// The bytes as maximal ranges of one class.
     fn ranges(&self) -> Vec<(u8, u8, u8)> {
         let mut ranges: Vec<(u8, u8, u8)> = Vec::new();
@@ -151,142 +171,143 @@ impl Table<'_> {
         ranges
     }
 
-    fn edges_of(&self, state: usize, ranges: &[(u8, u8, u8)]) -> Vec<Edge> {
+    fn add_edges_of(&self, state: usize, ranges: &[(u8, u8, u8)], edges: &mut Vec<Edge>) {
         let row = &self.next[state * self.stride..(state + 1) * self.stride];
-        let mut edges: Vec<Edge> = Vec::new();
+        let own = edges.len();
         for &(first, last, class) in ranges {
             let packed = match row[class as usize] {
                 DEAD => continue,
                 packed if self.units => packed,
                 packed => packed & !1,
             };
-            match edges.last_mut() {
+            match edges[own..].last_mut() {
                 Some(edge) if edge.2 == packed && edge.1 + 1 == first => edge.1 = last,
                 _ => edges.push((first, last, packed)),
             }
         }
-        edges
     }
 }
 
 struct Naming<'a> {
     automaton: &'a Table<'a>,
-    edges: &'a [Vec<Edge>],
+    edges: &'a Edges,
     component: &'a [u32],
     digests: Box<[Digest]>,
+    /// The place of each state in the text that is being written.
+    places: Vec<u32>,
+    /// Room for what a digest is taken of.
+    text: Vec<u8>,
 }
+
+const NOWHERE: u32 = u32::MAX;
 
 impl Naming<'_> {
     /// A state on no cycle: all its edges lead to states that have their names.
     fn name_alone(&mut self, state: u32) {
         let mut merged: Vec<(u8, u8, Digest, bool)> = Vec::new();
-        for &(first, last, packed) in &self.edges[state as usize] {
+        for &(first, last, packed) in self.edges.of(state) {
             let (target, unit) = (self.digests[(packed >> 1) as usize], packed & 1 == 1);
             match merged.last_mut() {
                 Some(edge) if edge.2 == target && edge.3 == unit && edge.1 + 1 == first => edge.1 = last,
                 _ => merged.push((first, last, target, unit)),
             }
         }
-        self.digests[state as usize] = digest(&("alone", self.automaton.accepting[state as usize], merged));
+        self.text.clear();
+        self.text
+            .extend([ALONE, u8::from(self.automaton.accepting[state as usize])]);
+        for (first, last, target, unit) in merged {
+            self.text.extend([first, last, u8::from(unit)]);
+            self.text.extend(target.to_le_bytes());
+        }
+        self.digests[state as usize] = digest(&self.text);
     }
 
     /// States on common cycles: one text for all, and each state's place in it.
     fn name_component(&mut self, states: &[u32]) {
-        let texts = self.roots(states).into_iter().map(|root| self.text(root));
+        let roots = self.roots(states);
+        let texts = roots.into_iter().map(|root| self.text(root));
         let Some((text, order)) = texts.min() else { return };
-        for (place, state) in order.into_iter().enumerate() {
-            self.digests[state as usize] = digest(&("cycle", text, place));
+        for (state, place) in order.into_iter().zip(0u32..) {
+            self.text.clear();
+            self.text.push(CYCLE);
+            self.text.extend(text.to_le_bytes());
+            self.text.extend(place.to_le_bytes());
+            self.digests[state as usize] = digest(&self.text);
         }
     }
 
     /// The states whose neighbourhood has the least hash.
     fn roots(&self, states: &[u32]) -> Vec<u32> {
         let own = self.component[states[0] as usize];
-        let mut looks: Vec<(Digest, u32)> = states.iter().map(|&s| (self.look(s, own), s)).collect();
+        let mut looks: Vec<(u64, u32)> = states.iter().map(|&s| (self.look(s, own), s)).collect();
         looks.sort_unstable();
         let least = looks[0].0;
         let alike = looks.iter().take_while(|(look, _)| *look == least);
         alike.map(|&(_, state)| state).take(MOST_ROOTS).collect()
     }
 
-    /// A state as it looks without the numbers of its component.
-    fn look(&self, state: u32, own: u32) -> Digest {
-        let edges = self.edges[state as usize].iter().map(|&(first, last, packed)| {
+    /// A state as it looks without the numbers of its component. Two that look alike by chance cost another text.
+    fn look(&self, state: u32, own: u32) -> u64 {
+        let mut look = FxHasher::default();
+        self.automaton.accepting[state as usize].hash(&mut look);
+        for &(first, last, packed) in self.edges.of(state) {
             let target = packed >> 1;
             let outside = self.component[target as usize] != own;
             let seen = if outside {
-                self.digests[target as usize]
+                self.digests[target as usize] as u64
             } else {
-                u128::from(target == state)
+                u64::from(target == state)
             };
-            (first, last, packed & 1, outside, seen)
-        });
-        digest(&(
-            self.automaton.accepting[state as usize],
-            edges.collect::<Vec<_>>(),
-        ))
+            let edge = [first, last, (packed & 1) as u8, u8::from(outside)];
+            look.write_u32(u32::from_le_bytes(edge));
+            look.write_u64(seen);
+        }
+        look.finish()
     }
 
     /// The component written down breadth first from a root, and the order in which its states come.
-    fn text(&self, root: u32) -> (Digest, Vec<u32>) {
+    fn text(&mut self, root: u32) -> (Digest, Vec<u32>) {
         let own = self.component[root as usize];
         let mut order = vec![root];
-        let mut places = std::collections::HashMap::from([(root, 0u128)]);
-        let mut text = Keyed::new();
+        self.places[root as usize] = 0;
+        self.text.clear();
         let mut at = 0;
         while let Some(&state) = order.get(at) {
-            (
-                self.automaton.accepting[state as usize],
-                self.edges[state as usize].len(),
-            )
-                .hash(&mut text);
-            for &(first, last, packed) in &self.edges[state as usize] {
+            let edges = self.edges.of(state);
+            self.text.push(u8::from(self.automaton.accepting[state as usize]));
+            self.text.extend((edges.len() as u32).to_le_bytes());
+            for &(first, last, packed) in edges {
                 let target = packed >> 1;
                 let inside = self.component[target as usize] == own;
-                let name = if inside {
-                    *places.entry(target).or_insert_with(|| {
+                self.text
+                    .extend([first, last, (packed & 1) as u8, u8::from(inside)]);
+                if inside {
+                    let place = &mut self.places[target as usize];
+                    if *place == NOWHERE {
+                        *place = order.len() as u32;
                         order.push(target);
-                        order.len() as u128 - 1
-                    })
+                    }
+                    self.text.extend(place.to_le_bytes());
                 } else {
-                    self.digests[target as usize]
-                };
-                (first, last, packed & 1, inside, name).hash(&mut text);
+                    self.text.extend(self.digests[target as usize].to_le_bytes());
+                }
             }
             at += 1;
         }
-        (text.digest(), order)
+        for &state in &order {
+            self.places[state as usize] = NOWHERE;
+        }
+        (digest(&self.text), order)
     }
 }
 
-fn digest(value: &impl Hash) -> Digest {
-    let mut keyed = Keyed::new();
-    value.hash(&mut keyed);
-    keyed.digest()
-}
+/// What the text of a state begins with.
+const ALONE: u8 = 0;
+const CYCLE: u8 = 1;
 
 /// Two hashes with different secret keys.
-struct Keyed(std::hash::DefaultHasher, std::hash::DefaultHasher);
-
-impl Keyed {
-    fn new() -> Keyed {
-        static KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
-        let (one, two) = KEYS.get_or_init(Default::default);
-        Keyed(one.build_hasher(), two.build_hasher())
-    }
-
-    fn digest(&self) -> Digest {
-        u128::from(self.0.finish()) << 64 | u128::from(self.1.finish())
-    }
-}
-
-impl Hasher for Keyed {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-        self.1.write(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.finish()
-    }
+fn digest(text: &[u8]) -> Digest {
+    static KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
+    let (one, two) = KEYS.get_or_init(Default::default);
+    u128::from(one.hash_one(text)) << 64 | u128::from(two.hash_one(text))
 }

@@ -1,8 +1,10 @@
 //! Which states of an automaton have the same language.
 //!
 //! Determinisation leaves states that differ in nothing but their history: behind `é` a search stands in another state
-//! than behind `e`, although the same may follow. Partition refinement (Moore 1956) finds them: states begin in two
-//! classes, accepting and not, and a class is split as long as some byte leads its states to different classes.
+//! than behind `e`, although the same may follow. Partition refinement finds them: states begin in two classes, accepting
+//! and not, and a class is split as long as some byte leads its states to different classes (Moore 1956). A state is
+//! looked at again only where it leads to one that was split off, and of a class that is split the largest part keeps its
+//! number (Hopcroft 1971), so that no state changes its class more often than the logarithm of their number.
 //!
 //! Rows are compared by hashes, and the partition that comes out is checked row by row once, so that a collision can
 //! cost the result but not make it wrong.
@@ -13,35 +15,195 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::digest::Table;
 
-/// More steps than this are not taken: the states of large automata stay as they are.
+/// More columns than this are not looked at: the states of large automata stay as they are.
 const MOST_STEPS: usize = 1 << 19;
 
-/// The class of each state, numbered from zero; states of a class have the same language. `None` if it would take
-/// too long. O(states · columns) for each round, and as many rounds as it takes to tell two states apart.
+/// The class of each state, numbered from zero in the order of their first states; states of a class have the same
+/// language. `None` if it would take too long. O(edges · log states), and no more than a constant.
 pub(super) fn classes(automaton: &Table<'_>) -> Option<Vec<u32>> {
-    let states = automaton.accepting.len();
-    let mut classes: Vec<u32> = automaton
-        .accepting
-        .iter()
-        .map(|&accepts| u32::from(accepts))
-        .collect();
-    let mut count = 0;
-    for _ in 0..=MOST_STEPS / automaton.next.len().max(1) {
-        let mut known: FxHashMap<u64, u32> = FxHashMap::default();
-        let refined: Vec<u32> = (0..states)
-            .map(|state| {
-                let next = known.len() as u32;
-                *known.entry(signature(automaton, &classes, state)).or_insert(next)
-            })
-            .collect();
-        let is_stable = known.len() == count;
-        count = known.len();
-        classes = refined;
-        if is_stable || count == states {
-            return is_right(automaton, &classes, count).then_some(classes);
+    let mut partition = Partition::new(automaton);
+    let mut steps = MOST_STEPS;
+    while !partition.open.is_empty() {
+        let looks = partition.open.len() * 2 * (automaton.next.len() / partition.classes.len());
+        steps = steps.checked_sub(looks)?;
+        let parts = partition.parts(automaton);
+        partition.split(parts);
+    }
+    let classes = partition.numbered();
+    let count = classes.iter().max().map_or(0, |&last| last as usize + 1);
+    is_right(automaton, &classes, count).then_some(classes)
+}
+
+struct Partition {
+    classes: Vec<u32>,
+    members: Vec<Vec<u32>>,
+    before: Before,
+    /// The states that have to be looked at, those of a class behind each other.
+    open: Vec<u32>,
+}
+
+/// What a class falls into: those of its states that were looked at, by what they look like, and whether the others
+/// look like the first of these.
+struct Parts {
+    class: u32,
+    looked_at: Vec<Vec<u32>>,
+    others_are_first: bool,
+}
+
+impl Partition {
+    fn new(automaton: &Table<'_>) -> Partition {
+        let mut members = vec![Vec::new(); 2];
+        for (state, &accepts) in automaton.accepting.iter().enumerate() {
+            members[usize::from(accepts)].push(state as u32);
+        }
+        Partition {
+            classes: automaton
+                .accepting
+                .iter()
+                .map(|&accepts| u32::from(accepts))
+                .collect(),
+            open: members.concat(),
+            members,
+            before: Before::new(automaton),
         }
     }
-    None
+
+    /// What the classes of the open states fall into.
+    fn parts(&self, automaton: &Table<'_>) -> Vec<Parts> {
+        let class = |state: u32| self.classes[state as usize];
+        let mut all = Vec::new();
+        for open in self.open.chunk_by(|&a, &b| class(a) == class(b)) {
+            let mut parts = Parts {
+                class: class(open[0]),
+                looked_at: Vec::new(),
+                others_are_first: false,
+            };
+            let mut known: FxHashMap<u64, usize> = FxHashMap::default();
+            let members = &self.members[parts.class as usize];
+            if open.len() < members.len() {
+                // The others still look alike, so that one of them speaks for all.
+                let other = members.iter().find(|state| open.binary_search(state).is_err());
+                known.insert(
+                    signature(automaton, &self.classes, *other.unwrap_or(&open[0]) as usize),
+                    0,
+                );
+                parts.looked_at.push(Vec::new());
+                parts.others_are_first = true;
+            }
+            for &state in open {
+                let next = known.len();
+                let place = *known
+                    .entry(signature(automaton, &self.classes, state as usize))
+                    .or_insert(next);
+                if place == parts.looked_at.len() {
+                    parts.looked_at.push(Vec::new());
+                }
+                parts.looked_at[place].push(state);
+            }
+            if parts.looked_at.len() > 1 {
+                all.push(parts);
+            }
+        }
+        all
+    }
+
+    /// Makes classes of all parts but the largest of each class; what leads to their states is open then.
+    fn split(&mut self, all: Vec<Parts>) {
+        self.open.clear();
+        for mut parts in all {
+            let members = std::mem::take(&mut self.members[parts.class as usize]);
+            if parts.others_are_first {
+                let looked_at: usize = parts.looked_at.iter().map(Vec::len).sum();
+                let mut moved: Vec<u32> = parts.looked_at[1..].concat();
+                moved.sort_unstable();
+                if looked_at < members.len() {
+                    let stays = |state: &u32| moved.binary_search(state).is_err();
+                    parts.looked_at[0] = members.into_iter().filter(stays).collect();
+                }
+            }
+            let largest = (0..parts.looked_at.len()).max_by_key(|&part| parts.looked_at[part].len());
+            let kept = parts.looked_at.swap_remove(largest.unwrap_or(0));
+            self.members[parts.class as usize] = kept;
+            for part in parts.looked_at {
+                for &state in &part {
+                    self.classes[state as usize] = self.members.len() as u32;
+                    self.open.extend_from_slice(self.before.of(state));
+                }
+                self.members.push(part);
+            }
+        }
+        let classes = &self.classes;
+        self.open
+            .sort_unstable_by_key(|&state| (classes[state as usize], state));
+        self.open.dedup();
+    }
+
+    /// The classes, numbered in the order of their first states.
+    fn numbered(&self) -> Vec<u32> {
+        let mut numbers = vec![u32::MAX; self.members.len()];
+        let mut count = 0;
+        let number = |&class: &u32| {
+            let number = &mut numbers[class as usize];
+            if *number == u32::MAX {
+                *number = count;
+                count += 1;
+            }
+            *number
+        };
+        self.classes.iter().map(number).collect()
+    }
+}
+
+/// The states that lead to each state.
+struct Before {
+    /// Those of a state are from its start to that of the next.
+    starts: Vec<u32>,
+    states: Vec<u32>,
+}
+
+impl Before {
+    fn new(automaton: &Table<'_>) -> Before {
+        let count = automaton.accepting.len();
+        let mut edges = Vec::new();
+        for state in 0..count {
+            let first = edges.len();
+            edges.extend(
+                automaton
+                    .row(state)
+                    .flatten()
+                    .map(|(target, _)| (target, state as u32)),
+            );
+            edges[first..].sort_unstable();
+            let mut kept = first;
+            for at in first..edges.len() {
+                if at == first || edges[at] != edges[kept - 1] {
+                    edges[kept] = edges[at];
+                    kept += 1;
+                }
+            }
+            edges.truncate(kept);
+        }
+        let mut starts = vec![0; count + 1];
+        for &(target, _) in &edges {
+            starts[target as usize + 1] += 1;
+        }
+        for at in 0..count {
+            starts[at + 1] += starts[at];
+        }
+        let mut places = starts.clone();
+        let mut states = vec![0; edges.len()];
+        for (target, state) in edges {
+            let place = &mut places[target as usize];
+            states[*place as usize] = state;
+            *place += 1;
+        }
+        Before { starts, states }
+    }
+
+    fn of(&self, state: u32) -> &[u32] {
+        let range = self.starts[state as usize]..self.starts[state as usize + 1];
+        &self.states[range.start as usize..range.end as usize]
+    }
 }
 
 /// A hash of the class of a state and of those that its bytes lead to.
@@ -49,9 +211,10 @@ fn signature(automaton: &Table<'_>, classes: &[u32], state: usize) -> u64 {
     let mut hasher = FxBuildHasher.build_hasher();
     classes[state].hash(&mut hasher);
     for target in automaton.row(state) {
-        target
-            .map(|(target, unit)| (classes[target as usize], unit))
-            .hash(&mut hasher);
+        let class = target.map_or(0, |(target, unit)| {
+            2 + (u64::from(classes[target as usize]) << 1) + u64::from(unit)
+        });
+        hasher.write_u64(class);
     }
     hasher.finish()
 }
