@@ -219,7 +219,7 @@ impl Frames {
         let after = self.after_rest(series, rest, register);
         if key.is_some() {
             let cursor = self.key_terminal(series, rest).start();
-            let exists = self.unused_key_exists(series, rest, register, cursor, b"")
+            let exists = self.unused_key_exists((series, rest, register), cursor, b"")
                 && (!plan.has_demands() || self.some_key_meets_demands(series, rest, register, after));
             let key = FrameKey::Key {
                 series,
@@ -347,10 +347,12 @@ impl Frames {
             let terminal = self.terminal(key);
             terminal.has_more_words(terminal.start(), most)
         };
+        // Where some keys abound an item can follow in any case; those that may run out are in doubt once they begin.
+        let mut keys = plan.rest.iter().filter_map(|rest| rest.key.as_ref()).peekable();
         let is_known = !register.doubted
             && !plan.has_demands()
             && self.capacities[series as usize].is_none()
-            && plan.rest.iter().filter_map(|rest| rest.key.as_ref()).all(abounds);
+            && (keys.peek().is_none() || keys.any(abounds));
         is_known.then(|| self.series_frame(series, after))
     }
 
@@ -368,33 +370,37 @@ impl Frames {
     /// Whether some key that goes on from here has not been written yet.
     fn unused_key_exists(
         &self,
-        series: u32,
-        rest: u32,
-        register: Register,
+        (series, rest, register): (u32, u32, Register),
         cursor: Cursor,
         prefix: &[u8],
     ) -> bool {
-        if self.keys_abound((series, rest, register), cursor) {
+        self.keys_abound((series, rest, register), cursor) || {
+            let used: Vec<Vec<u8>> = self.used_keys(register).collect();
+            self.unused_among(&used, (series, rest), cursor, prefix)
+        }
+    }
+
+    /// The same, where the written keys are known.
+    fn unused_among(
+        &self,
+        used: &[Vec<u8>],
+        (series, rest): (u32, u32),
+        cursor: Cursor,
+        prefix: &[u8],
+    ) -> bool {
+        let terminal = self.key_terminal(series, rest);
+        if terminal.is_infinite(cursor) {
             return true;
         }
-        let terminal = self.key_terminal(series, rest);
-        let taken = self.used_after(series, register, prefix);
-        let taken = taken.iter().filter(|left| terminal.matches_from(cursor, left));
-        terminal.has_more_words(cursor, taken.count())
+        let used = used.iter().filter_map(|text| text.strip_prefix(prefix));
+        let taken = self.nfa.series[series as usize].taken_after(prefix);
+        let unwritable = used.chain(taken);
+        let unwritable = unwritable.filter(|left| terminal.matches_from(cursor, left));
+        terminal.has_more_words(cursor, unwritable.count())
     }
 
     fn used_keys(&self, register: Register) -> impl Iterator<Item = Vec<u8>> + '_ {
         self.keys.iter(register.used).map(|text| self.texts.to_vec(text))
-    }
-
-    /// What is left of the written and the taken keys that begin with a prefix.
-    fn used_after(&self, series: u32, register: Register, prefix: &[u8]) -> Vec<Vec<u8>> {
-        let taken = self.nfa.series[series as usize].taken_after(prefix);
-        let texts = self.used_keys(register);
-        texts
-            .filter_map(|text| Some(text.strip_prefix(prefix)?.to_vec()))
-            .chain(taken.map(<[u8]>::to_vec))
-            .collect()
     }
 
     pub(super) fn key_parts(&self, id: FrameId) -> (u32, u32, Register, u32) {
@@ -420,7 +426,7 @@ impl Frames {
             return Some(next);
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
-        self.unused_key_exists(series, rest, register, next, &prefix)
+        self.unused_key_exists((series, rest, register), next, &prefix)
             .then_some(next)
     }
 
@@ -452,23 +458,35 @@ impl Frames {
         };
         let terminal = self.key_terminal(series, rest);
         let prefix = self.texts.to_vec(text);
-        let mut taken = self.used_after(series, register, &prefix);
-        taken.retain(|left| terminal.matches_from(cursor, left));
-        for left in &mut taken {
-            let (mut at, mut prefix) = (cursor, prefix.clone());
-            for length in 1..left.len() {
-                let byte = left[length - 1];
-                at = terminal
-                    .next(at, byte)
-                    .expect("what is left of the key was matched");
-                prefix.push(byte);
-                if !self.unused_key_exists(series, rest, register, at, &prefix) {
-                    left.truncate(length);
-                    break;
+        let used: Vec<Vec<u8>> = self.used_keys(register).collect();
+        let is_left = |left: &[u8]| {
+            let at = read(terminal, cursor, left)?;
+            let text = [&prefix[..], left].concat();
+            Some(self.unused_among(&used, (series, rest), at, &text))
+        };
+        // Behind more of a key fewer are left.
+        let shortest = |left: &[u8]| {
+            terminal.matches_from(cursor, left).then_some(())?;
+            let (mut least, mut most) = (1, left.len());
+            while least < most {
+                // Mostly something else is left up to the last byte.
+                let length = if most == left.len() {
+                    most - 1
+                } else {
+                    (least + most) / 2
+                };
+                match is_left(&left[..length])? {
+                    true => least = length + 1,
+                    false => most = length,
                 }
             }
-        }
-        taken
+            Some(left[..most].to_vec())
+        };
+        let written = used
+            .iter()
+            .filter_map(|text| shortest(text.strip_prefix(&prefix[..])?));
+        let taken = self.nfa.series[series as usize].taken_after(&prefix);
+        written.chain(taken.filter_map(shortest)).collect()
     }
 
     /// Whether a key that went on from the frame with these bytes may end there.
@@ -507,4 +525,10 @@ impl Frames {
             self.start(item)
         }
     }
+}
+
+/// Where the terminal stands behind these bytes.
+fn read(terminal: &Terminal, cursor: Cursor, bytes: &[u8]) -> Option<Cursor> {
+    let mut bytes = bytes.iter();
+    bytes.try_fold(cursor, |cursor, &byte| terminal.next(cursor, byte))
 }
