@@ -55,17 +55,26 @@ pub struct Compiler {
 /// The memory that the shared tables of one vocabulary may take.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Schemas made of what many schemas are made of.
-const PRIMERS: [&str; 5] = [
-    "true",
-    r#"{"type": ["integer", "boolean"]}"#,
-    r#"{"type": "string", "minLength": 1, "maxLength": 100}"#,
-    r#"{"anyOf": [{"type": "integer", "minimum": 0}, {"type": "object", "properties": {"a": {"type": "integer",
+/// Schemas made of what many schemas are made of, each with a text of its language.
+const PRIMERS: [(&str, &str); 5] = [
+    ("true", r#"{"a":[1,"a",{"b":null}],"b":"\n","c":1.5e2}"#),
+    (r#"{"type": ["integer", "boolean"]}"#, "12"),
+    (
+        r#"{"type": "string", "minLength": 1, "maxLength": 100}"#,
+        r#""a""#,
+    ),
+    (
+        r#"{"anyOf": [{"type": "integer", "minimum": 0}, {"type": "object", "properties": {"a": {"type": "integer",
         "minimum": 1}, "b": {"type": "number", "minimum": 0}}, "additionalProperties": {"type": "string"}}]}"#,
-    r#"{"prefixItems": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"},
+        r#"{"a":1,"b":2.5,"c":"d","e":"f"}"#,
+    ),
+    (
+        r#"{"prefixItems": [{"type": "string", "format": "date-time"}, {"type": "string", "format": "date"},
         {"type": "string", "format": "time"}, {"type": "string", "format": "email"},
         {"type": "string", "format": "uri"}, {"type": "string", "format": "uuid"},
-        {"type": "string", "format": "ipv4"}, {"type": "string", "format": "hostname"}]}"#,
+        {"type": "string", "format": "ipv4"}]}"#,
+        "[",
+    ),
 ];
 
 impl Compiler {
@@ -83,11 +92,19 @@ impl Compiler {
     /// When the options themselves cannot be compiled, such as a pattern for white space that is none.
     pub fn primed(&self, options: &Options) -> Result<Compiler, CompileError> {
         let learning = self.fresh();
-        for source in PRIMERS {
+        for (source, _) in PRIMERS {
             learning.compile(Source::JsonSchema(source), options)?;
         }
-        Ok(Compiler {
+        // The factors of all states come first: masks use what is known by then.
+        let learned = Compiler {
             tables: Arc::new(learning.tables.primed()),
+        };
+        for (source, sample) in PRIMERS {
+            let (grammar, _) = learned.compile(Source::JsonSchema(source), options)?;
+            ask_along(&grammar, sample);
+        }
+        Ok(Compiler {
+            tables: Arc::new(learned.tables.primed()),
         })
     }
 
@@ -181,4 +198,17 @@ fn lower(source: Source<'_>, options: &Options) -> Result<(Cfg, Diagnostics), Co
         Source::Ebnf(text) => Ok((ebnf::lower(text, &options.limits)?, Diagnostics::default())),
         Source::JsonSchema(text) => schema::lower(text, &options.schema, &options.limits),
     }
+}
+
+/// Asks for the masks along a text, as far as it belongs to the grammar, so that the tables learn what they need.
+fn ask_along(grammar: &Grammar, text: &str) {
+    let mut state = grammar.start();
+    for byte in text.bytes() {
+        grammar.mask(state);
+        let Some(next) = grammar.step_bytes(state, &[byte]) else {
+            return;
+        };
+        state = next;
+    }
+    grammar.mask(state);
 }

@@ -16,6 +16,7 @@
 //! (`factor`), and those near a bound by a `profile`. Walks look ahead with threads, which remember nothing; the
 //! few tokens for which that is not enough are judged one by one.
 
+mod branch;
 mod cache;
 mod compose;
 mod factor;

@@ -117,7 +117,8 @@ impl<'a> Part<'a> {
     ) {
         let mut bytes = ByteSet::default();
         for reader in &self.behind {
-            walk.threads.add_bytes(reader, &mut bytes);
+            walk.threads
+                .add_bytes(reader, &mut bytes, &mut ByteSet::default());
         }
         let factor = match &*self.entry {
             Entry::Unbounded(factor) => factor,

@@ -70,8 +70,11 @@ pub struct Terminal {
     counter: Option<Counter>,
     /// The names of the states where units do not matter, and where they do.
     names: [OnceLock<Box<[Digest]>>; 2],
-    /// The bytes that each state takes.
-    bytes_of: OnceLock<Box<[OnceLock<ByteSet>]>>,
+    /// The bytes that each state takes, and those of them behind which words go on without end.
+    bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
+    /// The characters that lead back to each state, as who walks the terminal has found them without the names of states
+    /// and with them.
+    loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
     /// A state of each name, where units matter.
     states: OnceLock<FxHashMap<Digest, u32>>,
 }
@@ -118,6 +121,7 @@ impl Terminal {
             counter,
             names: Default::default(),
             bytes_of: OnceLock::new(),
+            loops: Default::default(),
             states: OnceLock::new(),
         };
         let start = terminal.start();
@@ -261,16 +265,49 @@ impl Terminal {
 
     /// Adds the bytes that the cursor can take; with bounds some of them may turn out to lead nowhere.
     pub(crate) fn add_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
+        bytes.unite(&self.bytes_of(cursor.state)[0]);
+    }
+
+    /// Adds the bytes that the cursor can take for certain.
+    pub(crate) fn add_sure_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
+        if self.counter.is_none() {
+            self.add_bytes(cursor, bytes);
+        }
+    }
+
+    /// Adds the bytes behind which words go on without end.
+    pub(super) fn add_endless_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
+        if self.counter.is_none() {
+            bytes.unite(&self.bytes_of(cursor.state)[1]);
+        }
+    }
+
+    fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
         let known = self
             .bytes_of
             .get_or_init(|| vec![OnceLock::new(); self.len()].into());
-        bytes.unite(known[cursor.state as usize].get_or_init(|| {
-            let mut bytes = ByteSet::default();
-            for byte in (0..=255).filter(|&byte| self.next_state(cursor.state, byte).is_some()) {
-                bytes.insert_range(byte, byte);
+        known[state as usize].get_or_init(|| {
+            let mut sets = [ByteSet::default(); 2];
+            for byte in 0..=255 {
+                let Some(state) = self.next_state(state, byte) else {
+                    continue;
+                };
+                sets[0].insert_range(byte, byte);
+                if self.is_infinite(Cursor { state, count: 0 }) {
+                    sets[1].insert_range(byte, byte);
+                }
             }
-            bytes
-        }));
+            sets
+        })
+    }
+
+    /// The characters that lead back to a state: what `find` found when it was asked first, with names or without.
+    #[inline]
+    pub(crate) fn loops(&self, state: u32, find: impl FnOnce(Option<&[Digest]>) -> u128) -> u128 {
+        let names = self.names[0].get().map(|names| &names[..]);
+        let known =
+            self.loops[usize::from(names.is_some())].get_or_init(|| vec![OnceLock::new(); self.len()].into());
+        *known[state as usize].get_or_init(|| find(names))
     }
 
     /// What can follow the cursor within `horizon` more bytes.
@@ -305,6 +342,11 @@ impl Terminal {
                 units,
             })
         })
+    }
+
+    /// Whether the names of the states are known, where units do not matter.
+    pub(crate) fn is_named(&self) -> bool {
+        self.names[0].get().is_some()
     }
 
     /// The state after a byte, bounds left aside.

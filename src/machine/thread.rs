@@ -424,16 +424,6 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// The terminal of a reader, with its number and state, if no bound of it can be felt within `horizon` more bytes.
-    pub(crate) fn plain(&self, reader: &Thread, horizon: u64) -> Option<(u32, &'a Terminal, u32)> {
-        let At::Terminal(index, cursor) = reader.at else {
-            return None;
-        };
-        let terminal = self.stacks.frames.terminal(index);
-        let plain = terminal.is_plain(cursor, horizon);
-        plain.then_some((index, &**terminal, cursor.state))
-    }
-
     /// A frame that reads, as a place that needs no interning to read on.
     fn place(&self, frame: FrameId, written: usize) -> At {
         let frames = &self.stacks.frames;
@@ -511,13 +501,23 @@ impl<'a> Threads<'a> {
         threads.iter().map(without_start).collect()
     }
 
-    /// Adds the bytes that a reader may take; for keys some of them may turn out to lead nowhere.
-    pub(crate) fn add_bytes(&self, reader: &Thread, bytes: &mut ByteSet) {
+    /// Adds the bytes that a reader may take, and to `sure` those that it takes whatever was written before; for keys and
+    /// counted languages others may turn out to lead nowhere.
+    pub(crate) fn add_bytes(&self, reader: &Thread, bytes: &mut ByteSet, sure: &mut ByteSet) {
         let frames = &self.stacks.frames;
         match reader.at {
-            At::Frame(frame) => bytes.unite(frames.bytes(frame)),
-            At::Terminal(index, cursor) => frames.terminal(index).add_bytes(cursor, bytes),
-            At::Key { frame, cursor, .. } => frames.key_terminal_of(frame).add_bytes(cursor, bytes),
+            At::Frame(frame) => {
+                bytes.unite(frames.bytes(frame));
+                sure.unite(frames.bytes(frame));
+            }
+            At::Terminal(index, cursor) => {
+                frames.terminal(index).add_bytes(cursor, bytes);
+                frames.terminal(index).add_sure_bytes(cursor, sure);
+            }
+            At::Key { frame, cursor, .. } => {
+                frames.key_terminal_of(frame).add_bytes(cursor, bytes);
+                frames.key_terminal_of(frame).add_endless_bytes(cursor, sure);
+            }
             At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
             At::Choice { frame, node } => {
                 let at = frames.choosing(frame, node);
@@ -525,5 +525,39 @@ impl<'a> Threads<'a> {
             }
             At::Way { .. } | At::Item(_) => {}
         }
+    }
+
+    /// The terminal that a reader is in, if it is in one that is no key.
+    pub(crate) fn terminal(&self, reader: &Thread) -> Option<(&'a Terminal, Cursor)> {
+        match reader.at {
+            At::Terminal(index, cursor) => Some((self.stacks.frames.terminal(index), cursor)),
+            _ => None,
+        }
+    }
+
+    /// What the callers of a reader read next, once it has ended.
+    pub(crate) fn behind(&mut self, reader: &Thread, readers: &mut Vec<Thread>) {
+        let mut callers = Vec::new();
+        if reader.callers != END {
+            self.pairs_of(reader.callers, &mut callers);
+        }
+        self.expand(&callers, &[], readers);
+    }
+
+    /// The terminal that a reader is in, where it may stay as long as bytes lead back to the state: within `horizon` more
+    /// bytes no bound can be felt, and if it is a key, more keys go on than were written.
+    pub(crate) fn home(&self, reader: &Thread, horizon: u64) -> Option<(&'a Terminal, u32)> {
+        let frames = &self.stacks.frames;
+        let (terminal, cursor) = match reader.at {
+            At::Terminal(index, cursor) => (frames.terminal(index), cursor),
+            At::Key { frame, cursor, .. } => {
+                let terminal = frames.key_terminal_of(frame);
+                (terminal.is_infinite(cursor)).then_some((terminal, cursor))?
+            }
+            _ => return None,
+        };
+        terminal
+            .is_plain(cursor, horizon)
+            .then_some((terminal, cursor.state))
     }
 }

@@ -1,11 +1,12 @@
 //! What grammars over one vocabulary share: compiled terminals and their factors.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::branch::{Branch, Ground, VOCABULARY};
 use super::factor::{Entry, Factor};
 use super::profile::Profile;
 use super::set::Mask;
@@ -31,7 +32,13 @@ pub struct Tables {
     entries: DashMap<Identity, Arc<Entry>, FxBuildHasher>,
     factors: DashMap<Digest, Arc<Factor>, FxBuildHasher>,
     profiles: DashMap<Digest, Arc<Profile>, FxBuildHasher>,
+    branches: DashMap<BranchKey, Arc<Branch>, FxBuildHasher>,
+    /// The number of the next trie of rests.
+    next_trie: AtomicU64,
 }
+
+/// The number of a trie, a node of it, and the language of a state.
+type BranchKey = (u64, Option<u32>, Digest);
 
 /// What tables of one vocabulary begin with.
 #[derive(Debug, Default)]
@@ -42,6 +49,9 @@ struct Base {
     terminals: FxHashMap<u64, Vec<(Regular, Arc<Terminal>)>>,
     factors: FxHashMap<Digest, Arc<Factor>>,
     profiles: FxHashMap<Digest, Arc<Profile>>,
+    branches: FxHashMap<BranchKey, Arc<Branch>>,
+    /// How many tries of rests the base has.
+    tries: u64,
 }
 
 impl Tables {
@@ -69,12 +79,14 @@ impl Tables {
             horizon,
             bound,
             bytes: AtomicUsize::new(0),
+            next_trie: AtomicU64::new(VOCABULARY + 1 + base.tries),
             base,
             automata,
             terminals: DashMap::default(),
             entries: DashMap::default(),
             factors: DashMap::default(),
             profiles: DashMap::default(),
+            branches: DashMap::default(),
         }
     }
 
@@ -109,12 +121,17 @@ impl Tables {
             terminals: self.base.terminals.clone(),
             factors: self.base.factors.clone(),
             profiles: self.base.profiles.clone(),
+            branches: self.base.branches.clone(),
+            tries: self.next_trie.load(Ordering::Relaxed) - VOCABULARY - 1,
         };
         let profiles = self.profiles.iter();
         base.profiles
             .extend(profiles.map(|entry| (*entry.key(), entry.value().clone())));
         base.factors
             .extend(factors.map(|entry| (*entry.key(), entry.value().clone())));
+        let branches = self.branches.iter();
+        base.branches
+            .extend(branches.map(|entry| (*entry.key(), entry.value().clone())));
         for list in &self.terminals {
             base.terminals
                 .entry(*list.key())
@@ -194,11 +211,46 @@ impl Tables {
         self.profiles.entry(language).or_insert(profile).clone()
     }
 
+    /// The vocabulary's trie as the ground of a walk.
+    pub(super) fn ground(&self) -> Ground<'_> {
+        Ground {
+            trie: self.vocab.trie(),
+            number: VOCABULARY,
+        }
+    }
+
+    /// A number that no other trie has.
+    pub(super) fn number(&self) -> u64 {
+        self.next_trie.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What a state allows below a node of a trie, bounds left aside.
+    pub(super) fn branch(
+        &self,
+        terminal: &Terminal,
+        state: u32,
+        ground: Ground<'_>,
+        top: Option<usize>,
+    ) -> Arc<Branch> {
+        let language = terminal.names(false)[state as usize];
+        let key = (ground.number, top.map(|node| node as u32), language);
+        if let Some(known) = self.base.branches.get(&key) {
+            return known.clone();
+        }
+        if let Some(known) = self.branches.get(&key) {
+            return known.clone();
+        }
+        let branch = Arc::new(Branch::new(terminal, state, ground.trie, top));
+        self.grow(branch.bytes() + 96);
+        self.branches.entry(key).or_insert(branch).clone()
+    }
+
     fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.bound {
             self.entries.clear();
             self.factors.clear();
             self.profiles.clear();
+            self.branches.clear();
             self.terminals.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
         }

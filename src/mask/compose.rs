@@ -1,5 +1,7 @@
 //! The mask of a configuration from the factors of its frames.
 
+use std::sync::Arc;
+
 use super::cache::Tables;
 use super::factor::{Bounds, Entry, Factor};
 use super::set::Mask;
@@ -12,7 +14,7 @@ pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId, mask: &
     let mut fill = Fill {
         stacks,
         tables,
-        walk: Walk::new(stacks, tables.horizon()),
+        walk: Walk::new(stacks, tables),
         lost: Vec::new(),
     };
     fill.configuration(config, mask);
@@ -32,21 +34,21 @@ impl Fill<'_> {
         let mut fresh = true;
         for &(frame, callers) in &self.stacks.fringe(config).readers {
             let part = match self.stacks.view(frame) {
-                View::Terminal(terminal, cursor) => Part::new(Kind::Terminal, terminal, cursor),
-                View::Judged(terminal, cursor) => Part::new(Kind::Judged, terminal, cursor),
+                View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
+                View::Judged(terminal, cursor) => self.part(Kind::Judged, terminal, cursor),
                 View::Key(terminal, cursor) => Part {
                     taken: self.stacks.taken(frame),
-                    ..Part::new(Kind::Key, terminal, cursor)
+                    ..self.part(Kind::Key, terminal, cursor)
                 },
                 View::Rule => {
                     walked.push((frame, callers));
                     continue;
                 }
             };
-            if std::mem::take(&mut fresh) {
+            // A part that takes back what it cannot stand for must not take back what others allow.
+            if std::mem::take(&mut fresh) || !part.takes_back() {
                 self.add((frame, callers), &part, mask);
             } else {
-                // A part takes back what it cannot stand for, and must not take back what others allow.
                 let mut own = Mask::empty(self.tables.vocabulary().len());
                 self.add((frame, callers), &part, &mut own);
                 mask.unite(&own);
@@ -57,16 +59,24 @@ impl Fill<'_> {
         }
     }
 
+    fn part<'t>(&self, kind: Kind, terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
+        Part {
+            kind,
+            entry: self.tables.entry(terminal, cursor),
+            terminal,
+            cursor,
+            taken: Vec::new(),
+        }
+    }
+
     /// A walk through the whole trie, by first bytes.
     fn walk_all(&mut self, walked: &[(FrameId, ConfigId)], mask: &mut Mask) {
-        let trie = self.tables.vocabulary().trie();
         let readers: Vec<Thread> = walked
             .iter()
             .map(|&(frame, callers)| self.walk.threads.reader(frame, callers, 0))
             .collect();
-        let bytes = self.walk.bytes(&readers);
-        self.walk.start(&readers, bytes);
-        self.walk.tokens(trie, None, mask, &mut self.lost);
+        self.walk.start(&readers);
+        self.walk.tokens(self.tables.ground(), None, mask, &mut self.lost);
         let lost = std::mem::take(&mut self.lost);
         for &(frame, callers) in walked {
             self.lost.clone_from(&lost);
@@ -74,7 +84,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what one frame allows to a mask that holds nothing else.
+    /// Adds what one frame allows to a mask that holds nothing else, if the part takes something back.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>, mask: &mut Mask) {
         let behind = match part.kind {
             Kind::Key => self.walk.threads.behind_key(frame, callers),
@@ -82,11 +92,13 @@ impl Fill<'_> {
         };
         // A key that is the whole item, as in a list of different strings: what comes behind depends on the key.
         let whole = self.walk.threads.take_lost();
-        match &*self.tables.entry(part.terminal, part.cursor) {
+        match &*part.entry {
             Entry::Unbounded(factor) if part.kind == Kind::Judged => {
                 self.add_judged(factor, frame, &behind, mask);
             }
-            Entry::Unbounded(factor) => self.add_unbounded(factor, true, &behind, mask),
+            Entry::Unbounded(factor) => {
+                self.add_unbounded(factor, true, &behind, mask);
+            }
             Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
         }
         if whole {
@@ -99,8 +111,7 @@ impl Fill<'_> {
     /// Has all tokens that leave the terminal judged by their bytes.
     fn doubt_rests(&mut self, part: &Part<'_>) {
         let vocab = self.tables.vocabulary().trie();
-        let entry = self.tables.entry(part.terminal, part.cursor);
-        let factor = match &*entry {
+        let factor = match &*part.entry {
             Entry::Unbounded(factor) => factor,
             Entry::Bounded(bounds) => &bounds.unbounded,
         };
@@ -117,9 +128,9 @@ impl Fill<'_> {
     }
 
     /// Adds what a state allows without bounds; with `inner` also what stays within the terminal.
-    fn add_unbounded(&mut self, factor: &Factor, inner: bool, behind: &[Thread], mask: &mut Mask) {
-        let bytes = self.walk.bytes(behind);
-        self.walk.start(behind, bytes);
+    /// The bytes that may come behind the terminal.
+    fn add_unbounded(&mut self, factor: &Factor, inner: bool, behind: &[Thread], mask: &mut Mask) -> ByteSet {
+        let bytes = self.walk.start(behind);
         if let Some(base) = &factor.base {
             if inner {
                 base.inner.add_to(mask);
@@ -131,13 +142,13 @@ impl Fill<'_> {
             factor.inner.add_to(mask);
         }
         self.add_rests(factor, &bytes, mask);
+        bytes
     }
 
     /// Adds what begins words that are judged. All of that can be completed, but where a word may end the judge alone
     /// knows, by its text.
     fn add_judged(&mut self, factor: &Factor, frame: FrameId, behind: &[Thread], mask: &mut Mask) {
-        let bytes = self.walk.bytes(behind);
-        self.walk.start(behind, bytes);
+        let bytes = self.walk.start(behind);
         if let Some(base) = &factor.base {
             base.inner.add_to(mask);
             self.add_judged_rests(base, frame, &bytes, mask);
@@ -158,7 +169,8 @@ impl Fill<'_> {
                 let written = usize::from(trie.nodes()[node].depth) - 1;
                 let word = token.map(|&token| &vocabulary.bytes(token)[..written]);
                 if word.is_some_and(|word| self.stacks.word_ends(frame, word)) {
-                    self.walk.tokens(trie, Some(node), mask, &mut self.lost);
+                    self.walk
+                        .tokens(self.tables.ground(), Some(node), mask, &mut self.lost);
                 }
             }
         }
@@ -166,8 +178,7 @@ impl Fill<'_> {
 
     /// Adds what a state allows near a bound of its language.
     fn add_bounded(&mut self, bounds: &Bounds, part: &Part<'_>, behind: &[Thread], mask: &mut Mask) {
-        self.add_unbounded(&bounds.unbounded, false, behind, mask);
-        let bytes = self.walk.bytes(behind);
+        let bytes = self.add_unbounded(&bounds.unbounded, false, behind, mask);
         let trie = self.tables.vocabulary().trie();
         let place = (part.terminal, part.cursor);
         bounds.profile.doubt(place, &bytes, trie, mask, &mut self.lost);
@@ -176,12 +187,13 @@ impl Fill<'_> {
 
     /// Adds the tokens that leave the terminal and go on behind it, where the walk was started.
     fn add_rests(&mut self, factor: &Factor, bytes: &ByteSet, mask: &mut Mask) {
-        let vocab = self.tables.vocabulary().trie();
+        let vocab = self.tables.ground();
         for rests in factor.rests.iter().filter(|rests| bytes.contains(rests.byte)) {
             for &node in &rests.large {
                 self.walk.tokens(vocab, Some(node as usize), mask, &mut self.lost);
             }
-            self.walk.tokens(rests.trie(vocab), None, mask, &mut self.lost);
+            let ground = rests.ground(vocab.trie);
+            self.walk.tokens(ground, None, mask, &mut self.lost);
         }
     }
 
@@ -232,19 +244,19 @@ enum Kind {
 /// A frame that is in a regular language.
 struct Part<'t> {
     kind: Kind,
+    entry: Arc<Entry>,
     terminal: &'t Terminal,
     cursor: Cursor,
     /// The bytes behind which only keys are left that must not be written again.
     taken: Vec<Vec<u8>>,
 }
 
-impl<'t> Part<'t> {
-    fn new(kind: Kind, terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
-        Part {
-            kind,
-            terminal,
-            cursor,
-            taken: Vec::new(),
+impl Part<'_> {
+    /// Whether tokens are taken out again that were added for it.
+    fn takes_back(&self) -> bool {
+        match &*self.entry {
+            Entry::Unbounded(factor) => factor.base.is_some() || !self.taken.is_empty(),
+            Entry::Bounded(_) => true,
         }
     }
 }

@@ -19,8 +19,9 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::branch::Ground;
 use super::cache::Tables;
-use super::loops::Loops;
+use super::loops::pass_over;
 use super::profile::Profile;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
@@ -48,13 +49,15 @@ pub(crate) struct Rests {
     /// The others, whose subtrees share most of their rests.
     small: Box<[u32]>,
     trie: OnceLock<Trie>,
+    number: u64,
 }
 
 /// A subtree with more nodes than this is walked where it is.
 const LARGE: u32 = 256;
 
 impl Rests {
-    fn new(byte: u8, mut nodes: Vec<u32>, vocab: &Trie) -> Rests {
+    fn new(byte: u8, mut nodes: Vec<u32>, tables: &Tables) -> Rests {
+        let vocab = tables.vocabulary().trie();
         nodes.sort_unstable();
         nodes.dedup();
         let is_large = |&node: &u32| vocab.nodes()[node as usize].end - node > LARGE;
@@ -64,6 +67,15 @@ impl Rests {
             large: large.into(),
             small: small.into(),
             trie: OnceLock::new(),
+            number: tables.number(),
+        }
+    }
+
+    /// The trie as the ground of a walk.
+    pub(super) fn ground<'t>(&'t self, vocab: &Trie) -> Ground<'t> {
+        Ground {
+            trie: self.trie(vocab),
+            number: self.number,
         }
     }
 
@@ -136,7 +148,7 @@ impl Factor {
         match model(terminal, state) {
             Some(model) => Factor::by_difference(terminal, state, model, tables),
             None => {
-                let mut walk = Walk::new(terminal, tables.vocabulary());
+                let mut walk = Walk::new(terminal, tables.vocabulary().trie());
                 walk.run_all(state);
                 walk.into_factor(None, Vec::new(), tables)
             }
@@ -145,7 +157,7 @@ impl Factor {
 
     fn by_difference(terminal: &Terminal, state: u32, model: u32, tables: &Tables) -> Factor {
         let base = tables.factor(terminal, model);
-        let mut walk = Walk::new(terminal, tables.vocabulary());
+        let mut walk = Walk::new(terminal, tables.vocabulary().trie());
         let except = Difference::new(terminal, (state, model), tables.vocabulary()).run(&mut walk);
         walk.into_factor(Some(base), except, tables)
     }
@@ -192,11 +204,13 @@ fn model(terminal: &Terminal, state: u32) -> Option<u32> {
     (loops.count() > LOOPING_BYTES && (0..=255u8).filter(parts).count() <= PARTING_BYTES).then_some(model)
 }
 
-/// The walk of one terminal through the vocabulary.
-struct Walk<'a> {
+/// The walk of one terminal through a trie.
+pub(super) struct Walk<'a> {
     terminal: &'a Terminal,
-    vocab: &'a Vocabulary,
-    loops: Loops<'a>,
+    trie: &'a Trie,
+    /// The depth of the nodes that are entered first. Where the terminal may end before them is left out: a terminal that
+    /// is complete before the walk is the callers' own business.
+    first: usize,
     /// The state at each depth of the current path.
     states: Vec<u32>,
     /// The node at each depth of the current path, from depth 1.
@@ -208,11 +222,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(terminal: &'a Terminal, vocab: &'a Vocabulary) -> Walk<'a> {
+    fn new(terminal: &'a Terminal, trie: &'a Trie) -> Walk<'a> {
         Walk {
             terminal,
-            vocab,
-            loops: Loops::new(terminal),
+            trie,
+            first: 1,
             states: Vec::new(),
             path: Vec::new(),
             marked: 0,
@@ -222,13 +236,12 @@ impl<'a> Walk<'a> {
     }
 
     fn run_all(&mut self, state: u32) {
-        let end = self.vocab.trie().nodes().len();
-        self.run(0, end, vec![state], Vec::new());
+        self.run(0, self.trie.nodes().len(), vec![state], Vec::new());
     }
 
     /// Walks a range of siblings and their subtrees; `states` and `path` are those of the way there.
     fn run(&mut self, start: usize, end: usize, states: Vec<u32>, path: Vec<u32>) {
-        let trie = self.vocab.trie();
+        let trie = self.trie;
         let nodes = trie.nodes();
         (self.states, self.path, self.marked) = (states, path, 0);
         let mut at = start;
@@ -239,7 +252,7 @@ impl<'a> Walk<'a> {
             self.path.truncate(depth - 1);
             self.marked = self.marked.min(depth - 1);
             let state = self.states[depth - 1];
-            if self.loops.pass_over(trie, at, state) {
+            if pass_over(self.terminal, trie, at, state) {
                 self.inner.add(trie.places_below(at));
                 at = node.end as usize;
                 continue;
@@ -261,10 +274,9 @@ impl<'a> Walk<'a> {
 
     /// The terminal cannot take the byte of this node: every place on the way where it may have ended is an escape.
     fn leave(&mut self, node: u32, depth: usize) {
-        let nodes = self.vocab.trie().nodes();
+        let nodes = self.trie.nodes();
         let marked = std::mem::replace(&mut self.marked, depth - 1);
-        // Depth 1 is left out: a terminal that is complete before the token is the callers' own business.
-        for depth in (marked + 1).max(2)..=depth {
+        for depth in marked.max(self.first) + 1..=depth {
             let entered = self.path.get(depth - 1).copied().unwrap_or(node);
             if self.terminal.is_accepting_state(self.states[depth - 1]) {
                 self.escapes[nodes[entered as usize].byte as usize].push(entered);
@@ -272,11 +284,33 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Walks what is below a node, or the whole trie: the tokens that stay within the terminal, and the nodes that are
+    /// entered behind a place where it may have ended.
+    pub(super) fn below(
+        terminal: &'a Terminal,
+        state: u32,
+        trie: &'a Trie,
+        top: Option<usize>,
+    ) -> (Vec<u32>, impl Iterator<Item = u32>) {
+        let mut walk = Walk::new(terminal, trie);
+        let (start, end, depth) = match top.map(|node| (node, &trie.nodes()[node])) {
+            None => (0, trie.nodes().len(), 0),
+            Some((at, node)) => (at + 1, node.end as usize, usize::from(node.depth)),
+        };
+        walk.first = depth + 1;
+        let mut states = vec![0; depth];
+        states.push(state);
+        walk.run(start, end, states, vec![0; depth]);
+        let tokens = |range: &Range<u32>| &trie.tokens()[range.start as usize..range.end as usize];
+        let inner = walk.inner.ranges.iter().flat_map(tokens).copied().collect();
+        (inner, walk.escapes.into_iter().flatten())
+    }
+
     fn into_factor(self, base: Option<Arc<Factor>>, except: Vec<u32>, tables: &Tables) -> Factor {
         let escapes = self.escapes.into_iter().zip(0u8..=255);
         let rests = escapes
             .filter(|(nodes, _)| !nodes.is_empty())
-            .map(|(nodes, byte)| Rests::new(byte, nodes, self.vocab.trie()));
+            .map(|(nodes, byte)| Rests::new(byte, nodes, tables));
         Factor {
             base,
             except: except.into(),
@@ -326,7 +360,6 @@ impl Places {
 struct Difference<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
-    loops: Loops<'a>,
     /// The pair of states at each depth of the current path.
     pairs: Vec<(u32, u32)>,
     path: Vec<u32>,
@@ -338,7 +371,6 @@ impl<'a> Difference<'a> {
         Difference {
             terminal,
             vocab,
-            loops: Loops::new(terminal),
             pairs: vec![start],
             path: Vec::new(),
             except: Vec::new(),
@@ -359,7 +391,8 @@ impl<'a> Difference<'a> {
             let next = |state| self.terminal.next_state(state, node.byte);
             // Whatever the states are, below they go on as here.
             let trie = self.vocab.trie();
-            if self.loops.pass_over(trie, at, one) && self.loops.pass_over(trie, at, other) {
+            let passes = |state| pass_over(self.terminal, trie, at, state);
+            if passes(one) && passes(other) {
                 at = node.end as usize;
                 continue;
             }

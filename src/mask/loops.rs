@@ -7,45 +7,65 @@
 use crate::machine::{Digest, Terminal};
 use crate::vocab::{Alphabet, BEYOND_ASCII, Trie, UNSOUND, Within, ascii, beyond};
 
-/// The characters that lead back to each state of a terminal, found when first asked for.
-pub(super) struct Loops<'a> {
-    terminal: &'a Terminal,
-    names: &'a [Digest],
-    /// Zero while not known; what is known has the bit [`KNOWN`].
-    known: Vec<Alphabet>,
+/// The characters that lead back to a state of a terminal, found when first asked for. Whether another state is of the
+/// same language is told by the names of the terminal's states, where these are known.
+#[inline]
+pub(super) fn of(terminal: &Terminal, state: u32) -> Alphabet {
+    terminal.loops(state, |names| {
+        let search = Search {
+            terminal,
+            names,
+            home: state,
+            units: None,
+        };
+        search.find()
+    })
 }
 
-/// No state passes over what is unsound, so that the bit is free.
-const KNOWN: Alphabet = UNSOUND;
+/// The characters that lead back to a state of a counted language and are one unit each.
+pub(super) fn of_units(terminal: &Terminal, state: u32) -> Alphabet {
+    let search = Search {
+        terminal,
+        names: Some(terminal.names(true)),
+        home: state,
+        units: Some(1),
+    };
+    search.find()
+}
 
-impl<'a> Loops<'a> {
-    pub(super) fn new(terminal: &'a Terminal) -> Loops<'a> {
-        Loops {
-            terminal,
-            names: terminal.names(false),
-            known: vec![0; terminal.len()],
-        }
+/// Whether a subtree leads back to the state from wherever it is left.
+#[inline]
+pub(super) fn pass_over(terminal: &Terminal, trie: &Trie, node: usize, state: u32) -> bool {
+    let is_leaf = trie.nodes()[node].end as usize == node + 1;
+    !is_leaf && trie.alphabet(node) & !of(terminal, state) == 0
+}
+
+struct Search<'a> {
+    terminal: &'a Terminal,
+    names: Option<&'a [Digest]>,
+    home: u32,
+    /// How many units a character has to complete, where that matters.
+    units: Option<u8>,
+}
+
+/// A state within a character, and the units that were completed since its beginning.
+type Inside = (u32, u8);
+
+impl Search<'_> {
+    fn next(&self, (state, units): Inside, byte: u8) -> Option<Inside> {
+        let (state, unit) = self.terminal.next_unit(state, byte)?;
+        Some((state, units + u8::from(unit)))
     }
 
-    /// Whether a subtree leads back to the state from wherever it is left.
-    #[inline]
-    pub(super) fn pass_over(&mut self, trie: &Trie, node: usize, state: u32) -> bool {
-        let is_leaf = trie.nodes()[node].end as usize == node + 1;
-        !is_leaf && trie.alphabet(node) & !(self.of(state) & !KNOWN) == 0
+    fn is_home(&self, (state, units): Inside) -> bool {
+        let same = |names: &[Digest]| names[state as usize] == names[self.home as usize];
+        (state == self.home || self.names.is_some_and(same))
+            && self.units.is_none_or(|wanted| wanted == units)
     }
 
-    #[inline]
-    fn of(&mut self, state: u32) -> Alphabet {
-        if self.known[state as usize] == 0 {
-            self.known[state as usize] = self.find(state) | KNOWN;
-        }
-        self.known[state as usize]
-    }
-
-    fn find(&self, state: u32) -> Alphabet {
-        let home = self.names[state as usize];
-        let next = |byte| self.terminal.next_state(state, byte);
-        let stays = |&byte: &u8| next(byte).is_some_and(|next| self.names[next as usize] == home);
+    fn find(&self) -> Alphabet {
+        let next = |byte| self.next((self.home, 0), byte);
+        let stays = |&byte: &u8| next(byte).is_some_and(|next| self.is_home(next));
         let alphabet = (0..128u8).filter(stays).fold(0, |set, byte| set | ascii(byte));
         if alphabet.count_ones() < FEW {
             return alphabet & !UNSOUND;
@@ -55,7 +75,7 @@ impl<'a> Loops<'a> {
         for (lead, within) in Within::leads() {
             let inside = next(lead);
             for second in within.bytes() {
-                if !inside.is_some_and(|inside| self.returns((inside, second), within, home, &mut seen)) {
+                if !inside.is_some_and(|inside| self.returns((inside, second), within, &mut seen)) {
                     others |= beyond(lead, second);
                 }
             }
@@ -63,27 +83,26 @@ impl<'a> Loops<'a> {
         (alphabet | BEYOND_ASCII & !others) & !UNSOUND
     }
 
-    /// Whether a byte within a character leads to the language `home`, however the character ends; `seen` are places
-    /// from which every byte does.
+    /// Whether a byte within a character leads home, however the character ends; `seen` are places from which every byte
+    /// does.
     fn returns(
         &self,
-        (state, byte): (u32, u8),
+        (inside, byte): (Inside, u8),
         within: Within,
-        home: Digest,
-        seen: &mut Vec<(u32, Within)>,
+        seen: &mut Vec<(Inside, Within)>,
     ) -> bool {
-        let Some(next) = self.terminal.next_state(state, byte) else {
+        let Some(next) = self.next(inside, byte) else {
             return false;
         };
         let Some(within) = within.next() else {
-            return self.names[next as usize] == home;
+            return self.is_home(next);
         };
         if seen.contains(&(next, within)) {
             return true;
         }
         let all = within
             .bytes()
-            .all(|byte| self.returns((next, byte), within, home, seen));
+            .all(|byte| self.returns((next, byte), within, seen));
         if all {
             seen.push((next, within));
         }
@@ -111,7 +130,8 @@ mod tests {
         let state = text.bytes().fold(0, |state, byte| {
             terminal.next_state(state, byte).expect("the text belongs")
         });
-        Loops::new(&terminal).of(state) & !KNOWN
+        terminal.names(false);
+        of(&terminal, state)
     }
 
     #[test]

@@ -18,9 +18,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::loops;
 use super::set::{Mask, TokenSet};
 use crate::machine::{ByteSet, Cursor, Digest, Terminal};
-use crate::vocab::{Trie, Vocabulary};
+use crate::vocab::{Alphabet, Trie, UNSOUND, Vocabulary};
 
 /// The tokens of one state of a counted language, grouped by what they do.
 #[derive(Debug)]
@@ -50,10 +51,10 @@ struct Ends {
 impl Profile {
     /// Walks the vocabulary once from a state. O(nodes of the trie that the language can reach).
     pub(crate) fn new(terminal: &Terminal, state: u32, vocab: &Vocabulary) -> Profile {
-        let mut walk = Walk::new(terminal, vocab.trie(), state);
+        let mut walk = Walk::new(terminal, vocab, state);
         walk.run();
-        let inner = walk.inner.into_iter().map(|((language, units), tokens)| Group {
-            language,
+        let inner = walk.inner.into_iter().map(|(state, units, tokens)| Group {
+            language: walk.names[state as usize],
             units,
             tokens: TokenSet::new(tokens, vocab.len()),
         });
@@ -114,6 +115,7 @@ impl Profile {
 
 struct Walk<'a> {
     terminal: &'a Terminal,
+    vocab: &'a Vocabulary,
     trie: &'a Trie,
     names: &'a [Digest],
     /// The state at each depth of the path, and the units completed on the way.
@@ -122,20 +124,33 @@ struct Walk<'a> {
     nodes: Vec<u32>,
     /// Nodes of the path up to this depth are already kept as ends.
     marked: usize,
-    inner: FxHashMap<(Digest, u64), Vec<u32>>,
+    /// Tokens by the state that they lead to and their units.
+    inner: Vec<(u32, u64, Vec<u32>)>,
+    /// For each state and number of units the place in `inner`, or [`NONE`].
+    groups: Vec<Vec<u32>>,
+    /// The characters that are a unit each and lead back to a state; with [`UNSOUND`] once known.
+    loops: Vec<Alphabet>,
+    /// Tokens that end within a character, with the state and the units from where a subtree was passed over.
+    cut_off: Vec<(u32, u32, u64)>,
     ends: FxHashMap<(u8, u64), Vec<u32>>,
 }
 
+const NONE: u32 = u32::MAX;
+
 impl<'a> Walk<'a> {
-    fn new(terminal: &'a Terminal, trie: &'a Trie, state: u32) -> Walk<'a> {
+    fn new(terminal: &'a Terminal, vocab: &'a Vocabulary, state: u32) -> Walk<'a> {
         Walk {
             terminal,
-            trie,
+            vocab,
+            trie: vocab.trie(),
             names: terminal.names(true),
             path: vec![(state, 0)],
             nodes: Vec::new(),
             marked: 0,
-            inner: FxHashMap::default(),
+            inner: Vec::new(),
+            groups: vec![Vec::new(); terminal.len()],
+            loops: vec![0; terminal.len()],
+            cut_off: Vec::new(),
             ends: FxHashMap::default(),
         }
     }
@@ -150,12 +165,17 @@ impl<'a> Walk<'a> {
             self.nodes.truncate(depth - 1);
             self.marked = self.marked.min(depth - 1);
             let (state, units) = self.path[depth - 1];
+            if node.end as usize > at + 1 && self.trie.alphabet(at) & !self.loops(state) == 0 {
+                self.pass_over(at, state, units);
+                at = node.end as usize;
+                continue;
+            }
             at = match self.terminal.next_unit(state, node.byte) {
                 Some((next, unit)) => {
                     let units = units + u64::from(unit);
                     if node.count > 0 {
-                        let tokens = self.inner.entry((self.names[next as usize], units)).or_default();
-                        tokens.extend_from_slice(self.trie.tokens_at(node));
+                        let trie = self.trie;
+                        self.group(next, units).extend_from_slice(trie.tokens_at(node));
                     }
                     self.path.push((next, units));
                     self.nodes.push(at as u32);
@@ -167,6 +187,62 @@ impl<'a> Walk<'a> {
                 }
             };
         }
+    }
+
+    /// Adds the tokens of a subtree each character of which is a unit and leads back to the state.
+    fn pass_over(&mut self, top: usize, state: u32, units: u64) {
+        let trie = self.trie;
+        let path = self.nodes.iter().map(|&node| trie.nodes()[node as usize].byte);
+        let before = path.filter(|byte| byte & 0xC0 != 0x80).count() as u64;
+        for place in trie.places_below(top) {
+            let token = trie.tokens()[place as usize];
+            match trie.characters()[place as usize] {
+                0 => self.cut_off.push((token, state, units)),
+                characters => self
+                    .group(state, units + u64::from(characters) - before)
+                    .push(token),
+            }
+        }
+        self.read_cut_off(usize::from(trie.nodes()[top].depth) - 1);
+    }
+
+    /// Adds tokens that end within a character.
+    fn read_cut_off(&mut self, depth: usize) {
+        for (token, state, units) in std::mem::take(&mut self.cut_off) {
+            let read = |(state, units), &byte: &u8| {
+                let (state, unit) = self.terminal.next_unit(state, byte)?;
+                Some((state, units + u64::from(unit)))
+            };
+            let bytes = &self.vocab.bytes(token)[depth..];
+            let (state, units) = bytes
+                .iter()
+                .try_fold((state, units), read)
+                .expect("the state passes over them");
+            self.group(state, units).push(token);
+        }
+    }
+
+    /// The tokens that lead to a state with so many units.
+    #[inline]
+    fn group(&mut self, state: u32, units: u64) -> &mut Vec<u32> {
+        let groups = &mut self.groups[state as usize];
+        if groups.len() <= units as usize {
+            groups.resize(units as usize + 1, NONE);
+        }
+        let group = &mut groups[units as usize];
+        if *group == NONE {
+            *group = self.inner.len() as u32;
+            self.inner.push((state, units, Vec::new()));
+        }
+        &mut self.inner[*group as usize].2
+    }
+
+    fn loops(&mut self, state: u32) -> Alphabet {
+        let known = &mut self.loops[state as usize];
+        if *known == 0 {
+            *known = loops::of_units(self.terminal, state) | UNSOUND;
+        }
+        *known & !UNSOUND
     }
 
     /// As in a factor: every place on the way where a word may have ended, but for the start.

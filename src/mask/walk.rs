@@ -1,36 +1,25 @@
 //! A walk of threads through a trie.
 //!
 //! The trie is that of the vocabulary, or a small one of rests behind a terminal. A node is entered if some thread
-//! can take its byte; a subtree that none can enter is passed over, and so is one through which a thread stays in its
-//! terminal whatever is read: all of its tokens may come. Behind `x + ` a variable may begin with any letter, and of the
-//! 100,000 nodes below all letters one in thirty is entered.
+//! can take its byte; a subtree that none can enter is passed over.
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::loops::Loops;
+use super::branch::{Branch, Ground};
+use super::cache::Tables;
+use super::loops;
 use super::set::Mask;
 use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
-use crate::vocab::Trie;
+use crate::vocab::{Alphabet, Trie};
 
 /// What is kept from node to node, and from walk to walk of one mask.
 pub(super) struct Walk<'a> {
     pub(super) threads: Threads<'a>,
     room: Room,
-    /// The length of the longest token.
-    horizon: u64,
-    /// What leads back to the states of a terminal, for those that came to a large subtree.
-    loops: Vec<(u32, Loops<'a>)>,
-    /// How many nodes were entered.
-    entered: u32,
+    tables: &'a Tables,
 }
-
-/// Subtrees with fewer nodes than this are entered sooner than it is found out what leads back to a state, unless the
-/// walk has entered so many others that it will need to know.
-const LARGE: u32 = 1024;
-const MANY_ENTERED: u32 = 512;
-/// Subtrees with fewer nodes than this are entered in any case.
-const SMALL: u32 = 64;
 
 /// Room for a walk, handed on to the next one of the same operating-system thread.
 #[derive(Default)]
@@ -39,7 +28,14 @@ struct Room {
     path: Vec<u8>,
     levels: Vec<Level>,
     next: Vec<Thread>,
+    /// What the walk was started with.
+    begun: Vec<Thread>,
+    /// Branches whose ways out have not been walked yet, with their readers.
+    open: Vec<(Arc<Branch>, Thread)>,
 }
+
+/// A subtree of as many nodes is walked faster than what is known of it is looked up.
+const SMALL: usize = 16;
 
 /// Room for more readers than this is not handed on.
 const KEPT_READERS: usize = 1 << 12;
@@ -52,53 +48,120 @@ thread_local! {
 #[derive(Default)]
 struct Level {
     readers: Vec<Thread>,
-    bytes: ByteSet,
+    ahead: Ahead,
     /// The children that are left to be looked at.
     places: Range<u32>,
 }
 
+/// What the readers at one depth allow, as far as it is seen without reading on.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    bytes: ByteSet,
+    /// The bytes behind which a token may end, whatever was written before.
+    sure: ByteSet,
+    /// Characters that lead one of the readers back to where it is.
+    loops: Alphabet,
+}
+
 impl<'a> Walk<'a> {
-    /// A walk for tokens of up to `horizon` bytes.
-    pub(super) fn new(stacks: &'a Stacks, horizon: u64) -> Walk<'a> {
+    pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables) -> Walk<'a> {
         let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
         Walk {
             threads: Threads::within(stacks, std::mem::take(&mut room.local)),
             room,
-            horizon,
-            loops: Vec::new(),
-            entered: 0,
+            tables,
         }
     }
 
-    /// The bytes that these readers may take.
-    pub(super) fn bytes(&self, readers: &[Thread]) -> ByteSet {
-        let mut bytes = ByteSet::default();
+    /// Begins to read with these readers. The bytes that they may take.
+    pub(super) fn start(&mut self, readers: &[Thread]) -> ByteSet {
+        self.room.begun.clear();
+        self.room.begun.extend_from_slice(readers);
+        self.ahead(readers).bytes
+    }
+
+    fn ahead(&self, readers: &[Thread]) -> Ahead {
+        let mut ahead = Ahead::default();
         for reader in readers {
-            self.threads.add_bytes(reader, &mut bytes);
+            self.threads.add_bytes(reader, &mut ahead.bytes, &mut ahead.sure);
+            let terminal = self.threads.home(reader, self.tables.horizon());
+            let loops = terminal.map_or(0, |(terminal, state)| loops::of(terminal, state));
+            // One of them has to stay wherever a token leads.
+            if loops.count_ones() > ahead.loops.count_ones() {
+                ahead.loops = loops;
+            }
         }
-        bytes
-    }
-
-    /// Begins to read with these readers, which may take these bytes.
-    pub(super) fn start(&mut self, readers: &[Thread], bytes: ByteSet) {
-        self.room.level(0);
-        self.room.levels[0].readers.clear();
-        self.room.levels[0].readers.extend_from_slice(readers);
-        self.room.levels[0].bytes = bytes;
+        ahead
     }
 
     /// Adds the tokens of a node and below it, or of the whole trie, that the readers of the [`start`](Self::start)
     /// allow. Tokens of which only their own bytes can tell are put into `lost` instead.
-    pub(super) fn tokens(&mut self, trie: &Trie, top: Option<usize>, mask: &mut Mask, lost: &mut Vec<u32>) {
-        let mut depth = 0;
+    pub(super) fn tokens(
+        &mut self,
+        ground: Ground<'_>,
+        top: Option<usize>,
+        mask: &mut Mask,
+        lost: &mut Vec<u32>,
+    ) {
+        self.room.level(0);
+        let level = &mut self.room.levels[0];
+        level.readers.clone_from(&self.room.begun);
         match top {
-            None => self.room.levels[0].places = trie.children(None),
+            None => {
+                self.look_ahead(ground, None, 0, mask);
+                self.run(ground, 0, mask, lost);
+            }
             Some(node) => {
-                self.room.levels[0].places = 0..0;
-                let byte = trie.nodes()[node].byte;
-                depth += usize::from(self.enter(trie, (byte, node), 0, mask, lost));
+                self.room.levels[0].ahead = self.ahead(&self.room.levels[0].readers);
+                self.under(ground, node, mask, lost);
             }
         }
+        while let Some((branch, reader)) = self.room.open.pop() {
+            self.leave(ground, &branch, reader, mask, lost);
+        }
+    }
+
+    /// Walks behind a branch.
+    fn leave(
+        &mut self,
+        ground: Ground<'_>,
+        branch: &Branch,
+        reader: Thread,
+        mask: &mut Mask,
+        lost: &mut Vec<u32>,
+    ) {
+        let level = &mut self.room.levels[0];
+        self.threads.behind(&reader, &mut level.readers);
+        if self.threads.take_lost() {
+            for &(_, node) in &branch.exits {
+                lost.extend_from_slice(ground.trie.tokens_below(node as usize));
+            }
+            return;
+        }
+        let ahead = self.ahead(&self.room.levels[0].readers);
+        self.room.levels[0].ahead = ahead;
+        for &(_, node) in branch
+            .exits
+            .iter()
+            .filter(|(byte, _)| ahead.bytes.contains(*byte))
+        {
+            self.under(ground, node as usize, mask, lost);
+        }
+    }
+
+    /// Walks a node with the readers of the first level.
+    fn under(&mut self, ground: Ground<'_>, node: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
+        let byte = ground.trie.nodes()[node].byte;
+        let level = &mut self.room.levels[0];
+        level.places = 0..0;
+        let settled = level.ahead.settles(ground.trie, (byte, node), mask);
+        if !settled && self.enter(ground, (byte, node), 0, mask, lost) {
+            self.run(ground, 1, mask, lost);
+        }
+    }
+
+    /// Walks what is left to be looked at, from this depth on.
+    fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
         loop {
             let level = &mut self.room.levels[depth];
             let Some(place) = level.places.next() else {
@@ -108,51 +171,24 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             };
-            let (byte, node) = trie.child(place);
-            if !level.bytes.contains(byte) {
-                continue;
-            }
-            if self.stays(trie, node as usize, depth) {
-                mask.insert_all(trie.tokens_below(node as usize));
-                continue;
-            }
-            depth += usize::from(self.enter(trie, (byte, node as usize), depth, mask, lost));
-        }
-    }
-
-    /// Whether a reader of this depth is back in its terminal wherever the subtree of a node is left.
-    fn stays(&mut self, trie: &Trie, node: usize, depth: usize) -> bool {
-        let least = if self.entered < MANY_ENTERED { LARGE } else { SMALL };
-        if trie.nodes()[node].end - (node as u32) < least {
-            return false;
-        }
-        let readers = self.room.levels[depth].readers.iter();
-        for reader in readers {
-            let Some((index, terminal, state)) = self.threads.plain(reader, self.horizon) else {
-                continue;
-            };
-            let known = self.loops.iter().position(|&(known, _)| known == index);
-            let at = known.unwrap_or_else(|| {
-                self.loops.push((index, Loops::new(terminal)));
-                self.loops.len() - 1
-            });
-            if self.loops[at].1.pass_over(trie, node, state) {
-                return true;
+            let (byte, node) = ground.trie.child(place);
+            let node = (byte, node as usize);
+            if level.ahead.bytes.contains(byte) && !level.ahead.settles(ground.trie, node, mask) {
+                depth += usize::from(self.enter(ground, node, depth, mask, lost));
             }
         }
-        false
     }
 
     /// Reads the byte of a node and adds the tokens that end there. Whether a level was made below.
     fn enter(
         &mut self,
-        trie: &Trie,
+        ground: Ground<'_>,
         (byte, node): (u8, usize),
         depth: usize,
         mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) -> bool {
-        self.entered += 1;
+        let trie = ground.trie;
         let Room {
             path, levels, next, ..
         } = &mut self.room;
@@ -166,32 +202,61 @@ impl<'a> Walk<'a> {
         if next.is_empty() {
             return false;
         }
-        mask.insert_all(trie.tokens_at(&trie.nodes()[node]));
-        let places = trie.children(Some(node));
-        if places.is_empty() {
+        let known = &trie.nodes()[node];
+        mask.insert_all(trie.tokens_at(known));
+        if known.end as usize == node + 1 {
             return false;
         }
-        self.descend(places, depth);
-        if self.threads.take_lost() {
-            lost.extend_from_slice(trie.tokens_below(node));
-            return false;
-        }
-        true
-    }
-
-    /// Makes the level below a node that was entered.
-    fn descend(&mut self, places: Range<u32>, depth: usize) {
         self.room.level(depth + 1);
         let Room {
             path, levels, next, ..
         } = &mut self.room;
-        let level = &mut levels[depth + 1];
-        self.threads.expand(next, path, &mut level.readers);
-        level.places = places;
-        level.bytes = ByteSet::default();
-        for reader in &level.readers {
-            self.threads.add_bytes(reader, &mut level.bytes);
+        self.threads.expand(next, path, &mut levels[depth + 1].readers);
+        if self.threads.take_lost() {
+            lost.extend_from_slice(trie.tokens_below(node));
+            return false;
         }
+        self.look_ahead(ground, Some(node), depth + 1, mask)
+    }
+
+    /// Makes ready the level of what is below a node, or of the whole trie, whose readers are known. Whether anything is
+    /// left to be looked at there.
+    fn look_ahead(&mut self, ground: Ground<'_>, node: Option<usize>, depth: usize, mask: &mut Mask) -> bool {
+        let size = node.map_or(ground.trie.nodes().len(), |node| {
+            ground.trie.nodes()[node].end as usize - node
+        });
+        let mut readers = std::mem::take(&mut self.room.levels[depth].readers);
+        if size > SMALL {
+            readers.retain(|reader| !self.branches_off(ground, node, reader, mask));
+        }
+        let ahead = self.ahead(&readers);
+        let is_open = !readers.is_empty();
+        let level = &mut self.room.levels[depth];
+        level.places = if is_open { ground.trie.children(node) } else { 0..0 };
+        (level.readers, level.ahead) = (readers, ahead);
+        is_open
+    }
+
+    /// Adds what a reader allows below a node, if that is the same whoever comes here; what is behind it is left open.
+    fn branches_off(
+        &mut self,
+        ground: Ground<'_>,
+        node: Option<usize>,
+        reader: &Thread,
+        mask: &mut Mask,
+    ) -> bool {
+        let Some((terminal, cursor)) = self.threads.terminal(reader) else {
+            return false;
+        };
+        if !terminal.is_named() || !terminal.is_plain(cursor, self.tables.horizon()) {
+            return false;
+        }
+        let branch = self.tables.branch(terminal, cursor.state, ground, node);
+        mask.insert_all(&branch.inner);
+        if !branch.exits.is_empty() {
+            self.room.open.push((branch, *reader));
+        }
+        true
     }
 
     /// Whether a reader allows these bytes; `None` if threads cannot tell.
@@ -210,6 +275,23 @@ impl<'a> Walk<'a> {
             }
         }
         Some(!next.is_empty())
+    }
+}
+
+impl Ahead {
+    /// Adds the tokens of a node and below it, if it needs no reading to see that all are allowed.
+    #[inline]
+    fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut Mask) -> bool {
+        if self.loops != 0 && trie.alphabet(node) & !self.loops == 0 {
+            mask.insert_all(trie.tokens_below(node));
+            return true;
+        }
+        let known = &trie.nodes()[node];
+        let settled = known.end as usize == node + 1 && self.sure.contains(byte);
+        if settled {
+            mask.insert_all(trie.tokens_at(known));
+        }
+        settled
     }
 }
 

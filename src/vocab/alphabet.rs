@@ -74,7 +74,7 @@ const LEADS: [(u8, u8, u8, u8, u8); 8] = [
 ];
 
 /// What must follow within a character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Within {
     first: u8,
     last: u8,
@@ -125,6 +125,22 @@ pub(super) fn alphabets(trie: &Trie) -> Box<[Alphabet]> {
         alphabets[at].0 = if is_within { UNSOUND } else { up[at] };
     }
     alphabets.into_iter().map(|(alphabet, _)| alphabet).collect()
+}
+
+/// The characters of each token, by places: zero where they are not whole, or too many. O(bytes of all tokens).
+pub(super) fn characters(trie: &Trie) -> Box<[u8]> {
+    let mut characters = Vec::with_capacity(trie.tokens().len());
+    let mut path = Vec::new();
+    for node in trie.nodes() {
+        path.truncate(usize::from(node.depth) - 1);
+        path.push(node.byte);
+        if node.count > 0 {
+            let count = std::str::from_utf8(&path).map_or(0, |text| text.chars().count());
+            let count = u8::try_from(count).unwrap_or(0);
+            characters.extend(std::iter::repeat_n(count, node.count as usize));
+        }
+    }
+    characters.into()
 }
 
 /// What the byte of each node is, given the bytes before it, and whether it goes on with a character.

@@ -52,6 +52,14 @@ impl Children {
         }
     }
 
+    /// The child of a node, or of the root, behind a byte. O(log children).
+    pub(super) fn find(&self, node: Option<usize>, byte: u8) -> Option<usize> {
+        let places = self.of(node);
+        let bytes = &self.bytes[places.start as usize..places.end as usize];
+        let place = bytes.binary_search(&byte).ok()?;
+        Some(self.nodes[places.start as usize + place] as usize)
+    }
+
     /// The byte and the node at a place.
     #[inline]
     pub(super) fn at(&self, place: u32) -> (u8, u32) {

@@ -12,7 +12,7 @@
 
 use std::sync::OnceLock;
 
-use super::alphabet::{Alphabet, alphabets};
+use super::alphabet::{Alphabet, alphabets, characters};
 use super::children::Children;
 
 /// One edge of the [`Trie`] and the node below it.
@@ -46,6 +46,8 @@ pub struct Trie {
     alphabets: OnceLock<Box<[Alphabet]>>,
     /// The children of each node side by side; found when first asked for.
     children: OnceLock<Children>,
+    /// The characters of each token, by places; found when first asked for.
+    characters: OnceLock<Box<[u8]>>,
 }
 
 impl Trie {
@@ -104,6 +106,11 @@ impl Trie {
         self.alphabets.get_or_init(|| alphabets(self))[node]
     }
 
+    /// How many characters the token at each place has: zero if these are not whole, or more than 255.
+    pub(crate) fn characters(&self) -> &[u8] {
+        self.characters.get_or_init(|| characters(self))
+    }
+
     /// All token ids, in the order of the nodes that they end at.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -116,19 +123,11 @@ impl Trie {
 
     /// The node that these bytes lead to, if some token begins with them.
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
-        let (mut at, mut end) = (0, self.nodes.len());
-        let mut found = None;
-        for &byte in bytes {
-            while at < end && self.nodes[at].byte != byte {
-                at = self.nodes[at].end as usize;
-            }
-            if at >= end {
-                return None;
-            }
-            found = Some(at);
-            (at, end) = (at + 1, self.nodes[at].end as usize);
-        }
-        found
+        let children = self.siblings();
+        bytes
+            .iter()
+            .try_fold(None, |node, &byte| children.find(node, byte).map(Some))
+            .flatten()
     }
 
     /// The tokens that end at a node or below it.
