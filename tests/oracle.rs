@@ -128,6 +128,28 @@ proptest! {
         }
     }
 
+    /// What follows a counted language may begin with its units, so that a token may leave it early where going on would
+    /// break a bound.
+    #[test]
+    fn counts_before_patterns(
+        counted in regular::counts(),
+        pattern in regular::patterns(),
+        vocabulary in vocabulary::vocabularies(BYTES),
+    ) {
+        let language = regular::Re::seq(counted.language(), pattern.language());
+        let regular = lower::regular(&[counted]);
+        let cfg = lower::grammar_of(|builder| {
+            let regular = builder.add_regular(regular);
+            let first = builder.regular(regular);
+            let second = lower::expression(&pattern, builder);
+            builder.seq(vec![first, second])
+        });
+        match lower::compile(&cfg, &vocabulary) {
+            Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
+            Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),
+        }
+    }
+
     #[test]
     fn lists(list in series::lists(), vocabulary in vocabulary::vocabularies(b"ab,:")) {
         let language = list.language();

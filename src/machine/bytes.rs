@@ -24,6 +24,20 @@ impl ByteSet {
         self.0.iter().zip(other.0).all(|(word, other)| word & !other == 0)
     }
 
+    /// The bytes that are in both sets.
+    pub(crate) fn common(&self, other: &ByteSet) -> ByteSet {
+        let mut common = *self;
+        for (word, other) in common.0.iter_mut().zip(other.0) {
+            *word &= other;
+        }
+        common
+    }
+
+    /// Whether no byte is in the set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
     /// Whether the byte is in the set.
     #[inline]
     pub(crate) fn contains(&self, byte: u8) -> bool {

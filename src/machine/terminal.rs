@@ -72,6 +72,8 @@ pub struct Terminal {
     names: [OnceLock<Box<[Digest]>>; 2],
     /// The bytes that each state takes, and those of them behind which words go on without end.
     bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
+    /// The bytes that some state takes in which a word may end.
+    behind_words: OnceLock<ByteSet>,
     /// The characters that lead back to each state, as who walks the terminal has found them without the names of states
     /// and with them.
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
@@ -121,6 +123,7 @@ impl Terminal {
             counter,
             names: Default::default(),
             bytes_of: OnceLock::new(),
+            behind_words: OnceLock::new(),
             loops: Default::default(),
             states: OnceLock::new(),
         };
@@ -298,6 +301,17 @@ impl Terminal {
                 }
             }
             sets
+        })
+    }
+
+    /// The bytes that may come behind some word, to make it another one.
+    pub(crate) fn bytes_behind_words(&self) -> &ByteSet {
+        self.behind_words.get_or_init(|| {
+            let mut bytes = ByteSet::default();
+            for state in (0..self.len() as u32).filter(|&state| self.is_accepting_state(state)) {
+                bytes.unite(&self.bytes_of(state)[0]);
+            }
+            bytes
         })
     }
 

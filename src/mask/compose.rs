@@ -183,6 +183,29 @@ impl Fill<'_> {
         let place = (part.terminal, part.cursor);
         bounds.profile.doubt(place, &bytes, trie, mask, &mut self.lost);
         bounds.inner.add_to(mask);
+        let both = bytes.common(part.terminal.bytes_behind_words());
+        if !both.is_empty() {
+            self.doubt_inner(bounds, &both);
+        }
+    }
+
+    /// Has the tokens judged by their bytes that would stay within the terminal but for its bounds: where what follows may
+    /// begin with a byte that the terminal takes as well, they may leave it in time.
+    fn doubt_inner(&mut self, bounds: &Bounds, both: &ByteSet) {
+        let vocabulary = self.tables.vocabulary();
+        let mut out = Mask::empty(vocabulary.len());
+        if let Some(base) = &bounds.unbounded.base {
+            base.inner.add_to(&mut out);
+            out.remove_all(&bounds.unbounded.except);
+        }
+        bounds.unbounded.inner.add_to(&mut out);
+        let mut inner = Mask::empty(vocabulary.len());
+        bounds.inner.add_to(&mut inner);
+        let may_leave = |&token: &u32| {
+            let behind = vocabulary.bytes(token).iter().skip(1);
+            !inner.contains(token) && behind.copied().any(|byte| both.contains(byte))
+        };
+        self.lost.extend(out.iter().filter(may_leave));
     }
 
     /// Adds the tokens that leave the terminal and go on behind it, where the walk was started.

@@ -266,18 +266,23 @@ pub(crate) enum Operand {
     Units(Pattern, u32, Option<u32>),
 }
 
-/// The language of an intersection.
-pub(crate) fn intersection(operands: &[Operand]) -> Re {
-    let part = |operand: &Operand| match operand {
-        Operand::Match(pattern) => pattern.language(),
-        Operand::Not(pattern) => Re::Not(Rc::new(pattern.language())),
-        Operand::Units(unit, min, max) => Re::repeat(unit.language(), *min, *max),
-    };
-    Re::And(operands.iter().map(part).collect())
+impl Operand {
+    pub(crate) fn language(&self) -> Re {
+        match self {
+            Operand::Match(pattern) => pattern.language(),
+            Operand::Not(pattern) => Re::Not(Rc::new(pattern.language())),
+            Operand::Units(unit, min, max) => Re::repeat(unit.language(), *min, *max),
+        }
+    }
 }
 
-/// Random intersections. The counted unit is a prefix code, as it must be.
-pub(crate) fn parts() -> impl Strategy<Value = Vec<Operand>> {
+/// The language of an intersection.
+pub(crate) fn intersection(operands: &[Operand]) -> Re {
+    Re::And(operands.iter().map(Operand::language).collect())
+}
+
+/// Random counts. The unit is a prefix code, as it must be.
+pub(crate) fn counts() -> impl Strategy<Value = Operand> {
     let one = |chars: &[char]| Pattern::Chars(chars.to_vec());
     let units = vec![
         one(&['a', 'b', 'é']),
@@ -289,9 +294,13 @@ pub(crate) fn parts() -> impl Strategy<Value = Vec<Operand>> {
         Pattern::Dot,
     ];
     let unit = (prop::sample::select(units), 0u32..4, prop::option::of(0u32..3));
-    let unit = unit.prop_map(|(unit, min, more)| Operand::Units(unit, min, more.map(|more| min + more)));
+    unit.prop_map(|(unit, min, more)| Operand::Units(unit, min, more.map(|more| min + more)))
+}
+
+/// Random intersections.
+pub(crate) fn parts() -> impl Strategy<Value = Vec<Operand>> {
     let other = prop_oneof![2 => patterns().prop_map(Operand::Match), 1 => patterns().prop_map(Operand::Not)];
-    (prop::collection::vec(other, 0..3), prop::option::of(unit)).prop_map(|(mut parts, unit)| {
+    (prop::collection::vec(other, 0..3), prop::option::of(counts())).prop_map(|(mut parts, unit)| {
         parts.extend(unit);
         parts
     })
