@@ -68,10 +68,11 @@ enum Worth {
 
 impl Nearby<'_> {
     /// One reader, by parts; whether that is possible. Its tokens are judged by what it can do alone: a token that
-    /// another reader takes too is judged there as well.
+    /// another reader takes too is judged there as well. What stays is judged by one token for all that come to the same
+    /// place, so that none of them may have another way.
     fn reader(&mut self, (frame, callers): (FrameId, ConfigId)) -> bool {
         let part = Part::new(&mut self.walk, self.place, (frame, callers));
-        let Some(part) = part.filter(|part| !part.judged) else {
+        let Some(part) = part.filter(|part| !part.judged && !part.overlaps) else {
             return false;
         };
         let alone = self.place.machine.stacks().intern(vec![(frame, callers)]);

@@ -68,6 +68,8 @@ pub(super) struct Part<'a> {
     pub(super) inner: u64,
     /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end.
     pub(super) judged: bool,
+    /// Whether what follows may begin like what the language goes on with, so that a token may do both.
+    pub(super) overlaps: bool,
 }
 
 impl<'a> Part<'a> {
@@ -92,6 +94,7 @@ impl<'a> Part<'a> {
             }
             _ => return None,
         };
+        let next = walk.next_bytes(&behind);
         Some(Part {
             entry: place.tables.entry(terminal, cursor),
             terminal,
@@ -99,7 +102,14 @@ impl<'a> Part<'a> {
             behind,
             inner,
             judged: matches!(stacks.view(frame), View::Judged(..)),
+            overlaps: !next.common(terminal.bytes_behind_words()).is_empty(),
         })
+    }
+
+    /// Whether all tokens that the part allows either stay, or are visited by [`leaving`](Self::leaving): where bounds are
+    /// near, a token that cannot stay may have to leave in the middle of what would stay without them.
+    fn is_whole(&self) -> bool {
+        !self.overlaps || matches!(&*self.entry, Entry::Unbounded(_))
     }
 
     /// Whether all tokens that [`leaving`](Self::leaving) visits are allowed: where the factor corrects another, or
@@ -115,11 +125,7 @@ impl<'a> Part<'a> {
         place: Place<'_>,
         mut visit: impl FnMut(&[Thread], u64, &[u32]),
     ) {
-        let mut bytes = ByteSet::default();
-        for reader in &self.behind {
-            walk.threads
-                .add_bytes(reader, &mut bytes, &mut ByteSet::default());
-        }
+        let bytes = walk.next_bytes(&self.behind);
         let factor = match &*self.entry {
             Entry::Unbounded(factor) => factor,
             Entry::Bounded(bounds) => &bounds.unbounded,
@@ -144,7 +150,8 @@ impl Measure<'_> {
     fn readers(&mut self, place: Place<'_>, config: ConfigId) {
         let mut walked = Vec::new();
         for &(frame, callers) in &place.machine.stacks().fringe(config).readers {
-            let Some(part) = Part::new(&mut self.walk, place, (frame, callers)) else {
+            let part = Part::new(&mut self.walk, place, (frame, callers));
+            let Some(part) = part.filter(Part::is_whole) else {
                 walked.push(self.walk.threads.reader(frame, callers, 0));
                 continue;
             };
@@ -218,6 +225,16 @@ impl<'a> Ahead<'a> {
             levels: Vec::new(),
             next: Vec::new(),
         }
+    }
+
+    /// The bytes that these readers may take.
+    fn next_bytes(&self, readers: &[Thread]) -> ByteSet {
+        let mut bytes = ByteSet::default();
+        for reader in readers {
+            self.threads
+                .add_bytes(reader, &mut bytes, &mut ByteSet::default());
+        }
+        bytes
     }
 
     /// Visits all nodes of a trie at which tokens end and which the readers can reach: the threads there, how many

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::walk::show;
-use super::{LETTERS, cases, context_free, json, lower, regular, series, vocabulary};
+use super::{BYTES, LETTERS, cases, context_free, json, lower, regular, series, vocabulary};
 
 /// Token sequences are tried up to this length.
 const ROUNDS: usize = 7;
@@ -210,6 +210,25 @@ proptest! {
             if let Ok(grammar) = lower::compile(&cfg, &vocabulary) {
                 check_budgets(&grammar)?;
             }
+        }
+    }
+
+    /// A token may leave a counted language early where going on would break its bound.
+    #[test]
+    fn budgets_of_counts_before_patterns(
+        counted in regular::counts(),
+        pattern in regular::patterns(),
+        vocabulary in vocabulary::vocabularies(BYTES),
+    ) {
+        let regular = lower::regular(&[counted]);
+        let cfg = lower::grammar_of(|builder| {
+            let regular = builder.add_regular(regular);
+            let first = builder.regular(regular);
+            let second = lower::expression(&pattern, builder);
+            builder.seq(vec![first, second])
+        });
+        if let Ok(grammar) = lower::compile(&cfg, &vocabulary) {
+            check_budgets(&grammar)?;
         }
     }
 
