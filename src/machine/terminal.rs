@@ -271,21 +271,8 @@ impl Terminal {
         bytes.unite(&self.bytes_of(cursor.state)[0]);
     }
 
-    /// Adds the bytes that the cursor can take for certain.
-    pub(crate) fn add_sure_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
-        if self.counter.is_none() {
-            self.add_bytes(cursor, bytes);
-        }
-    }
-
-    /// Adds the bytes behind which words go on without end.
-    pub(super) fn add_endless_bytes(&self, cursor: Cursor, bytes: &mut ByteSet) {
-        if self.counter.is_none() {
-            bytes.unite(&self.bytes_of(cursor.state)[1]);
-        }
-    }
-
-    fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
+    /// The bytes that a state takes, and those of them behind which words go on without end, bounds left aside.
+    pub(super) fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
         let known = self
             .bytes_of
             .get_or_init(|| vec![OnceLock::new(); self.len()].into());

@@ -507,16 +507,25 @@ impl<'a> Threads<'a> {
         let frames = &self.stacks.frames;
         match reader.at {
             At::Frame(frame) => {
-                bytes.unite(frames.bytes(frame));
-                sure.unite(frames.bytes(frame));
+                let own = frames.bytes(frame);
+                bytes.unite(own);
+                sure.unite(own);
             }
             At::Terminal(index, cursor) => {
-                frames.terminal(index).add_bytes(cursor, bytes);
-                frames.terminal(index).add_sure_bytes(cursor, sure);
+                let terminal = frames.terminal(index);
+                let [all, _] = terminal.bytes_of(cursor.state);
+                bytes.unite(all);
+                if !terminal.is_counted() {
+                    sure.unite(all);
+                }
             }
             At::Key { frame, cursor, .. } => {
-                frames.key_terminal_of(frame).add_bytes(cursor, bytes);
-                frames.key_terminal_of(frame).add_endless_bytes(cursor, sure);
+                let terminal = frames.key_terminal_of(frame);
+                let [all, endless] = terminal.bytes_of(cursor.state);
+                bytes.unite(all);
+                if !terminal.is_counted() {
+                    sure.unite(endless);
+                }
             }
             At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
             At::Choice { frame, node } => {
