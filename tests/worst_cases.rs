@@ -159,6 +159,39 @@ fn ambiguity_that_nests_costs_the_same_at_any_length() {
     stays_flat(&grammar, &"abbba".repeat(600));
 }
 
+/// A long token can be split between loops of loops in as many ways as there are subsets of its letters. All ways come to
+/// the same places; walking each of them would not end.
+#[test]
+fn a_token_that_can_be_split_in_many_ways_is_walked_once() {
+    let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
+    tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
+    for length in 2..=60 {
+        for letter in ["c", "d", ".c", "(c"] {
+            tokens.push((TokenKind::Text, letter.repeat(length).into_bytes()));
+            tokens.push((
+                TokenKind::Text,
+                format!("{}{letter}", "c".repeat(length)).into_bytes(),
+            ));
+        }
+    }
+    let vocabulary = Vocabulary::new(&tokens, &[0]);
+    let compiler = Compiler::new(Arc::new(vocabulary.expect("the vocabulary is well formed")));
+    let source = r#"s ::= a (x | y)*  x ::= ("." a | b? (a | [0-9]))+  y ::= "(" ((b | ".")? s)+ ")"  a ::= [cd]  b ::= [-=]"#;
+    let grammar = compiler.compile(Source::Ebnf(source), &Options::default());
+    let grammar = grammar.unwrap_or_else(|error| panic!("{error}")).0;
+    for text in ["", "c", "c(d", "c(d(c.c", "c(d)c1"] {
+        let state = at(&grammar, text).expect("allowed");
+        let mask = grammar.mask(state);
+        for token in 0..grammar.vocabulary().len() as u32 {
+            assert_eq!(
+                mask.contains(token),
+                grammar.allows(state, token),
+                "{token} behind {text:?}"
+            );
+        }
+    }
+}
+
 /// Where the middle of a text is cannot be known; each letter may be behind it. The stacks are many, the frames few.
 #[test]
 fn palindromes_cost_the_same_at_any_length() {

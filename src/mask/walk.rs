@@ -4,8 +4,11 @@
 //! can take its byte; a subtree that none can enter is passed over.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::branch::{Branch, Ground};
 use super::cache::Tables;
@@ -32,6 +35,13 @@ struct Room {
     begun: Vec<Thread>,
     /// Branches whose ways out have not been walked yet, with their readers.
     open: Vec<(Arc<Branch>, Thread)>,
+    /// The nodes that a reader has branched off at. Where a word can be split in several ways, as in a loop of loops, all
+    /// of them come to the same places, and each way again would be as many walks as there are ways.
+    branched: FxHashSet<(Option<usize>, Thread)>,
+    /// Nodes behind branches that have not been walked yet, with who comes there.
+    exits: BTreeMap<u32, Vec<u32>>,
+    /// The readers that came out of branches, by their numbers in `exits`.
+    behind: Vec<Vec<Thread>>,
 }
 
 /// A subtree of as many nodes is walked faster than what is known of it is looked up.
@@ -103,6 +113,8 @@ impl<'a> Walk<'a> {
         mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) {
+        self.room.branched.clear();
+        self.room.behind.clear();
         self.room.level(0);
         let level = &mut self.room.levels[0];
         level.readers.clone_from(&self.room.begun);
@@ -116,12 +128,28 @@ impl<'a> Walk<'a> {
                 self.under(ground, node, mask, lost);
             }
         }
-        while let Some((branch, reader)) = self.room.open.pop() {
-            self.leave(ground, &branch, reader, mask, lost);
+        loop {
+            while let Some((branch, reader)) = self.room.open.pop() {
+                self.leave(ground, &branch, reader, mask, lost);
+            }
+            // What is behind an exit leads to greater nodes only, so that none is walked again.
+            let Some((node, sources)) = self.room.exits.pop_first() else {
+                return;
+            };
+            let all = sources.iter().map(|&source| &self.room.behind[source as usize]);
+            let mut readers: Vec<Thread> = all.flatten().copied().collect();
+            if sources.len() > 1 {
+                readers.sort_unstable();
+                readers.dedup();
+            }
+            let ahead = self.ahead(&readers);
+            let level = &mut self.room.levels[0];
+            (level.readers, level.ahead) = (readers, ahead);
+            self.under(ground, node as usize, mask, lost);
         }
     }
 
-    /// Walks behind a branch.
+    /// Finds where and with which readers the walk goes on behind a branch.
     fn leave(
         &mut self,
         ground: Ground<'_>,
@@ -139,13 +167,25 @@ impl<'a> Walk<'a> {
             return;
         }
         let ahead = self.ahead(&self.room.levels[0].readers);
-        self.room.levels[0].ahead = ahead;
-        for &(_, node) in branch
-            .exits
-            .iter()
-            .filter(|(byte, _)| ahead.bytes.contains(*byte))
-        {
-            self.under(ground, node as usize, mask, lost);
+        let Room {
+            levels,
+            exits,
+            behind,
+            ..
+        } = &mut self.room;
+        let readers = &levels[0].readers;
+        let known = behind.iter().position(|known| known == readers);
+        let source = known.unwrap_or_else(|| {
+            behind.push(readers.clone());
+            behind.len() - 1
+        }) as u32;
+        for &(byte, node) in &branch.exits {
+            if ahead.bytes.contains(byte) && !ahead.settles(ground.trie, (byte, node as usize), mask) {
+                let sources = exits.entry(node).or_default();
+                if !sources.contains(&source) {
+                    sources.push(source);
+                }
+            }
         }
     }
 
@@ -250,6 +290,9 @@ impl<'a> Walk<'a> {
         };
         if !terminal.is_named() || !terminal.is_plain(cursor, self.tables.horizon()) {
             return false;
+        }
+        if !self.room.branched.insert((node, *reader)) {
+            return true;
         }
         let branch = self.tables.branch(terminal, cursor.state, ground, node);
         mask.insert_all(&branch.inner);
