@@ -48,6 +48,14 @@ pub enum Class {
     Exponent,
     /// A number with a fraction.
     Fraction,
+    /// The sign of a zero.
+    NegativeZero,
+    /// What the words of a format are.
+    Format,
+    /// Keywords beside a reference.
+    Sibling,
+    /// What white space is in patterns.
+    Mark,
     /// A token that writes no text.
     Special,
     /// Whether the text may end.
@@ -75,6 +83,12 @@ impl fmt::Display for Class {
             Class::Delete => "DEL: llguidance has none in strings",
             Class::Exponent => "numbers: exponents, which llguidance drops from integers and bounded numbers",
             Class::Fraction => "numbers: fractions of zeros, which llguidance has none of in integers",
+            Class::NegativeZero => {
+                "numbers: -0 is 0, which llguidance does not write where no less is allowed"
+            }
+            Class::Format => "formats: to the letter of their RFCs in Lexiform",
+            Class::Sibling => "beside $ref: llguidance asserts what drafts up to 7 ignore there",
+            Class::Mark => "patterns: U+FEFF is white space in ECMA-262",
             Class::Special => "special tokens",
             Class::Digits => "UNEXPLAINED: digits of a number",
             Class::End => "UNEXPLAINED: whether the text may end",
@@ -122,6 +136,10 @@ pub struct Judge {
     pub ordered: Option<Grammar>,
     /// llguidance.
     pub matcher: Matcher,
+    /// Both engines with the formats of the schema left out, if it has any.
+    pub plain: Option<(Grammar, Matcher)>,
+    /// The grammar with the keywords beside references asserted, if there are any.
+    pub siblings: Option<Grammar>,
 }
 
 impl Judge {
@@ -140,13 +158,69 @@ impl Judge {
         if dispute.side == Side::Ours && self.is_key_order(dispute) {
             return Class::KeyOrder;
         }
-        match scan.place {
+        let class = match scan.place {
             Place::Text { key: true } => key(dispute, &scan),
             Place::Text { key: false } | Place::Escape { .. } => Class::Content,
             Place::Number => number(dispute, &scan),
             Place::Between if matches!(dispute.byte, b'-' | b'0'..=b'9') => Class::Digits,
             Place::Between | Place::Word => Class::Structure,
+        };
+        match class {
+            Class::Digits if self.is_negative_zero(dispute, &scan) => Class::NegativeZero,
+            Class::Digits if self.is_exponent(dispute) => Class::Exponent,
+            Class::Content if is_mark(dispute) => Class::Mark,
+            Class::Content if self.is_format(dispute) => Class::Format,
+            Class::Digits | Class::Content | Class::Key | Class::Structure if self.is_sibling(dispute) => {
+                Class::Sibling
+            }
+            class => class,
         }
+    }
+
+    /// Whether a sign may come and nothing behind it but a zero, or a zero has its sign already.
+    fn is_negative_zero(&self, dispute: &Dispute, scan: &Scan) -> bool {
+        let takes = |digit: u8| self.takes_behind(dispute, digit);
+        dispute.side == Side::Ours
+            && match (
+                dispute.byte,
+                &dispute.before[scan.began.min(dispute.before.len())..],
+            ) {
+                (b'-', _) => takes(b'0') && !(b'1'..=b'9').any(takes),
+                (b'0', b"-") | (_, b"-0") => true,
+                _ => false,
+            }
+    }
+
+    /// Whether a digit may come only as the beginning of a number with an exponent.
+    fn is_exponent(&self, dispute: &Dispute) -> bool {
+        dispute.side == Side::Ours
+            && dispute.byte.is_ascii_digit()
+            && (self.takes_behind(dispute, b'e') || self.takes_behind(dispute, b'E'))
+    }
+
+    /// Whether we take the byte and one more.
+    fn takes_behind(&self, dispute: &Dispute, byte: u8) -> bool {
+        let text = [&dispute.before[..], &[dispute.byte, byte]].concat();
+        self.grammar.step_bytes(self.grammar.start(), &text).is_some()
+    }
+
+    /// Whether who refuses the byte takes it where no format is asserted.
+    fn is_format(&mut self, dispute: &Dispute) -> bool {
+        let text = [&dispute.before[..], &[dispute.byte]].concat();
+        let Some((grammar, matcher)) = &mut self.plain else {
+            return false;
+        };
+        match dispute.side {
+            Side::Theirs => grammar.step_bytes(grammar.start(), &text).is_some(),
+            Side::Ours => takes_bytes(matcher, &self.grammar, &text),
+        }
+    }
+
+    /// Whether we refuse the byte, too, if what stands beside references is asserted.
+    fn is_sibling(&self, dispute: &Dispute) -> bool {
+        let text = [&dispute.before[..], &[dispute.byte]].concat();
+        let takes = |grammar: &Grammar| grammar.step_bytes(grammar.start(), &text).is_some();
+        dispute.side == Side::Ours && self.siblings.as_ref().is_some_and(|siblings| !takes(siblings))
     }
 
     fn is_white_space(&mut self, dispute: &Dispute) -> bool {
@@ -167,14 +241,7 @@ impl Judge {
     fn refuser_takes(&mut self, dispute: &Dispute, text: &[u8]) -> bool {
         match dispute.side {
             Side::Theirs => self.grammar.step_bytes(self.grammar.start(), text).is_some(),
-            Side::Ours => {
-                let vocabulary = self.grammar.vocabulary();
-                let tokens: Option<Vec<u32>> =
-                    text.iter().map(|byte| vocabulary.token_of_byte(*byte)).collect();
-                let Some(tokens) = tokens else { return false };
-                let taken = self.matcher.validate_tokens(&tokens);
-                taken.is_ok_and(|taken| taken == tokens.len())
-            }
+            Side::Ours => takes_bytes(&mut self.matcher, &self.grammar, text),
         }
     }
 
@@ -183,6 +250,22 @@ impl Judge {
         let takes = |ordered: &Grammar| ordered.step_bytes(ordered.start(), &text).is_some();
         self.ordered.as_ref().is_some_and(|ordered| !takes(ordered))
     }
+}
+
+/// Whether a byte order mark is at stake, or the beginning of one.
+fn is_mark(dispute: &Dispute) -> bool {
+    const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
+    let text = [&dispute.before[..], &[dispute.byte]].concat();
+    (1..=3).any(|length| text.ends_with(&MARK[..length]))
+}
+
+/// Whether llguidance takes a text from its beginning on, byte by byte.
+fn takes_bytes(matcher: &mut Matcher, grammar: &Grammar, text: &[u8]) -> bool {
+    let vocabulary = grammar.vocabulary();
+    let tokens: Option<Vec<u32>> = text.iter().map(|byte| vocabulary.token_of_byte(*byte)).collect();
+    let Some(tokens) = tokens else { return false };
+    let taken = matcher.validate_tokens(&tokens);
+    taken.is_ok_and(|taken| taken == tokens.len())
 }
 
 fn key(dispute: &Dispute, scan: &Scan) -> Class {

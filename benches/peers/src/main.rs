@@ -22,6 +22,7 @@ mod python_json;
 mod scan;
 mod table;
 mod threads;
+mod variants;
 mod walk;
 
 use std::path::PathBuf;
@@ -145,10 +146,17 @@ impl Engines {
             let (Ok(grammar), Ok(matcher)) = (self.ours.grammar(case).0, self.theirs.matcher(case).0) else {
                 continue;
             };
+            let plain = variants::without_formats(case).and_then(|plain| {
+                let matcher = self.theirs.matcher(&plain).0.ok()?;
+                Some((self.ours.grammar(&plain).0.ok()?, matcher))
+            });
+            let siblings = variants::with_siblings(case);
             let judge = Judge {
                 grammar,
                 ordered: ordered.grammar(case).0.ok(),
                 matcher: matcher.deep_clone(),
+                plain,
+                siblings: siblings.and_then(|siblings| self.ours.grammar(&siblings).0.ok()),
             };
             comparison.add(case, judge, &matcher);
             if index % 50 == 49 {
