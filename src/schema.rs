@@ -13,7 +13,8 @@
 //! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused with its JSON
 //! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::strict`] refuses the second, and
 //! [`normal_form`] prints what the algebra made of a schema. A JSON text belongs to the grammar if its value is valid and
-//! its spelling is one that the [`Options`] allow.
+//! its spelling is one that the [`Options`] allow; where values are compared, some spellings are left out, such as `10e-1` for
+//! an integer ([`Enforced::Spelled`]), and each value has one still.
 //!
 //! ```
 //! use lexiform::{limits::Limits, schema};
@@ -69,7 +70,8 @@ pub struct Options {
     pub formats: Formats,
     /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
-    /// Whether a schema is refused of which less is allowed than it says; see [`report`].
+    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`]. How they are
+    /// spelled is no reason: every integer would be one.
     pub strict: bool,
 }
 
@@ -118,7 +120,8 @@ pub enum Whitespace {
     Flexible,
     /// None at all.
     Compact,
-    /// What this regular expression (in the syntax of Rust's `regex`) matches, behind `{ [ , :` and before `] }`.
+    /// What this regular expression (in the syntax of Rust's `regex`) matches, behind `{ [ , :` and before `] }`; what is
+    /// empty is `{}` and `[]` in any case.
     Pattern(String),
 }
 

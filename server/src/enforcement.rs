@@ -115,6 +115,10 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
                 let exact = exact(assertion.pointer, Some(assertion.keyword));
                 match assertion.enforced {
                     Enforced::Exact => exact,
+                    Enforced::Spelled(how) => Keyword {
+                        how: Some(how.to_owned()),
+                        ..exact
+                    },
                     Enforced::Narrower(how) => Keyword {
                         status: "narrower",
                         how: Some(how),

@@ -32,6 +32,8 @@ use super::normal::{NormalForms, NumberShape};
 use flat::{Flat, Style};
 use space::Space;
 
+pub(super) use number::leaves_spellings_out;
+
 /// What a rule says of a goal.
 #[derive(Clone, Copy)]
 enum Piece {

@@ -3,6 +3,13 @@
 //! Nothing that compiles allows a value that the schema forbids. The other direction may fail: a regular set that stands for
 //! a format that is none, one spelling where several are equal. Each such place is a finding of kind
 //! [`Narrowed`](ProblemKind::Narrowed), and the report says so beside the keyword; every other assertion is exact.
+//!
+//! Exact is said of values. How they are written is for the [`Options`] to say; but where values are compared, some of
+//! their spellings are left out, mostly of numbers with exponents, and `spellings` says at which keywords. This is found
+//! when a report is asked for; a compile does not tell it, because almost every schema has integers and hardly a writer
+//! `10e-1`.
+
+mod spellings;
 
 use std::fmt;
 
@@ -17,6 +24,9 @@ use super::{Options, lower, normal, read};
 pub enum Enforced {
     /// Values are allowed exactly if they satisfy it.
     Exact,
+    /// Values are allowed exactly if they satisfy it, but not in every spelling that JSON has for them; the text says what
+    /// is left out.
+    Spelled(&'static str),
     /// Values that satisfy it are refused, too; the text says which.
     Narrower(String),
 }
@@ -40,11 +50,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every assertion is enforced exactly.
+    /// Whether every assertion is enforced exactly: whether all values of the schema can be written, be it in some
+    /// spellings only.
     pub fn is_exact(&self) -> bool {
-        self.assertions
-            .iter()
-            .all(|assertion| assertion.enforced == Enforced::Exact)
+        let narrower = |assertion: &Assertion| matches!(assertion.enforced, Enforced::Narrower(_));
+        !self.assertions.iter().any(narrower)
     }
 }
 
@@ -52,6 +62,7 @@ impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.enforced {
             Enforced::Exact => write!(f, "#{}: exact", self.pointer),
+            Enforced::Spelled(how) => write!(f, "#{}: exact, not in every spelling: {how}", self.pointer),
             Enforced::Narrower(why) => write!(f, "#{}: narrower: {why}", self.pointer),
         }
     }
@@ -71,7 +82,7 @@ impl fmt::Display for Report {
 /// use lexiform::{limits::Limits, schema};
 /// let text = r#"{"minimum": 3, "format": "hostname"}"#;
 /// let report = schema::report(text, &schema::Options::default(), &Limits::default()).unwrap();
-/// assert_eq!(report.assertions[0].to_string(), "#/minimum: exact");
+/// assert!(report.assertions[0].to_string().starts_with("#/minimum: exact, not in every spelling"));
 /// assert!(report.assertions[1].to_string().starts_with("#/format: narrower"));
 /// ```
 ///
@@ -97,6 +108,12 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
         add_assertions(&forms.tree, NodeId(index as u32), &mut assertions);
     }
     let mut report = Report { assertions };
+    let spelled = spellings::left_out(&forms, sources, options.escapes);
+    for assertion in &mut report.assertions {
+        if let Some(how) = spelled.get(&assertion.pointer) {
+            assertion.enforced = Enforced::Spelled(how);
+        }
+    }
     for note in narrowed(&diagnostics) {
         report.note(note);
     }

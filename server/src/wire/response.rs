@@ -403,7 +403,7 @@ pub struct Keyword {
     pub keyword: Option<String>,
     /// `exact`; `narrower`, where some of what it allows is not written; `ignored`, where it has no effect.
     pub status: &'static str,
-    /// What is not written, or why it has no effect.
+    /// What is not written, or why it has no effect; where it is `exact`, which spellings of its values are not written.
     pub how: Option<String>,
 }
 

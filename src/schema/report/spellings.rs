@@ -1,0 +1,118 @@
+//! Which spellings of the values are left out, keyword by keyword, although the options allow them.
+//!
+//! ```text
+//!   type: integer    1.5e1  150e-1    an exponent that moves the point
+//!   minimum: 3       25e0   0.25e2    one behind more or less than one digit
+//!   multipleOf: 3    1.2e1            any exponent
+//!   const: 3         3e0    30e-1     any exponent, where the number is not very large or small
+//!   uniqueItems      "\u0061"          any escape that is not needed
+//! ```
+//!
+//! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits behind its point, as programs write large numbers.
+//! Nothing is left out where the sign of a number decides (`minimum: 0`, `not: {const: 0}`), whatever the exponent is.
+//! Whether numbers are compared is known of the normal forms, which have lost the keywords; so a keyword is said to leave
+//! spellings out where it may, in a schema of which some numbers do.
+
+use foldhash::HashMap;
+
+use crate::regex::Escapes;
+use crate::schema::lower::leaves_spellings_out;
+use crate::schema::node::{Keyword, Kind, Node, NodeId, Tree, Types, Values, Whole};
+use crate::schema::normal::{NormalForms, Way};
+
+const INTEGER: &str = "of integers with an exponent, most that move a point or have a minus are left out (`1.5e1`, `120e-1`): \
+    which are integers is no regular language";
+const BOUND: &str = "of numbers with an exponent, those with other than one digit before the point are left out (`25e0`, \
+    `0.25e2`): how they compare is no regular language";
+const MULTIPLE: &str = "multiples with an exponent are left out (`1.2e1`), but for some of 1: which are multiples is no regular \
+    language";
+const CONSTANT: &str = "of numbers with an exponent, those are left out that need none, and those with other than one digit \
+    before the point (`3e0`, `30e-1`): all ways to write one value are no regular language";
+
+const STRING: &str = "where items are strings, each has one spelling, without an escape that is not needed and with small \
+    hexadecimal digits: equal strings are told by their texts";
+
+/// The keywords that leave spellings out, by pointer, with what they leave out. Only the first `sources` schemas are of
+/// the source.
+pub(super) fn left_out(
+    forms: &NormalForms,
+    sources: usize,
+    escapes: Escapes,
+) -> HashMap<String, &'static str> {
+    let mut found: HashMap<String, &'static str> = HashMap::default();
+    if escapes != Escapes::Canonical {
+        found.extend(unique_strings(forms).map(|pointer| (pointer, STRING)));
+    }
+    let mut shapes = forms.normals.iter().flat_map(|normal| &normal.numbers);
+    if !shapes.any(leaves_spellings_out) {
+        return found;
+    }
+    let tree = &forms.tree;
+    for id in (0..sources).map(|index| NodeId(index as u32)) {
+        let node = tree.node(id);
+        let numbers = numbers(node);
+        for (name, keyword) in node.keywords.iter().filter(|(name, _)| !name.is_empty()) {
+            if let Some(how) = how(keyword, numbers, tree) {
+                found.insert(tree.keyword_pointer(id, name), how);
+            }
+        }
+    }
+    found
+}
+
+/// The keywords that tell strings of any length apart. Where there are few, they are counted, however they are spelled.
+fn unique_strings(forms: &NormalForms) -> impl Iterator<Item = String> {
+    let arrays = forms.normals.iter().flat_map(|normal| &normal.arrays);
+    let is_string = |way: &Way| !forms.normals[way.goal.index()].strings.is_empty();
+    arrays.filter_map(move |array| {
+        let node = array.unique.filter(|_| array.rest.iter().any(is_string))?;
+        Some(forms.tree.keyword_pointer(node, "uniqueItems"))
+    })
+}
+
+/// Whether the `type` beside the other keywords lets numbers through that have more than one spelling.
+fn numbers(node: &Node) -> bool {
+    node.keywords.iter().all(|(_, keyword)| match keyword {
+        Keyword::Type { types, whole } => {
+            types.has(Kind::Number) || types.has_integers() && *whole == Whole::Value
+        }
+        _ => true,
+    })
+}
+
+fn how(keyword: &Keyword, numbers: bool, tree: &Tree) -> Option<&'static str> {
+    let (there, how) = match keyword {
+        Keyword::Type { types, whole } => (is_integer(*types, *whole), INTEGER),
+        Keyword::Minimum { value, .. } | Keyword::Maximum { value, .. } => {
+            (numbers && !value.is_zero(), BOUND)
+        }
+        Keyword::MultipleOf(_) => (numbers, MULTIPLE),
+        Keyword::Values(values) => (names_number(values, numbers, tree), CONSTANT),
+        _ => return None,
+    };
+    there.then_some(how)
+}
+
+fn is_integer(types: Types, whole: Whole) -> bool {
+    types.has_integers() && !types.has(Kind::Number) && whole == Whole::Value
+}
+
+/// Whether there is a number other than 0 among the values, or inside of them.
+fn names_number(values: &Values, numbers: bool, tree: &Tree) -> bool {
+    let some = |values: &Values| values.numbers.iter().any(|number| !number.is_zero());
+    let mut open: Vec<NodeId> = [&values.arrays[..], &values.objects].concat();
+    if numbers && some(values) {
+        return true;
+    }
+    while let Some(id) = open.pop() {
+        for (_, keyword) in tree.node(id).keywords.iter() {
+            match keyword {
+                Keyword::Values(values) if some(values) => return true,
+                Keyword::Items { prefix, .. } => open.extend(prefix),
+                Keyword::Properties(keys) => open.extend(keys.named.iter().map(|(_, value)| value)),
+                _ => {}
+            }
+        }
+    }
+    false
+}
