@@ -544,3 +544,32 @@ fn every_spelling_of_texts_is_allowed_or_said_to_be_left_out() {
         }
     }
 }
+
+#[test]
+fn no_key_comes_twice_by_another_spelling() {
+    for order in [KeyOrder::Any, KeyOrder::Schema] {
+        let mut options = Options::default();
+        options.schema.key_order = order;
+        for schema in [
+            "true",
+            r#"{"minProperties": 2}"#,
+            r#"{"properties": {"a": {"type": "integer"}}, "minProperties": 2}"#,
+            r#"{"patternProperties": {"^.$": {"type": "integer"}}, "minProperties": 2}"#,
+        ] {
+            let (grammar, _) = compile(schema, &options);
+            assert!(
+                accepts(&grammar, r#"{"\u001f": 1, "\u001e": 2}"#),
+                "{schema}, {order:?}"
+            );
+            assert!(
+                !accepts(&grammar, r#"{"\u001f": 1, "\u001F": 2}"#),
+                "{schema}, {order:?}"
+            );
+        }
+        let (grammar, _) = compile(r#"{"properties": {"\u001f": {"type": "integer"}}}"#, &options);
+        for text in [r#"{"\u001f": 1, "\u001F": 2}"#, r#"{"\u001F": "a"}"#] {
+            assert!(!accepts(&grammar, text), "{text}, {order:?}");
+        }
+        assert!(accepts(&grammar, r#"{"\u001F": 1}"#), "{order:?}");
+    }
+}

@@ -25,7 +25,7 @@ use super::node::{any_set, char_set, difference, intersection, is_empty};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Escapes {
     /// One spelling for each character: escapes only where JSON demands one, the short form where there is one.
-    /// Hexadecimal digits may have either case.
+    /// Hexadecimal digits may have either case, but for those of keys that no property names: these have one spelling.
     Minimal,
     /// The same with small hexadecimal digits: each string has exactly one spelling, that of most programs.
     Canonical,

@@ -170,7 +170,6 @@ impl Writer<'_> {
         if let (true, Some(known)) = (plain, self.any_key) {
             return known;
         }
-        let escapes = self.escapes;
         let mut parts = Vec::new();
         for &(text, sign) in &shape.texts {
             parts.extend(match self.part(text, sign, goal) {
@@ -182,7 +181,11 @@ impl Writer<'_> {
                 None => None,
             });
         }
-        let char = regex::json_char(escapes);
+        // Keys that are not to come twice are told apart by their spelling, so that each needs to have one.
+        let char = regex::json_char(match self.escapes {
+            Escapes::Minimal => Escapes::Canonical,
+            escapes => escapes,
+        });
         if let Some(length) = self.unroll(&char, shape.min, shape.max, goal) {
             // Every key is a string literal, whatever the texts say.
             parts.insert(0, Part::Match(quoted(&length)));
