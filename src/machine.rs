@@ -105,10 +105,10 @@ impl Machine {
         Machine::over(self.stacks.frames.fresh())
     }
 
-    /// About how much memory the frames and configurations take that were found so far, in bytes.
+    /// About how much memory the frames and configurations take that were found so far, in bytes, with the unions of these.
     pub(crate) fn bytes(&self) -> usize {
         let (frames, configurations) = self.size();
-        frames * FRAME_BYTES + configurations * CONFIG_BYTES
+        frames * FRAME_BYTES + (configurations + self.stacks.unions.len()) * CONFIG_BYTES
     }
 
     pub(crate) fn start(&self) -> ConfigId {

@@ -137,13 +137,7 @@ proptest! {
         vocabulary in vocabulary::vocabularies(BYTES),
     ) {
         let language = regular::Re::seq(counted.language(), pattern.language());
-        let regular = lower::regular(&[counted]);
-        let cfg = lower::grammar_of(|builder| {
-            let regular = builder.add_regular(regular);
-            let first = builder.regular(regular);
-            let second = lower::expression(&pattern, builder);
-            builder.seq(vec![first, second])
-        });
+        let cfg = lower::count_before(counted, &pattern);
         match lower::compile(&cfg, &vocabulary) {
             Ok(grammar) => check_everywhere(&grammar, &Memo::new(language), &REACH)?,
             Err(error) => prop_assert!(!language.verdict(b"").viable, "{}", error),

@@ -63,6 +63,8 @@ pub(super) struct Part<'a> {
     pub(super) cursor: Cursor,
     /// What follows the regular language, read as far as it says.
     pub(super) behind: Vec<Thread>,
+    /// The bytes that may come there.
+    next: ByteSet,
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
@@ -94,12 +96,16 @@ impl<'a> Part<'a> {
             }
             _ => return None,
         };
-        let next = walk.next_bytes(&behind);
+        let mut next = ByteSet::default();
+        for reader in &behind {
+            walk.threads.add_bytes(reader, &mut next, &mut ByteSet::default());
+        }
         Some(Part {
             entry: place.tables.entry(terminal, cursor),
             terminal,
             cursor,
             behind,
+            next,
             inner,
             judged: matches!(stacks.view(frame), View::Judged(..)),
             overlaps: !next.common(terminal.bytes_behind_words()).is_empty(),
@@ -125,7 +131,6 @@ impl<'a> Part<'a> {
         place: Place<'_>,
         mut visit: impl FnMut(&[Thread], u64, &[u32]),
     ) {
-        let bytes = walk.next_bytes(&self.behind);
         let factor = match &*self.entry {
             Entry::Unbounded(factor) => factor,
             Entry::Bounded(bounds) => &bounds.unbounded,
@@ -136,7 +141,7 @@ impl<'a> Part<'a> {
             .iter()
             .flat_map(|base| &base.rests)
             .chain(&factor.rests);
-        for rests in rests.filter(|rests| bytes.contains(rests.byte)) {
+        for rests in rests.filter(|rests| self.next.contains(rests.byte)) {
             for &node in &rests.large {
                 let range = node as usize..vocabulary.nodes()[node as usize].end as usize;
                 walk.visit_range(vocabulary, range, &self.behind, &mut visit);
@@ -225,16 +230,6 @@ impl<'a> Ahead<'a> {
             levels: Vec::new(),
             next: Vec::new(),
         }
-    }
-
-    /// The bytes that these readers may take.
-    fn next_bytes(&self, readers: &[Thread]) -> ByteSet {
-        let mut bytes = ByteSet::default();
-        for reader in readers {
-            self.threads
-                .add_bytes(reader, &mut bytes, &mut ByteSet::default());
-        }
-        bytes
     }
 
     /// Visits all nodes of a trie at which tokens end and which the readers can reach: the threads there, how many

@@ -37,6 +37,8 @@ pub(super) fn classes(automaton: &Table<'_>) -> Option<Vec<u32>> {
 struct Partition {
     classes: Vec<u32>,
     members: Vec<Vec<u32>>,
+    /// The place of each state among the members of its class.
+    places: Vec<u32>,
     before: Before,
     /// The states that have to be looked at, those of a class behind each other.
     open: Vec<u32>,
@@ -53,8 +55,11 @@ struct Parts {
 impl Partition {
     fn new(automaton: &Table<'_>) -> Partition {
         let mut members = vec![Vec::new(); 2];
+        let mut places = Vec::with_capacity(automaton.accepting.len());
         for (state, &accepts) in automaton.accepting.iter().enumerate() {
-            members[usize::from(accepts)].push(state as u32);
+            let class = &mut members[usize::from(accepts)];
+            places.push(class.len() as u32);
+            class.push(state as u32);
         }
         Partition {
             classes: automaton
@@ -64,6 +69,7 @@ impl Partition {
                 .collect(),
             open: members.concat(),
             members,
+            places,
             before: Before::new(automaton),
         }
     }
@@ -107,26 +113,16 @@ impl Partition {
         all
     }
 
-    /// Makes classes of all parts but the largest of each class; what leads to their states is open then.
+    /// Makes classes of all parts but the largest of each class; what leads to their states is open then. O(states that
+    /// were looked at), besides what leads to those that move.
     fn split(&mut self, all: Vec<Parts>) {
         self.open.clear();
-        for mut parts in all {
-            let members = std::mem::take(&mut self.members[parts.class as usize]);
-            if parts.others_are_first {
-                let looked_at: usize = parts.looked_at.iter().map(Vec::len).sum();
-                let mut moved: Vec<u32> = parts.looked_at[1..].concat();
-                moved.sort_unstable();
-                if looked_at < members.len() {
-                    let stays = |state: &u32| moved.binary_search(state).is_err();
-                    parts.looked_at[0] = members.into_iter().filter(stays).collect();
-                }
-            }
-            let largest = (0..parts.looked_at.len()).max_by_key(|&part| parts.looked_at[part].len());
-            let kept = parts.looked_at.swap_remove(largest.unwrap_or(0));
-            self.members[parts.class as usize] = kept;
-            for part in parts.looked_at {
-                for &state in &part {
-                    self.classes[state as usize] = self.members.len() as u32;
+        for parts in all {
+            for part in self.moving(parts) {
+                let class = self.members.len() as u32;
+                for (&state, place) in part.iter().zip(0..) {
+                    self.classes[state as usize] = class;
+                    self.places[state as usize] = place;
                     self.open.extend_from_slice(self.before.of(state));
                 }
                 self.members.push(part);
@@ -136,6 +132,44 @@ impl Partition {
         self.open
             .sort_unstable_by_key(|&state| (classes[state as usize], state));
         self.open.dedup();
+    }
+
+    /// Takes all parts but the largest out of a class. States that were not looked at are seldom touched: they are most of
+    /// a class as a rule, and stay.
+    fn moving(&mut self, mut parts: Parts) -> Vec<Vec<u32>> {
+        let looked_at: usize = parts.looked_at.iter().map(Vec::len).sum();
+        let others = self.members[parts.class as usize].len() - looked_at;
+        let largest = parts.looked_at.iter().map(Vec::len).max().unwrap_or(0);
+        if parts.others_are_first && others + parts.looked_at[0].len() >= largest {
+            parts.looked_at.swap_remove(0);
+            for &state in parts.looked_at.iter().flatten() {
+                self.take_out(parts.class, state);
+            }
+            return parts.looked_at;
+        }
+        if parts.others_are_first {
+            // There are fewer of the others than were looked at.
+            for &state in parts.looked_at[1..].iter().flatten() {
+                self.take_out(parts.class, state);
+            }
+            parts.looked_at[0] = std::mem::take(&mut self.members[parts.class as usize]);
+        }
+        let kept = (0..parts.looked_at.len()).max_by_key(|&part| parts.looked_at[part].len());
+        let kept = parts.looked_at.swap_remove(kept.unwrap_or(0));
+        for (&state, place) in kept.iter().zip(0..) {
+            self.places[state as usize] = place;
+        }
+        self.members[parts.class as usize] = kept;
+        parts.looked_at
+    }
+
+    fn take_out(&mut self, class: u32, state: u32) {
+        let members = &mut self.members[class as usize];
+        let place = self.places[state as usize];
+        members.swap_remove(place as usize);
+        if let Some(&moved) = members.get(place as usize) {
+            self.places[moved as usize] = place;
+        }
     }
 
     /// The classes, numbered in the order of their first states.
@@ -262,6 +296,19 @@ mod tests {
         let found = classes_of(&[[1, 2], [1, 2], [2, 1]], &[false, true, true]);
         assert_eq!(found[1], found[2]);
         assert_ne!(found[0], found[1]);
+    }
+
+    /// Each round splits one state off a class of thousands, which must not cost a look at all of them.
+    #[test]
+    fn a_chain_is_refined_from_its_end() {
+        let length = 40_000;
+        let next: Vec<[i32; 2]> = (0..length)
+            .map(|state| [if state + 1 < length { state + 1 } else { -1 }, -1])
+            .collect();
+        let mut accepting = vec![false; length as usize];
+        accepting[length as usize - 1] = true;
+        let found = classes_of(&next, &accepting);
+        assert_eq!(found, (0..length as u32).collect::<Vec<_>>());
     }
 
     #[test]

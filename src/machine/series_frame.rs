@@ -375,12 +375,14 @@ impl Frames {
         prefix: &[u8],
     ) -> bool {
         self.keys_abound((series, rest, register), cursor) || {
-            let used: Vec<Vec<u8>> = self.used_keys(register).collect();
+            let used = self.used_keys(register);
+            let mut used: Vec<Vec<u8>> = used.filter(|text| text.starts_with(prefix)).collect();
+            used.sort_unstable();
             self.unused_among(&used, (series, rest), cursor, prefix)
         }
     }
 
-    /// The same, where the written keys are known.
+    /// The same, where the written keys are known; they are in order.
     fn unused_among(
         &self,
         used: &[Vec<u8>],
@@ -392,7 +394,8 @@ impl Frames {
         if terminal.is_infinite(cursor) {
             return true;
         }
-        let used = used.iter().filter_map(|text| text.strip_prefix(prefix));
+        let first = used.partition_point(|text| **text < *prefix);
+        let used = used[first..].iter().map_while(|text| text.strip_prefix(prefix));
         let taken = self.nfa.series[series as usize].taken_after(prefix);
         let unwritable = used.chain(taken);
         let unwritable = unwritable.filter(|left| terminal.matches_from(cursor, left));
@@ -458,7 +461,8 @@ impl Frames {
         };
         let terminal = self.key_terminal(series, rest);
         let prefix = self.texts.to_vec(text);
-        let used: Vec<Vec<u8>> = self.used_keys(register).collect();
+        let mut used: Vec<Vec<u8>> = self.used_keys(register).collect();
+        used.sort_unstable();
         let is_left = |left: &[u8]| {
             let at = read(terminal, cursor, left)?;
             let text = [&prefix[..], left].concat();

@@ -353,6 +353,9 @@ impl Drop for Walk<'_> {
         room.local = self.threads.leave();
         room.levels
             .retain(|level| level.readers.capacity() <= KEPT_READERS);
+        if room.branched.capacity().max(room.behind.capacity()) > KEPT_READERS {
+            (room.branched, room.behind) = Default::default();
+        }
         SPARE.set(Some(Box::new(room)));
     }
 }

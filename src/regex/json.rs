@@ -29,7 +29,8 @@ pub enum Escapes {
     Minimal,
     /// The same with small hexadecimal digits: each string has exactly one spelling, that of most programs.
     Canonical,
-    /// Every spelling that JSON allows.
+    /// Every spelling that JSON allows. Keys that no property names are told apart as they are written, so that one may
+    /// come again in another spelling.
     Any,
 }
 

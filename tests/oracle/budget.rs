@@ -220,13 +220,7 @@ proptest! {
         pattern in regular::patterns(),
         vocabulary in vocabulary::vocabularies(BYTES),
     ) {
-        let regular = lower::regular(&[counted]);
-        let cfg = lower::grammar_of(|builder| {
-            let regular = builder.add_regular(regular);
-            let first = builder.regular(regular);
-            let second = lower::expression(&pattern, builder);
-            builder.seq(vec![first, second])
-        });
+        let cfg = lower::count_before(counted, &pattern);
         if let Ok(grammar) = lower::compile(&cfg, &vocabulary) {
             check_budgets(&grammar)?;
         }

@@ -109,6 +109,17 @@ fn term(it: &Term, rules: &[RuleId], builder: &mut CfgBuilder) -> ExprId {
     }
 }
 
+/// A counted language as one terminal, and a pattern as expressions behind it.
+pub(crate) fn count_before(counted: Operand, pattern: &Pattern) -> Cfg {
+    let counted = regular(&[counted]);
+    grammar_of(|builder| {
+        let counted = builder.add_regular(counted);
+        let first = builder.regular(counted);
+        let second = expression(pattern, builder);
+        builder.seq(vec![first, second])
+    })
+}
+
 /// An intersection as one regular language.
 pub(crate) fn regular(operands: &[Operand]) -> Regular {
     let part = |operand: &Operand| match operand {
