@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::demand::{MOST_DEMANDS, MOST_VECTORS, Stock, Supply};
-use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
+use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan, Users};
 use super::scc::components;
 use super::series::Outlook;
 use super::terminal::Terminal;
@@ -96,8 +96,8 @@ struct Spread<'a> {
     waiting: FxHashMap<Callee, Vec<u32>>,
     /// The rule that each node completes, if any. Every rule has a node of its own for that.
     rule_of_accept: Vec<u32>,
-    /// The series that each rule is an item or the separator of, if any; each item is a rule of its own.
-    series_of_rule: Vec<u32>,
+    /// The series that each rule is an item or the separator of.
+    users: Users,
     /// Series of which an item came to hold since they were judged. They wait until no node is open, so that a series
     /// of a thousand members is not judged a thousand times.
     doubtful: Vec<u32>,
@@ -124,7 +124,7 @@ fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, ca
         open: Vec::new(),
         waiting: FxHashMap::default(),
         rule_of_accept: vec![NONE; nfa.nodes.len()],
-        series_of_rule: vec![NONE; nfa.rules.len()],
+        users: Users::new(nfa),
         doubtful: (0..nfa.series.len() as u32).collect(),
     };
     spread.run();
@@ -136,11 +136,6 @@ impl Spread<'_> {
         for (rule, index) in self.nfa.rules.iter().zip(0..) {
             self.rule_of_accept[rule.accept as usize] = index;
             self.mark(rule.start);
-        }
-        for (series, index) in self.nfa.series.iter().zip(0..) {
-            for rule in series.items().chain(series.separator) {
-                self.series_of_rule[rule as usize] = index;
-            }
         }
         loop {
             while let Some(node) = self.open.pop() {
@@ -172,8 +167,7 @@ impl Spread<'_> {
         if rule != NONE {
             self.answer.rules[rule as usize] = true;
             self.wake(Callee::Rule(rule));
-            let series = self.series_of_rule[rule as usize];
-            self.doubtful.extend((series != NONE).then_some(series));
+            self.doubtful.extend_from_slice(self.users.of(rule));
         }
         for index in 0..self.nfa.nodes[node as usize].len() {
             let edge = &self.nfa.nodes[node as usize][index];

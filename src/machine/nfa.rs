@@ -1,8 +1,8 @@
 //! Rules as automata over bytes and calls.
 //!
-//! Every rule, and every item of a series, becomes a small nondeterministic automaton in one shared arena of nodes.
-//! An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a series and goes on when it is
-//! complete.
+//! Every rule, and every expression that is an item of series, becomes a small nondeterministic automaton in one
+//! shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a series and
+//! goes on when it is complete.
 //!
 //! ```text
 //!   list: "[" (value ("," value)*)? "]"
@@ -12,6 +12,7 @@
 //!                └───────']'──►    └','─► • ─call value┘
 //! ```
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
@@ -134,6 +135,44 @@ impl SeriesPlan {
     }
 }
 
+/// Which series use each rule, as one list behind the other.
+pub(super) struct Users {
+    starts: Vec<u32>,
+    series: Vec<u32>,
+}
+
+impl Users {
+    /// O(rules + items).
+    pub(super) fn new(nfa: &Nfa) -> Users {
+        let uses = || {
+            let series = nfa.series.iter().zip(0u32..);
+            series.flat_map(|(plan, index)| {
+                let rules = plan.items().chain(plan.separator);
+                rules.map(move |rule| (rule as usize, index))
+            })
+        };
+        let mut starts = vec![0; nfa.rules.len() + 1];
+        for (rule, _) in uses() {
+            starts[rule + 1] += 1;
+        }
+        for rule in 0..nfa.rules.len() {
+            starts[rule + 1] += starts[rule];
+        }
+        let mut places = starts.clone();
+        let mut series = vec![0; starts[nfa.rules.len()] as usize];
+        for (rule, index) in uses() {
+            series[places[rule] as usize] = index;
+            places[rule] += 1;
+        }
+        Users { starts, series }
+    }
+
+    pub(super) fn of(&self, rule: u32) -> &[u32] {
+        let rule = rule as usize;
+        &self.series[self.starts[rule] as usize..self.starts[rule + 1] as usize]
+    }
+}
+
 /// Repetitions up to this count are copied; greater ones are counted by a register.
 const UNROLLED: u32 = 16;
 
@@ -160,6 +199,7 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
         limits,
         nfa,
         open: Vec::new(),
+        items: FxHashMap::default(),
     };
     for rule in &cfg.rules {
         builder.add_rule(rule.name.clone(), rule.body);
@@ -184,6 +224,9 @@ struct Builder<'a> {
     nfa: Nfa,
     /// Expressions that still have to be laid between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
+    /// The rules of the items of series. Where a schema has a thousand alternatives, their objects share most members,
+    /// and text that is read by one rule is one place for all of them.
+    items: FxHashMap<ExprId, u32>,
 }
 
 impl Builder<'_> {
@@ -203,22 +246,31 @@ impl Builder<'_> {
         self.nfa.rules.len() as u32 - 1
     }
 
+    fn add_item(&mut self, item: ExprId) -> u32 {
+        if let Some(&known) = self.items.get(&item) {
+            return known;
+        }
+        let rule = self.add_rule(String::new(), item);
+        self.items.insert(item, rule);
+        rule
+    }
+
     fn add_series(&mut self, series: &Series) -> u32 {
         let members = series.members.iter().map(|member| MemberPlan {
             ways: (member.ways.iter())
-                .map(|way| (self.add_rule(String::new(), way.item), way.meets))
+                .map(|way| (self.add_item(way.item), way.meets))
                 .collect(),
             required: member.required,
         });
         let members = members.collect();
         let rest = series.rest.iter().map(|rest| RestPlan {
             key: rest.key.map(|key| key.0),
-            item: self.add_rule(String::new(), rest.item),
+            item: self.add_item(rest.item),
             meets: rest.meets,
         });
         let rest = rest.collect();
         let empty = matches!(self.cfg.expr(series.separator), Expr::Empty);
-        let separator = (!empty).then(|| self.add_rule(String::new(), series.separator));
+        let separator = (!empty).then(|| self.add_item(series.separator));
         let (order, min, max) = (series.order, series.min, series.max);
         self.nfa.series.push(SeriesPlan {
             members,
