@@ -7,6 +7,7 @@ use lexiform::limits::Limits;
 use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
+use proptest::prelude::*;
 
 /// A vocabulary of all single bytes, some longer tokens, and `<eos>`, which is token 0.
 fn vocabulary(longer: &[&str]) -> Arc<Vocabulary> {
@@ -266,6 +267,76 @@ fn members_in_any_order_and_no_key_twice() {
         r#"{"x":1,"x":2,"a":1}"#,
     ] {
         assert!(!accepts(&grammar, text), "{text}");
+    }
+}
+
+const KEYS: [&str; 6] = ["a", "ab", "abc", "b", "ba", "c"];
+
+/// An alternative: for each key whether it may come, must come, and has a value of its own.
+type Alternative = [(bool, bool, bool); 6];
+
+fn alternatives() -> impl Strategy<Value = Vec<Alternative>> {
+    let key = (
+        prop::bool::weighted(0.6),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.3),
+    );
+    prop::collection::vec(prop::array::uniform6(key), 1..40)
+}
+
+/// Objects that have most members in common, told apart by what comes and by the number of an alternative in some values.
+fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
+    build(|b, _| {
+        let (separator, open, close) = (b.bytes(","), b.bytes("{"), b.bytes("}"));
+        let objects = alternatives.iter().enumerate().map(|(number, keys)| {
+            let members = keys.iter().zip(KEYS).filter(|((may, ..), _)| *may);
+            let members = members.map(|(&(_, must, own), key)| {
+                let (key, value) = (format!("\"{key}\":"), if own { number % 10 } else { 1 });
+                let (key, value) = (b.bytes(key), b.bytes(value.to_string()));
+                Member::new(b.seq([key, value]), must)
+            });
+            let members = members.collect();
+            let body = b.series(Series {
+                members,
+                rest: vec![],
+                taken: vec![],
+                separator,
+                order,
+                min: 0,
+                max: None,
+                demands: vec![],
+            });
+            b.seq([open, body, close])
+        });
+        let objects: Vec<ExprId> = objects.collect();
+        b.choice(objects)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
+
+    /// Masks look ahead through all alternatives at once where these are many, and steps never do.
+    #[test]
+    fn many_objects_with_members_in_common(
+        alternatives in alternatives(),
+        order in prop::sample::select(vec![SeriesOrder::Any, SeriesOrder::Listed]),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 12),
+    ) {
+        let tokens = ["{\"", "\":1", "\":1,\"", "\"a\":1,\"b", "a\":", "{\"ab\":1,\"a\":1", "1}", "{}", "abc\":1}", "ba", "2,\""];
+        let grammar = grammar(&object_of(&alternatives, order), &tokens);
+        let mut state = grammar.start();
+        let mut text = String::new();
+        for pick in picks {
+            check_mask(&grammar, state, &text);
+            let allowed: Vec<u32> = grammar.mask(state).iter().filter(|&token| token != 0).collect();
+            if allowed.is_empty() {
+                break;
+            }
+            let token = *pick.get(&allowed);
+            text += &String::from_utf8_lossy(grammar.vocabulary().bytes(token));
+            state = grammar.step(state, token).expect("masks hold what can be stepped over");
+        }
     }
 }
 

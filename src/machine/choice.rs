@@ -264,11 +264,27 @@ impl Frames {
         let own = choice.nodes[at.node as usize].own.iter();
         own.filter_map(move |&(index, node)| {
             let way = &choice.ways[index as usize];
-            let rule = || match self.nfa.rules[way.rule as usize].start == node {
-                true => self.start(Callee::Rule(way.rule)),
-                false => self.rule_frame(way.rule, vec![node]),
-            };
-            self.allows(&at, way).then(|| (index, rule()))
+            self.allows(&at, way)
+                .then(|| (index, self.standing(way.rule, node)))
+        })
+    }
+
+    /// The frame of a rule at one of its nodes.
+    pub(super) fn standing(&self, rule: u32, node: u32) -> FrameId {
+        match self.nfa.rules[rule as usize].start == node {
+            true => self.start(Callee::Rule(rule)),
+            false => self.rule_frame(rule, vec![node]),
+        }
+    }
+
+    /// The ways that are left and that the choice reads itself: each with its rule and the node where it stands.
+    pub(super) fn read_here(&self, at: Choosing) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let choice = self.choice(at.series);
+        let Node { stands, own, .. } = &choice.nodes[at.node as usize];
+        let here = stands.iter().filter(|stand| !own.contains(stand));
+        here.filter_map(move |&(index, node)| {
+            let way = &choice.ways[index as usize];
+            self.allows(&at, way).then_some((index, way.rule, node))
         })
     }
 

@@ -17,6 +17,7 @@
 //! costs no more here than there.
 
 mod local;
+mod spread;
 
 pub(crate) use local::Local;
 use local::Reached;
@@ -255,6 +256,7 @@ impl<'a> Threads<'a> {
         open.extend(threads);
         self.follow(&mut open, path, readers);
         self.local.open = open;
+        self.spread(readers);
     }
 
     fn follow(&mut self, open: &mut Reached, path: &[u8], readers: &mut Vec<Thread>) {

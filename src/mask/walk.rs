@@ -87,7 +87,8 @@ impl<'a> Walk<'a> {
     pub(super) fn start(&mut self, readers: &[Thread]) -> ByteSet {
         self.room.begun.clear();
         self.room.begun.extend_from_slice(readers);
-        self.ahead(readers).bytes
+        self.threads.spread(&mut self.room.begun);
+        self.ahead(&self.room.begun).bytes
     }
 
     fn ahead(&self, readers: &[Thread]) -> Ahead {
