@@ -21,7 +21,7 @@ mod import;
 mod judge;
 
 pub use cfg::{
-    Cfg, CfgBuilder, Demand, Expr, ExprId, Judged, Meets, Member, Part, Regular, RegularId, Rest, Rule,
+    Cfg, CfgBuilder, Demand, Expr, ExprId, Judged, Keys, Meets, Member, Part, Regular, RegularId, Rest, Rule,
     RuleId, Series, SeriesId, SeriesOrder, Way,
 };
 pub use expression::Expression;

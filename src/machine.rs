@@ -32,6 +32,7 @@ mod minimal;
 mod nfa;
 mod numbering;
 mod product;
+mod repeat;
 mod scc;
 mod series;
 mod series_frame;

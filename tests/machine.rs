@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder};
+use lexiform::grammar::{
+    Cfg, CfgBuilder, ExprId, Keys, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder,
+};
 use lexiform::limits::Limits;
 use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -198,6 +200,7 @@ fn object(order: SeriesOrder, min: u64, max: Option<u64>) -> Cfg {
             members: members.into(),
             rest,
             taken: vec![],
+            keys: Keys::Differ,
             separator,
             order,
             min,
@@ -300,6 +303,7 @@ fn object_of(alternatives: &[Alternative], order: SeriesOrder) -> Cfg {
                 members,
                 rest: vec![],
                 taken: vec![],
+                keys: Keys::Differ,
                 separator,
                 order,
                 min: 0,
@@ -366,6 +370,7 @@ fn finite_keys_run_out() {
             members: vec![],
             rest,
             taken: vec![],
+            keys: Keys::Differ,
             separator,
             order: SeriesOrder::Any,
             min: 0,

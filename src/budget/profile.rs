@@ -68,7 +68,8 @@ pub(super) struct Part<'a> {
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
-    /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end.
+    /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end; or whether that
+    /// hangs on the text of a key.
     pub(super) judged: bool,
     /// Whether what follows may begin like what the language goes on with, so that a token may do both.
     pub(super) overlaps: bool,
@@ -107,7 +108,7 @@ impl<'a> Part<'a> {
             behind,
             next,
             inner,
-            judged: matches!(stacks.view(frame), View::Judged(..)),
+            judged: matches!(stacks.view(frame), View::Judged(..)) || stacks.may_come_again(frame),
             overlaps: !next.common(terminal.bytes_behind_words()).is_empty(),
         })
     }

@@ -15,7 +15,7 @@ use super::scc::components;
 use super::series::Outlook;
 use super::terminal::Terminal;
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::SeriesOrder;
+use crate::grammar::{Keys, SeriesOrder};
 use crate::limits::Cancel;
 
 /// What the passes found out about the automata.
@@ -50,6 +50,7 @@ pub(super) fn analyse(
     cancel: &Cancel,
 ) -> Result<Analysis, Problem> {
     check_demands(nfa, terminals)?;
+    super::repeat::check(nfa)?;
     let productive = spread(nfa, terminals, Question::Productive, cancel);
     if !productive.rules[nfa.start as usize] {
         return Err(unproductive(nfa, &productive));
@@ -222,6 +223,9 @@ impl SeriesPlan {
     fn is_productive(&self, rules: &[bool], terminals: &[Option<Arc<Terminal>>]) -> bool {
         let usable = |rule: u32| rules[rule as usize];
         let has_way = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| usable(rule));
+        if self.keys == Keys::Repeat && !self.some_key_may_repeat(usable, terminals) {
+            return false;
+        }
         let met = self
             .members
             .iter()
@@ -272,7 +276,7 @@ impl SeriesPlan {
     }
 
     fn is_nullable(&self, rules: &[bool]) -> bool {
-        if self.demands.iter().any(|demand| demand.min > 0) {
+        if self.keys == Keys::Repeat || self.demands.iter().any(|demand| demand.min > 0) {
             return false;
         }
         if self.max == Some(0) || (self.min == 0 && self.members.iter().all(|member| !member.required)) {

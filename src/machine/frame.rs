@@ -10,6 +10,7 @@
 //!   judged      cursor of its beginnings, its text   the DFA's table      –
 //!   series      register (done, count, used)         –                    separator, next items
 //!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
+//!   words       listed words with the same beginning their next bytes     –
 //! ```
 //!
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call something
@@ -60,6 +61,11 @@ pub(super) enum FrameKey {
         cursor: Cursor,
         text: u32,
     },
+    /// One of these words, of which so many bytes are written; the words are in order, and begin with the same ones.
+    Words {
+        words: Arc<[Arc<[u8]>]>,
+        at: u32,
+    },
 }
 
 /// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
@@ -82,7 +88,7 @@ pub(crate) enum View<'a> {
 }
 
 /// All bytes of a range lead to the same frame.
-type Edge = (u8, u8, FrameId);
+pub(super) type Edge = (u8, u8, FrameId);
 
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -239,6 +245,7 @@ impl Frames {
             FrameKey::Choice(choosing) => (false, self.choice_reads(choosing)),
             FrameKey::Key { .. } => (false, true),
             FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), true),
+            FrameKey::Words { words, at } => super::repeat::ends_and_goes_on(words, *at),
         };
         Frame {
             key,
@@ -276,6 +283,7 @@ impl Frames {
             FrameKey::Return
             | FrameKey::TerminalStart(_)
             | FrameKey::Terminal(..)
+            | FrameKey::Words { .. }
             | FrameKey::Judged { .. } => Box::default(),
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
@@ -296,7 +304,9 @@ impl Frames {
         match self.get(id).key {
             FrameKey::Return | FrameKey::Series(..) => None,
             FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
-            FrameKey::RuleStart(_) | FrameKey::Rule { .. } => self.read_rule(id, byte),
+            FrameKey::RuleStart(_) | FrameKey::Rule { .. } | FrameKey::Words { .. } => {
+                self.read_rule(id, byte)
+            }
             FrameKey::TerminalStart(index) => {
                 let terminal = self.terminal(index);
                 let cursor = terminal.next(terminal.start(), byte)?;
@@ -321,13 +331,14 @@ impl Frames {
         (first <= byte).then_some(to)
     }
 
-    /// What the frame of a rule reads, as ranges of bytes in order. Found once.
+    /// What the frame of a rule or of listed words reads, as ranges of bytes in order. Found once.
     fn edges(&self, id: FrameId) -> &Edges {
         let frame = self.get(id);
         frame.edges.get_or_init(|| {
             let list = match &frame.key {
                 FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
                 FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
+                FrameKey::Words { words, at } => self.edges_of_words(words, *at),
                 _ => Box::default(),
             };
             let mut bytes = ByteSet::default();

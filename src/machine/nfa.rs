@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::error::{Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Meets, Series, SeriesOrder};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Keys, Meets, Series, SeriesOrder};
 use crate::limits::Limits;
 
 /// What an edge can call.
@@ -85,6 +85,7 @@ pub(super) struct SeriesPlan {
     pub(super) rest: Vec<RestPlan>,
     /// Keys that no item of the rest may have, sorted.
     pub(super) taken: Vec<Box<[u8]>>,
+    pub(super) keys: Keys,
     /// The rule of the separator, if it is not empty.
     pub(super) separator: Option<u32>,
     pub(super) order: SeriesOrder,
@@ -280,6 +281,7 @@ impl Builder<'_> {
             min,
             max,
             taken: taken_keys(series),
+            keys: series.keys,
             demands: series.demands.clone(),
         });
         self.nfa.series.len() as u32 - 1
@@ -408,6 +410,7 @@ impl Builder<'_> {
             min: min.into(),
             max,
             taken: Vec::new(),
+            keys: Keys::Differ,
             demands: Vec::new(),
         };
         self.nfa.series.push(plan);

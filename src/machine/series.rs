@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::nfa::SeriesPlan;
 use super::terminal::Terminal;
-use crate::grammar::{Demand, Meets, SeriesOrder};
+use crate::grammar::{Demand, Keys, Meets, SeriesOrder};
 
 /// What a series remembers. `done`, `used` and `met` are numbers of interned values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +22,8 @@ pub(super) struct Register {
     pub(super) used: u32,
     /// The interned numbers of items that met each demand, clamped like `count`.
     pub(super) met: u32,
+    /// Whether a key has come again, where one must; then none is remembered any more.
+    pub(super) repeated: bool,
     /// Whether an item was written, so that a separator must come first.
     pub(super) started: bool,
     /// Whether that separator has been written.
@@ -38,6 +40,7 @@ impl Register {
         count: 0,
         used: 0,
         met: 0,
+        repeated: false,
         started: false,
         separated: false,
         doubted: false,
@@ -85,6 +88,9 @@ impl SeriesPlan {
         terminals: &[Option<Arc<Terminal>>],
         usable: impl Fn(u32) -> bool,
     ) -> Option<u64> {
+        if self.keys == Keys::Repeat {
+            return self.rest.is_empty().then_some(0);
+        }
         let mut keys: FxHashSet<Vec<u8>> = FxHashSet::default();
         for rest in self.rest.iter().filter(|rest| usable(rest.item)) {
             if let Some(terminal) = &terminals[rest.key? as usize] {

@@ -44,6 +44,7 @@ impl Frames {
         let plan = &self.nfa.series[series as usize];
         register.started
             && !register.separated
+            && (register.repeated || !self.is_repeating(series))
             && plan.may_end(register.count, &self.outlook(series, register))
             && plan.demands_are_met(self.met.get(register.met))
     }
@@ -115,8 +116,8 @@ impl Frames {
     /// Whether an item may come next.
     fn has_items(&self, series: u32, register: Register) -> bool {
         let plan = &self.nfa.series[series as usize];
-        if plan.has_demands() {
-            return !self.demanded_calls(series, register).is_empty();
+        if plan.has_demands() || self.is_repeating(series) {
+            return !self.item_calls(series, register).is_empty();
         }
         let outlook = self.outlook(series, register);
         let is_written = |index| self.is_written(series, register, index);
@@ -130,6 +131,9 @@ impl Frames {
         let plan = &self.nfa.series[series as usize];
         if plan.has_demands() {
             return self.demanded_calls(series, register);
+        }
+        if self.is_repeating(series) {
+            return self.repeating_calls(series, register);
         }
         let outlook = self.outlook(series, register);
         let mut calls = self.next_member_calls(series, register, outlook);
@@ -178,7 +182,7 @@ impl Frames {
         calls
     }
 
-    fn member_calls(&self, series: u32, register: Register, index: usize) -> Vec<Call> {
+    pub(super) fn member_calls(&self, series: u32, register: Register, index: usize) -> Vec<Call> {
         let plan = &self.nfa.series[series as usize];
         let mut calls = Vec::new();
         for &(rule, meets) in &plan.members[index].ways {
@@ -303,15 +307,22 @@ impl Frames {
     }
 
     fn frame_after_key(&self, series: u32, rest: u32, register: Register, text: u32) -> FrameId {
-        let after = Register {
-            used: self.keys.push(register.used, text),
-            ..self.after_rest(series, rest, register)
+        let after = self.after_rest(series, rest, register);
+        let after = match self.is_repeating(series) {
+            true => self.with_key_again(after, text),
+            false => Register {
+                used: self.keys.push(register.used, text),
+                ..after
+            },
         };
         self.series_frame(series, after)
     }
 
     fn is_used(&self, series: u32, register: Register, text: u32) -> bool {
         let plan = &self.nfa.series[series as usize];
+        if self.is_repeating(series) {
+            return false;
+        }
         self.keys.iter(register.used).any(|used| used == text)
             || (!plan.taken.is_empty() && plan.is_taken(&self.texts.to_vec(text)))
     }
@@ -323,6 +334,9 @@ impl Frames {
 
     /// How many keys can no longer be written, known or not.
     fn unwritable(&self, series: u32, register: Register) -> usize {
+        if self.is_repeating(series) {
+            return 0;
+        }
         let taken = self.nfa.series[series as usize].taken.len();
         self.keys.iter(register.used).count() + taken + usize::from(register.doubted)
     }
@@ -338,6 +352,10 @@ impl Frames {
     pub(super) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
         let (series, rest, register, _) = self.key_parts(id);
         let plan = &self.nfa.series[series as usize];
+        if self.is_repeating(series) {
+            let behind = || self.series_frame(series, self.after_rest(series, rest, register));
+            return register.repeated.then(behind);
+        }
         let after = Register {
             doubted: true,
             ..self.after_rest(series, rest, register)
@@ -402,7 +420,7 @@ impl Frames {
         terminal.has_more_words(cursor, unwritable.count())
     }
 
-    fn used_keys(&self, register: Register) -> impl Iterator<Item = Vec<u8>> + '_ {
+    pub(super) fn used_keys(&self, register: Register) -> impl Iterator<Item = Vec<u8>> + '_ {
         self.keys.iter(register.used).map(|text| self.texts.to_vec(text))
     }
 
@@ -436,12 +454,17 @@ impl Frames {
     /// The frame of a key that has gone on with these bytes.
     pub(super) fn key_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
         let (series, rest, register, text) = self.key_parts(id);
+        let text = match register.repeated {
+            // Which key it is makes no difference any more.
+            true => NIL,
+            false => self.add_text(text, written),
+        };
         self.intern(FrameKey::Key {
             series,
             rest,
             register,
             cursor,
-            text: self.add_text(text, written),
+            text,
         })
     }
 

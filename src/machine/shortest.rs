@@ -14,6 +14,7 @@
 //! special token leads to where it says n − 1 or less. So it bounds the tokens of the shortest completion, and
 //! following it leads to an end.
 
+mod repeat;
 mod series;
 mod solve;
 mod words;
@@ -157,6 +158,10 @@ impl Shortest {
             FrameKey::Terminal(terminal, cursor) => self.of_cursor(*terminal, *cursor),
             FrameKey::Series(series, register) => self.of_register(frames, *series, *register),
             FrameKey::Choice(at) => self.of_choice(frames, *at),
+            FrameKey::Words { words, at } => self.of_words(words, *at),
+            FrameKey::Key { cursor, text, .. } if frames.may_come_again(frame) => {
+                self.of_key_to_repeat(frames, frame, *cursor, &frames.texts.to_vec(*text))
+            }
             FrameKey::Key { cursor, .. } => {
                 let taken = match self.achievable {
                     true => frames.taken(frame).len(),
@@ -193,6 +198,12 @@ impl Shortest {
         match at {
             At::Frame(frame) => self.of_frame(frames, frame),
             At::Terminal(terminal, cursor) => self.of_cursor(terminal, cursor),
+            At::Key { frame, cursor, start } if frames.may_come_again(frame) => {
+                let (_, _, _, text) = frames.key_parts(frame);
+                let written = path.get(start as usize..).unwrap_or_default();
+                let text = [&frames.texts.to_vec(text)[..], written].concat();
+                self.of_key_to_repeat(frames, frame, cursor, &text)
+            }
             At::Key { frame, cursor, .. } => {
                 let taken = if self.achievable {
                     frames.taken(frame).len()
@@ -241,6 +252,13 @@ impl Shortest {
         match frames.get(frame).key {
             FrameKey::TerminalStart(terminal) => self.peak(terminal, frames.terminal(terminal).start()),
             FrameKey::Terminal(terminal, cursor) => self.peak(terminal, cursor),
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } if frames.may_come_again(frame) => {
+                let key = frames.nfa.series[series as usize].rest[rest as usize].key;
+                let word = key.map_or(NEVER, |key| self.peak(key, cursor));
+                plus(word, self.behind_new_key(frames, frame))
+            }
             FrameKey::Key {
                 series,
                 rest,

@@ -107,6 +107,11 @@ impl Stacks {
         self.frames.word_ends(frame, written)
     }
 
+    /// Whether what follows the key of a frame hangs on whether it was written before.
+    pub(crate) fn may_come_again(&self, frame: FrameId) -> bool {
+        self.frames.may_come_again(frame)
+    }
+
     /// The shortest bytes behind which the key of a frame could only become one that was written before.
     pub(crate) fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
         self.frames.taken(frame)

@@ -325,7 +325,8 @@ impl<'a> Threads<'a> {
     }
 
     fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
-        let goes_on = !self.strict;
+        // Once a key has come again, no key makes a difference.
+        let goes_on = !self.strict || self.stacks.frames.has_come_again(frame);
         goes_on
             .then(|| self.stacks.frames.behind_any_key(frame))
             .flatten()
@@ -478,9 +479,11 @@ impl<'a> Threads<'a> {
 
     /// Whether the futures of the threads hang on the text of a word in progress, which they do not name.
     pub(crate) fn are_judged(&self, threads: &[Thread]) -> bool {
-        threads
-            .iter()
-            .any(|thread| matches!(thread.at, At::Judged { .. }))
+        threads.iter().any(|thread| match thread.at {
+            At::Judged { .. } => true,
+            At::Key { frame, .. } => self.stacks.frames.may_come_again(frame),
+            _ => false,
+        })
     }
 
     /// The threads with what makes no difference to their futures left out: where a key began, as long as no key that

@@ -240,6 +240,19 @@ proptest! {
     }
 
     #[test]
+    fn budgets_of_lists_of_which_a_key_comes_again(
+        list in series::repeating_lists(),
+        vocabulary in vocabulary::vocabularies(b"ab,:"),
+        gappy in gappy(b"ab,:"),
+    ) {
+        for vocabulary in [vocabulary, gappy] {
+            if let Ok(grammar) = lower::compile(&list.grammar(), &vocabulary) {
+                check_budgets(&grammar)?;
+            }
+        }
+    }
+
+    #[test]
     fn budgets_of_json_schemas(
         schema in json::schemas(),
         vocabulary in vocabulary::vocabularies_of(super::JSON_BYTES, super::JSON_PIECES),

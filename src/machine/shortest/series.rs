@@ -133,6 +133,9 @@ impl Shortest {
         if plan.has_demands() {
             return self.of_demanding(frames, series, register, more);
         }
+        if frames.is_repeating(series) {
+            return self.of_repeating(frames, series, register, self.of_used(frames, register));
+        }
         let members = plan.members.iter().enumerate();
         let members = members.filter(|&(index, _)| !frames.is_written(series, register, index));
         let mut left = Left {
@@ -187,7 +190,7 @@ impl Shortest {
     }
 
     /// The cheapest item of the rest where so many different keys will have been written.
-    fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
+    pub(super) fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
         let items = plan.rest.iter().map(|rest| {
             let key = rest
                 .key

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::series::Left;
 use super::{NEVER, Shortest, plus};
+use crate::grammar::Keys;
 use crate::machine::frame::Frames;
 use crate::machine::nfa::{Callee, Label};
 use crate::machine::series::Register;
@@ -100,7 +101,7 @@ impl Solve<'_> {
                 self.used_by[rest.item as usize].push((index, Use::Rest(rest.key)));
             }
             let required = plan.members.iter().filter(|member| member.required).count();
-            let many = plan.min.max(required as u64) > 1 || plan.has_demands();
+            let many = plan.min.max(required as u64) > 1 || plan.has_demands() || plan.keys == Keys::Repeat;
             if let Some(separator) = plan.separator.filter(|_| many) {
                 self.used_by[separator as usize].push((index, Use::Separator));
             }
@@ -201,11 +202,14 @@ impl Solve<'_> {
     /// settled later is no shorter than what was used.
     fn push_series(&mut self, series: u32) {
         let plan = &self.frames.nfa.series[series as usize];
-        let length = match plan.has_demands() {
-            true => self
+        let length = match plan.keys {
+            _ if plan.has_demands() => self
                 .shortest
                 .of_demanding(self.frames, series, Register::START, 0),
-            false => {
+            Keys::Repeat => self
+                .shortest
+                .of_repeating(self.frames, series, Register::START, NEVER),
+            Keys::Differ => {
                 let members = plan.members.iter();
                 let members = members.map(|member| (self.shortest.of_member(member), member.required));
                 let mut left = Left {

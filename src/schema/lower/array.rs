@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::grammar::{ExprId, Member, Rest, Series, SeriesOrder, Way};
+use crate::grammar::{ExprId, Keys, Member, Rest, Series, SeriesOrder, Way};
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array};
@@ -89,6 +89,7 @@ impl Writer<'_> {
             members,
             rest,
             taken: array.taken.clone(),
+            keys: Keys::Differ,
             separator: self.space.comma,
             order,
             min,

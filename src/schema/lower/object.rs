@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::grammar::{self, Demand, ExprId, Rest, Series, SeriesOrder};
+use crate::grammar::{self, Demand, ExprId, Keys, Rest, Series, SeriesOrder};
 use crate::regex::Escapes;
 use crate::schema::KeyOrder;
 use crate::schema::goal::GoalId;
@@ -80,6 +80,7 @@ impl Writer<'_> {
             members,
             rest,
             taken,
+            keys: Keys::Differ,
             separator: self.space.comma,
             order,
             min,

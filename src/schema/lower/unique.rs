@@ -24,7 +24,7 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::error::{Problem, ProblemKind};
-use crate::grammar::{ExprId, Member, Part, Regular, RegularId, Rest, Series, SeriesOrder};
+use crate::grammar::{ExprId, Keys, Member, Part, Regular, RegularId, Rest, Series, SeriesOrder};
 use crate::regex::{self, Escapes};
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
@@ -103,6 +103,7 @@ impl Writer<'_> {
                     .collect(),
                 rest,
                 taken: array.taken.clone(),
+                keys: Keys::Differ,
                 separator: self.space.comma,
                 order: SeriesOrder::Leading,
                 min: array.min.max(2),
@@ -465,6 +466,7 @@ impl Writer<'_> {
             members: Vec::new(),
             rest: narrowed,
             taken: Vec::new(),
+            keys: Keys::Differ,
             separator: self.space.comma,
             order: SeriesOrder::Leading,
             min: 1,
