@@ -12,6 +12,7 @@ mod flat;
 mod hir;
 mod number;
 mod object;
+mod repeated;
 mod space;
 mod string;
 mod unique;
@@ -35,12 +36,14 @@ use space::Space;
 pub(super) use number::leaves_spellings_out;
 
 /// What a rule says of a goal.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Piece {
     /// All its texts.
     Whole,
     /// Its arrays, behind the bracket.
     ArrayTails,
+    /// Its arrays and objects.
+    Structured,
 }
 
 /// Writes a grammar; see the module.
@@ -53,8 +56,8 @@ struct Writer<'a> {
     builder: CfgBuilder,
     /// What each goal is written as, once asked for.
     exprs: Vec<Option<ExprId>>,
-    /// What follows the bracket of each goal's arrays, once asked for.
-    array_tails: HashMap<GoalId, ExprId>,
+    /// The rules of parts of goals, once asked for.
+    pieces: HashMap<(GoalId, Piece), ExprId>,
     /// Rules without a body yet.
     open: Vec<(RuleId, GoalId, Piece)>,
     space: Space,
@@ -87,7 +90,7 @@ pub(super) fn grammar(
         escapes: options.escapes,
         builder,
         exprs: vec![None; forms.normals.len()],
-        array_tails: HashMap::new(),
+        pieces: HashMap::new(),
         open: Vec::new(),
         space,
         numbers: HashMap::new(),
@@ -107,6 +110,7 @@ pub(super) fn grammar(
         let body = match piece {
             Piece::Whole => writer.body(goal),
             Piece::ArrayTails => writer.array_tails(goal),
+            Piece::Structured => writer.structured(goal),
         };
         writer.builder.define(rule, body);
         if limits.cancel.is_asked() {
@@ -137,16 +141,16 @@ impl Writer<'_> {
         rule
     }
 
-    /// What stands for the arrays of a goal, behind the bracket. It is a rule, because arrays of unique items in unique
-    /// items are written one inside the other, and may be so without end.
-    fn array_tails_rule(&mut self, goal: GoalId) -> ExprId {
-        if let Some(&known) = self.array_tails.get(&goal) {
+    /// What stands for a part of a goal. It is a rule, because arrays that compare their items are written one inside the
+    /// other, and may be so without end.
+    fn piece(&mut self, goal: GoalId, piece: Piece) -> ExprId {
+        if let Some(&known) = self.pieces.get(&(goal, piece)) {
             return known;
         }
         let rule = self.builder.declare(self.name(goal));
         let expr = self.builder.rule(rule);
-        self.array_tails.insert(goal, expr);
-        self.open.push((rule, goal, Piece::ArrayTails));
+        self.pieces.insert((goal, piece), expr);
+        self.open.push((rule, goal, piece));
         expr
     }
 
@@ -253,8 +257,7 @@ impl Writer<'_> {
         }
         let again = self.forms.needed_and_empty(at).is_some();
         if self.forms.truncated {
-            let message =
-                "the schema combines its parts in too many ways, and those that were tried have no value";
+            let message = "not all ways in which the schema combines its parts were tried, and those that were have no value";
             return Problem::new(ProblemKind::Limit, self.place(at), message);
         }
         let message = if again {

@@ -24,6 +24,7 @@ mod kinds;
 mod negate;
 mod number;
 mod object;
+mod repeated;
 mod step;
 mod string;
 mod unevaluated;
@@ -228,7 +229,7 @@ impl Algebra<'_> {
         let mut objects = FxHashMap::default();
         for kind in self.kinds_of_goal(goal) {
             for shape in self.expand(goal, kind) {
-                self.add_shape(&mut normal, &mut objects, kind, shape);
+                self.add_shape(&mut normal, &mut objects, kind, shape, goal);
             }
         }
         if std::mem::replace(&mut self.dropped, outer) {
@@ -249,6 +250,7 @@ impl Algebra<'_> {
         objects: &mut FxHashMap<u64, Vec<usize>>,
         kind: Kind,
         shape: Shape,
+        goal: GoalId,
     ) {
         match shape {
             Shape::Constant => match kind {
@@ -259,7 +261,7 @@ impl Algebra<'_> {
             Shape::Number(shape) => push_new(&mut normal.numbers, shape),
             Shape::String(shape) => push_new(&mut normal.strings, shape),
             Shape::Array(shape) => {
-                for array in self.finish_array(&shape) {
+                for array in self.finish_array(&shape, goal) {
                     push_new(&mut normal.arrays, array);
                 }
             }

@@ -80,7 +80,8 @@ pub(crate) fn keyword(dice: &mut Dice, depth: usize) -> (&'static str, Value) {
         ),
         13 => (*dice.pick(&["exclusiveMinimum", "exclusiveMaximum"]), number),
         14 => ("const", instance(dice, 1)),
-        15 => ("uniqueItems", json!(true)),
+        15 if dice.roll(4) > 0 => ("uniqueItems", json!(true)),
+        15 => ("not", json!({"uniqueItems": true})),
         16 | 17 => {
             let keys = (0..1 + dice.roll(2))
                 .map(|_| (dice.pick::<&str>(&KEYS).to_string(), schema(dice, depth - 1)));
@@ -166,6 +167,28 @@ fn is_narrower(found: &Diagnostics) -> bool {
 pub(crate) fn accepts(grammar: &Grammar, value: &Value) -> bool {
     let end = grammar.step_bytes(grammar.start(), value.to_string().as_bytes());
     end.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// The same in another spelling of its numbers: whole ones without a fraction. Among items that are compared, each number
+/// has this spelling alone.
+pub(crate) fn accepts_plain(grammar: &Grammar, value: &Value) -> bool {
+    accepts(grammar, &plainly(value))
+}
+
+fn plainly(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => json!(whole as i64),
+            _ => value.clone(),
+        },
+        Value::Array(list) => list.iter().map(plainly).collect(),
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .map(|(key, value)| (key.clone(), plainly(value)))
+                .collect(),
+        ),
+        other => other.clone(),
+    }
 }
 
 /// A schema with definitions that its references lead to.

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use crate::grammar::{ExprId, Keys, Member, Rest, Series, SeriesOrder, Way};
+use crate::grammar::{ExprId, Keys, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array};
 
-use super::Writer;
+use super::{Writer, hir, number};
 
 impl Writer<'_> {
     /// The texts of a set of arrays.
@@ -19,6 +19,9 @@ impl Writer<'_> {
 
     /// What follows the bracket.
     fn array_tail(&mut self, array: &Array) -> ExprId {
+        if array.repeated.is_some() {
+            return self.repeating_array(array);
+        }
         match array.unique {
             Some(node) if array.rest.iter().any(|way| self.has_structure(way)) => {
                 self.unique_array(array, node)
@@ -102,7 +105,30 @@ impl Writer<'_> {
     fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
         let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
         let live: Vec<normal::Way> = live.copied().collect();
-        live.iter().flat_map(|way| self.scalar_keys(way, node)).collect()
+        live.iter()
+            .flat_map(|way| self.different_scalars(way, node))
+            .collect()
+    }
+
+    /// Scalars that are told apart by their text; multiples are not.
+    pub(super) fn scalar_keys(&mut self, way: &normal::Way) -> Vec<Rest> {
+        let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
+        let mut keys = Vec::new();
+        for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
+            if there {
+                keys.push(vec![Part::Match(hir::text(text).into())]);
+            }
+        }
+        keys.extend(normal.numbers.iter().filter_map(number::unique_spellings));
+        for shape in &normal.strings {
+            keys.push(self.unique_string(shape, way.goal));
+        }
+        let rest = keys.into_iter().map(|parts| Rest {
+            key: Some(self.builder.add_regular(Regular { parts })),
+            item: self.builder.empty(),
+            meets: way.meets,
+        });
+        rest.collect()
     }
 
     pub(super) fn item_ways(&mut self, ways: &[normal::Way]) -> Vec<Way> {

@@ -47,7 +47,7 @@ impl Writer<'_> {
                 "a multiple of more than 18 digits is not supported",
             );
             self.builder.never()
-        } else if needs_automaton(shape) {
+        } else if shape.is_counted() {
             match automaton::write(shape, &mut self.builder) {
                 Ok(written) => written,
                 Err(message) => self.nearest_multiples(shape, goal, message),
@@ -100,7 +100,7 @@ const NEAREST: i128 = 1_000;
 
 /// Numbers in a spelling that each value has only one of; `None` where the shape is no regular language here.
 pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
-    if shape.too_fine || needs_automaton(shape) {
+    if shape.too_fine || shape.is_counted() {
         return None;
     }
     let decimals = || concat([star(any_digit()), digit(b'1', b'9')]);
@@ -116,14 +116,6 @@ pub(super) fn unique_spellings(shape: &NumberShape) -> Option<Vec<Part>> {
 
 pub(super) fn positive_integer() -> Hir {
     concat([digit(b'1', b'9'), star(any_digit())])
-}
-
-/// Steps other than 1 are counted, which a regular expression does badly.
-fn needs_automaton(shape: &NumberShape) -> bool {
-    let one = Decimal::one();
-    let step = shape.step.as_ref().is_some_and(|step| *step != one);
-    let not_steps = shape.not_steps.iter().any(|step| *step != one);
-    shape.only.is_none() && (step || not_steps || (shape.step.is_some() && !shape.not_steps.is_empty()))
 }
 
 /// Whether values are told apart by more than their sign and whether they are zero, which no exponent changes.

@@ -13,8 +13,10 @@
 //! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted, is
 //!
 //! * arrays and objects that differ behind their leads only;
-//! * objects whose keys are not in the order of the schema, where an array has two items or more;
-//! * numbers in another spelling than the shortest plain one (`1.0` for `1`).
+//! * objects whose keys are not in the order of the schema, where an array has two items or more.
+//!
+//! Numbers are in their shortest plain spelling (`1` for `1.0`), strings without an escape that is not needed: that leaves
+//! spellings out and no value.
 //!
 //! Finite sets of scalars are exact and do not come here. Finite sets of arrays or objects could be used once each in the
 //! same way, but none of the schemas that were measured has any.
@@ -24,14 +26,14 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::error::{Problem, ProblemKind};
-use crate::grammar::{ExprId, Keys, Member, Part, Regular, RegularId, Rest, Series, SeriesOrder};
+use crate::grammar::{ExprId, Keys, Member, Part, RegularId, Rest, Series, SeriesOrder};
 use crate::regex::{self, Escapes};
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array, Normal, Object, RestClass, Way};
 
 use super::flat::{Flat, Style, some_of};
-use super::{Writer, hir, number};
+use super::{Piece, Writer, hir, number};
 
 /// How the texts of some items begin, and how they go on.
 struct Lead {
@@ -71,7 +73,7 @@ impl Writer<'_> {
         for &style in self.styles() {
             let mut rest = Vec::new();
             for way in array.rest.iter().filter(|way| self.forms.is_live(way.goal)) {
-                rest.extend(self.scalar_keys(way, node));
+                rest.extend(self.different_scalars(way, node));
                 let leads = match alike {
                     true => self.leads(way.goal, style, DEPTH, true),
                     false => self.opaque_leads(way.goal),
@@ -118,30 +120,17 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// Scalars that are told apart by their text.
-    pub(super) fn scalar_keys(&mut self, way: &Way, node: NodeId) -> Vec<Rest> {
-        let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
-        let mut keys = Vec::new();
-        for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
-            if there {
-                keys.push(vec![Part::Match(hir::text(text).into())]);
-            }
+    /// Scalars that are told apart by their text where all items must differ.
+    pub(super) fn different_scalars(&mut self, way: &Way, node: NodeId) -> Vec<Rest> {
+        let normal = &self.forms.normals[way.goal.index()];
+        if normal
+            .numbers
+            .iter()
+            .any(|shape| number::unique_spellings(shape).is_none())
+        {
+            self.unsupported_unique(node, "`uniqueItems` beside `multipleOf` is not supported");
         }
-        for shape in &normal.numbers {
-            match number::unique_spellings(shape) {
-                Some(parts) => keys.push(parts),
-                None => self.unsupported_unique(node, "`uniqueItems` beside `multipleOf` is not supported"),
-            }
-        }
-        for shape in &normal.strings {
-            keys.push(self.unique_string(shape, way.goal));
-        }
-        let rest = keys.into_iter().map(|parts| Rest {
-            key: Some(self.builder.add_regular(Regular { parts })),
-            item: self.builder.empty(),
-            meets: way.meets,
-        });
-        rest.collect()
+        self.scalar_keys(way)
     }
 
     fn unsupported_unique(&mut self, node: NodeId, message: &str) {
@@ -287,7 +276,7 @@ impl Writer<'_> {
     fn opaque_arrays(&mut self, goal: GoalId) -> Lead {
         Lead {
             key: Flat::text("["),
-            item: self.array_tails_rule(goal),
+            item: self.piece(goal, Piece::ArrayTails),
             varies: false,
         }
     }

@@ -35,6 +35,8 @@ pub(crate) struct Array {
     pub(crate) distinct: Vec<GoalId>,
     /// The schema that demands that no two items behind the prefix be equal, if one does.
     pub(crate) unique: Option<NodeId>,
+    /// The schema that denies that all items differ, if two items behind the prefix must be equal for it.
+    pub(crate) repeated: Option<NodeId>,
     /// The texts of the values in the prefix, in order, where the items behind must differ from them.
     pub(crate) taken: Vec<Box<[u8]>>,
     /// How many items must meet something.
@@ -134,15 +136,13 @@ impl ArrayShape {
 }
 
 impl Algebra<'_> {
-    /// The arrays of a shape.
-    pub(super) fn finish_array(&mut self, shape: &ArrayShape) -> Vec<Array> {
+    /// The arrays of a shape, which is one of the ways of a goal.
+    pub(super) fn finish_array(&mut self, shape: &ArrayShape, goal: GoalId) -> Vec<Array> {
         if let Some(node) = shape.not_unique {
-            self.unsupported(
-                node,
-                "uniqueItems",
-                "the denial of `uniqueItems` is not supported",
-            );
-            return Vec::new();
+            return match shape.unique {
+                Some(_) => Vec::new(),
+                None => self.finish_repeated(shape, node, goal),
+            };
         }
         if let Some(node) = shape.unique
             && shape.max.is_none_or(|max| max > 1)

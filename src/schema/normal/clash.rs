@@ -33,8 +33,7 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let (normals, productive) = algebra.outcome(goal)?;
     if !algebra.truncated.is_empty() {
-        let message =
-            "the schema combines its parts in too many ways, and those that were tried have no value";
+        let message = "not all ways in which the schema combines its parts were tried, and those that were have no value";
         return Some(Problem::at_pointer(ProblemKind::Limit, "", message));
     }
     if productive[goal.index()] {

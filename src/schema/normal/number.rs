@@ -94,6 +94,14 @@ impl NumberShape {
         lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
     }
 
+    /// Whether its values are multiples that take counting to tell: of other steps than 1.
+    pub(crate) fn is_counted(&self) -> bool {
+        let one = Decimal::one();
+        let step = self.step.as_ref().is_some_and(|step| *step != one);
+        let not_steps = self.not_steps.iter().any(|step| *step != one);
+        self.only.is_none() && (step || not_steps || (self.step.is_some() && !self.not_steps.is_empty()))
+    }
+
     /// Whether a value meets all demands.
     pub(crate) fn contains(&self, value: &Decimal) -> bool {
         let above = self

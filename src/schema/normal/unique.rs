@@ -42,15 +42,11 @@ impl Algebra<'_> {
             .collect()
     }
 
-    /// Notes how numbers are spelled, and how arrays and objects are told apart, if there are some among the items.
+    /// Notes how arrays and objects are told apart, if there are some among the items. That numbers and strings have one
+    /// spelling leaves no value out.
     fn note_spellings(&mut self, items: GoalId, node: NodeId) {
         // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
         let normal = self.nested_normal(items);
-        if normal.as_ref().is_some_and(|normal| !normal.numbers.is_empty()) {
-            let message = "less than `uniqueItems` is allowed: each number has one spelling, without exponent and without \
-                a fraction that is not needed (`1` and neither `1.0` nor `1e0`)";
-            self.note(node, "uniqueItems", message);
-        }
         if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
             let message = "less than `uniqueItems` is allowed: where there are two items or more, arrays and objects have \
                 one spelling, with their keys in the order of the schema, and differ in what comes first in them";
@@ -181,7 +177,7 @@ impl Algebra<'_> {
     }
 
     /// Each value of a goal, where there are finitely many and all are scalars.
-    fn finite_scalars(&mut self, goal: GoalId) -> Option<Vec<Values>> {
+    pub(super) fn finite_scalars(&mut self, goal: GoalId) -> Option<Vec<Values>> {
         let normal = self.nested_normal(goal)?;
         if !normal.arrays.is_empty() || !normal.objects.is_empty() {
             return None;

@@ -5,7 +5,7 @@
 //!   minimum: 3       25e0   0.25e2    one behind more or less than one digit
 //!   multipleOf: 3    1.2e1            any exponent
 //!   const: 3         3e0    30e-1     any exponent, where the number is not very large or small
-//!   uniqueItems      "\u0061"          any escape that is not needed
+//!   uniqueItems      "\u0061" 1.0     any escape that is not needed, and any spelling of a number but the plain one
 //! ```
 //!
 //! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits behind its point, as programs write large numbers.
@@ -13,12 +13,14 @@
 //! Whether numbers are compared is known of the normal forms, which have lost the keywords; so a keyword is said to leave
 //! spellings out where it may, in a schema of which some numbers do.
 
+use std::rc::Rc;
+
 use foldhash::HashMap;
 
 use crate::regex::Escapes;
 use crate::schema::lower::leaves_spellings_out;
 use crate::schema::node::{Keyword, Kind, Node, NodeId, Tree, Types, Values, Whole};
-use crate::schema::normal::{NormalForms, Way};
+use crate::schema::normal::{Normal, NormalForms, Way};
 
 const INTEGER: &str = "of integers with an exponent, most that move a point or have a minus are left out (`1.5e1`, `120e-1`): \
     which are integers is no regular language";
@@ -29,8 +31,12 @@ const MULTIPLE: &str = "multiples with an exponent are left out (`1.2e1`), but f
 const CONSTANT: &str = "of numbers with an exponent, those are left out that need none, and those with other than one digit \
     before the point (`3e0`, `30e-1`): all ways to write one value are no regular language";
 
-const STRING: &str = "where items are strings, each has one spelling, without an escape that is not needed and with small \
+const STRINGS: &str = "where items are strings, each has one spelling, without an escape that is not needed and with small \
     hexadecimal digits: equal strings are told by their texts";
+const NUMBERS: &str = "where items are numbers, each has one spelling, without an exponent and without a fraction that is not \
+    needed (`1` and neither `1.0` nor `1e0`): equal numbers are told by their texts";
+const BOTH: &str = "where items are strings and numbers, each has one spelling, without an escape, an exponent or a fraction \
+    that is not needed (`\"a\"`, `1`): equal ones are told by their texts";
 
 /// The keywords that leave spellings out, by pointer, with what they leave out. Only the first `sources` schemas are of
 /// the source.
@@ -40,9 +46,7 @@ pub(super) fn left_out(
     escapes: Escapes,
 ) -> HashMap<String, &'static str> {
     let mut found: HashMap<String, &'static str> = HashMap::default();
-    if escapes != Escapes::Canonical {
-        found.extend(unique_strings(forms).map(|pointer| (pointer, STRING)));
-    }
+    found.extend(told_by_texts(forms, escapes));
     let mut shapes = forms.normals.iter().flat_map(|normal| &normal.numbers);
     if !shapes.any(leaves_spellings_out) {
         return found;
@@ -60,13 +64,24 @@ pub(super) fn left_out(
     found
 }
 
-/// The keywords that tell strings of any length apart. Where there are few, they are counted, however they are spelled.
-fn unique_strings(forms: &NormalForms) -> impl Iterator<Item = String> {
+/// The keywords that tell scalars of any number apart. Where there are few, they are counted, however they are spelled.
+fn told_by_texts(forms: &NormalForms, escapes: Escapes) -> impl Iterator<Item = (String, &'static str)> {
     let arrays = forms.normals.iter().flat_map(|normal| &normal.arrays);
-    let is_string = |way: &Way| !forms.normals[way.goal.index()].strings.is_empty();
     arrays.filter_map(move |array| {
-        let node = array.unique.filter(|_| array.rest.iter().any(is_string))?;
-        Some(forms.tree.keyword_pointer(node, "uniqueItems"))
+        let node = array.unique.or(array.repeated)?;
+        let items = array
+            .rest
+            .iter()
+            .map(|way: &Way| &forms.normals[way.goal.index()]);
+        let strings = |normal: &Rc<Normal>| escapes != Escapes::Canonical && !normal.strings.is_empty();
+        let numbers = |normal: &Rc<Normal>| normal.numbers.iter().any(|shape| shape.plain != Some(true));
+        let how = match (items.clone().any(strings), items.clone().any(numbers)) {
+            (false, false) => return None,
+            (true, false) => STRINGS,
+            (false, true) => NUMBERS,
+            (true, true) => BOTH,
+        };
+        Some((forms.tree.keyword_pointer(node, "uniqueItems"), how))
     })
 }
 
