@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::grammar::{
-    Cfg, CfgBuilder, ExprId, Keys, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder,
+    Cfg, CfgBuilder, ExprId, Keys, Member, Part, Regular, Rest, RuleId, Series, SeriesOrder, Way,
 };
 use lexiform::limits::Limits;
 use lexiform::mask::Tables;
@@ -444,4 +444,26 @@ fn a_key_may_be_the_whole_item() {
     let (grammar, _) = compiled.expect("the schema compiles");
     masks_agree_with_steps(&grammar, r#"["ab", "a", "b"]"#);
     assert!(!accepts(&grammar, r#"["ab", "a", "ab"]"#));
+}
+
+/// Two ways of a required member that write the same are one rule, and it is settled once.
+#[test]
+fn a_member_with_two_ways_that_write_the_same_can_be_completed() {
+    let cfg = build(|b, _| {
+        let (item, separator) = (b.bytes("b"), b.bytes(","));
+        let ways = vec![Way { item, meets: 0 }; 2];
+        b.series(Series {
+            members: vec![Member { ways, required: true }],
+            rest: vec![],
+            taken: vec![],
+            keys: Keys::Differ,
+            separator,
+            order: SeriesOrder::Listed,
+            min: 0,
+            max: None,
+            demands: vec![],
+        })
+    });
+    let grammar = grammar(&cfg, &[]);
+    assert_eq!(grammar.min_completion(grammar.start()), Some(2));
 }

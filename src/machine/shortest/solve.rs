@@ -88,7 +88,11 @@ impl Solve<'_> {
         for (index, plan) in nfa.series.iter().enumerate() {
             let index = index as u32;
             for (member, place) in plan.members.iter().zip(0..) {
-                for &(rule, _) in &member.ways {
+                for (at, &(rule, _)) in member.ways.iter().enumerate() {
+                    // Ways that write the same share their rule.
+                    if member.ways[..at].iter().any(|way| way.0 == rule) {
+                        continue;
+                    }
                     let role = if member.required {
                         Use::Required(place)
                     } else {
@@ -158,12 +162,12 @@ impl Solve<'_> {
         self.wake(Callee::Rule(rule), length);
         for (series, role) in std::mem::take(&mut self.used_by[rule as usize]) {
             if !self.settled[series as usize] {
-                self.rule_of_series(series, role, length);
+                self.rule_of_series(series, (rule, role), length);
             }
         }
     }
 
-    fn rule_of_series(&mut self, series: u32, role: Use, length: u64) {
+    fn rule_of_series(&mut self, series: u32, (rule, role): (u32, Use), length: u64) {
         let index = series as usize;
         match role {
             Use::Separator => self.missing[index] -= 1,
@@ -171,11 +175,8 @@ impl Solve<'_> {
             Use::Required(place) => {
                 // The first way that is settled is the cheapest.
                 let member = &self.frames.nfa.series[index].members[place as usize];
-                let settled = member
-                    .ways
-                    .iter()
-                    .filter(|way| self.shortest.rules[way.0 as usize] != NEVER);
-                if settled.count() == 1 {
+                let mut others = member.ways.iter().filter(|way| way.0 != rule);
+                if others.all(|way| self.shortest.rules[way.0 as usize] == NEVER) {
                     self.missing[index] -= 1;
                 }
             }
