@@ -350,6 +350,12 @@ impl Terminal {
         self.names[0].get().is_some()
     }
 
+    /// Whether two bytes lead to the same state from everywhere.
+    #[inline]
+    pub(crate) fn are_alike(&self, one: u8, other: u8) -> bool {
+        self.classes[one as usize] == self.classes[other as usize]
+    }
+
     /// The state after a byte, bounds left aside.
     #[inline]
     pub(crate) fn next_state(&self, state: u32, byte: u8) -> Option<u32> {

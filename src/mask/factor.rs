@@ -21,11 +21,12 @@ use std::sync::{Arc, OnceLock};
 
 use super::branch::Ground;
 use super::cache::Tables;
-use super::loops::pass_over;
+use super::lasting::Lasting;
+use super::loops;
 use super::profile::Profile;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
-use crate::vocab::{Trie, Vocabulary};
+use crate::vocab::{Alphabet, Trie, Vocabulary};
 
 /// The inner tokens and the escapes of one cursor of a terminal.
 #[derive(Debug)]
@@ -208,6 +209,10 @@ fn model(terminal: &Terminal, state: u32) -> Option<u32> {
 pub(super) struct Walk<'a> {
     terminal: &'a Terminal,
     trie: &'a Trie,
+    /// What tells which subtrees stay within the terminal, where walks are long.
+    lasting: Option<Lasting<'a>>,
+    /// The states that were come to, as far as `lasting` is asked about them.
+    known: Vec<Known>,
     /// The depth of the nodes that are entered first. Where the terminal may end before them is left out: a terminal that
     /// is complete before the walk is the callers' own business.
     first: usize,
@@ -221,11 +226,24 @@ pub(super) struct Walk<'a> {
     escapes: Vec<Vec<u32>>,
 }
 
+const UNKNOWN: u32 = u32::MAX;
+
+/// What is known of the characters that a state takes.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Those that lead back to it.
+    loops: Alphabet,
+    /// Where it is known how long others last.
+    place: u32,
+}
+
 impl<'a> Walk<'a> {
     fn new(terminal: &'a Terminal, trie: &'a Trie) -> Walk<'a> {
         Walk {
             terminal,
             trie,
+            lasting: None,
+            known: Vec::new(),
             first: 1,
             states: Vec::new(),
             path: Vec::new(),
@@ -236,33 +254,42 @@ impl<'a> Walk<'a> {
     }
 
     fn run_all(&mut self, state: u32) {
-        self.run(0, self.trie.nodes().len(), vec![state], Vec::new());
+        let unknown = Known {
+            loops: 0,
+            place: UNKNOWN,
+        };
+        self.known = vec![unknown; self.terminal.len()];
+        self.lasting = Some(Lasting::new(self.terminal, self.trie));
+        self.run(0, self.trie.nodes().len(), vec![state], &[]);
     }
 
     /// Walks a range of siblings and their subtrees; `states` and `path` are those of the way there.
-    fn run(&mut self, start: usize, end: usize, states: Vec<u32>, path: Vec<u32>) {
+    fn run(&mut self, start: usize, end: usize, states: Vec<u32>, path: &[u32]) {
         let trie = self.trie;
         let nodes = trie.nodes();
-        (self.states, self.path, self.marked) = (states, path, 0);
+        self.states = states;
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        self.marked = 0;
         let mut at = start;
         while at < end {
             let node = &nodes[at];
             let depth = node.depth as usize;
-            self.states.truncate(depth);
-            self.path.truncate(depth - 1);
             self.marked = self.marked.min(depth - 1);
             let state = self.states[depth - 1];
-            if pass_over(self.terminal, trie, at, state) {
+            let is_leaf = node.end as usize == at + 1;
+            if !is_leaf && self.passes_over(at, state) {
                 self.inner.add(trie.places_below(at));
                 at = node.end as usize;
                 continue;
             }
             match self.terminal.next_state(state, node.byte) {
                 Some(state) => {
-                    self.states.push(state);
-                    self.path.push(at as u32);
                     self.inner.add(node.places());
                     at += 1;
+                    if !is_leaf {
+                        self.go_down(state, at as u32 - 1, depth);
+                    }
                 }
                 None => {
                     self.leave(at as u32, depth);
@@ -272,13 +299,36 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn go_down(&mut self, state: u32, node: u32, depth: usize) {
+        self.states.truncate(depth);
+        self.states.push(state);
+        self.path.truncate(depth - 1);
+        self.path.push(node);
+    }
+
+    /// Whether all of a subtree stays within the terminal.
+    #[inline]
+    fn passes_over(&mut self, node: usize, state: u32) -> bool {
+        let Some(lasting) = &mut self.lasting else {
+            return loops::pass_over(self.terminal, self.trie, node, state);
+        };
+        let known = &mut self.known[state as usize];
+        if known.place == UNKNOWN {
+            known.loops = loops::of(self.terminal, state);
+            known.place = lasting.place(state);
+        }
+        let alphabet = self.trie.alphabet(node);
+        let lasts = || lasting.alphabet(known.place, self.trie.heights()[node]);
+        alphabet & !known.loops == 0 || alphabet & !lasts() == 0
+    }
+
     /// The terminal cannot take the byte of this node: every place on the way where it may have ended is an escape.
     fn leave(&mut self, node: u32, depth: usize) {
         let nodes = self.trie.nodes();
         let marked = std::mem::replace(&mut self.marked, depth - 1);
-        for depth in marked.max(self.first) + 1..=depth {
-            let entered = self.path.get(depth - 1).copied().unwrap_or(node);
-            if self.terminal.is_accepting_state(self.states[depth - 1]) {
+        for at in marked.max(self.first) + 1..=depth {
+            let entered = if at < depth { self.path[at - 1] } else { node };
+            if self.terminal.is_accepting_state(self.states[at - 1]) {
                 self.escapes[nodes[entered as usize].byte as usize].push(entered);
             }
         }
@@ -300,7 +350,7 @@ impl<'a> Walk<'a> {
         walk.first = depth + 1;
         let mut states = vec![0; depth];
         states.push(state);
-        walk.run(start, end, states, vec![0; depth]);
+        walk.run(start, end, states, &vec![0; depth]);
         let tokens = |range: &Range<u32>| &trie.tokens()[range.start as usize..range.end as usize];
         let inner = walk.inner.ranges.iter().flat_map(tokens).copied().collect();
         (inner, walk.escapes.into_iter().flatten())
@@ -391,7 +441,7 @@ impl<'a> Difference<'a> {
             let next = |state| self.terminal.next_state(state, node.byte);
             // Whatever the states are, below they go on as here.
             let trie = self.vocab.trie();
-            let passes = |state| pass_over(self.terminal, trie, at, state);
+            let passes = |state| loops::pass_over(self.terminal, trie, at, state);
             if passes(one) && passes(other) {
                 at = node.end as usize;
                 continue;
@@ -421,7 +471,7 @@ impl<'a> Difference<'a> {
         let end = trie.nodes()[node].end as usize;
         self.except.extend_from_slice(trie.tokens_below(node));
         let states = self.pairs.iter().map(|&(state, _)| state).collect();
-        own.run(node, end, states, self.path.clone());
+        own.run(node, end, states, &self.path);
         end
     }
 }

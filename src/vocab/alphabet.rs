@@ -127,6 +127,42 @@ pub(super) fn alphabets(trie: &Trie) -> Box<[Alphabet]> {
     alphabets.into_iter().map(|(alphabet, _)| alphabet).collect()
 }
 
+/// The most characters on a way down from the edge into each node, one that is cut off among them. O(nodes).
+pub(super) fn heights(trie: &Trie) -> Box<[u8]> {
+    let nodes = trie.nodes();
+    let mut heights = vec![0u8; nodes.len()];
+    // Of the subtrees below the node at hand, the greatest height.
+    let mut below = vec![0u8; 2];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        let depth = usize::from(node.depth);
+        if below.len() <= depth + 1 {
+            below.resize(depth + 2, 0);
+        }
+        let is_within = node.byte & 0xC0 == 0x80;
+        heights[at] = std::mem::take(&mut below[depth + 1]).saturating_add(u8::from(!is_within));
+        below[depth] = below[depth].max(heights[at]);
+    }
+    heights.into()
+}
+
+/// How many edges have a character of each bit; of those beyond ASCII the lead bytes count. O(nodes).
+pub(super) fn weights(trie: &Trie) -> [u32; 128] {
+    let mut weights = [0; 128];
+    for node in trie.nodes() {
+        let mut bits = match node.byte.is_ascii() {
+            true => ascii(node.byte),
+            false => Within::leads()
+                .find(|&(lead, _)| lead == node.byte)
+                .map_or(0, |(lead, within)| beyond(lead, *within.bytes().start())),
+        };
+        bits &= !UNSOUND;
+        if bits != 0 {
+            weights[bits.trailing_zeros() as usize] += 1;
+        }
+    }
+    weights
+}
+
 /// The characters of each token, by places: zero where they are not whole, or too many. O(bytes of all tokens).
 pub(super) fn characters(trie: &Trie) -> Box<[u8]> {
     let mut characters = Vec::with_capacity(trie.tokens().len());
@@ -205,6 +241,19 @@ mod tests {
         );
         assert_eq!(alphabet(&tokens, b"b"), 1 << b'b' | UNSOUND);
         assert_eq!(alphabet(&tokens, b"c"), 1 << b'c' | UNSOUND);
+    }
+
+    #[test]
+    fn heights_are_counted_in_characters() {
+        let trie = Trie::new((0u32..).zip(["a", "aé中x", "ab", "b", "中中"]));
+        let height =
+            |path: &str| trie.heights()[trie.find(path.as_bytes()).expect("the path is in the trie")];
+        assert_eq!(
+            ["a", "aé", "aé中", "ab", "b", "中"].map(height),
+            [4, 2, 1, 1, 1, 1]
+        );
+        assert_eq!(trie.weights()[usize::from(b'a')], 1);
+        assert_eq!(trie.weights()[usize::from(b'b')], 2);
     }
 
     #[test]

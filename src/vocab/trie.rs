@@ -12,7 +12,7 @@
 
 use std::sync::OnceLock;
 
-use super::alphabet::{Alphabet, alphabets, characters};
+use super::alphabet::{Alphabet, alphabets, characters, heights, weights};
 use super::children::Children;
 
 /// One edge of the [`Trie`] and the node below it.
@@ -44,6 +44,10 @@ pub struct Trie {
     tokens: Vec<u32>,
     /// The bytes in the subtree of each node; found when first asked for.
     alphabets: OnceLock<Box<[Alphabet]>>,
+    /// How many characters the subtree of each node is high; found when first asked for.
+    heights: OnceLock<Box<[u8]>>,
+    /// How many edges have a character of each bit; found when first asked for.
+    weights: OnceLock<Box<[u32; 128]>>,
     /// The children of each node side by side; found when first asked for.
     children: OnceLock<Children>,
     /// The characters of each token, by places; found when first asked for.
@@ -104,6 +108,16 @@ impl Trie {
     /// The bytes on the edge into a node and below.
     pub(crate) fn alphabet(&self, node: usize) -> Alphabet {
         self.alphabets.get_or_init(|| alphabets(self))[node]
+    }
+
+    /// The most characters on a way down from the edge into a node; saturates at 255.
+    pub(crate) fn heights(&self) -> &[u8] {
+        self.heights.get_or_init(|| heights(self))
+    }
+
+    /// How many edges have a character of each bit of an alphabet, about.
+    pub(crate) fn weights(&self) -> &[u32; 128] {
+        self.weights.get_or_init(|| Box::new(weights(self)))
     }
 
     /// How many characters the token at each place has: zero if these are not whole, or more than 255.

@@ -1,0 +1,444 @@
+//! How many characters of an alphabet a state can take, whatever they are.
+//!
+//! In a search for `foo` every character leads somewhere, and in a word of at most 32 letters the next ten letters do,
+//! although none leads back to where it was read. A subtree of the trie that uses no other characters and is not higher
+//! stays in the language with all of its tokens, and the walk goes on behind it. Loops (`loops`) are the case where it is
+//! seen without following anything.
+//!
+//! ```text
+//!   (ab|cd)*e        height 1      height 2       height 3
+//!     start          a c e         a b?  no: ac is no beginning
+//!
+//!   .*foo.*          height 1      height 2       and so on
+//!     start          all           all            all        f leads to another state, which takes all as well
+//! ```
+//!
+//! For each height the alphabet of a state is found from those of the states that its characters lead to, one lower. Where
+//! such a state takes little, either its few characters are left or the character that leads there is given up: whatever
+//! keeps more. So alphabets are not the greatest that there are, but all that is said of them is true.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::machine::{Digest, Terminal};
+use crate::vocab::{Alphabet, Trie, UNSOUND, Within, ascii, beyond};
+
+/// Subtrees that are higher are passed over only where the alphabet lasts for ever.
+const HIGHEST: usize = 16;
+
+/// A state that takes fewer ASCII characters has no large subtree to pass over.
+const FEW: u32 = 16;
+
+/// As many characters are never given up for fewer.
+const MANY: usize = 12;
+
+/// States are looked at together with all that they lead to, but not more of them than this.
+const MOST: usize = 64;
+
+/// The alphabet for each height from 1, and at the end the one that lasts for ever.
+type Heights = [Alphabet; HIGHEST + 1];
+
+/// The place of all states that are not worth a look: nothing is said of them.
+const NOTHING: u32 = 0;
+
+/// What is known of the states of one terminal, found as they are asked for.
+pub(super) struct Lasting<'a> {
+    terminal: &'a Terminal,
+    names: &'a [Digest],
+    /// How many edges of the trie have the characters of each bit.
+    weights: &'a [u32; 128],
+    letters: Letters,
+    /// The place of each language among `known`.
+    places: FxHashMap<Digest, u32>,
+    known: Vec<Heights>,
+    /// Where characters lead of which the first bytes were read.
+    ends: Ends,
+}
+
+/// By the state within a character, and what must follow there, where all ends of the character lead.
+type Ends = FxHashMap<(u32, Within), Option<u32>>;
+
+/// The characters of a state by where they lead, those that lead to one place together.
+struct Ways {
+    all: Alphabet,
+    ways: Vec<(u32, Alphabet)>,
+}
+
+impl<'a> Lasting<'a> {
+    pub(super) fn new(terminal: &'a Terminal, trie: &'a Trie) -> Lasting<'a> {
+        Lasting {
+            terminal,
+            names: terminal.names(false),
+            weights: trie.weights(),
+            letters: Letters::new(terminal),
+            places: FxHashMap::default(),
+            known: vec![Heights::default()],
+            ends: Ends::default(),
+        }
+    }
+
+    /// Where what is known of a state is kept.
+    pub(super) fn place(&mut self, state: u32) -> u32 {
+        match self.places.get(&self.names[state as usize]) {
+            Some(&known) => known,
+            None => self.find(state),
+        }
+    }
+
+    /// The characters of which any as many as a subtree is high can be taken.
+    #[inline]
+    pub(super) fn alphabet(&self, place: u32, height: u8) -> Alphabet {
+        self.known[place as usize][usize::from(height).clamp(1, HIGHEST + 1) - 1]
+    }
+
+    /// Finds a state and those that it leads to.
+    fn find(&mut self, state: u32) -> u32 {
+        let first = self.known.len();
+        let mut found = Vec::new();
+        let start = self.number(state, first, &mut found);
+        let mut at = 0;
+        let mut all: Vec<Ways> = Vec::new();
+        while let Some(&state) = found.get(at) {
+            at += 1;
+            let targets = self.targets(state);
+            let mut ways: Vec<(u32, Alphabet)> = Vec::new();
+            for (target, letters) in targets {
+                let place = self.number(target, first, &mut found);
+                match ways.iter_mut().find(|way| way.0 == place) {
+                    Some(way) => way.1 |= letters,
+                    None => ways.push((place, letters)),
+                }
+            }
+            ways.sort_by_key(|way| Reverse(way.1.count_ones()));
+            let all_letters = ways.iter().fold(0, |all, way| all | way.1);
+            all.push(Ways {
+                all: all_letters,
+                ways,
+            });
+        }
+        self.known.resize(first + all.len(), Heights::default());
+        self.fill(first, &all);
+        start
+    }
+
+    /// The place of a state, which is a new one as long as there is room.
+    fn number(&mut self, state: u32, first: usize, found: &mut Vec<u32>) -> u32 {
+        let name = self.names[state as usize];
+        if let Some(&known) = self.places.get(&name) {
+            return known;
+        }
+        if self.letters.count(self.terminal, state) < FEW {
+            self.places.insert(name, NOTHING);
+            return NOTHING;
+        }
+        if found.len() == MOST {
+            return NOTHING;
+        }
+        let place = (first + found.len()) as u32;
+        self.places.insert(name, place);
+        found.push(state);
+        place
+    }
+
+    /// Where characters lead from a state. A group is left out if some of it lead nowhere, or to different languages.
+    fn targets(&mut self, state: u32) -> Vec<(u32, Alphabet)> {
+        let Lasting {
+            terminal,
+            names,
+            letters,
+            ends,
+            ..
+        } = self;
+        let next = |&(byte, bits): &(u8, Alphabet)| Some((terminal.next_state(state, byte)?, bits));
+        let mut targets: Vec<(u32, Alphabet)> = letters.ascii.iter().filter_map(next).collect();
+        let mut groups: Vec<(Alphabet, Option<u32>)> = Vec::new();
+        for &(lead, second, within, group) in &letters.beyond {
+            let inside = terminal
+                .next_state(state, lead)
+                .and_then(|state| terminal.next_state(state, second));
+            let mut leave = |inside| letters.leave(terminal, names, (inside, within.next()?), ends);
+            let target = match within.next() {
+                Some(_) => inside.and_then(&mut leave),
+                None => inside,
+            };
+            match groups.iter_mut().find(|known| known.0 == group) {
+                Some((_, known)) => {
+                    *known = known.filter(|&known| {
+                        target.is_some_and(|target| names[known as usize] == names[target as usize])
+                    })
+                }
+                None => groups.push((group, target)),
+            }
+        }
+        targets.extend(groups.iter().filter_map(|&(bit, target)| Some((target?, bit))));
+        targets
+    }
+
+    /// Finds the alphabets height by height; once none changes any more, they last for ever.
+    fn fill(&mut self, first: usize, all: &[Ways]) {
+        for (ways, known) in all.iter().zip(&mut self.known[first..]) {
+            known[0] = ways.all;
+        }
+        for height in 1..=HIGHEST {
+            let mut stays = (self.known[..first].iter()).all(|known| known[height - 1] == known[HIGHEST]);
+            for (ways, place) in all.iter().zip(first..) {
+                let taken_by = |target: u32| self.known[target as usize][height - 1];
+                let alphabet = ways.kept(self.weights, taken_by);
+                stays &= alphabet == self.known[place][height - 1];
+                self.known[place][height] = alphabet;
+            }
+            if stays {
+                for known in &mut self.known[first..] {
+                    let last = known[height - 1];
+                    known[height..].fill(last);
+                }
+                return;
+            }
+        }
+        for known in &mut self.known[first..] {
+            known[HIGHEST] = 0;
+        }
+    }
+}
+
+impl Ways {
+    /// What is left of the characters if all that one leads to has to take all of them again. Of the characters that one of
+    /// has to be given up it is the one that is seldom used.
+    fn kept(&self, weights: &[u32; 128], taken_by: impl Fn(u32) -> Alphabet) -> Alphabet {
+        let mut kept = self.all;
+        for &(target, letters) in &self.ways {
+            let taken = taken_by(target);
+            let (missing, leading) = (kept & !taken, kept & letters);
+            if missing == 0 || leading == 0 {
+                continue;
+            }
+            kept &= match weight(missing, weights) <= weight(leading, weights) {
+                true => taken,
+                false => !letters,
+            };
+        }
+        kept
+    }
+}
+
+/// How many edges of the trie have these characters; more than a few are not counted.
+fn weight(letters: Alphabet, weights: &[u32; 128]) -> u32 {
+    let mut left = letters;
+    let mut sum = 0u32;
+    for _ in 0..MANY {
+        if left == 0 {
+            return sum;
+        }
+        sum += weights[left.trailing_zeros() as usize];
+        left &= left - 1;
+    }
+    u32::MAX
+}
+
+/// The characters that a terminal tells apart.
+struct Letters {
+    /// A byte of each class of ASCII characters, with the bits of all of them.
+    ascii: Vec<(u8, Alphabet)>,
+    /// The first two bytes of characters beyond ASCII that a terminal may tell apart, with the bit of their group.
+    beyond: Vec<(u8, u8, Within, Alphabet)>,
+    /// A byte of each class of those within characters.
+    tails: Vec<u8>,
+}
+
+impl Letters {
+    fn new(terminal: &Terminal) -> Letters {
+        let mut ascii_of: Vec<(u8, Alphabet)> = Vec::new();
+        for byte in 0..128u8 {
+            let bit = ascii(byte) & !UNSOUND;
+            match ascii_of
+                .iter_mut()
+                .find(|known| terminal.are_alike(known.0, byte))
+            {
+                _ if bit == 0 => {}
+                Some(known) => known.1 |= bit,
+                None => ascii_of.push((byte, bit)),
+            }
+        }
+        let mut letters = Letters {
+            ascii: ascii_of,
+            beyond: Vec::new(),
+            tails: Vec::new(),
+        };
+        for byte in 0x80..=0xBF {
+            if !letters.tails.iter().any(|&tail| terminal.are_alike(tail, byte)) {
+                letters.tails.push(byte);
+            }
+        }
+        for (lead, within) in Within::leads() {
+            for second in within.bytes() {
+                let group = beyond(lead, second);
+                let mut known = letters.beyond.iter().rev();
+                let is_known = known.any(|&(one, other, then, bit)| {
+                    bit == group
+                        && then.next() == within.next()
+                        && terminal.are_alike(one, lead)
+                        && terminal.are_alike(other, second)
+                });
+                if !is_known {
+                    letters.beyond.push((lead, second, within, group));
+                }
+            }
+        }
+        letters
+    }
+
+    /// How many ASCII characters a state takes.
+    fn count(&self, terminal: &Terminal, state: u32) -> u32 {
+        let taken = self
+            .ascii
+            .iter()
+            .filter(|(byte, _)| terminal.next_state(state, *byte).is_some());
+        taken.map(|(_, bits)| bits.count_ones()).sum()
+    }
+
+    /// Where all ends of a character lead, if that is one language.
+    fn leave(
+        &self,
+        terminal: &Terminal,
+        names: &[Digest],
+        (inside, within): (u32, Within),
+        ends: &mut Ends,
+    ) -> Option<u32> {
+        if let Some(&known) = ends.get(&(inside, within)) {
+            return known;
+        }
+        let mut end = |tail| {
+            let next = terminal.next_state(inside, tail)?;
+            match within.next() {
+                Some(within) => self.leave(terminal, names, (next, within), ends),
+                None => Some(next),
+            }
+        };
+        let mut tails = self.tails.iter();
+        let first = tails.next().and_then(|&tail| end(tail));
+        let found = first.filter(|&first| {
+            tails.all(|&tail| end(tail).is_some_and(|next| names[next as usize] == names[first as usize]))
+        });
+        ends.insert((inside, within), found);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grammar::{Part, Regular};
+    use crate::limits::Limits;
+    use crate::vocab::BEYOND_ASCII;
+
+    fn terminal(matched: &str, denied: Option<&str>) -> Option<Terminal> {
+        let hir = |pattern: &str| regex_syntax::parse(pattern).expect("the test's pattern is well formed");
+        let mut parts = vec![Part::Match(hir(matched).into())];
+        parts.extend(denied.map(|pattern| Part::Not(hir(pattern).into())));
+        Terminal::new(&Regular { parts }, &Limits::default()).ok()
+    }
+
+    fn trie() -> Trie {
+        let words = ["the", "then", "they", "kiwi"];
+        Trie::new((0u32..).zip(words))
+    }
+
+    /// Characters of all groups, and the bit of each.
+    fn characters() -> Vec<(String, Alphabet)> {
+        let ascii_ones = ('\t'..='~').filter(char::is_ascii);
+        let others = "\u{a0}éжא\u{915}ก\u{1680}한\u{2028}€\u{3000}あ中豈\u{1F642}\u{10FFFF}";
+        let bit = |character: char| {
+            let text = character.to_string();
+            let bit = match text.as_bytes() {
+                &[byte] => ascii(byte),
+                bytes => beyond(bytes[0], bytes[1]),
+            };
+            (text, bit)
+        };
+        ascii_ones.chain(others.chars()).map(bit).collect()
+    }
+
+    /// Whether all texts of so many characters of the alphabet can be read from the state.
+    fn lasts(terminal: &Terminal, state: u32, alphabet: Alphabet, height: usize) -> bool {
+        let mut states = vec![state];
+        for _ in 0..height {
+            let mut next = Vec::new();
+            for &state in &states {
+                for (text, bit) in characters() {
+                    if alphabet & bit == 0 || bit == UNSOUND {
+                        continue;
+                    }
+                    let read = |state, byte| terminal.next_state(state, byte);
+                    match text.bytes().try_fold(state, read) {
+                        Some(state) => next.push(state),
+                        None => return false,
+                    }
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            states = next;
+        }
+        true
+    }
+
+    #[test]
+    fn a_search_and_its_denial_pass_over_what_cannot_complete_the_word() {
+        let trie = trie();
+        let search = terminal("(?s).*the.*", None).expect("it compiles");
+        let mut lasting = Lasting::new(&search, &trie);
+        let place = lasting.place(0);
+        assert_eq!(lasting.alphabet(place, 255) & BEYOND_ASCII, BEYOND_ASCII);
+        assert_ne!(lasting.alphabet(place, 255) & ascii(b't'), 0);
+        let denial = terminal("(?s).*", Some("(?s).*kiwi.*")).expect("it compiles");
+        let mut lasting = Lasting::new(&denial, &trie);
+        let place = lasting.place(0);
+        let missing = |height| !lasting.alphabet(place, height) & (ascii(b'k') | ascii(b'i') | ascii(b'w'));
+        assert_eq!(missing(3), 0, "three letters are no kiwi");
+        assert_eq!(missing(4).count_ones(), 1, "without one of them there is none");
+    }
+
+    #[test]
+    fn what_is_counted_lasts_as_long_as_there_is_room() {
+        let trie = trie();
+        let word = terminal("[a-z]{1,10}-[0-9]", None).expect("it compiles");
+        let mut lasting = Lasting::new(&word, &trie);
+        let place = lasting.place(0);
+        let has_a = |height| lasting.alphabet(place, height) & ascii(b'a') != 0;
+        assert!((1..=10).all(has_a) && !(11..=30).any(has_a));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+
+        #[test]
+        fn all_that_is_said_is_true(
+            word in "[abcé]{1,4}",
+            other in "[ab中]{1,3}",
+            count in 1..12usize,
+            shape in 0..6usize,
+        ) {
+            let (matched, denied) = match shape {
+                0 => (format!("(?s).*{word}.*"), None),
+                1 => ("(?s).*".to_owned(), Some(format!("(?s).*{word}.*|{other}"))),
+                2 => (format!("([a-z]{{1,{count}}}({other})?){{1,3}}"), None),
+                3 => (format!("(?s)[^{word}]*{word}.{{0,{count}}}"), Some(format!("{other}.*"))),
+                4 => (format!("(?:[a-z]|{word}[0-9])*"), None),
+                _ => (format!("\"(?:[^\"\\\\]|\\\\[a-f]|{word}\\\\)*\""), Some(format!("(?s).*{other}.*"))),
+            };
+            let Some(terminal) = terminal(&matched, denied.as_deref()) else { return Ok(()) };
+            let trie = trie();
+            let mut lasting = Lasting::new(&terminal, &trie);
+            for state in 0..terminal.len() as u32 {
+                let place = lasting.place(state);
+                for height in [1, 2, 3, 4, 7, 15, 16, 17, 40] {
+                    let alphabet = lasting.alphabet(place, height);
+                    prop_assert!(lasts(&terminal, state, alphabet, usize::from(height)), "{matched} without {denied:?}, {height} from {state}");
+                }
+            }
+        }
+    }
+}
