@@ -15,13 +15,14 @@
 //! acceptance and its edges to named states. A component with cycles is written down from a root that does not
 //! depend on the numbering; its states are named by that text and their place in it. Equal digests mean equal
 //! languages. Equal languages may have different digests where an automaton is too large to be made minimal, which costs
-//! sharing and nothing else.
+//! sharing and nothing else; where it is larger still, each state has a name of its own.
 //!
 //! A digest has 128 bits from two keyed hashes whose keys are drawn once per process, so that no source can be made
 //! to collide on purpose.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHasher;
 
@@ -49,8 +50,11 @@ type Edge = (u8, u8, u32);
 /// Roots that look alike are all tried, but not more of them than this.
 const MOST_ROOTS: usize = 8;
 
+/// An automaton of more states that was not made minimal shares next to nothing.
+const LARGE: usize = 4096;
+
 /// The digest of every state. O(states · classes) for all but components with many states that look alike, besides
-/// what it takes to find the states of the same language.
+/// what it takes to find the states of the same language. States of large automata are languages of their own.
 pub(super) fn digests(automaton: &Table<'_>) -> Box<[Digest]> {
     match classes(automaton) {
         Some(classes) => {
@@ -58,8 +62,20 @@ pub(super) fn digests(automaton: &Table<'_>) -> Box<[Digest]> {
             let digests = digests_of(&minimal.table(automaton));
             classes.iter().map(|&class| digests[class as usize]).collect()
         }
+        None if automaton.accepting.len() > LARGE => own_digests(automaton.accepting.len()),
         None => digests_of(automaton),
     }
+}
+
+/// Names that nothing else has.
+fn own_digests(count: usize) -> Box<[Digest]> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut text = vec![OWN];
+    text.extend(NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+    let first = digest(&text);
+    (0..count as Digest)
+        .map(|state| first.wrapping_add(state))
+        .collect()
 }
 
 fn digests_of(automaton: &Table<'_>) -> Box<[Digest]> {
@@ -304,6 +320,8 @@ impl Naming<'_> {
 /// What the text of a state begins with.
 const ALONE: u8 = 0;
 const CYCLE: u8 = 1;
+/// What the text of names begins with that stand for nothing else.
+const OWN: u8 = 2;
 
 /// Two hashes with different secret keys.
 fn digest(text: &[u8]) -> Digest {

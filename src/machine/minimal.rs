@@ -18,9 +18,15 @@ use super::digest::Table;
 /// More columns than this are not looked at: the states of large automata stay as they are.
 const MOST_STEPS: usize = 1 << 19;
 
+/// Refinement of anything takes more looks at all states than this.
+const FEWEST_ROUNDS: usize = 3;
+
 /// The class of each state, numbered from zero in the order of their first states; states of a class have the same
 /// language. `None` if it would take too long. O(edges · log states), and no more than a constant.
 pub(super) fn classes(automaton: &Table<'_>) -> Option<Vec<u32>> {
+    if automaton.next.len() * 2 * FEWEST_ROUNDS > MOST_STEPS {
+        return None;
+    }
     let mut partition = Partition::new(automaton);
     let mut steps = MOST_STEPS;
     while !partition.open.is_empty() {
