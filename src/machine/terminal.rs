@@ -11,6 +11,7 @@
 //!               └── product ────┘                          + 1 when a unit ends
 //! ```
 
+use std::any::Any;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -79,6 +80,8 @@ pub struct Terminal {
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
     /// A state of each name, where units matter.
     states: OnceLock<FxHashMap<Digest, u32>>,
+    /// What those who walk the terminal keep about it.
+    notes: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
@@ -126,6 +129,7 @@ impl Terminal {
             behind_words: OnceLock::new(),
             loops: Default::default(),
             states: OnceLock::new(),
+            notes: OnceLock::new(),
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -309,6 +313,11 @@ impl Terminal {
         let known =
             self.loops[usize::from(names.is_some())].get_or_init(|| vec![OnceLock::new(); self.len()].into());
         *known[state as usize].get_or_init(|| find(names))
+    }
+
+    /// What those who walk the terminal keep about it, which is of one type.
+    pub(crate) fn notes<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
+        self.notes.get_or_init(|| Box::<T>::default()).downcast_ref()
     }
 
     /// What can follow the cursor within `horizon` more bytes.

@@ -18,6 +18,7 @@
 //! keeps more. So alphabets are not the greatest that there are, but all that is said of them is true.
 
 use std::cmp::Reverse;
+use std::sync::Mutex;
 
 use rustc_hash::FxHashMap;
 
@@ -42,12 +43,24 @@ type Heights = [Alphabet; HIGHEST + 1];
 /// The place of all states that are not worth a look: nothing is said of them.
 const NOTHING: u32 = 0;
 
+/// The place of states for which there was no room.
+const CUT_OFF: u32 = 1;
+
+/// Terminals do not keep what is known of more states than this.
+const MOST_KEPT: usize = 1 << 12;
+
 /// What is known of the states of one terminal, found as they are asked for.
 pub(super) struct Lasting<'a> {
     terminal: &'a Terminal,
     names: &'a [Digest],
     /// How many edges of the trie have the characters of each bit.
     weights: &'a [u32; 128],
+    found: Found,
+}
+
+/// What was found, which the terminal keeps between walks.
+#[derive(Default)]
+struct Found {
     letters: Letters,
     /// The place of each language among `known`.
     places: FxHashMap<Digest, u32>,
@@ -55,6 +68,9 @@ pub(super) struct Lasting<'a> {
     /// Where characters lead of which the first bytes were read.
     ends: Ends,
 }
+
+/// What a terminal keeps; none while it is in use.
+type Kept = Mutex<Option<Found>>;
 
 /// By the state within a character, and what must follow there, where all ends of the character lead.
 type Ends = FxHashMap<(u32, Within), Option<u32>>;
@@ -65,22 +81,33 @@ struct Ways {
     ways: Vec<(u32, Alphabet)>,
 }
 
+impl Drop for Lasting<'_> {
+    fn drop(&mut self) {
+        let kept = self.terminal.notes::<Kept>().and_then(|kept| kept.lock().ok());
+        if let Some(mut kept) = kept.filter(|_| self.found.known.len() <= MOST_KEPT) {
+            *kept = Some(std::mem::take(&mut self.found));
+        }
+    }
+}
+
 impl<'a> Lasting<'a> {
     pub(super) fn new(terminal: &'a Terminal, trie: &'a Trie) -> Lasting<'a> {
+        let kept = terminal.notes::<Kept>().and_then(|kept| kept.lock().ok()?.take());
         Lasting {
             terminal,
             names: terminal.names(false),
             weights: trie.weights(),
-            letters: Letters::new(terminal),
-            places: FxHashMap::default(),
-            known: vec![Heights::default()],
-            ends: Ends::default(),
+            found: kept.unwrap_or_else(|| Found {
+                letters: Letters::new(terminal),
+                known: vec![Heights::default(); 2],
+                ..Found::default()
+            }),
         }
     }
 
     /// Where what is known of a state is kept.
     pub(super) fn place(&mut self, state: u32) -> u32 {
-        match self.places.get(&self.names[state as usize]) {
+        match self.found.places.get(&self.names[state as usize]) {
             Some(&known) => known,
             None => self.find(state),
         }
@@ -89,12 +116,12 @@ impl<'a> Lasting<'a> {
     /// The characters of which any as many as a subtree is high can be taken.
     #[inline]
     pub(super) fn alphabet(&self, place: u32, height: u8) -> Alphabet {
-        self.known[place as usize][usize::from(height).clamp(1, HIGHEST + 1) - 1]
+        self.found.known[place as usize][usize::from(height).clamp(1, HIGHEST + 1) - 1]
     }
 
     /// Finds a state and those that it leads to.
     fn find(&mut self, state: u32) -> u32 {
-        let first = self.known.len();
+        let first = self.found.known.len();
         let mut found = Vec::new();
         let start = self.number(state, first, &mut found);
         let mut at = 0;
@@ -117,26 +144,48 @@ impl<'a> Lasting<'a> {
                 ways,
             });
         }
-        self.known.resize(first + all.len(), Heights::default());
+        self.found.known.resize(first + all.len(), Heights::default());
         self.fill(first, &all);
+        self.forget_cut_off(first, start, &found, &all);
         start
+    }
+
+    /// Forgets the states of which more would be known if there had been room, but for the one that was asked for.
+    fn forget_cut_off(&mut self, first: usize, start: u32, found: &[u32], all: &[Ways]) {
+        // How many characters away the nearest one is for which there was no room.
+        let mut away = vec![HIGHEST; all.len()];
+        for _ in 0..HIGHEST {
+            for at in (0..all.len()).rev() {
+                let targets = all[at].ways.iter().map(|&(place, _)| match place as usize {
+                    place if place >= first => away[place - first] + 1,
+                    place if place == CUT_OFF as usize => 1,
+                    _ => HIGHEST,
+                });
+                away[at] = targets.min().unwrap_or(HIGHEST).min(away[at]);
+            }
+        }
+        for (&state, place) in found.iter().zip(first..) {
+            if away[place - first] < HIGHEST && place != start as usize {
+                self.found.places.remove(&self.names[state as usize]);
+            }
+        }
     }
 
     /// The place of a state, which is a new one as long as there is room.
     fn number(&mut self, state: u32, first: usize, found: &mut Vec<u32>) -> u32 {
         let name = self.names[state as usize];
-        if let Some(&known) = self.places.get(&name) {
+        if let Some(&known) = self.found.places.get(&name) {
             return known;
         }
-        if self.letters.count(self.terminal, state) < FEW {
-            self.places.insert(name, NOTHING);
+        if self.found.letters.count(self.terminal, state) < FEW {
+            self.found.places.insert(name, NOTHING);
             return NOTHING;
         }
         if found.len() == MOST {
-            return NOTHING;
+            return CUT_OFF;
         }
         let place = (first + found.len()) as u32;
-        self.places.insert(name, place);
+        self.found.places.insert(name, place);
         found.push(state);
         place
     }
@@ -146,10 +195,10 @@ impl<'a> Lasting<'a> {
         let Lasting {
             terminal,
             names,
-            letters,
-            ends,
+            found,
             ..
         } = self;
+        let Found { letters, ends, .. } = found;
         let next = |&(byte, bits): &(u8, Alphabet)| Some((terminal.next_state(state, byte)?, bits));
         let mut targets: Vec<(u32, Alphabet)> = letters.ascii.iter().filter_map(next).collect();
         let mut groups: Vec<(Alphabet, Option<u32>)> = Vec::new();
@@ -177,26 +226,27 @@ impl<'a> Lasting<'a> {
 
     /// Finds the alphabets height by height; once none changes any more, they last for ever.
     fn fill(&mut self, first: usize, all: &[Ways]) {
-        for (ways, known) in all.iter().zip(&mut self.known[first..]) {
+        for (ways, known) in all.iter().zip(&mut self.found.known[first..]) {
             known[0] = ways.all;
         }
         for height in 1..=HIGHEST {
-            let mut stays = (self.known[..first].iter()).all(|known| known[height - 1] == known[HIGHEST]);
+            let mut stays =
+                (self.found.known[..first].iter()).all(|known| known[height - 1] == known[HIGHEST]);
             for (ways, place) in all.iter().zip(first..) {
-                let taken_by = |target: u32| self.known[target as usize][height - 1];
+                let taken_by = |target: u32| self.found.known[target as usize][height - 1];
                 let alphabet = ways.kept(self.weights, taken_by);
-                stays &= alphabet == self.known[place][height - 1];
-                self.known[place][height] = alphabet;
+                stays &= alphabet == self.found.known[place][height - 1];
+                self.found.known[place][height] = alphabet;
             }
             if stays {
-                for known in &mut self.known[first..] {
+                for known in &mut self.found.known[first..] {
                     let last = known[height - 1];
                     known[height..].fill(last);
                 }
                 return;
             }
         }
-        for known in &mut self.known[first..] {
+        for known in &mut self.found.known[first..] {
             known[HIGHEST] = 0;
         }
     }
@@ -237,6 +287,7 @@ fn weight(letters: Alphabet, weights: &[u32; 128]) -> u32 {
 }
 
 /// The characters that a terminal tells apart.
+#[derive(Default)]
 struct Letters {
     /// A byte of each class of ASCII characters, with the bits of all of them.
     ascii: Vec<(u8, Alphabet)>,
