@@ -205,23 +205,14 @@ impl Before {
     fn new(automaton: &Table<'_>) -> Before {
         let count = automaton.accepting.len();
         let mut edges = Vec::new();
-        for state in 0..count {
-            let first = edges.len();
-            edges.extend(
-                automaton
-                    .row(state)
-                    .flatten()
-                    .map(|(target, _)| (target, state as u32)),
-            );
-            edges[first..].sort_unstable();
-            let mut kept = first;
-            for at in first..edges.len() {
-                if at == first || edges[at] != edges[kept - 1] {
-                    edges[kept] = edges[at];
-                    kept += 1;
+        // The last state that was seen to lead to each.
+        let mut last = vec![u32::MAX; count];
+        for state in 0..count as u32 {
+            for (target, _) in automaton.row(state as usize).flatten() {
+                if std::mem::replace(&mut last[target as usize], state) != state {
+                    edges.push((target, state));
                 }
             }
-            edges.truncate(kept);
         }
         let mut starts = vec![0; count + 1];
         for &(target, _) in &edges {
