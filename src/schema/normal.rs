@@ -112,6 +112,9 @@ pub(crate) struct NormalForms {
     pub(crate) truncated: bool,
 }
 
+/// An array of a goal is compared with so many others to find out that it is another.
+const COMPARED: usize = 1_000;
+
 /// The state of the algebra.
 pub(crate) struct Algebra<'l> {
     pub(super) limits: &'l Limits,
@@ -262,7 +265,11 @@ impl Algebra<'_> {
             Shape::String(shape) => push_new(&mut normal.strings, shape),
             Shape::Array(shape) => {
                 for array in self.finish_array(&shape, goal) {
-                    push_new(&mut normal.arrays, array);
+                    // Of thousands that are listed, few are compared: one that is there twice does no harm.
+                    let near = normal.arrays.len().saturating_sub(COMPARED);
+                    if !normal.arrays[near..].contains(&array) {
+                        normal.arrays.push(array);
+                    }
                 }
             }
             Shape::Object(shape) => {

@@ -129,6 +129,9 @@ const MOST_STEPS: usize = 30_000;
 /// The same where nothing is denied: alternatives that are only listed cost little each.
 const MOST_LISTED: usize = 2_600;
 
+/// The same of an `enum` by itself, whose values are not combined with anything: 1 MB of small objects.
+const MOST_VALUES: usize = 25_000;
+
 /// How the denials of schemas are expanded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Denials {
@@ -181,7 +184,10 @@ impl Algebra<'_> {
         let literals = self.goals.literals(goal).clone();
         let todo = literals.iter().map(|&literal| Step::Literal(literal));
         let mut stack = vec![Branch::new(kind, todo.collect())];
-        let mut most = MOST_LISTED;
+        let mut most = match literals[..] {
+            [only] if self.lists_values(only) => MOST_VALUES,
+            _ => MOST_LISTED,
+        };
         let enough = self.fuel.saturating_sub(MOST_STEPS);
         while let Some(mut branch) = stack.pop() {
             if found.done.len() >= most || (self.fuel < enough && found.denials == Denials::All) {

@@ -29,9 +29,6 @@ const FEW: usize = 8;
 /// The most values that are wanted one by one.
 const MOST_VALUES: usize = 48;
 
-/// How many references are followed to a list of values.
-const REFERENCES: usize = 8;
-
 /// Why some arrays with equal items are left out.
 const TOO_MANY: &str = "only the first 48 of the values that may come twice are tried";
 const PLACES: &str = "where places have many values of their own, only a few plain ones (`null`, `0`, `\"a\"`, `{}`) are seen to \
@@ -170,22 +167,7 @@ impl Algebra<'_> {
 
     /// What a schema lists, if it is a list of values or leads to one.
     fn values_of(&self, literal: Literal) -> Option<Vec<Values>> {
-        let mut node = literal.node;
-        for _ in 0..REFERENCES {
-            let keywords = &self.tree.node(node).keywords;
-            let listed = keywords.iter().find_map(|(_, keyword)| match keyword {
-                Keyword::Values(values) => Some(values.clone()),
-                _ => None,
-            });
-            if listed.is_some() || !literal.sign {
-                return listed.filter(|_| literal.sign).map(|values| one_by_one(&values));
-            }
-            let [(_, Keyword::Ref(reference))] = keywords[..] else {
-                return None;
-            };
-            node = self.tree.target(reference);
-        }
-        None
+        self.list_of(literal).map(|values| one_by_one(&values))
     }
 
     /// Some value of each kind, and of the multiples that the items may be.
