@@ -38,6 +38,24 @@ impl ByteSet {
         self.0 == [0; 4]
     }
 
+    /// The number of bytes.
+    pub(crate) fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Takes the least byte out of the set.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<u8> {
+        let (word, at) = self
+            .0
+            .iter_mut()
+            .zip((0u8..).step_by(64))
+            .find(|(word, _)| **word != 0)?;
+        let byte = at + word.trailing_zeros() as u8;
+        *word &= *word - 1;
+        Some(byte)
+    }
+
     /// Whether the byte is in the set.
     #[inline]
     pub(crate) fn contains(&self, byte: u8) -> bool {
@@ -60,5 +78,8 @@ mod tests {
         let held: Vec<u8> = (0..=255).filter(|&byte| set.contains(byte)).collect();
         let expected: Vec<u8> = (60..=130).chain([255]).collect();
         assert_eq!(held, expected);
+        assert_eq!(set.len(), 72);
+        assert_eq!(std::iter::from_fn(|| set.pop()).collect::<Vec<_>>(), expected);
+        assert!(set.is_empty());
     }
 }

@@ -251,6 +251,12 @@ impl Frames {
         !self.choice(at.series).nodes[at.node as usize].edges.is_empty()
     }
 
+    /// Whether the choice reads bytes itself and no member is left to its own rule here.
+    pub(super) fn only_chooses(&self, at: &Choosing) -> bool {
+        let node = &self.choice(at.series).nodes[at.node as usize];
+        !node.edges.is_empty() && node.own.is_empty()
+    }
+
     /// The choice after one more byte.
     pub(super) fn choose(&self, at: &Choosing, byte: u8) -> Option<Choosing> {
         let node = self.choice(at.series).nodes[at.node as usize].next(byte)?;

@@ -299,6 +299,13 @@ impl Frames {
         })
     }
 
+    /// Whether the frame is that of a rule which reads bytes next, and does nothing else.
+    pub(super) fn only_reads(&self, id: FrameId) -> bool {
+        let frame = self.get(id);
+        let is_rule = matches!(frame.key, FrameKey::RuleStart(_) | FrameKey::Rule { .. });
+        is_rule && frame.reads && !frame.accepting && self.calls(id).is_empty()
+    }
+
     /// The frame after reading a byte, without whoever it calls.
     pub(super) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
         match self.get(id).key {

@@ -251,12 +251,30 @@ impl<'a> Threads<'a> {
     /// What the threads read next: calls and returns are followed as far as nothing is read.
     pub(crate) fn expand(&mut self, threads: &[Thread], path: &[u8], readers: &mut Vec<Thread>) {
         readers.clear();
+        if let [only] = threads
+            && self.only_reads(only)
+        {
+            readers.push(*only);
+            return;
+        }
         let mut open = std::mem::take(&mut self.local.open);
         open.clear();
         open.extend(threads);
         self.follow(&mut open, path, readers);
         self.local.open = open;
         self.spread(readers);
+    }
+
+    /// Whether a thread reads on where it is, and neither calls nor ends.
+    fn only_reads(&self, thread: &Thread) -> bool {
+        let frames = &self.stacks.frames;
+        match thread.at {
+            At::Frame(frame) => frames.only_reads(frame),
+            At::Terminal(index, cursor) => !frames.terminal(index).is_accepting(cursor),
+            At::Key { frame, cursor, .. } => !frames.key_terminal_of(frame).is_accepting(cursor),
+            At::Choice { frame, node } => frames.only_chooses(&frames.choosing(frame, node)),
+            At::Judged { .. } | At::Way { .. } | At::Item(_) => false,
+        }
     }
 
     fn follow(&mut self, open: &mut Reached, path: &[u8], readers: &mut Vec<Thread>) {

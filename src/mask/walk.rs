@@ -59,8 +59,10 @@ thread_local! {
 struct Level {
     readers: Vec<Thread>,
     ahead: Ahead,
-    /// The children that are left to be looked at.
+    /// The children that are left to be looked at, by their places.
     places: Range<u32>,
+    /// Where few bytes may come, those that are left to be looked for among the places.
+    few: Option<ByteSet>,
 }
 
 /// What the readers at one depth allow, as far as it is seen without reading on.
@@ -194,7 +196,7 @@ impl<'a> Walk<'a> {
     fn under(&mut self, ground: Ground<'_>, node: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
         let byte = ground.trie.nodes()[node].byte;
         let level = &mut self.room.levels[0];
-        level.places = 0..0;
+        level.look_at(0..0);
         let settled = level.ahead.settles(ground.trie, (byte, node), mask);
         if !settled && self.enter(ground, (byte, node), 0, mask, lost) {
             self.run(ground, 1, mask, lost);
@@ -205,16 +207,14 @@ impl<'a> Walk<'a> {
     fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
         loop {
             let level = &mut self.room.levels[depth];
-            let Some(place) = level.places.next() else {
+            let Some(node) = level.next_child(ground.trie) else {
                 match depth.checked_sub(1) {
                     Some(above) => depth = above,
                     None => return,
                 }
                 continue;
             };
-            let (byte, node) = ground.trie.child(place);
-            let node = (byte, node as usize);
-            if level.ahead.bytes.contains(byte) && !level.ahead.settles(ground.trie, node, mask) {
+            if !level.ahead.settles(ground.trie, node, mask) {
                 depth += usize::from(self.enter(ground, node, depth, mask, lost));
             }
         }
@@ -273,8 +273,8 @@ impl<'a> Walk<'a> {
         let ahead = self.ahead(&readers);
         let is_open = !readers.is_empty();
         let level = &mut self.room.levels[depth];
-        level.places = if is_open { ground.trie.children(node) } else { 0..0 };
         (level.readers, level.ahead) = (readers, ahead);
+        level.look_at(if is_open { ground.trie.children(node) } else { 0..0 });
         is_open
     }
 
@@ -319,6 +319,38 @@ impl<'a> Walk<'a> {
             }
         }
         Some(!next.is_empty())
+    }
+}
+
+/// Bytes are looked for one by one where there are so many times more children.
+const MANY_CHILDREN: u32 = 8;
+
+impl Level {
+    /// Begins to look at children.
+    fn look_at(&mut self, places: Range<u32>) {
+        let is_few = self.ahead.bytes.len() * MANY_CHILDREN < places.len() as u32;
+        self.few = is_few.then_some(self.ahead.bytes);
+        self.places = places;
+    }
+
+    /// The next child whose byte may come.
+    #[inline]
+    fn next_child(&mut self, trie: &Trie) -> Option<(u8, usize)> {
+        if let Some(few) = &mut self.few {
+            while let Some(byte) = few.pop() {
+                if let Some(node) = trie.child_behind(self.places.clone(), byte) {
+                    return Some((byte, node as usize));
+                }
+            }
+            return None;
+        }
+        for place in self.places.by_ref() {
+            let (byte, node) = trie.child(place);
+            if self.ahead.bytes.contains(byte) {
+                return Some((byte, node as usize));
+            }
+        }
+        None
     }
 }
 

@@ -54,10 +54,15 @@ impl Children {
 
     /// The child of a node, or of the root, behind a byte. O(log children).
     pub(super) fn find(&self, node: Option<usize>, byte: u8) -> Option<usize> {
-        let places = self.of(node);
+        self.among(self.of(node), byte).map(|node| node as usize)
+    }
+
+    /// The one of these children that is behind a byte. O(log children).
+    #[inline]
+    pub(super) fn among(&self, places: std::ops::Range<u32>, byte: u8) -> Option<u32> {
         let bytes = &self.bytes[places.start as usize..places.end as usize];
         let place = bytes.binary_search(&byte).ok()?;
-        Some(self.nodes[places.start as usize + place] as usize)
+        Some(self.nodes[places.start as usize + place])
     }
 
     /// The byte and the node at a place.

@@ -161,6 +161,12 @@ impl Trie {
         self.siblings().at(place)
     }
 
+    /// Which of these children is behind a byte. O(log children).
+    #[inline]
+    pub(crate) fn child_behind(&self, children: std::ops::Range<u32>, byte: u8) -> Option<u32> {
+        self.siblings().among(children, byte)
+    }
+
     #[inline]
     fn siblings(&self) -> &Children {
         self.children.get_or_init(|| Children::new(&self.nodes))
