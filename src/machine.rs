@@ -41,6 +41,7 @@ mod stack;
 mod terminal;
 mod thread;
 mod unite;
+mod used;
 mod words;
 
 use std::sync::Arc;

@@ -23,11 +23,17 @@ mod compose;
 mod factor;
 mod lasting;
 mod loops;
+mod passage;
 mod profile;
 mod set;
+mod stripes;
 mod walk;
 
 pub use cache::Tables;
 pub(crate) use compose::fill;
 pub(crate) use factor::Entry;
+pub(crate) use passage::Passages;
 pub use set::Mask;
+#[cfg(test)]
+pub(crate) use stripes::STRIPES;
+pub(crate) use stripes::Stripes;

@@ -24,7 +24,7 @@ use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
 use crate::machine::{FINISHED, Machine};
-use crate::mask::{Mask, Tables, fill};
+use crate::mask::{Mask, Passages, Tables, fill};
 use crate::vocab::{TokenKind, Vocabulary};
 
 pub use batch::{Row, fill_batch};
@@ -47,6 +47,7 @@ struct Inner {
     machine: Machine,
     tables: Arc<Tables>,
     masks: Masks,
+    passages: Passages,
     /// The token of each special that the grammar names, by the machine's number.
     specials: Vec<u32>,
     /// How far it is to the end; found when it is first asked for.
@@ -72,10 +73,12 @@ impl Grammar {
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let machine = Machine::new(cfg, &**tables, limits)?;
         let specials = find_specials(&machine, tables.vocabulary())?;
+        let passages = limits.grammar_bytes / PASSAGES;
         let inner = Inner {
             machine,
             tables: tables.clone(),
-            masks: Masks::new(limits.grammar_bytes),
+            masks: Masks::new(limits.grammar_bytes - passages),
+            passages: Passages::new(passages),
             specials,
             budget: OnceLock::new(),
         };
@@ -97,6 +100,7 @@ impl Grammar {
                 machine: old.machine.fresh(),
                 tables: old.tables.clone(),
                 masks: Masks::new(old.masks.bound()),
+                passages: Passages::new(old.passages.bound()),
                 specials: old.specials.clone(),
                 budget: OnceLock::new(),
             }),
@@ -106,7 +110,7 @@ impl Grammar {
     /// About how much memory the masks and states take that were found so far, in bytes.
     pub fn bytes(&self) -> usize {
         let budget = self.inner.budget.get().map_or(0, Budget::bytes);
-        self.inner.masks.bytes() + self.inner.machine.bytes() + budget
+        self.inner.masks.bytes() + self.inner.passages.bytes() + self.inner.machine.bytes() + budget
     }
 
     /// The vocabulary that the masks are over.
@@ -137,7 +141,8 @@ impl Grammar {
         if state.0 == FINISHED {
             return mask;
         }
-        fill(&self.inner.machine, &self.inner.tables, state.0, &mut mask);
+        let inner = &self.inner;
+        fill(&inner.machine, &inner.tables, &inner.passages, state.0, &mut mask);
         let stacks = self.inner.machine.stacks();
         for (special, &token) in self.inner.specials.iter().enumerate() {
             if stacks.step_special(state.0, special as u32).is_some() {
@@ -248,6 +253,9 @@ impl Constraint for Grammar {
 
 /// Forced text is cut at this length; what is left is forced again from there.
 const FORCED_BYTES: usize = 1 << 12;
+
+/// One in so many bytes of a grammar is for passages, and the others are for masks.
+const PASSAGES: usize = 8;
 
 fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {
     let mut problems = Vec::new();

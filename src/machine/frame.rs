@@ -29,6 +29,7 @@ use super::interner::{Chains, Interner};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
 use super::series::{Bits, Register};
 use super::terminal::{Cursor, Terminal};
+use super::used::LastUsed;
 
 /// The number of an interned frame.
 pub(crate) type FrameId = u32;
@@ -128,6 +129,7 @@ pub(super) struct Frames {
     pub(super) met: Interner<Box<[u64]>>,
     /// Keys that were written, by the numbers of their texts.
     pub(super) keys: Chains<u32>,
+    pub(super) last_used: LastUsed,
     /// The texts of keys and of what is judged.
     pub(super) texts: Chains<u8>,
 }
@@ -171,6 +173,7 @@ impl Frames {
             written: Interner::default(),
             met: Interner::default(),
             keys: Chains::default(),
+            last_used: LastUsed::default(),
             texts: Chains::default(),
         }
     }

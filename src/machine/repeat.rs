@@ -125,9 +125,8 @@ impl Frames {
 
     /// The last place, where one of the keys comes again that were written.
     fn last_call(&self, series: u32, register: Register) -> Option<Call> {
-        let words = self.used_keys(register).map(Arc::from);
-        let mut words: Vec<Arc<[u8]>> = words.collect();
-        words.sort_unstable();
+        let words = self.used_keys(register);
+        let words: Vec<Arc<[u8]>> = words.iter().map(|word| Arc::from(&word[..])).collect();
         let after = Register {
             used: NIL,
             repeated: true,

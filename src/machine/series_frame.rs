@@ -8,6 +8,7 @@ use super::interner::NIL;
 use super::nfa::{Callee, RestPlan};
 use super::series::{MANY_WORDS, Outlook, Register, has_bit, with_bit};
 use super::terminal::{Cursor, Terminal};
+use super::used;
 use crate::grammar::{Meets, SeriesOrder};
 
 impl Frames {
@@ -52,7 +53,8 @@ impl Frames {
     /// Whether a series with demands can still be brought to an end, when this key is used as well.
     fn can_meet_demands(&self, series: u32, register: Register, key: Option<Vec<u8>>) -> bool {
         let plan = &self.nfa.series[series as usize];
-        let used: Vec<Vec<u8>> = self.used_keys(register).chain(key).collect();
+        let used = self.used_keys(register);
+        let used: Vec<Vec<u8>> = used.iter().cloned().chain(key).collect();
         let open = plan.members.iter().enumerate();
         let open = open.filter(|&(index, _)| !self.is_written(series, register, index));
         let supply = Supply {
@@ -78,11 +80,11 @@ impl Frames {
         let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
             return self.can_meet_demands(series, after, None);
         };
-        let used: Vec<Vec<u8>> = self.used_keys(before).collect();
+        let used = self.used_keys(before);
         let taken = |word: &Vec<u8>| self.nfa.series[series as usize].is_taken(word);
         let mut unused = words
             .into_iter()
-            .filter(|word| !used.contains(word) && !taken(word));
+            .filter(|word| used.binary_search(word).is_err() && !taken(word));
         unused
             .next()
             .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
@@ -338,7 +340,7 @@ impl Frames {
             return 0;
         }
         let taken = self.nfa.series[series as usize].taken.len();
-        self.keys.iter(register.used).count() + taken + usize::from(register.doubted)
+        self.used_keys(register).len() + taken + usize::from(register.doubted)
     }
 
     /// Whether more keys go on from a cursor than can no longer be written, whichever those are.
@@ -392,12 +394,8 @@ impl Frames {
         cursor: Cursor,
         prefix: &[u8],
     ) -> bool {
-        self.keys_abound((series, rest, register), cursor) || {
-            let used = self.used_keys(register);
-            let mut used: Vec<Vec<u8>> = used.filter(|text| text.starts_with(prefix)).collect();
-            used.sort_unstable();
-            self.unused_among(&used, (series, rest), cursor, prefix)
-        }
+        self.keys_abound((series, rest, register), cursor)
+            || self.unused_among(&self.used_keys(register), (series, rest), cursor, prefix)
     }
 
     /// The same, where the written keys are known; they are in order.
@@ -412,16 +410,10 @@ impl Frames {
         if terminal.is_infinite(cursor) {
             return true;
         }
-        let first = used.partition_point(|text| **text < *prefix);
-        let used = used[first..].iter().map_while(|text| text.strip_prefix(prefix));
         let taken = self.nfa.series[series as usize].taken_after(prefix);
-        let unwritable = used.chain(taken);
+        let unwritable = used::behind(used, prefix).chain(taken);
         let unwritable = unwritable.filter(|left| terminal.matches_from(cursor, left));
         terminal.has_more_words(cursor, unwritable.count())
-    }
-
-    pub(super) fn used_keys(&self, register: Register) -> impl Iterator<Item = Vec<u8>> + '_ {
-        self.keys.iter(register.used).map(|text| self.texts.to_vec(text))
     }
 
     pub(super) fn key_parts(&self, id: FrameId) -> (u32, u32, Register, u32) {
@@ -484,8 +476,7 @@ impl Frames {
         };
         let terminal = self.key_terminal(series, rest);
         let prefix = self.texts.to_vec(text);
-        let mut used: Vec<Vec<u8>> = self.used_keys(register).collect();
-        used.sort_unstable();
+        let used = self.used_keys(register);
         let is_left = |left: &[u8]| {
             let at = read(terminal, cursor, left)?;
             let text = [&prefix[..], left].concat();
@@ -509,9 +500,7 @@ impl Frames {
             }
             Some(left[..most].to_vec())
         };
-        let written = used
-            .iter()
-            .filter_map(|text| shortest(text.strip_prefix(&prefix[..])?));
+        let written = used::behind(&used, &prefix).filter_map(shortest);
         let taken = self.nfa.series[series as usize].taken_after(&prefix);
         written.chain(taken.filter_map(shortest)).collect()
     }
@@ -524,11 +513,30 @@ impl Frames {
         }
         self.all_keys_are_free(series, register) || {
             let whole = [&self.texts.to_vec(text)[..], written].concat();
-            let mut used = self.keys.iter(register.used);
-            let backwards = || whole.iter().rev().copied();
             !self.nfa.series[series as usize].is_taken(&whole)
-                && !used.any(|used| self.texts.iter(used).eq(backwards()))
+                && self.used_keys(register).binary_search(&whole).is_err()
         }
+    }
+
+    /// What completes the key of a frame, behind these bytes of it, to one that may not be written; `None` if it follows a
+    /// key that is not known.
+    pub(super) fn unwritable_behind(&self, id: FrameId, written: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let (series, _, register, text) = self.key_parts(id);
+        if register.doubted {
+            return None;
+        }
+        if self.all_keys_are_free(series, register) {
+            return Some(Vec::new());
+        }
+        let prefix = [&self.texts.to_vec(text)[..], written].concat();
+        let used = self.used_keys(register);
+        let taken = self.nfa.series[series as usize].taken_after(&prefix);
+        Some(
+            used::behind(&used, &prefix)
+                .chain(taken)
+                .map(<[u8]>::to_vec)
+                .collect(),
+        )
     }
 
     /// The language of the keys of a key frame.

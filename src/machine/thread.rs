@@ -16,22 +16,27 @@
 //! local sets are hash-consed, and threads in the same place are merged by uniting their callers, so that ambiguity
 //! costs no more here than there.
 
+mod glance;
 mod local;
 mod spread;
+
+use std::cell::Cell;
 
 pub(crate) use local::Local;
 use local::Reached;
 
-use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, RETURN};
 use super::shortest::{NEVER, Shortest, plus};
 use super::stack::{ConfigId, END, Stacks};
-use super::terminal::{Cursor, Terminal};
+use super::terminal::Cursor;
 
 /// A configuration of the stacks, or a local set: its number with the highest bit set.
 type Callers = u32;
 
 const LOCAL: u32 = 1 << 31;
+
+/// Whoever calls, where that is left open: what is found holds below all callers. No configuration has this number.
+const ANYONE: Callers = LOCAL - 1;
 
 /// One way in which the text so far can be read: a place and what it returns to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +88,8 @@ pub(crate) struct Threads<'a> {
     /// Whether nothing is left in doubt, since lengths are asked for.
     strict: bool,
     lost: bool,
+    /// Whether something ended that anyone may have called.
+    came_out: Cell<bool>,
 }
 
 impl<'a> Threads<'a> {
@@ -97,6 +104,7 @@ impl<'a> Threads<'a> {
             local,
             strict: false,
             lost: false,
+            came_out: Cell::new(false),
         }
     }
 
@@ -133,11 +141,9 @@ impl<'a> Threads<'a> {
 
     /// What may follow a complete key of the frame, whatever the key is.
     pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Thread> {
-        let at = At::Item(frame);
-        let callers = self.local.single(Thread { at, callers });
-        let at = At::Frame(self.stacks.frames.item_of(frame));
+        let item = self.item_of(frame, callers);
         let mut readers = Vec::new();
-        self.expand(&[Thread { at, callers }], &[], &mut readers);
+        self.expand(&[item], &[], &mut readers);
         readers
     }
 
@@ -145,6 +151,18 @@ impl<'a> Threads<'a> {
     /// that what it found is not all: tokens that go there are to be judged apart.
     pub(crate) fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
+    }
+
+    /// Whether a thread [below anyone](Self::below_anyone) has ended since the last call, so that its callers may go on.
+    pub(crate) fn take_came_out(&mut self) -> bool {
+        self.came_out.take()
+    }
+
+    /// A reader of a rule with its callers left open, and its frame: what it allows hangs on the frame alone.
+    pub(crate) fn below_anyone(&self, reader: &Thread) -> Option<(FrameId, Thread)> {
+        let At::Frame(frame) = reader.at else { return None };
+        let callers = ANYONE;
+        Some((frame, Thread { callers, ..*reader }))
     }
 
     /// The threads after the last byte of the path.
@@ -195,7 +213,9 @@ impl<'a> Threads<'a> {
     /// A place that is complete and nothing else gives way to its callers.
     fn settle(&self, at: At, callers: Callers, into: &mut Vec<Thread>) {
         match (at, callers) {
-            (At::Frame(RETURN), callers) if callers != END => self.pairs_of(callers, into),
+            (At::Frame(RETURN), callers) if callers != END && callers != ANYONE => {
+                self.pairs_of(callers, into)
+            }
             _ => into.push(Thread { at, callers }),
         }
     }
@@ -236,9 +256,9 @@ impl<'a> Threads<'a> {
         let mut all = Vec::new();
         for thread in group {
             match thread.callers {
-                END => all.push(Thread {
+                callers @ (END | ANYONE) => all.push(Thread {
                     at: At::Frame(RETURN),
-                    callers: END,
+                    callers,
                 }),
                 callers => self.pairs_of(callers, &mut all),
             }
@@ -330,16 +350,17 @@ impl<'a> Threads<'a> {
         if let Some(known) = self.local.behind(callers) {
             return readers.extend_from_slice(known);
         }
-        let lost = self.take_lost();
+        let (lost, came_out) = (self.take_lost(), self.take_came_out());
         let mut below = Reached::default();
         below.extend(self.local.set(callers));
         let first = readers.len();
         self.follow(&mut below, path, readers);
         let in_place = |thread: &Thread| matches!(thread.at, At::Key { .. } | At::Judged { .. });
-        if !self.lost && !readers[first..].iter().any(in_place) {
+        if !self.lost && !self.came_out.get() && !readers[first..].iter().any(in_place) {
             self.local.keep_behind(callers, &readers[first..]);
         }
         self.lost |= lost;
+        self.came_out.set(came_out || self.came_out.get());
     }
 
     fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
@@ -426,16 +447,22 @@ impl<'a> Threads<'a> {
             self.lost = true;
             return;
         }
+        open.push(self.item_of(frame, callers));
+    }
+
+    /// The item behind a complete key.
+    fn item_of(&mut self, frame: FrameId, callers: Callers) -> Thread {
         let at = At::Item(frame);
         let callers = self.local.single(Thread { at, callers });
         let at = At::Frame(self.stacks.frames.item_of(frame));
-        open.push(Thread { at, callers });
+        Thread { at, callers }
     }
 
     /// Goes on with the callers of a complete place.
     fn give_back(&self, callers: Callers, written: usize, open: &mut Reached, readers: &mut Vec<Thread>) {
         match callers {
             END => {}
+            ANYONE => self.came_out.set(true),
             local if local & LOCAL != 0 => open.extend(self.local.set(local)),
             // What a configuration of the stacks does next has been found already, or is worth keeping.
             config => {
@@ -524,72 +551,15 @@ impl<'a> Threads<'a> {
         threads.iter().map(without_start).collect()
     }
 
-    /// Adds the bytes that a reader may take, and to `sure` those that it takes whatever was written before; for keys and
-    /// counted languages others may turn out to lead nowhere.
-    pub(crate) fn add_bytes(&self, reader: &Thread, bytes: &mut ByteSet, sure: &mut ByteSet) {
-        let frames = &self.stacks.frames;
-        match reader.at {
-            At::Frame(frame) => {
-                let own = frames.bytes(frame);
-                bytes.unite(own);
-                sure.unite(own);
-            }
-            At::Terminal(index, cursor) => {
-                let terminal = frames.terminal(index);
-                let [all, _] = terminal.bytes_of(cursor.state);
-                bytes.unite(all);
-                if !terminal.is_counted() {
-                    sure.unite(all);
-                }
-            }
-            At::Key { frame, cursor, .. } => {
-                let terminal = frames.key_terminal_of(frame);
-                let [all, endless] = terminal.bytes_of(cursor.state);
-                bytes.unite(all);
-                if !terminal.is_counted() {
-                    sure.unite(endless);
-                }
-            }
-            At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
-            At::Choice { frame, node } => {
-                let at = frames.choosing(frame, node);
-                bytes.unite(frames.choice(at.series).bytes(node));
-            }
-            At::Way { .. } | At::Item(_) => {}
-        }
-    }
-
-    /// The terminal that a reader is in, if it is in one that is no key.
-    pub(crate) fn terminal(&self, reader: &Thread) -> Option<(&'a Terminal, Cursor)> {
-        match reader.at {
-            At::Terminal(index, cursor) => Some((self.stacks.frames.terminal(index), cursor)),
-            _ => None,
-        }
-    }
-
     /// What the callers of a reader read next, once it has ended.
     pub(crate) fn behind(&mut self, reader: &Thread, readers: &mut Vec<Thread>) {
         let mut callers = Vec::new();
-        if reader.callers != END {
-            self.pairs_of(reader.callers, &mut callers);
+        match (reader.at, reader.callers) {
+            (At::Key { frame, .. }, below) => callers.push(self.item_of(frame, below)),
+            (_, END) => {}
+            (_, ANYONE) => self.came_out.set(true),
+            (_, known) => self.pairs_of(known, &mut callers),
         }
         self.expand(&callers, &[], readers);
-    }
-
-    /// The terminal that a reader is in, where it may stay as long as bytes lead back to the state: within `horizon` more
-    /// bytes no bound can be felt, and if it is a key, more keys go on than were written.
-    pub(crate) fn home(&self, reader: &Thread, horizon: u64) -> Option<(&'a Terminal, u32)> {
-        let frames = &self.stacks.frames;
-        let (terminal, cursor) = match reader.at {
-            At::Terminal(index, cursor) => (frames.terminal(index), cursor),
-            At::Key { frame, cursor, .. } => {
-                let terminal = frames.key_terminal_of(frame);
-                (terminal.is_infinite(cursor)).then_some((terminal, cursor))?
-            }
-            _ => return None,
-        };
-        terminal
-            .is_plain(cursor, horizon)
-            .then_some((terminal, cursor.state))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::branch::{Branch, Ground, VOCABULARY};
+use super::branch::{Branch, Ground, KeyBranch, VOCABULARY};
 use super::factor::{Entry, Factor};
 use super::profile::Profile;
 use super::set::Mask;
@@ -33,6 +33,7 @@ pub struct Tables {
     factors: DashMap<Digest, Arc<Factor>, FxBuildHasher>,
     profiles: DashMap<Digest, Arc<Profile>, FxBuildHasher>,
     branches: DashMap<BranchKey, Arc<Branch>, FxBuildHasher>,
+    key_branches: DashMap<BranchKey, Option<Arc<KeyBranch>>, FxBuildHasher>,
     /// The number of the next trie of rests.
     next_trie: AtomicU64,
 }
@@ -50,6 +51,7 @@ struct Base {
     factors: FxHashMap<Digest, Arc<Factor>>,
     profiles: FxHashMap<Digest, Arc<Profile>>,
     branches: FxHashMap<BranchKey, Arc<Branch>>,
+    key_branches: FxHashMap<BranchKey, Option<Arc<KeyBranch>>>,
     /// How many tries of rests the base has.
     tries: u64,
 }
@@ -87,6 +89,7 @@ impl Tables {
             factors: DashMap::default(),
             profiles: DashMap::default(),
             branches: DashMap::default(),
+            key_branches: DashMap::default(),
         }
     }
 
@@ -122,6 +125,7 @@ impl Tables {
             factors: self.base.factors.clone(),
             profiles: self.base.profiles.clone(),
             branches: self.base.branches.clone(),
+            key_branches: self.base.key_branches.clone(),
             tries: self.next_trie.load(Ordering::Relaxed) - VOCABULARY - 1,
         };
         let profiles = self.profiles.iter();
@@ -131,6 +135,9 @@ impl Tables {
             .extend(factors.map(|entry| (*entry.key(), entry.value().clone())));
         let branches = self.branches.iter();
         base.branches
+            .extend(branches.map(|entry| (*entry.key(), entry.value().clone())));
+        let branches = self.key_branches.iter();
+        base.key_branches
             .extend(branches.map(|entry| (*entry.key(), entry.value().clone())));
         for list in &self.terminals {
             base.terminals
@@ -169,6 +176,12 @@ impl Tables {
     /// The length of the longest token in bytes.
     pub(crate) fn horizon(&self) -> u64 {
         self.horizon
+    }
+
+    /// A subtree of as many nodes is walked faster than what is known of it is looked up. In the small vocabularies of
+    /// tests all is looked up, so that the oracle sees it.
+    pub(super) fn small(&self) -> usize {
+        SMALL.min(self.vocab.trie().nodes().len() / MUCH)
     }
 
     /// What is known of a cursor.
@@ -240,9 +253,30 @@ impl Tables {
         if let Some(known) = self.branches.get(&key) {
             return known.clone();
         }
-        let branch = Arc::new(Branch::new(terminal, state, ground.trie, top));
+        let branch = Arc::new(Branch::new(terminal, state, ground.trie, top, self.vocab.len()));
         self.grow(branch.bytes() + 96);
         self.branches.entry(key).or_insert(branch).clone()
+    }
+
+    /// The same for a state of a language of keys; `None` if its keys have to be read one by one.
+    pub(super) fn key_branch(
+        &self,
+        terminal: &Terminal,
+        state: u32,
+        ground: Ground<'_>,
+        top: Option<usize>,
+    ) -> Option<Arc<KeyBranch>> {
+        let language = terminal.names(false)[state as usize];
+        let key = (ground.number, top.map(|node| node as u32), language);
+        if let Some(known) = self.base.key_branches.get(&key) {
+            return known.clone();
+        }
+        if let Some(known) = self.key_branches.get(&key) {
+            return known.clone();
+        }
+        let branch = KeyBranch::new(terminal, state, ground.trie, top, self.vocab.len()).map(Arc::new);
+        self.grow(branch.as_ref().map_or(0, |branch| branch.bytes()) + 96);
+        self.key_branches.entry(key).or_insert(branch).clone()
     }
 
     fn grow(&self, bytes: usize) {
@@ -251,11 +285,18 @@ impl Tables {
             self.factors.clear();
             self.profiles.clear();
             self.branches.clear();
+            self.key_branches.clear();
             self.terminals.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
         }
     }
 }
+
+/// As many nodes are walked in the time of a look-up.
+const SMALL: usize = 16;
+
+/// A trie of fewer nodes has no subtrees that are small for it.
+const MUCH: usize = 1 << 10;
 
 /// Terminals with more states than this are not primed beyond them.
 const PRIMED_STATES: usize = 64;

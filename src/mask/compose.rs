@@ -4,17 +4,24 @@ use std::sync::Arc;
 
 use super::cache::Tables;
 use super::factor::{Bounds, Entry, Factor};
+use super::passage::Passages;
 use super::set::Mask;
 use super::walk::Walk;
 use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
 
 /// Adds all text tokens that may come next in a configuration to an empty mask.
-pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId, mask: &mut Mask) {
+pub(crate) fn fill(
+    machine: &Machine,
+    tables: &Tables,
+    passages: &Passages,
+    config: ConfigId,
+    mask: &mut Mask,
+) {
     let stacks = machine.stacks();
     let mut fill = Fill {
         stacks,
         tables,
-        walk: Walk::new(stacks, tables),
+        walk: Walk::new(stacks, tables, passages),
         lost: Vec::new(),
     };
     fill.configuration(config, mask);

@@ -105,6 +105,16 @@ impl TokenSet {
         TokenSet::Bits(mask)
     }
 
+    /// The form of these tokens that is added to a mask the faster.
+    pub(crate) fn quick(tokens: Vec<u32>, len: usize) -> TokenSet {
+        if tokens.len() * QUICK < len {
+            return TokenSet::List(tokens.into());
+        }
+        let mut mask = Mask::empty(len);
+        mask.insert_all(&tokens);
+        TokenSet::Bits(mask)
+    }
+
     /// The smaller form of a set.
     pub(crate) fn from_mask(mask: Mask) -> TokenSet {
         if mask.count() < mask.words.len() {
@@ -127,6 +137,9 @@ impl TokenSet {
         }
     }
 }
+
+/// One token is put into a mask in the time in which so many bits are united with it.
+const QUICK: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::branch::{Branch, Ground};
+use super::branch::{Branch, Exits, Ground, children};
 use super::cache::Tables;
 use super::loops;
-use super::set::Mask;
+use super::passage::{Met, Passage, Passages};
+use super::set::{Mask, TokenSet};
 use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
 use crate::vocab::{Alphabet, Trie};
 
@@ -22,6 +23,30 @@ pub(super) struct Walk<'a> {
     pub(super) threads: Threads<'a>,
     room: Room,
     tables: &'a Tables,
+    passages: &'a Passages,
+}
+
+/// Where a walk puts what it finds.
+pub(super) trait Found {
+    fn insert_all(&mut self, tokens: &[u32]);
+
+    fn insert_branch(&mut self, branch: &Arc<Branch>);
+
+    fn insert_set(&mut self, tokens: &TokenSet);
+}
+
+impl Found for Mask {
+    fn insert_all(&mut self, tokens: &[u32]) {
+        Mask::insert_all(self, tokens);
+    }
+
+    fn insert_branch(&mut self, branch: &Arc<Branch>) {
+        branch.inner.add_to(self);
+    }
+
+    fn insert_set(&mut self, tokens: &TokenSet) {
+        tokens.add_to(self);
+    }
 }
 
 /// Room for a walk, handed on to the next one of the same operating-system thread.
@@ -33,8 +58,12 @@ struct Room {
     next: Vec<Thread>,
     /// What the walk was started with.
     begun: Vec<Thread>,
-    /// Branches whose ways out have not been walked yet, with their readers.
-    open: Vec<(Arc<Branch>, Thread)>,
+    /// Those of them for which no passage is known.
+    walked: Vec<Thread>,
+    /// The ways out of branches and passages that have not been walked yet, with their readers.
+    open: Vec<(Exits, Thread)>,
+    /// The ways out of the passage that is being found.
+    came_out: Vec<(u8, u32)>,
     /// The nodes that a reader has branched off at. Where a word can be split in several ways, as in a loop of loops, all
     /// of them come to the same places, and each way again would be as many walks as there are ways.
     branched: FxHashSet<(Option<usize>, Thread)>,
@@ -44,8 +73,8 @@ struct Room {
     behind: Vec<Vec<Thread>>,
 }
 
-/// A subtree of as many nodes is walked faster than what is known of it is looked up.
-const SMALL: usize = 16;
+/// So many readers are walked one by one where what each allows is known.
+const FEW_READERS: usize = 4;
 
 /// Room for more readers than this is not handed on.
 const KEPT_READERS: usize = 1 << 12;
@@ -76,12 +105,13 @@ struct Ahead {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables) -> Walk<'a> {
+    pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables, passages: &'a Passages) -> Walk<'a> {
         let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
         Walk {
             threads: Threads::within(stacks, std::mem::take(&mut room.local)),
             room,
             tables,
+            passages,
         }
     }
 
@@ -116,14 +146,74 @@ impl<'a> Walk<'a> {
         mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) {
+        let begun = std::mem::take(&mut self.room.begun);
+        let mut walked = std::mem::take(&mut self.room.walked);
+        walked.clear();
+        let mut passed = Vec::new();
+        for &reader in &begun {
+            match self.passage(ground, top, &reader, begun.len()) {
+                Some(passage) => {
+                    passage.add_to(mask);
+                    lost.extend_from_slice(&passage.lost);
+                    passed.push((passage.exits.clone(), reader));
+                }
+                None => walked.push(reader),
+            }
+        }
+        self.room.open.append(&mut passed);
+        self.walk((ground, top), &walked, mask, lost);
+        (self.room.begun, self.room.walked) = (begun, walked);
+    }
+
+    /// What a reader allows whoever called it, if it was met before.
+    fn passage(
+        &mut self,
+        ground: Ground<'_>,
+        top: Option<usize>,
+        reader: &Thread,
+        readers: usize,
+    ) -> Option<Arc<Passage>> {
+        let size = top.map_or(ground.trie.nodes().len(), |top| {
+            ground.trie.nodes()[top].end as usize - top
+        });
+        // Readers that come to the same places are better walked together.
+        if size <= self.tables.small() || readers > FEW_READERS {
+            return None;
+        }
+        let (frame, below) = self.threads.below_anyone(reader)?;
+        match self.passages.meet(ground, top, frame) {
+            Met::Never => None,
+            Met::Known(passage) => Some(passage),
+            Met::Once => {
+                let (mut passage, mut lost) = (Passage::default(), Vec::new());
+                self.walk((ground, top), &[below], &mut passage, &mut lost);
+                passage.lost = lost;
+                passage.exits = self.room.came_out.drain(..).collect();
+                let passage = Arc::new(passage);
+                self.passages.keep(ground, top, frame, &passage);
+                Some(passage)
+            }
+        }
+    }
+
+    /// Adds what these readers allow, and what comes behind the ways out that are open.
+    fn walk(
+        &mut self,
+        (ground, top): (Ground<'_>, Option<usize>),
+        readers: &[Thread],
+        mask: &mut impl Found,
+        lost: &mut Vec<u32>,
+    ) {
         self.room.branched.clear();
         self.room.behind.clear();
         self.room.level(0);
         let level = &mut self.room.levels[0];
-        level.readers.clone_from(&self.room.begun);
+        level.readers.clear();
+        level.readers.extend_from_slice(readers);
         match top {
             None => {
-                self.look_ahead(ground, None, 0, mask);
+                self.room.path.clear();
+                self.look_ahead(ground, None, 0, mask, lost);
                 self.run(ground, 0, mask, lost);
             }
             Some(node) => {
@@ -132,8 +222,8 @@ impl<'a> Walk<'a> {
             }
         }
         loop {
-            while let Some((branch, reader)) = self.room.open.pop() {
-                self.leave(ground, &branch, reader, mask, lost);
+            while let Some((exits, reader)) = self.room.open.pop() {
+                self.leave(ground, &exits, reader, mask, lost);
             }
             // What is behind an exit leads to greater nodes only, so that none is walked again.
             let Some((node, sources)) = self.room.exits.pop_first() else {
@@ -152,19 +242,22 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Finds where and with which readers the walk goes on behind a branch.
+    /// Finds where and with which readers the walk goes on behind a branch or a passage.
     fn leave(
         &mut self,
         ground: Ground<'_>,
-        branch: &Branch,
+        exits: &Exits,
         reader: Thread,
-        mask: &mut Mask,
+        mask: &mut impl Found,
         lost: &mut Vec<u32>,
     ) {
         let level = &mut self.room.levels[0];
         self.threads.behind(&reader, &mut level.readers);
+        if self.threads.take_came_out() {
+            self.room.came_out.extend_from_slice(exits);
+        }
         if self.threads.take_lost() {
-            for &(_, node) in &branch.exits {
+            for &(_, node) in exits.iter() {
                 lost.extend_from_slice(ground.trie.tokens_below(node as usize));
             }
             return;
@@ -172,7 +265,7 @@ impl<'a> Walk<'a> {
         let ahead = self.ahead(&self.room.levels[0].readers);
         let Room {
             levels,
-            exits,
+            exits: open,
             behind,
             ..
         } = &mut self.room;
@@ -182,9 +275,9 @@ impl<'a> Walk<'a> {
             behind.push(readers.clone());
             behind.len() - 1
         }) as u32;
-        for &(byte, node) in &branch.exits {
+        for &(byte, node) in exits.iter() {
             if ahead.bytes.contains(byte) && !ahead.settles(ground.trie, (byte, node as usize), mask) {
-                let sources = exits.entry(node).or_default();
+                let sources = open.entry(node).or_default();
                 if !sources.contains(&source) {
                     sources.push(source);
                 }
@@ -193,7 +286,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks a node with the readers of the first level.
-    fn under(&mut self, ground: Ground<'_>, node: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
+    fn under(&mut self, ground: Ground<'_>, node: usize, mask: &mut impl Found, lost: &mut Vec<u32>) {
         let byte = ground.trie.nodes()[node].byte;
         let level = &mut self.room.levels[0];
         level.look_at(0..0);
@@ -204,7 +297,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks what is left to be looked at, from this depth on.
-    fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
+    fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut impl Found, lost: &mut Vec<u32>) {
         loop {
             let level = &mut self.room.levels[depth];
             let Some(node) = level.next_child(ground.trie) else {
@@ -226,7 +319,7 @@ impl<'a> Walk<'a> {
         ground: Ground<'_>,
         (byte, node): (u8, usize),
         depth: usize,
-        mask: &mut Mask,
+        mask: &mut impl Found,
         lost: &mut Vec<u32>,
     ) -> bool {
         let trie = ground.trie;
@@ -253,22 +346,35 @@ impl<'a> Walk<'a> {
             path, levels, next, ..
         } = &mut self.room;
         self.threads.expand(next, path, &mut levels[depth + 1].readers);
+        if self.threads.take_came_out() {
+            self.room.came_out.extend(children(trie, Some(node)));
+        }
         if self.threads.take_lost() {
             lost.extend_from_slice(trie.tokens_below(node));
             return false;
         }
-        self.look_ahead(ground, Some(node), depth + 1, mask)
+        self.look_ahead(ground, Some(node), depth + 1, mask, lost)
     }
 
     /// Makes ready the level of what is below a node, or of the whole trie, whose readers are known. Whether anything is
     /// left to be looked at there.
-    fn look_ahead(&mut self, ground: Ground<'_>, node: Option<usize>, depth: usize, mask: &mut Mask) -> bool {
+    fn look_ahead(
+        &mut self,
+        ground: Ground<'_>,
+        node: Option<usize>,
+        depth: usize,
+        mask: &mut impl Found,
+        lost: &mut Vec<u32>,
+    ) -> bool {
         let size = node.map_or(ground.trie.nodes().len(), |node| {
             ground.trie.nodes()[node].end as usize - node
         });
         let mut readers = std::mem::take(&mut self.room.levels[depth].readers);
-        if size > SMALL {
-            readers.retain(|reader| !self.branches_off(ground, node, reader, mask));
+        if size > self.tables.small() {
+            readers.retain(|reader| {
+                !self.branches_off(ground, node, reader, mask)
+                    && !self.key_branches_off(ground, node, reader, mask, lost)
+            });
         }
         let ahead = self.ahead(&readers);
         let is_open = !readers.is_empty();
@@ -284,7 +390,7 @@ impl<'a> Walk<'a> {
         ground: Ground<'_>,
         node: Option<usize>,
         reader: &Thread,
-        mask: &mut Mask,
+        mask: &mut impl Found,
     ) -> bool {
         let Some((terminal, cursor)) = self.threads.terminal(reader) else {
             return false;
@@ -296,9 +402,58 @@ impl<'a> Walk<'a> {
             return true;
         }
         let branch = self.tables.branch(terminal, cursor.state, ground, node);
-        mask.insert_all(&branch.inner);
+        mask.insert_branch(&branch);
         if !branch.exits.is_empty() {
-            self.room.open.push((branch, *reader));
+            self.room.open.push((branch.exits.clone(), *reader));
+        }
+        true
+    }
+
+    /// Adds what a reader in a key allows below a node, less the keys that may not be written; what is behind them is left
+    /// open.
+    fn key_branches_off(
+        &mut self,
+        ground: Ground<'_>,
+        node: Option<usize>,
+        reader: &Thread,
+        mask: &mut impl Found,
+        lost: &mut Vec<u32>,
+    ) -> bool {
+        let Some(key) = self.threads.key(reader) else {
+            return false;
+        };
+        if !key.terminal.is_named() || !key.terminal.is_plain(key.cursor, self.tables.horizon()) {
+            return false;
+        }
+        let Some(branch) = self
+            .tables
+            .key_branch(key.terminal, key.cursor.state, ground, node)
+        else {
+            return false;
+        };
+        if !self.room.branched.insert((node, *reader)) {
+            return true;
+        }
+        mask.insert_set(&branch.inner);
+        let trie = ground.trie;
+        let Some(unwritable) = self.threads.unwritable_behind(&key, &self.room.path[key.start..]) else {
+            let doubted = branch.ends.iter();
+            lost.extend(doubted.flat_map(|&end| trie.tokens_below(end as usize)));
+            return true;
+        };
+        let unwritable = unwritable.iter().filter_map(|rest| trie.find_below(node, rest));
+        let unwritable: Vec<usize> = unwritable.collect();
+        let exits = if unwritable.is_empty() {
+            mask.insert_all(&branch.end_tokens);
+            branch.exits.clone()
+        } else {
+            let ends = branch.ends.iter().map(|&end| end as usize);
+            let ends = ends.filter(|end| !unwritable.contains(end));
+            let behind = ends.inspect(|&end| mask.insert_all(trie.tokens_at(&trie.nodes()[end])));
+            behind.flat_map(|end| children(trie, Some(end))).collect()
+        };
+        if !exits.is_empty() {
+            self.room.open.push((exits, *reader));
         }
         true
     }
@@ -357,7 +512,7 @@ impl Level {
 impl Ahead {
     /// Adds the tokens of a node and below it, if it needs no reading to see that all are allowed.
     #[inline]
-    fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut Mask) -> bool {
+    fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut impl Found) -> bool {
         if self.loops != 0 && trie.alphabet(node) & !self.loops == 0 {
             mask.insert_all(trie.tokens_below(node));
             return true;

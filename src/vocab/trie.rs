@@ -137,10 +137,15 @@ impl Trie {
 
     /// The node that these bytes lead to, if some token begins with them.
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
+        self.find_below(None, bytes)
+    }
+
+    /// The node that these bytes lead to from a node, or from the root; where there are none, the node itself.
+    pub(crate) fn find_below(&self, node: Option<usize>, bytes: &[u8]) -> Option<usize> {
         let children = self.siblings();
         bytes
             .iter()
-            .try_fold(None, |node, &byte| children.find(node, byte).map(Some))
+            .try_fold(node, |node, &byte| children.find(node, byte).map(Some))
             .flatten()
     }
 

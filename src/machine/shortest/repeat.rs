@@ -11,6 +11,7 @@ use crate::machine::frame::{FrameId, Frames};
 use crate::machine::interner::NIL;
 use crate::machine::series::Register;
 use crate::machine::terminal::Cursor;
+use crate::machine::used;
 
 impl Shortest {
     /// A series from a register on, where the shortest key that can come again takes so many steps.
@@ -63,7 +64,7 @@ impl Shortest {
     /// The steps of the shortest key that was written.
     pub(super) fn of_used(&self, frames: &Frames, register: Register) -> u64 {
         let used = frames.used_keys(register);
-        used.map(|word| self.of_bytes(&word)).min().unwrap_or(NEVER)
+        used.iter().map(|word| self.of_bytes(word)).min().unwrap_or(NEVER)
     }
 
     /// One of these words, of which so many bytes are written.
@@ -95,7 +96,7 @@ impl Shortest {
         let known = self.of_used(frames, register).min(whole);
         let new = plus(word, self.of_repeating(frames, series, after, known));
         let begun = frames.used_keys(register);
-        let begun = begun.filter_map(|used| Some(self.of_bytes(used.strip_prefix(text)?)));
+        let begun = used::behind(&begun, text).map(|left| self.of_bytes(left));
         let repeated = Register {
             used: NIL,
             repeated: true,
