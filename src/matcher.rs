@@ -137,12 +137,11 @@ impl Grammar {
     }
 
     fn compute_mask(&self, state: State) -> Mask {
-        let mut mask = Mask::empty(self.vocabulary().len());
         if state.0 == FINISHED {
-            return mask;
+            return Mask::empty(self.vocabulary().len());
         }
         let inner = &self.inner;
-        fill(&inner.machine, &inner.tables, &inner.passages, state.0, &mut mask);
+        let mut mask = fill(&inner.machine, &inner.tables, &inner.passages, state.0);
         let stacks = self.inner.machine.stacks();
         for (special, &token) in self.inner.specials.iter().enumerate() {
             if stacks.step_special(state.0, special as u32).is_some() {

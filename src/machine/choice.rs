@@ -264,23 +264,14 @@ impl Frames {
         self.is_open(&next).then_some(next)
     }
 
-    /// The ways that are read by their own rules from here on, each with the frame of its rule.
-    pub(super) fn chosen(&self, at: Choosing) -> impl Iterator<Item = (u32, FrameId)> + '_ {
+    /// The ways that are read by their own rules from here on, each with its rule and the node where it stands.
+    pub(super) fn chosen(&self, at: Choosing) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         let choice = self.choice(at.series);
         let own = choice.nodes[at.node as usize].own.iter();
         own.filter_map(move |&(index, node)| {
             let way = &choice.ways[index as usize];
-            self.allows(&at, way)
-                .then(|| (index, self.standing(way.rule, node)))
+            self.allows(&at, way).then_some((index, way.rule, node))
         })
-    }
-
-    /// The frame of a rule at one of its nodes.
-    pub(super) fn standing(&self, rule: u32, node: u32) -> FrameId {
-        match self.nfa.rules[rule as usize].start == node {
-            true => self.start(Callee::Rule(rule)),
-            false => self.rule_frame(rule, vec![node]),
-        }
     }
 
     /// The ways that are left and that the choice reads itself: each with its rule and the node where it stands.
@@ -294,6 +285,11 @@ impl Frames {
         })
     }
 
+    /// Whether a rule begins at the node.
+    pub(super) fn begins(&self, rule: u32, node: u32) -> bool {
+        self.nfa.rules[rule as usize].start == node
+    }
+
     /// The frame of the series behind a member that was written in one of its ways.
     pub(super) fn behind_way(&self, at: &Choosing, way: u32) -> FrameId {
         let Way { member, meets, .. } = self.choice(at.series).ways[way as usize];
@@ -302,8 +298,11 @@ impl Frames {
     }
 
     pub(super) fn chosen_calls(&self, at: Choosing) -> Box<[Call]> {
-        let call = |(way, callee)| Call {
-            callee,
+        let call = |(way, rule, node)| Call {
+            callee: match self.begins(rule, node) {
+                true => self.start(Callee::Rule(rule)),
+                false => self.frame_at(rule, node),
+            },
             then: self.behind_way(&at, way),
         };
         self.chosen(at).map(call).collect()

@@ -417,11 +417,49 @@ impl Frames {
         })
     }
 
+    /// The frame of a rule at one of its nodes, which is not where it begins.
+    pub(super) fn frame_at(&self, rule: u32, node: u32) -> FrameId {
+        let is_over = self.nfa.rules[rule as usize].accept == node
+            && self.nfa.nodes[node as usize].is_empty()
+            && self.has_no_left_corners(node);
+        match is_over {
+            true => RETURN,
+            false => self.rule_frame(rule, vec![node]),
+        }
+    }
+
+    /// Whether a rule that has come to the node reads bytes next and does nothing else.
+    pub(super) fn is_plain(&self, rule: u32, node: u32) -> bool {
+        let is_end = self.nfa.rules[rule as usize].accept == node;
+        !is_end && !self.nfa.nodes[node as usize].is_empty() && self.is_closed(node)
+    }
+
+    /// The nodes behind a byte from a node.
+    pub(super) fn behind(&self, node: u32, byte: u8) -> impl Iterator<Item = u32> + '_ {
+        let edges = self.nfa.nodes[node as usize].iter();
+        edges
+            .filter(move |edge| covers(edge.label, byte))
+            .map(|edge| edge.to)
+    }
+
+    /// The ranges of bytes that a node reads.
+    pub(super) fn ranges(&self, node: u32) -> impl Iterator<Item = (u8, u8)> + '_ {
+        let edges = self.nfa.nodes[node as usize].iter();
+        edges.filter_map(|edge| match edge.label {
+            Label::Bytes(first, last) => Some((first, last)),
+            _ => None,
+        })
+    }
+
+    fn has_no_left_corners(&self, node: u32) -> bool {
+        let corners = &self.analysis.left_corners;
+        corners.is_empty() || !corners.contains_key(&node)
+    }
+
     /// Whether no other node is reached from the node without reading.
     fn is_closed(&self, node: u32) -> bool {
         let mut edges = self.nfa.nodes[node as usize].iter();
-        edges.all(|edge| matches!(edge.label, Label::Bytes(..)))
-            && !self.analysis.left_corners.contains_key(&node)
+        edges.all(|edge| matches!(edge.label, Label::Bytes(..))) && self.has_no_left_corners(node)
     }
 
     /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and behind

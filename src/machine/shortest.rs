@@ -197,6 +197,7 @@ impl Shortest {
     pub(super) fn of_place(&self, frames: &Frames, at: At, path: &[u8]) -> u64 {
         match at {
             At::Frame(frame) => self.of_frame(frames, frame),
+            At::Node { rule, node } => self.of_nodes(frames, rule, &[node]),
             At::Terminal(terminal, cursor) => self.of_cursor(terminal, cursor),
             At::Key { frame, cursor, start } if frames.may_come_again(frame) => {
                 let (_, _, _, text) = frames.key_parts(frame);

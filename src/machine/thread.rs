@@ -18,6 +18,7 @@
 
 mod glance;
 mod local;
+mod place;
 mod spread;
 
 use std::cell::Cell;
@@ -48,6 +49,11 @@ pub(crate) struct Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum At {
     Frame(FrameId),
+    /// At one node of a rule that only reads bytes, as within fixed text, for which no frame need be made.
+    Node {
+        rule: u32,
+        node: u32,
+    },
     Terminal(u32, Cursor),
     /// In a key that stood at the frame when the path had `start` bytes.
     Key {
@@ -158,11 +164,13 @@ impl<'a> Threads<'a> {
         self.came_out.take()
     }
 
-    /// A reader of a rule with its callers left open, and its frame: what it allows hangs on the frame alone.
-    pub(crate) fn below_anyone(&self, reader: &Thread) -> Option<(FrameId, Thread)> {
-        let At::Frame(frame) = reader.at else { return None };
-        let callers = ANYONE;
-        Some((frame, Thread { callers, ..*reader }))
+    /// A reader of a rule with its callers left open: what it allows hangs on its place alone.
+    pub(crate) fn below_anyone(&self, reader: &Thread) -> Option<Thread> {
+        let is_in_rule = matches!(reader.at, At::Frame(_) | At::Node { .. });
+        is_in_rule.then_some(Thread {
+            callers: ANYONE,
+            ..*reader
+        })
     }
 
     /// The threads after the last byte of the path.
@@ -183,7 +191,8 @@ impl<'a> Threads<'a> {
         let frames = &self.stacks.frames;
         let byte = *path.last()?;
         match at {
-            At::Frame(frame) => Some(At::Frame(frames.read(frame, byte)?)),
+            At::Frame(frame) => Some(self.place_in_rule(frames.read(frame, byte)?)),
+            At::Node { rule, node } => self.read_node(rule, node, byte),
             At::Terminal(index, cursor) => {
                 Some(At::Terminal(index, frames.terminal(index).next(cursor, byte)?))
             }
@@ -233,6 +242,11 @@ impl<'a> Threads<'a> {
 
     /// Unites the callers of threads in the same place.
     fn merge(&mut self, threads: &mut Vec<Thread>) {
+        for thread in threads.iter_mut() {
+            if let At::Frame(frame) = thread.at {
+                thread.at = self.place_in_rule(frame);
+            }
+        }
         threads.sort_unstable();
         threads.dedup();
         if threads.windows(2).all(|two| two[0].at != two[1].at) {
@@ -290,6 +304,7 @@ impl<'a> Threads<'a> {
         let frames = &self.stacks.frames;
         match thread.at {
             At::Frame(frame) => frames.only_reads(frame),
+            At::Node { .. } => true,
             At::Terminal(index, cursor) => !frames.terminal(index).is_accepting(cursor),
             At::Key { frame, cursor, .. } => !frames.key_terminal_of(frame).is_accepting(cursor),
             At::Choice { frame, node } => frames.only_chooses(&frames.choosing(frame, node)),
@@ -303,6 +318,7 @@ impl<'a> Threads<'a> {
             at += 1;
             match thread.at {
                 At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), open, readers),
+                At::Node { .. } => readers.push(thread),
                 At::Choice { frame, node } => {
                     self.expand_choice((frame, node), thread.callers, open, readers);
                 }
@@ -422,10 +438,10 @@ impl<'a> Threads<'a> {
             let at = At::Choice { frame, node };
             readers.push(Thread { at, callers });
         }
-        for (way, callee) in frames.chosen(at) {
+        for (way, rule, node) in frames.chosen(at) {
             let at = At::Way { frame, way };
             let callers = self.local.single(Thread { at, callers });
-            let at = At::Frame(callee);
+            let at = self.standing(rule, node);
             open.push(Thread { at, callers });
         }
     }
@@ -469,27 +485,6 @@ impl<'a> Threads<'a> {
                 let found = self.stacks.fringe(config).readers.iter();
                 readers.extend(found.map(|&(frame, callers)| self.reader(frame, callers, written)));
             }
-        }
-    }
-
-    /// A frame that reads, as a place that needs no interning to read on.
-    fn place(&self, frame: FrameId, written: usize) -> At {
-        let frames = &self.stacks.frames;
-        match frames.get(frame).key {
-            FrameKey::TerminalStart(index) => At::Terminal(index, frames.terminal(index).start()),
-            FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
-            FrameKey::Choice(at) => At::Choice { frame, node: at.node },
-            FrameKey::Key { cursor, .. } => At::Key {
-                frame,
-                cursor,
-                start: written as u32,
-            },
-            FrameKey::Judged { cursor, .. } => At::Judged {
-                frame,
-                cursor,
-                start: written as u32,
-            },
-            _ => At::Frame(frame),
         }
     }
 

@@ -5,18 +5,12 @@ use std::sync::Arc;
 use super::cache::Tables;
 use super::factor::{Bounds, Entry, Factor};
 use super::passage::Passages;
-use super::set::Mask;
+use super::set::{Mask, TokenSet};
 use super::walk::Walk;
 use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
 
-/// Adds all text tokens that may come next in a configuration to an empty mask.
-pub(crate) fn fill(
-    machine: &Machine,
-    tables: &Tables,
-    passages: &Passages,
-    config: ConfigId,
-    mask: &mut Mask,
-) {
+/// All text tokens that may come next in a configuration.
+pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, config: ConfigId) -> Mask {
     let stacks = machine.stacks();
     let mut fill = Fill {
         stacks,
@@ -24,7 +18,7 @@ pub(crate) fn fill(
         walk: Walk::new(stacks, tables, passages),
         lost: Vec::new(),
     };
-    fill.configuration(config, mask);
+    fill.configuration(config)
 }
 
 struct Fill<'a> {
@@ -36,9 +30,9 @@ struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    fn configuration(&mut self, config: ConfigId, mask: &mut Mask) {
+    fn configuration(&mut self, config: ConfigId) -> Mask {
         let mut walked = Vec::new();
-        let mut fresh = true;
+        let mut begun = None;
         for &(frame, callers) in &self.stacks.fringe(config).readers {
             let part = match self.stacks.view(frame) {
                 View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
@@ -52,18 +46,36 @@ impl Fill<'_> {
                     continue;
                 }
             };
-            // A part that takes back what it cannot stand for must not take back what others allow.
-            if std::mem::take(&mut fresh) || !part.takes_back() {
-                self.add((frame, callers), &part, mask);
-            } else {
-                let mut own = Mask::empty(self.tables.vocabulary().len());
-                self.add((frame, callers), &part, &mut own);
-                mask.unite(&own);
-            }
+            begun = Some(match begun {
+                Some(mut mask) if !part.takes_back() => {
+                    self.add((frame, callers), &part, &mut mask);
+                    mask
+                }
+                // A part that takes back what it cannot stand for must not take back what others allow.
+                Some(mut mask) => {
+                    mask.unite(&self.alone((frame, callers), part));
+                    mask
+                }
+                None => self.alone((frame, callers), part),
+            });
         }
+        let mut mask = begun.unwrap_or_else(|| Mask::empty(self.tables.vocabulary().len()));
         if !walked.is_empty() {
-            self.walk_all(&walked, mask);
+            self.walk_all(&walked, &mut mask);
         }
+        mask
+    }
+
+    /// What one frame allows.
+    fn alone(&mut self, reader: (FrameId, ConfigId), part: Part<'_>) -> Mask {
+        let copied = part.copied();
+        let mut mask = copied.map_or_else(|| Mask::empty(self.tables.vocabulary().len()), Mask::clone);
+        let part = Part {
+            begun: copied.is_some(),
+            ..part
+        };
+        self.add(reader, &part, &mut mask);
+        mask
     }
 
     fn part<'t>(&self, kind: Kind, terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {
@@ -73,6 +85,7 @@ impl Fill<'_> {
             terminal,
             cursor,
             taken: Vec::new(),
+            begun: false,
         }
     }
 
@@ -100,11 +113,15 @@ impl Fill<'_> {
         // A key that is the whole item, as in a list of different strings: what comes behind depends on the key.
         let whole = self.walk.threads.take_lost();
         match &*part.entry {
-            Entry::Unbounded(factor) if part.kind == Kind::Judged => {
-                self.add_judged(factor, frame, &behind, mask);
-            }
             Entry::Unbounded(factor) => {
-                self.add_unbounded(factor, true, &behind, mask);
+                let first = factor.base.as_ref().unwrap_or(factor);
+                if !part.begun {
+                    first.inner.add_to(mask);
+                }
+                match part.kind {
+                    Kind::Judged => self.add_judged(factor, frame, &behind, mask),
+                    _ => self.add_unbounded(factor, true, &behind, mask),
+                };
             }
             Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
         }
@@ -134,35 +151,32 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what a state allows without bounds; with `inner` also what stays within the terminal.
-    /// The bytes that may come behind the terminal.
+    /// Adds what leaves a state whose bounds are left aside; with `inner` to what stays within the first of its factors, also
+    /// what stays within the second. The bytes that may come behind the terminal.
     fn add_unbounded(&mut self, factor: &Factor, inner: bool, behind: &[Thread], mask: &mut Mask) -> ByteSet {
         let bytes = self.walk.start(behind);
         if let Some(base) = &factor.base {
-            if inner {
-                base.inner.add_to(mask);
-            }
             self.add_rests(base, &bytes, mask);
             mask.remove_all(&factor.except);
-        }
-        if inner {
-            factor.inner.add_to(mask);
+            if inner {
+                factor.inner.add_to(mask);
+            }
         }
         self.add_rests(factor, &bytes, mask);
         bytes
     }
 
-    /// Adds what begins words that are judged. All of that can be completed, but where a word may end the judge alone
-    /// knows, by its text.
-    fn add_judged(&mut self, factor: &Factor, frame: FrameId, behind: &[Thread], mask: &mut Mask) {
+    /// The same for what begins words that are judged. All of that can be completed, but where a word may end the judge
+    /// alone knows, by its text.
+    fn add_judged(&mut self, factor: &Factor, frame: FrameId, behind: &[Thread], mask: &mut Mask) -> ByteSet {
         let bytes = self.walk.start(behind);
         if let Some(base) = &factor.base {
-            base.inner.add_to(mask);
             self.add_judged_rests(base, frame, &bytes, mask);
             mask.remove_all(&factor.except);
+            factor.inner.add_to(mask);
         }
-        factor.inner.add_to(mask);
         self.add_judged_rests(factor, frame, &bytes, mask);
+        bytes
     }
 
     /// Adds the tokens that leave the terminal where a word ends.
@@ -279,9 +293,22 @@ struct Part<'t> {
     cursor: Cursor,
     /// The bytes behind which only keys are left that must not be written again.
     taken: Vec<Vec<u8>>,
+    /// Whether the mask was begun as a copy of what stays within the language.
+    begun: bool,
 }
 
 impl Part<'_> {
+    /// The set that is added first, if it is worth copying.
+    fn copied(&self) -> Option<&Mask> {
+        let Entry::Unbounded(factor) = &*self.entry else {
+            return None;
+        };
+        match &factor.base.as_ref().unwrap_or(factor).inner {
+            TokenSet::Bits(mask) => Some(mask),
+            TokenSet::List(_) => None,
+        }
+    }
+
     /// Whether tokens are taken out again that were added for it.
     fn takes_back(&self) -> bool {
         match &*self.entry {

@@ -18,9 +18,9 @@ use super::branch::{Branch, Exits, Ground};
 use super::set::{Mask, TokenSet};
 use super::stripes::Stripes;
 use super::walk::Found;
-use crate::machine::FrameId;
+use crate::machine::Thread;
 
-/// What was found from one frame, below a node of a trie or in the whole of it.
+/// What was found from one place, below a node of a trie or in the whole of it.
 #[derive(Debug, Default)]
 pub(super) struct Passage {
     tokens: Vec<u32>,
@@ -63,14 +63,14 @@ impl Found for Passage {
     }
 }
 
-/// The number of a trie, a node of it, and a frame.
-type Key = (u64, Option<u32>, FrameId);
+/// The number of a trie, a node of it, and a place in a rule.
+type Key = (u64, Option<u32>, Thread);
 
 /// The passages that a grammar remembers, within a bound of bytes.
 #[derive(Debug)]
 pub(crate) struct Passages(Stripes<Key, Option<Arc<Passage>>>);
 
-/// What is known of a frame at a node.
+/// What is known of a place at a node.
 pub(super) enum Met {
     /// It is met for the first time.
     Never,
@@ -94,9 +94,9 @@ impl Passages {
         self.0.bytes()
     }
 
-    /// What is known of a frame here; it is remembered that it was met.
-    pub(super) fn meet(&self, ground: Ground<'_>, top: Option<usize>, frame: FrameId) -> Met {
-        let key = key(ground, top, frame);
+    /// What is known of a place here; it is remembered that it was met.
+    pub(super) fn meet(&self, ground: Ground<'_>, top: Option<usize>, place: Thread) -> Met {
+        let key = key(ground, top, place);
         match self.0.get(&key) {
             Some(Some(passage)) => Met::Known(passage),
             Some(None) => Met::Once,
@@ -107,18 +107,12 @@ impl Passages {
         }
     }
 
-    pub(super) fn keep(
-        &self,
-        ground: Ground<'_>,
-        top: Option<usize>,
-        frame: FrameId,
-        passage: &Arc<Passage>,
-    ) {
-        let key = key(ground, top, frame);
+    pub(super) fn keep(&self, ground: Ground<'_>, top: Option<usize>, place: Thread, passage: &Arc<Passage>) {
+        let key = key(ground, top, place);
         self.0.keep(key, Some(passage.clone()), passage.bytes());
     }
 }
 
-fn key(ground: Ground<'_>, top: Option<usize>, frame: FrameId) -> Key {
-    (ground.number, top.map(|node| node as u32), frame)
+fn key(ground: Ground<'_>, top: Option<usize>, place: Thread) -> Key {
+    (ground.number, top.map(|node| node as u32), place)
 }

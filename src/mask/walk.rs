@@ -180,8 +180,8 @@ impl<'a> Walk<'a> {
         if size <= self.tables.small() || readers > FEW_READERS {
             return None;
         }
-        let (frame, below) = self.threads.below_anyone(reader)?;
-        match self.passages.meet(ground, top, frame) {
+        let below = self.threads.below_anyone(reader)?;
+        match self.passages.meet(ground, top, below) {
             Met::Never => None,
             Met::Known(passage) => Some(passage),
             Met::Once => {
@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
                 passage.lost = lost;
                 passage.exits = self.room.came_out.drain(..).collect();
                 let passage = Arc::new(passage);
-                self.passages.keep(ground, top, frame, &passage);
+                self.passages.keep(ground, top, below, &passage);
                 Some(passage)
             }
         }

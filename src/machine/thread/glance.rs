@@ -16,6 +16,12 @@ impl<'a> Threads<'a> {
                 bytes.unite(own);
                 sure.unite(own);
             }
+            At::Node { node, .. } => {
+                for (first, last) in frames.ranges(node) {
+                    bytes.insert_range(first, last);
+                    sure.insert_range(first, last);
+                }
+            }
             At::Terminal(index, cursor) => {
                 let terminal = frames.terminal(index);
                 let [all, _] = terminal.bytes_of(cursor.state);

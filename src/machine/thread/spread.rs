@@ -14,7 +14,6 @@
 use rustc_hash::FxHashMap;
 
 use super::{At, Thread, Threads};
-use crate::machine::frame::FrameId;
 
 /// So many choices are followed by themselves.
 const FEW: usize = 8;
@@ -26,22 +25,21 @@ impl Threads<'_> {
         if readers.len() <= FEW || readers.iter().filter(is_choice).count() <= FEW {
             return;
         }
-        for (frame, mut ways) in self.members_of(readers) {
+        for (at, mut ways) in self.members_of(readers) {
             ways.sort_unstable();
             ways.dedup();
             let callers = match ways[..] {
                 [way] => self.local.single(way),
                 _ => self.local.union(ways),
             };
-            let at = At::Frame(frame);
             readers.push(Thread { at, callers });
         }
     }
 
-    /// Takes the choices out of the readers: the frames of the rules that they choose between, each with who chose it.
-    fn members_of(&self, readers: &mut Vec<Thread>) -> Vec<(FrameId, Vec<Thread>)> {
+    /// Takes the choices out of the readers: the rules that they choose between, each with who chose it.
+    fn members_of(&self, readers: &mut Vec<Thread>) -> Vec<(At, Vec<Thread>)> {
         let frames = &self.stacks.frames;
-        let mut members: Vec<(FrameId, Vec<Thread>)> = Vec::new();
+        let mut members: Vec<(At, Vec<Thread>)> = Vec::new();
         let mut places = FxHashMap::default();
         readers.retain(|&Thread { at, callers }| {
             let At::Choice { frame, node } = at else {
@@ -49,7 +47,7 @@ impl Threads<'_> {
             };
             for (way, rule, node) in frames.read_here(frames.choosing(frame, node)) {
                 let place = *places.entry((rule, node)).or_insert_with(|| {
-                    members.push((frames.standing(rule, node), Vec::new()));
+                    members.push((self.standing(rule, node), Vec::new()));
                     members.len() - 1
                 });
                 let at = At::Way { frame, way };
