@@ -19,6 +19,8 @@ mod json;
 mod judge;
 #[path = "oracle/lower.rs"]
 mod lower;
+#[path = "oracle/open_keys.rs"]
+mod open_keys;
 #[path = "oracle/regular.rs"]
 mod regular;
 #[path = "oracle/series.rs"]
@@ -62,6 +64,25 @@ const DEEP: Reach = Reach {
 const JSON_BYTES: &[u8] = b"\"ab{}[]:,ntrufels\xC3\xA9";
 const JSON_PIECES: &[&str] = &[
     "{", "}", "\"a\"", "\"ab", "\":", ",\"", "null", "true", "[", "]", "\"b\":", "é",
+];
+
+const KEY_BYTES: &[u8] = b"\"ab{}:,nultre\xC3\xA9";
+const KEY_PIECES: &[&str] = &[
+    "\"a\"",
+    "\"b\"",
+    "\"a",
+    "a\"",
+    "\"ab\"",
+    ",\"",
+    "{\"",
+    "\":",
+    "null",
+    "true",
+    "\":null,\"",
+    "{",
+    "}",
+    "},",
+    "é",
 ];
 
 /// So many cases, or as many as `PROPTEST_CASES` asks for.
@@ -217,6 +238,21 @@ proptest! {
         let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
         let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
         check_everywhere(&grammar, &Memo::new(schema.language(order)), &DEEP)?;
+    }
+
+    /// Keys that may be anything and must differ, with what tokens write behind and before them.
+    #[test]
+    fn objects_with_open_keys(
+        objects in open_keys::objects(),
+        vocabulary in vocabulary::vocabularies_of(KEY_BYTES, KEY_PIECES),
+    ) {
+        let mut options = Options::default();
+        options.schema.key_order = KeyOrder::Any;
+        options.schema.whitespace = Whitespace::Compact;
+        let source = objects.source();
+        let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
+        let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
+        check_everywhere(&grammar, &Memo::new(objects), &DEEP)?;
     }
 
     /// The comparison itself: a grammar of another language does not pass for this one.
