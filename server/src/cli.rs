@@ -15,6 +15,7 @@ pub mod mask;
 pub mod serve;
 pub mod source;
 pub mod tokens;
+pub mod twice;
 
 /// What the arguments of `lexiform` say.
 #[derive(Debug, Parser)]

@@ -30,7 +30,7 @@ pub enum Escapes {
     /// The same with small hexadecimal digits: each string has exactly one spelling, that of most programs.
     Canonical,
     /// Every spelling that JSON allows. Keys that no property names are told apart as they are written, so that one may
-    /// come again in another spelling.
+    /// come again in another spelling: whoever judges texts has to compare the keys that they mean.
     Any,
 }
 

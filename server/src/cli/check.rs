@@ -19,6 +19,7 @@ use lexiform::{Grammar, schema};
 
 use super::expected::Expected;
 use super::source::{Constraint, Meaning};
+use super::twice::{self, Twice};
 use super::{Failure, Outcome, tokens};
 
 /// The arguments of `lexiform check`.
@@ -84,7 +85,12 @@ pub fn run(args: Args) -> Outcome {
         .for_each(|finding| println!("  note: {finding}"));
     let mut all_belong = true;
     for (name, text) in &texts {
-        let verdict = judge(&grammar, text);
+        let verdict = match judge(&grammar, text) {
+            Verdict::Belongs if source.is_schema() => {
+                twice::find(text).map_or(Verdict::Belongs, Verdict::Twice)
+            }
+            verdict => verdict,
+        };
         all_belong &= verdict == Verdict::Belongs;
         println!("{name}: {}", verdict.in_words(text));
     }
@@ -139,6 +145,8 @@ enum Verdict {
     EndsEarly {
         expected: Expected,
     },
+    /// An object has a key twice, in two spellings.
+    Twice(Twice),
 }
 
 fn judge(grammar: &Grammar, text: &[u8]) -> Verdict {
@@ -173,6 +181,10 @@ impl Verdict {
                     .unwrap_or(' ');
                 let (place, expected) = (place(text, *offset), expected.in_words());
                 format!("does not belong: at {place} there is {found:?}, expected {expected}")
+            }
+            Verdict::Twice(Twice { key, offset }) => {
+                let place = place(text, *offset);
+                format!("does not belong: at {place} the key {key:?} comes again")
             }
             Verdict::EndsEarly { expected } => {
                 let (place, expected) = (place(text, text.len()), expected.in_words());

@@ -126,6 +126,11 @@ impl Loaded {
         }
     }
 
+    /// Whether the texts of the source are JSON.
+    pub fn is_schema(&self) -> bool {
+        matches!(self.kind, Kind::Schema)
+    }
+
     /// The source as the compiler takes it.
     pub fn source(&self) -> Source<'_> {
         match self.kind {

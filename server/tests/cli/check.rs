@@ -54,6 +54,15 @@ fn other_spellings_of_a_string_belong_too() {
 }
 
 #[test]
+fn a_key_that_comes_again_in_another_spelling_is_the_same_key() {
+    let text = r#"{"a": 1, "\u0061": 2}"#;
+    let run = lexiform(&["check", "--schema", r#"{"type":"object"}"#, "--text", text]);
+    assert_eq!(run.code, 1);
+    let verdict = "text 1: does not belong: at byte 9 (line 1, column 10) the key \"a\" comes again";
+    assert!(run.out.contains(verdict), "{}", run.out);
+}
+
+#[test]
 fn all_problems_of_a_source_are_listed_with_their_places() {
     let schema = r#"{"properties": {"a": {"type": "nonsense"}, "b": {"minimum": "zero"}}}"#;
     let run = lexiform(&["check", "--schema", schema]);
