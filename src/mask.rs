@@ -22,6 +22,7 @@ mod cache;
 mod compose;
 mod factor;
 mod lasting;
+mod lengths;
 mod loops;
 mod passage;
 mod profile;

@@ -79,6 +79,11 @@ impl Counter {
         (self.min, self.max)
     }
 
+    /// The least number of units in a completion of a state.
+    pub(super) fn least(&self, state: u32) -> u64 {
+        self.shortest[state as usize]
+    }
+
     pub(super) fn is_unbounded(&self) -> bool {
         self.max.is_none()
     }

@@ -82,6 +82,8 @@ pub struct Terminal {
     states: OnceLock<FxHashMap<Digest, u32>>,
     /// What those who walk the terminal keep about it.
     notes: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The states from which words of any number of units can be completed that is not too small.
+    endless: OnceLock<Box<[bool]>>,
 }
 
 /// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
@@ -130,6 +132,7 @@ impl Terminal {
             loops: Default::default(),
             states: OnceLock::new(),
             notes: OnceLock::new(),
+            endless: OnceLock::new(),
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -387,6 +390,58 @@ impl Terminal {
         });
         let state = states.get(&language);
         state.is_some_and(|&state| self.alive(state, count))
+    }
+
+    /// The number of units that are left to the upper bound, if there is one.
+    pub(crate) fn units_left(&self, count: u64) -> Option<u64> {
+        let (_, max) = self.bounds()?;
+        Some(max?.saturating_sub(count))
+    }
+
+    /// Whether units are counted and any number is enough.
+    pub(crate) fn has_only_an_upper_bound(&self) -> bool {
+        matches!(self.bounds(), Some((0, Some(_))))
+    }
+
+    /// The least number of units with which a word is completed from a state.
+    #[inline]
+    pub(crate) fn least_units(&self, state: u32) -> u64 {
+        self.counter.as_ref().map_or(0, |counter| counter.least(state))
+    }
+
+    /// Whether a state is known to complete words with [the least number of units](Self::least_units) and with every
+    /// larger one: there is a byte that is a unit and leads back to it, or it is as far from the end as such a state to
+    /// which it leads. This is a property of its language alone.
+    #[inline]
+    pub(crate) fn is_endless(&self, state: u32) -> bool {
+        self.endless.get_or_init(|| self.find_endless())[state as usize]
+    }
+
+    fn find_endless(&self) -> Box<[bool]> {
+        let targets = |state: u32| {
+            let row = state as usize * self.stride;
+            let targets = self.next[row..row + self.stride].iter();
+            targets
+                .filter(|&&packed| packed != DEAD)
+                .map(|&packed| (packed >> 1, packed & 1))
+        };
+        let states = 0..self.len() as u32;
+        let loops = |state: u32| targets(state).any(|target| target == (state, 1));
+        let mut endless: Box<[bool]> = states.clone().map(loops).collect();
+        loop {
+            let on_the_way = |&state: &u32| {
+                !endless[state as usize]
+                    && targets(state).any(|(to, unit)| {
+                        endless[to as usize]
+                            && self.least_units(state) == self.least_units(to) + u64::from(unit)
+                    })
+            };
+            let more: Vec<u32> = states.clone().filter(on_the_way).collect();
+            if more.is_empty() || !endless.contains(&true) {
+                return endless;
+            }
+            more.into_iter().for_each(|state| endless[state as usize] = true);
+        }
     }
 
     /// Whether units are counted.

@@ -8,6 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::branch::{Branch, Ground, KeyBranch, VOCABULARY};
 use super::factor::{Entry, Factor};
+use super::lengths::Lengths;
 use super::profile::Profile;
 use super::set::Mask;
 use crate::grammar::Regular;
@@ -47,6 +48,8 @@ struct Base {
     bytes: usize,
     /// All text tokens; found when first asked for.
     everything: OnceLock<Mask>,
+    /// The tokens by their characters; found when first asked for.
+    lengths: OnceLock<Arc<Lengths>>,
     terminals: FxHashMap<u64, Vec<(Regular, Arc<Terminal>)>>,
     factors: FxHashMap<Digest, Arc<Factor>>,
     profiles: FxHashMap<Digest, Arc<Profile>>,
@@ -121,6 +124,7 @@ impl Tables {
         let mut base = Base {
             bytes: self.bytes(),
             everything: self.base.everything.clone(),
+            lengths: self.base.lengths.clone(),
             terminals: self.base.terminals.clone(),
             factors: self.base.factors.clone(),
             profiles: self.base.profiles.clone(),
@@ -173,6 +177,13 @@ impl Tables {
         })
     }
 
+    /// The tokens by their characters.
+    pub(super) fn lengths(&self) -> &Lengths {
+        self.base
+            .lengths
+            .get_or_init(|| Arc::new(Lengths::new(&self.vocab)))
+    }
+
     /// The length of the longest token in bytes.
     pub(crate) fn horizon(&self) -> u64 {
         self.horizon
@@ -212,14 +223,14 @@ impl Tables {
 
     /// The profile of a state of a counted language.
     pub(crate) fn profile(&self, terminal: &Terminal, state: u32) -> Arc<Profile> {
-        let language = terminal.names(true)[state as usize];
+        let language = Profile::name(terminal, state);
         if let Some(known) = self.base.profiles.get(&language) {
             return known.clone();
         }
         if let Some(known) = self.profiles.get(&language) {
             return known.clone();
         }
-        let profile = Arc::new(Profile::new(terminal, state, &self.vocab));
+        let profile = Arc::new(Profile::new(terminal, state, self));
         self.grow(profile.bytes() + 96);
         self.profiles.entry(language).or_insert(profile).clone()
     }

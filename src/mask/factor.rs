@@ -128,7 +128,7 @@ impl Entry {
         let profile = tables.profile(terminal, cursor.state);
         Entry::Bounded(Bounds {
             unbounded: factor,
-            inner: profile.inner(terminal, cursor, tables.vocabulary()),
+            inner: profile.inner(terminal, cursor, tables),
             profile,
         })
     }
@@ -372,14 +372,14 @@ impl<'a> Walk<'a> {
 
 /// Tokens by their places in the order of the trie, where those of a subtree are neighbours.
 #[derive(Default)]
-struct Places {
+pub(super) struct Places {
     ranges: Vec<Range<u32>>,
     count: usize,
 }
 
 impl Places {
     /// Adds places behind all that were added before.
-    fn add(&mut self, range: Range<u32>) {
+    pub(super) fn add(&mut self, range: Range<u32>) {
         self.count += range.len();
         match self.ranges.last_mut() {
             _ if range.is_empty() => {}
@@ -389,7 +389,7 @@ impl Places {
     }
 
     /// Most tokens are found by taking the others out of all.
-    fn into_set(self, tables: &Tables) -> TokenSet {
+    pub(super) fn into_set(self, tables: &Tables) -> TokenSet {
         let vocab = tables.vocabulary();
         let tokens = vocab.trie().tokens();
         let at = |range: &Range<u32>| &tokens[range.start as usize..range.end as usize];

@@ -18,7 +18,7 @@
 //! keeps more. So alphabets are not the greatest that there are, but all that is said of them is true.
 
 use std::cmp::Reverse;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -53,15 +53,27 @@ const MOST_KEPT: usize = 1 << 12;
 pub(super) struct Lasting<'a> {
     terminal: &'a Terminal,
     names: &'a [Digest],
+    units: Units,
+    letters: Arc<Letters>,
     /// How many edges of the trie have the characters of each bit.
     weights: &'a [u32; 128],
     found: Found,
 }
 
+/// Whether each character has to be a unit that is not felt: a word takes as many units from where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Units {
+    /// Units do not matter.
+    Ignored,
+    /// All states count.
+    Upper,
+    /// Only endless states count; others take nothing.
+    Endless,
+}
+
 /// What was found, which the terminal keeps between walks.
 #[derive(Default)]
 struct Found {
-    letters: Letters,
     /// The place of each language among `known`.
     places: FxHashMap<Digest, u32>,
     known: Vec<Heights>,
@@ -69,8 +81,12 @@ struct Found {
     ends: Ends,
 }
 
-/// What a terminal keeps; none while it is in use.
-type Kept = Mutex<Option<Found>>;
+/// What a terminal keeps; what was found is missing while it is in use. There is one for each way to look at units.
+#[derive(Default)]
+struct Kept {
+    letters: OnceLock<Arc<Letters>>,
+    found: [Mutex<Option<Found>>; 3],
+}
 
 /// By the state within a character, and what must follow there, where all ends of the character lead.
 type Ends = FxHashMap<(u32, Within), Option<u32>>;
@@ -83,7 +99,8 @@ struct Ways {
 
 impl Drop for Lasting<'_> {
     fn drop(&mut self) {
-        let kept = self.terminal.notes::<Kept>().and_then(|kept| kept.lock().ok());
+        let kept = self.terminal.notes::<Kept>();
+        let kept = kept.and_then(|kept| kept.found[self.units as usize].lock().ok());
         if let Some(mut kept) = kept.filter(|_| self.found.known.len() <= MOST_KEPT) {
             *kept = Some(std::mem::take(&mut self.found));
         }
@@ -92,13 +109,27 @@ impl Drop for Lasting<'_> {
 
 impl<'a> Lasting<'a> {
     pub(super) fn new(terminal: &'a Terminal, trie: &'a Trie) -> Lasting<'a> {
-        let kept = terminal.notes::<Kept>().and_then(|kept| kept.lock().ok()?.take());
+        Lasting::with(terminal, trie, Units::Ignored)
+    }
+
+    /// The same, where each character has to be a unit of a counted language, and lead to where a word takes as many more
+    /// units. Unless it is only the `upper` bound that matters, only endless states take something.
+    pub(super) fn of_units(terminal: &'a Terminal, trie: &'a Trie, upper: bool) -> Lasting<'a> {
+        let units = if upper { Units::Upper } else { Units::Endless };
+        Lasting::with(terminal, trie, units)
+    }
+
+    fn with(terminal: &'a Terminal, trie: &'a Trie, units: Units) -> Lasting<'a> {
+        let kept = terminal.notes::<Kept>();
+        let found = kept.and_then(|kept| kept.found[units as usize].lock().ok()?.take());
+        let letters = || Arc::new(Letters::new(terminal));
         Lasting {
             terminal,
-            names: terminal.names(false),
+            names: terminal.names(units != Units::Ignored),
+            units,
+            letters: kept.map_or_else(letters, |kept| kept.letters.get_or_init(letters).clone()),
             weights: trie.weights(),
-            found: kept.unwrap_or_else(|| Found {
-                letters: Letters::new(terminal),
+            found: found.unwrap_or_else(|| Found {
                 known: vec![Heights::default(); 2],
                 ..Found::default()
             }),
@@ -177,7 +208,8 @@ impl<'a> Lasting<'a> {
         if let Some(&known) = self.found.places.get(&name) {
             return known;
         }
-        if self.found.letters.count(self.terminal, state) < FEW {
+        let is_mute = self.units == Units::Endless && !self.terminal.is_endless(state);
+        if is_mute || self.letters.count(self.terminal, state) < FEW {
             self.found.places.insert(name, NOTHING);
             return NOTHING;
         }
@@ -192,36 +224,72 @@ impl<'a> Lasting<'a> {
 
     /// Where characters lead from a state. A group is left out if some of it lead nowhere, or to different languages.
     fn targets(&mut self, state: u32) -> Vec<(u32, Alphabet)> {
-        let Lasting {
-            terminal,
-            names,
-            found,
-            ..
-        } = self;
-        let Found { letters, ends, .. } = found;
-        let next = |&(byte, bits): &(u8, Alphabet)| Some((terminal.next_state(state, byte)?, bits));
-        let mut targets: Vec<(u32, Alphabet)> = letters.ascii.iter().filter_map(next).collect();
+        let letters = self.letters.clone();
+        let ascii = letters.ascii.iter();
+        let mut targets: Vec<(u32, Alphabet)> = ascii
+            .filter_map(|&(byte, bits)| Some((self.next(state, byte, true)?, bits)))
+            .collect();
         let mut groups: Vec<(Alphabet, Option<u32>)> = Vec::new();
         for &(lead, second, within, group) in &letters.beyond {
-            let inside = terminal
-                .next_state(state, lead)
-                .and_then(|state| terminal.next_state(state, second));
-            let mut leave = |inside| letters.leave(terminal, names, (inside, within.next()?), ends);
-            let target = match within.next() {
-                Some(_) => inside.and_then(&mut leave),
-                None => inside,
-            };
-            match groups.iter_mut().find(|known| known.0 == group) {
-                Some((_, known)) => {
-                    *known = known.filter(|&known| {
-                        target.is_some_and(|target| names[known as usize] == names[target as usize])
-                    })
+            let inside = self.next(state, lead, false);
+            let target = inside.and_then(|inside| match within.next() {
+                Some(within) => {
+                    let inside = self.next(inside, second, false)?;
+                    self.leave(inside, within)
                 }
+                None => self.next(inside, second, true),
+            });
+            match groups.iter_mut().find(|known| known.0 == group) {
+                Some((_, known)) => *known = known.filter(|&known| self.is_same(Some(known), target)),
                 None => groups.push((group, target)),
             }
         }
         targets.extend(groups.iter().filter_map(|&(bit, target)| Some((target?, bit))));
+        targets.retain(|&(target, _)| self.counts_alike(state, target));
         targets
+    }
+
+    /// Whether two states are of the same language.
+    fn is_same(&self, one: Option<u32>, other: Option<u32>) -> bool {
+        let name = |state: Option<u32>| state.map(|state| self.names[state as usize]);
+        one.is_some() && name(one) == name(other)
+    }
+
+    /// Whether words take as many units from either state and both count, if that matters.
+    fn counts_alike(&self, state: u32, target: u32) -> bool {
+        let as_far = || self.terminal.least_units(state) == self.terminal.least_units(target);
+        match self.units {
+            Units::Ignored => true,
+            Units::Upper => as_far(),
+            Units::Endless => as_far() && self.terminal.is_endless(target),
+        }
+    }
+
+    /// Where a byte leads, which has to complete a unit if it is the last one of a character and only then, if that matters.
+    fn next(&self, state: u32, byte: u8, is_last: bool) -> Option<u32> {
+        let (next, unit) = self.terminal.next_unit(state, byte)?;
+        (self.units == Units::Ignored || unit == is_last).then_some(next)
+    }
+
+    /// Where all ends of a character lead, if that is one language.
+    fn leave(&mut self, inside: u32, within: Within) -> Option<u32> {
+        if let Some(&known) = self.found.ends.get(&(inside, within)) {
+            return known;
+        }
+        let letters = self.letters.clone();
+        let mut end = |tail| match within.next() {
+            Some(within) => {
+                let next = self.next(inside, tail, false)?;
+                self.leave(next, within)
+            }
+            None => self.next(inside, tail, true),
+        };
+        let (&tail, others) = letters.tails.split_first()?;
+        let first = end(tail);
+        let ends: Vec<Option<u32>> = others.iter().map(|&tail| end(tail)).collect();
+        let found = first.filter(|_| ends.iter().all(|&other| self.is_same(first, other)));
+        self.found.ends.insert((inside, within), found);
+        found
     }
 
     /// Finds the alphabets height by height; once none changes any more, they last for ever.
@@ -346,33 +414,6 @@ impl Letters {
             .iter()
             .filter(|(byte, _)| terminal.next_state(state, *byte).is_some());
         taken.map(|(_, bits)| bits.count_ones()).sum()
-    }
-
-    /// Where all ends of a character lead, if that is one language.
-    fn leave(
-        &self,
-        terminal: &Terminal,
-        names: &[Digest],
-        (inside, within): (u32, Within),
-        ends: &mut Ends,
-    ) -> Option<u32> {
-        if let Some(&known) = ends.get(&(inside, within)) {
-            return known;
-        }
-        let mut end = |tail| {
-            let next = terminal.next_state(inside, tail)?;
-            match within.next() {
-                Some(within) => self.leave(terminal, names, (next, within), ends),
-                None => Some(next),
-            }
-        };
-        let mut tails = self.tails.iter();
-        let first = tails.next().and_then(|&tail| end(tail));
-        let found = first.filter(|&first| {
-            tails.all(|&tail| end(tail).is_some_and(|next| names[next as usize] == names[first as usize]))
-        });
-        ends.insert((inside, within), found);
-        found
     }
 }
 

@@ -16,21 +16,9 @@ pub(super) fn of(terminal: &Terminal, state: u32) -> Alphabet {
             terminal,
             names,
             home: state,
-            units: None,
         };
         search.find()
     })
-}
-
-/// The characters that lead back to a state of a counted language and are one unit each.
-pub(super) fn of_units(terminal: &Terminal, state: u32) -> Alphabet {
-    let search = Search {
-        terminal,
-        names: Some(terminal.names(true)),
-        home: state,
-        units: Some(1),
-    };
-    search.find()
 }
 
 /// Whether a subtree leads back to the state from wherever it is left.
@@ -44,27 +32,16 @@ struct Search<'a> {
     terminal: &'a Terminal,
     names: Option<&'a [Digest]>,
     home: u32,
-    /// How many units a character has to complete, where that matters.
-    units: Option<u8>,
 }
 
-/// A state within a character, and the units that were completed since its beginning.
-type Inside = (u32, u8);
-
 impl Search<'_> {
-    fn next(&self, (state, units): Inside, byte: u8) -> Option<Inside> {
-        let (state, unit) = self.terminal.next_unit(state, byte)?;
-        Some((state, units + u8::from(unit)))
-    }
-
-    fn is_home(&self, (state, units): Inside) -> bool {
+    fn is_home(&self, state: u32) -> bool {
         let same = |names: &[Digest]| names[state as usize] == names[self.home as usize];
-        (state == self.home || self.names.is_some_and(same))
-            && self.units.is_none_or(|wanted| wanted == units)
+        state == self.home || self.names.is_some_and(same)
     }
 
     fn find(&self) -> Alphabet {
-        let next = |byte| self.next((self.home, 0), byte);
+        let next = |byte| self.terminal.next_state(self.home, byte);
         let stays = |&byte: &u8| next(byte).is_some_and(|next| self.is_home(next));
         let alphabet = (0..128u8).filter(stays).fold(0, |set, byte| set | ascii(byte));
         if alphabet.count_ones() < FEW {
@@ -85,13 +62,8 @@ impl Search<'_> {
 
     /// Whether a byte within a character leads home, however the character ends; `seen` are places from which every byte
     /// does.
-    fn returns(
-        &self,
-        (inside, byte): (Inside, u8),
-        within: Within,
-        seen: &mut Vec<(Inside, Within)>,
-    ) -> bool {
-        let Some(next) = self.next(inside, byte) else {
+    fn returns(&self, (inside, byte): (u32, u8), within: Within, seen: &mut Vec<(u32, Within)>) -> bool {
+        let Some(next) = self.terminal.next_state(inside, byte) else {
             return false;
         };
         let Some(within) = within.next() else {

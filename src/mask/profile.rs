@@ -1,32 +1,40 @@
 //! What tokens do in a counted language, whatever the bounds are.
 //!
 //! A string of at most 60 characters has another mask at each of its characters once a token can reach the end. All
-//! of these come from one walk: for each token the state it ends in and the units it completes on the way. A token
-//! fits iff a word within the bounds can be completed from there, which the counter of the terminal at hand says for
-//! a group of tokens at once.
+//! of these come from one walk: for each token how many units a word has at least that begins with it. Mostly this is
+//! one for each character of the token and some more, so that tokens are kept by how many more it takes, and the ones
+//! with few enough characters are picked from all of them at once.
 //!
 //! ```text
-//!   group                        tokens                    left 2     left 5
-//!   in the string, 1 unit        a  b  é  \n …               ✓          ✓
-//!   in the string, 2 units       th  in  er …                ✓          ✓
-//!   in the string, 5 units       hello  world …                         ✓
-//!   ended after 3 units          the|"  the|",  …                       ✓      (rests: found with the callers)
+//!   set                          tokens                    left 2            left 5
+//!   no more than its characters  a  th  hello  world …     a  th             a  th  hello  world
+//!   one more                     a\\  th\\ …               a\\               a\\  th\\
+//!   group, ended after 3 units   the"  …                   by the counter of the terminal at hand
 //! ```
+//!
+//! That is all there is to know as long as nothing but the upper bound can be missed: if there is no lower one, or in
+//! states from which words of any larger number of units can be completed. Tokens that lead to other states are kept by
+//! their state and their units, and the counter of the terminal at hand is asked for all of a group at once.
 //!
 //! Tokens that leave the language are found without the bounds first; those that could only have left it with a wrong
 //! number of units are then judged again, each for itself.
 
 use rustc_hash::FxHashMap;
 
-use super::loops;
+use super::cache::Tables;
+use super::factor::Places;
+use super::lasting::Lasting;
+use super::lengths::begins;
 use super::set::{Mask, TokenSet};
 use crate::machine::{ByteSet, Cursor, Digest, Terminal};
-use crate::vocab::{Alphabet, Trie, UNSOUND, Vocabulary};
+use crate::vocab::Trie;
 
 /// The tokens of one state of a counted language, grouped by what they do.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    /// Tokens that stay within the language.
+    /// Tokens that stay within the language, by how many units more than characters a word takes that begins with them.
+    sets: Vec<(i64, TokenSet)>,
+    /// Other tokens that stay within the language.
     inner: Vec<Group>,
     /// Where a word may have ended.
     ends: Vec<Ends>,
@@ -48,30 +56,55 @@ struct Ends {
     nodes: Box<[u32]>,
 }
 
+/// Told from profiles of the same language that serve lower bounds as well.
+const ONLY_UPPER: Digest = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834;
+
 impl Profile {
-    /// Walks the vocabulary once from a state. O(nodes of the trie that the language can reach).
-    pub(crate) fn new(terminal: &Terminal, state: u32, vocab: &Vocabulary) -> Profile {
-        let mut walk = Walk::new(terminal, vocab, state);
+    /// The name of the profile of a state.
+    pub(crate) fn name(terminal: &Terminal, state: u32) -> Digest {
+        let language = terminal.names(true)[state as usize];
+        match only_upper(terminal, state) {
+            true => language ^ ONLY_UPPER,
+            false => language,
+        }
+    }
+
+    /// Walks the vocabulary once from a state. O(nodes of the trie that are visited).
+    pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> Profile {
+        let vocab = tables.vocabulary();
+        let mut walk = Walk::new(terminal, vocab.trie(), state);
         walk.run();
+        let names = terminal.names(true);
         let inner = walk.inner.into_iter().map(|(state, units, tokens)| Group {
-            language: walk.names[state as usize],
+            language: names[state as usize],
             units,
             tokens: TokenSet::new(tokens, vocab.len()),
         });
+        let sets = walk.sets.into_iter();
         let ends = walk.ends.into_iter().map(|((byte, units), nodes)| Ends {
             byte,
             units,
             nodes: nodes.into(),
         });
         Profile {
+            sets: sets
+                .map(|(more, places)| (more, places.into_set(tables)))
+                .collect(),
             inner: inner.collect(),
             ends: ends.collect(),
         }
     }
 
     /// The tokens that stay within the language from a cursor of a terminal, which stands in the state of the profile.
-    pub(crate) fn inner(&self, terminal: &Terminal, cursor: Cursor, vocab: &Vocabulary) -> TokenSet {
-        let mut mask = Mask::empty(vocab.len());
+    pub(crate) fn inner(&self, terminal: &Terminal, cursor: Cursor, tables: &Tables) -> TokenSet {
+        let mut mask = Mask::empty(tables.vocabulary().len());
+        let left = terminal.units_left(cursor.count);
+        for (more, tokens) in &self.sets {
+            let most = left.map_or(i64::MAX, |left| {
+                i64::try_from(left).unwrap_or(i64::MAX).saturating_sub(*more)
+            });
+            tables.lengths().add_shorter(tokens, most, &mut mask);
+        }
         for group in &self.inner {
             if terminal.is_alive_at(group.language, cursor.count + group.units) {
                 group.tokens.add_to(&mut mask);
@@ -109,151 +142,273 @@ impl Profile {
     pub(crate) fn bytes(&self) -> usize {
         let inner: usize = self.inner.iter().map(|group| 48 + group.tokens.bytes()).sum();
         let ends: usize = self.ends.iter().map(|ends| 32 + ends.nodes.len() * 4).sum();
-        inner + ends
+        let sets: usize = self.sets.iter().map(|(_, tokens)| 16 + tokens.bytes()).sum();
+        sets + inner + ends
     }
+}
+
+/// Whether nothing but the upper bound can be missed from this state on, and the state is not one that has a profile for
+/// all bounds anyway.
+fn only_upper(terminal: &Terminal, state: u32) -> bool {
+    terminal.has_only_an_upper_bound() && !terminal.is_endless(state)
 }
 
 struct Walk<'a> {
     terminal: &'a Terminal,
-    vocab: &'a Vocabulary,
     trie: &'a Trie,
-    names: &'a [Digest],
-    /// The state at each depth of the path, and the units completed on the way.
-    path: Vec<(u32, u64)>,
+    /// Whether all states count as endless.
+    only_upper: bool,
+    /// What tells which subtrees stay within the language with one unit a character.
+    lasting: Lasting<'a>,
+    /// The place in `lasting` of each state, once known.
+    places: Vec<u32>,
+    /// What there is at each depth of the path.
+    path: Vec<Step>,
     /// The node at each depth of the path, from depth 1.
     nodes: Vec<u32>,
     /// Nodes of the path up to this depth are already kept as ends.
     marked: usize,
-    /// Tokens by the state that they lead to and their units.
+    /// The places of tokens by how many units more than characters a word takes that begins with them.
+    sets: Vec<(i64, Places)>,
+    /// Tokens by the state that they lead to and their units, where it is no endless one.
     inner: Vec<(u32, u64, Vec<u32>)>,
     /// For each state and number of units the place in `inner`, or [`NONE`].
     groups: Vec<Vec<u32>>,
-    /// The characters that are a unit each and lead back to a state; with [`UNSOUND`] once known.
-    loops: Vec<Alphabet>,
-    /// Tokens that end within a character, with the state and the units from where a subtree was passed over.
-    cut_off: Vec<(u32, u32, u64)>,
     ends: FxHashMap<(u8, u64), Vec<u32>>,
+}
+
+/// A state with the units completed on the way and the characters begun.
+#[derive(Clone, Copy)]
+struct Step {
+    state: u32,
+    units: u64,
+    begun: u64,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl<'a> Walk<'a> {
-    fn new(terminal: &'a Terminal, vocab: &'a Vocabulary, state: u32) -> Walk<'a> {
+    fn new(terminal: &'a Terminal, trie: &'a Trie, state: u32) -> Walk<'a> {
+        let only_upper = only_upper(terminal, state);
         Walk {
             terminal,
-            vocab,
-            trie: vocab.trie(),
-            names: terminal.names(true),
-            path: vec![(state, 0)],
+            trie,
+            only_upper,
+            lasting: Lasting::of_units(terminal, trie, only_upper),
+            places: vec![NONE; terminal.len()],
+            path: vec![Step {
+                state,
+                units: 0,
+                begun: 0,
+            }],
             nodes: Vec::new(),
             marked: 0,
+            sets: Vec::new(),
             inner: Vec::new(),
-            groups: vec![Vec::new(); terminal.len()],
-            loops: vec![0; terminal.len()],
-            cut_off: Vec::new(),
+            groups: Vec::new(),
             ends: FxHashMap::default(),
         }
     }
 
     fn run(&mut self) {
-        let nodes = self.trie.nodes();
+        let trie = self.trie;
+        let nodes = trie.nodes();
         let mut at = 0;
         while at < nodes.len() {
             let node = &nodes[at];
             let depth = usize::from(node.depth);
-            self.path.truncate(depth);
-            self.nodes.truncate(depth - 1);
             self.marked = self.marked.min(depth - 1);
-            let (state, units) = self.path[depth - 1];
-            if node.end as usize > at + 1 && self.trie.alphabet(at) & !self.loops(state) == 0 {
-                self.pass_over(at, state, units);
+            let step = self.path[depth - 1];
+            let is_leaf = node.end as usize == at + 1;
+            if !is_leaf && self.passes_over(at, step.state) {
+                self.add(step, trie.places_below(at));
                 at = node.end as usize;
                 continue;
             }
-            at = match self.terminal.next_unit(state, node.byte) {
-                Some((next, unit)) => {
-                    let units = units + u64::from(unit);
-                    if node.count > 0 {
-                        let trie = self.trie;
-                        self.group(next, units).extend_from_slice(trie.tokens_at(node));
-                    }
-                    self.path.push((next, units));
-                    self.nodes.push(at as u32);
-                    at + 1
-                }
-                None => {
-                    self.leave(at as u32, depth);
-                    node.end as usize
-                }
+            let Some((state, unit)) = self.terminal.next_unit(step.state, node.byte) else {
+                self.leave(at as u32, depth);
+                at = node.end as usize;
+                continue;
             };
-        }
-    }
-
-    /// Adds the tokens of a subtree each character of which is a unit and leads back to the state.
-    fn pass_over(&mut self, top: usize, state: u32, units: u64) {
-        let trie = self.trie;
-        let path = self.nodes.iter().map(|&node| trie.nodes()[node as usize].byte);
-        let before = path.filter(|byte| byte & 0xC0 != 0x80).count() as u64;
-        for place in trie.places_below(top) {
-            let token = trie.tokens()[place as usize];
-            match trie.characters()[place as usize] {
-                0 => self.cut_off.push((token, state, units)),
-                characters => self
-                    .group(state, units + u64::from(characters) - before)
-                    .push(token),
+            let next = Step {
+                state,
+                units: step.units + u64::from(unit),
+                begun: step.begun + u64::from(begins(node.byte)),
+            };
+            if node.count > 0 {
+                self.add(next, node.places());
             }
+            if !is_leaf {
+                self.path.truncate(depth);
+                self.path.push(next);
+                self.nodes.truncate(depth - 1);
+                self.nodes.push(at as u32);
+            }
+            at += 1;
         }
-        self.read_cut_off(usize::from(trie.nodes()[top].depth) - 1);
     }
 
-    /// Adds tokens that end within a character.
-    fn read_cut_off(&mut self, depth: usize) {
-        for (token, state, units) in std::mem::take(&mut self.cut_off) {
-            let read = |(state, units), &byte: &u8| {
-                let (state, unit) = self.terminal.next_unit(state, byte)?;
-                Some((state, units + u64::from(unit)))
-            };
-            let bytes = &self.vocab.bytes(token)[depth..];
-            let (state, units) = bytes
-                .iter()
-                .try_fold((state, units), read)
-                .expect("the state passes over them");
-            self.group(state, units).push(token);
+    /// Whether each character of a subtree is a unit, and leads to a state from which a word takes as many as from here.
+    #[inline]
+    fn passes_over(&mut self, node: usize, state: u32) -> bool {
+        let place = &mut self.places[state as usize];
+        if *place == NONE {
+            *place = self.lasting.place(state);
+        }
+        let lasts = self.lasting.alphabet(*place, self.trie.heights()[node]);
+        self.trie.alphabet(node) & !lasts == 0
+    }
+
+    /// Adds tokens that lead to a state, or to others that are as far from the end.
+    #[inline]
+    fn add(&mut self, step: Step, places: std::ops::Range<u32>) {
+        if !self.only_upper && !self.terminal.is_endless(step.state) {
+            let tokens = &self.trie.tokens()[places.start as usize..places.end as usize];
+            self.group(step).extend_from_slice(tokens);
+            return;
+        }
+        let units = step.units + self.terminal.least_units(step.state);
+        let more = units as i64 - step.begun as i64;
+        match self.sets.iter_mut().find(|set| set.0 == more) {
+            Some(set) => set.1.add(places),
+            None => {
+                let mut set = Places::default();
+                set.add(places);
+                self.sets.push((more, set));
+            }
         }
     }
 
     /// The tokens that lead to a state with so many units.
-    #[inline]
-    fn group(&mut self, state: u32, units: u64) -> &mut Vec<u32> {
+    fn group(&mut self, step: Step) -> &mut Vec<u32> {
+        let (state, units) = (step.state, step.units as usize);
+        self.groups.resize_with(self.terminal.len(), Vec::new);
         let groups = &mut self.groups[state as usize];
-        if groups.len() <= units as usize {
-            groups.resize(units as usize + 1, NONE);
+        if groups.len() <= units {
+            groups.resize(units + 1, NONE);
         }
-        let group = &mut groups[units as usize];
+        let group = &mut groups[units];
         if *group == NONE {
             *group = self.inner.len() as u32;
-            self.inner.push((state, units, Vec::new()));
+            self.inner.push((state, step.units, Vec::new()));
         }
         &mut self.inner[*group as usize].2
-    }
-
-    fn loops(&mut self, state: u32) -> Alphabet {
-        let known = &mut self.loops[state as usize];
-        if *known == 0 {
-            *known = loops::of_units(self.terminal, state) | UNSOUND;
-        }
-        *known & !UNSOUND
     }
 
     /// As in a factor: every place on the way where a word may have ended, but for the start.
     fn leave(&mut self, node: u32, depth: usize) {
         let marked = std::mem::replace(&mut self.marked, depth - 1);
-        for depth in (marked + 1).max(2)..=depth {
-            let entered = self.nodes.get(depth - 1).copied().unwrap_or(node);
-            let (state, units) = self.path[depth - 1];
+        for at in (marked + 1).max(2)..=depth {
+            let entered = if at < depth { self.nodes[at - 1] } else { node };
+            let Step { state, units, .. } = self.path[at - 1];
             if self.terminal.is_accepting_state(state) {
                 let byte = self.trie.nodes()[entered as usize].byte;
                 self.ends.entry((byte, units)).or_default().push(entered);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grammar::{Part, Regular};
+    use crate::limits::Limits;
+    use crate::vocab::{TokenKind, Vocabulary};
+
+    /// Words of the characters that the patterns tell apart, whole ones and some that are cut off, and large subtrees.
+    fn tokens() -> Vec<Vec<u8>> {
+        let pieces = [
+            "a", "b", "c", "x", ".", "-", "\"", "\\", "\\n", "é", "中", "abc", "cab.", "aa", " ",
+        ];
+        let mut tokens: Vec<Vec<u8>> = Vec::new();
+        for one in pieces {
+            for two in pieces {
+                tokens
+                    .extend(["", ".", "a", "bc", "中"].map(|three| [one, two, three].concat().into_bytes()));
+            }
+            tokens.push(one.into());
+        }
+        tokens.extend(
+            [
+                &b"a\xE4\xB8"[..],
+                b"\xE4",
+                b"\xC3",
+                b"\xA9",
+                b"a\xC3",
+                b"\xA9b",
+                b"c\xFF",
+            ]
+            .map(Vec::from),
+        );
+        tokens.extend((2..24).map(|count| vec![b'b'; count]));
+        tokens.sort();
+        tokens.dedup();
+        tokens
+    }
+
+    fn tables() -> Tables {
+        let mut all: Vec<(TokenKind, Vec<u8>)> = tokens()
+            .into_iter()
+            .map(|bytes| (TokenKind::Text, bytes))
+            .collect();
+        all.push((TokenKind::Special, b"end".to_vec()));
+        let vocab = Vocabulary::new(&all, &[all.len() as u32 - 1]).expect("it is a vocabulary");
+        Tables::new(Arc::new(vocab), usize::MAX)
+    }
+
+    fn terminal(matched: &str, unit: &str, (min, max): (u64, Option<u64>)) -> Option<Terminal> {
+        let hir = |pattern: &str| {
+            regex_syntax::parse(pattern)
+                .expect("the test's pattern is well formed")
+                .into()
+        };
+        let unit = hir(unit);
+        let parts = vec![Part::Match(hir(matched)), Part::Units { unit, min, max }];
+        Terminal::new(&Regular { parts }, &Limits::default()).ok()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+
+        #[test]
+        fn a_profile_says_of_each_token_what_reading_it_says(
+            shape in 0..7usize,
+            count in 1..9usize,
+            min in 0..7u64,
+            more in prop::option::of(0..20u64),
+            text in "[abc.é\\\\n-]{0,12}",
+        ) {
+            let matched = match shape {
+                0 => "(?s).*".to_owned(),
+                1 => format!("[a-cé]{{1,{count}}}(\\.[^.]{{1,{count}}}){{1,3}}"),
+                2 => "(?s)[^.]*\\.[^x]*".to_owned(),
+                3 => format!("(?s)(ab.|中)*[^\"]{{0,{count}}}"),
+                4 => "(aa)*[bé]?(\\.|-)*".to_owned(),
+                5 => "([^\\\\\"]|\\\\n)*\"?".to_owned(),
+                _ => format!("(?s)a{{0,{count}}}(c.*)?"),
+            };
+            let unit = if shape == 5 { "[^\\\\\"]|\\\\n|\"" } else { "(?s)." };
+            let Some(terminal) = terminal(&matched, unit, (min, more.map(|more| min + more))) else { return Ok(()) };
+            let tables = tables();
+            let mut cursor = terminal.start();
+            for byte in text.bytes().map(Some).chain([None]) {
+                let profile = tables.profile(&terminal, cursor.state);
+                let mut mask = Mask::empty(tables.vocabulary().len());
+                profile.inner(&terminal, cursor, &tables).add_to(&mut mask);
+                for (token, bytes) in (0u32..).zip(tokens()) {
+                    let read = bytes.iter().try_fold(cursor, |cursor, &byte| terminal.next(cursor, byte));
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    prop_assert_eq!(mask.contains(token), read.is_some(), "{} {}..{:?} {:?} {}", matched, min, more, cursor, text);
+                }
+                match byte.and_then(|byte| terminal.next(cursor, byte)) {
+                    Some(next) => cursor = next,
+                    None => break,
+                }
             }
         }
     }

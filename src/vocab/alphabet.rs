@@ -163,22 +163,6 @@ pub(super) fn weights(trie: &Trie) -> [u32; 128] {
     weights
 }
 
-/// The characters of each token, by places: zero where they are not whole, or too many. O(bytes of all tokens).
-pub(super) fn characters(trie: &Trie) -> Box<[u8]> {
-    let mut characters = Vec::with_capacity(trie.tokens().len());
-    let mut path = Vec::new();
-    for node in trie.nodes() {
-        path.truncate(usize::from(node.depth) - 1);
-        path.push(node.byte);
-        if node.count > 0 {
-            let count = std::str::from_utf8(&path).map_or(0, |text| text.chars().count());
-            let count = u8::try_from(count).unwrap_or(0);
-            characters.extend(std::iter::repeat_n(count, node.count as usize));
-        }
-    }
-    characters.into()
-}
-
 /// What the byte of each node is, given the bytes before it, and whether it goes on with a character.
 fn own_alphabets(nodes: &[Node]) -> Vec<(Alphabet, bool)> {
     // At each depth what must follow, and the lead byte if that was the last.

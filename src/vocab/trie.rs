@@ -12,7 +12,7 @@
 
 use std::sync::OnceLock;
 
-use super::alphabet::{Alphabet, alphabets, characters, heights, weights};
+use super::alphabet::{Alphabet, alphabets, heights, weights};
 use super::children::Children;
 
 /// One edge of the [`Trie`] and the node below it.
@@ -50,8 +50,6 @@ pub struct Trie {
     weights: OnceLock<Box<[u32; 128]>>,
     /// The children of each node side by side; found when first asked for.
     children: OnceLock<Children>,
-    /// The characters of each token, by places; found when first asked for.
-    characters: OnceLock<Box<[u8]>>,
 }
 
 impl Trie {
@@ -118,11 +116,6 @@ impl Trie {
     /// How many edges have a character of each bit of an alphabet, about.
     pub(crate) fn weights(&self) -> &[u32; 128] {
         self.weights.get_or_init(|| Box::new(weights(self)))
-    }
-
-    /// How many characters the token at each place has: zero if these are not whole, or more than 255.
-    pub(crate) fn characters(&self) -> &[u8] {
-        self.characters.get_or_init(|| characters(self))
     }
 
     /// All token ids, in the order of the nodes that they end at.
