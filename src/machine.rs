@@ -134,8 +134,8 @@ impl Machine {
 
 /// A frame with its key in the table that finds it, its edges and its calls.
 const FRAME_BYTES: usize = 400;
-/// A configuration with its pairs, twice, what it can do next, and two or three blocks of its row.
-const CONFIG_BYTES: usize = 800;
+/// A configuration with its pairs, twice, and what it can do next; few have a row.
+const CONFIG_BYTES: usize = 600;
 
 /// How many times the bytes of one automaton all automata of a grammar may take.
 const TOGETHER: usize = 2;

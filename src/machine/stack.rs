@@ -3,8 +3,8 @@
 //! A configuration is a set of pairs *(frame, configuration of the callers)*. Pairs with the same frame are merged
 //! after every step, so that an ambiguous grammar shares frames instead of multiplying stacks (a graph-structured
 //! stack, Tomita 1985); a deterministic one has a single pair. Interning makes the number of a configuration its
-//! identity: equal numbers have equal futures, and a step is memoised in a row of 256 entries, kept in blocks of 16
-//! because a configuration is left by few different bytes.
+//! identity: equal numbers have equal futures, and a step is memoised: the first in the configuration itself, since most
+//! are left by one byte only, others in a row of 256 entries, kept in blocks of 16.
 //!
 //! ```text
 //!   {"a": [1          (array item, ⟨ (object member, ⟨ (done, END) ⟩) ⟩)
@@ -12,7 +12,7 @@
 //! ```
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -33,7 +33,20 @@ type Pairs = Box<[(FrameId, ConfigId)]>;
 struct Config {
     pairs: Pairs,
     fringe: OnceLock<Fringe>,
+    /// The first byte that was asked for, and where it leads.
+    first: AtomicU64,
     row: OnceLock<Box<Row>>,
+}
+
+impl Config {
+    fn new(pairs: Pairs) -> Config {
+        Config {
+            pairs,
+            fringe: OnceLock::new(),
+            first: AtomicU64::new(NONE),
+            row: OnceLock::new(),
+        }
+    }
 }
 
 /// The configuration after each byte, as far as it was asked for; the high half of a byte finds the block.
@@ -64,6 +77,18 @@ const FEW: usize = 16;
 const UNKNOWN: u32 = u32::MAX;
 const DEAD: u32 = u32::MAX - 1;
 
+fn alive(next: u32) -> Option<ConfigId> {
+    (next != DEAD).then_some(next)
+}
+
+/// No byte was asked for.
+const NONE: u64 = u64::MAX;
+
+/// A byte and where it leads.
+fn step_of(byte: u8, next: u32) -> u64 {
+    u64::from(byte) << 32 | u64::from(next)
+}
+
 impl Stacks {
     pub(super) fn new(frames: Frames) -> Stacks {
         let stacks = Stacks {
@@ -74,11 +99,7 @@ impl Stacks {
         };
         // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
         for _ in [END, FINISHED] {
-            stacks.configs.push(Config {
-                pairs: Box::default(),
-                fringe: OnceLock::new(),
-                row: OnceLock::new(),
-            });
+            stacks.configs.push(Config::new(Box::default()));
         }
         stacks
     }
@@ -132,13 +153,10 @@ impl Stacks {
         if let Some(known) = self.known.get(&pairs) {
             return *known;
         }
-        *self.known.entry(pairs.clone()).or_insert_with(|| {
-            self.configs.push(Config {
-                pairs,
-                fringe: OnceLock::new(),
-                row: OnceLock::new(),
-            }) as ConfigId
-        })
+        *self
+            .known
+            .entry(pairs.clone())
+            .or_insert_with(|| self.configs.push(Config::new(pairs)) as ConfigId)
     }
 
     /// What the configuration can do next.
@@ -242,24 +260,45 @@ impl Stacks {
     #[inline]
     pub(crate) fn step(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
         let known = &self.configs[config as usize];
+        let first = known.first.load(Ordering::Relaxed);
+        if first >> 32 == u64::from(byte) {
+            return alive(first as u32);
+        }
+        if first == NONE {
+            return self.find_first(config, byte);
+        }
         let row = known
             .row
             .get_or_init(|| Box::new([const { OnceLock::new() }; 16]));
         let block = row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 16]));
         let cell = &block[byte as usize & 15];
         match cell.load(Ordering::Relaxed) {
-            UNKNOWN => self.find_step(config, byte, cell),
-            DEAD => None,
-            next => Some(next),
+            UNKNOWN => {
+                let next = self.find_step(config, byte);
+                cell.store(next, Ordering::Relaxed);
+                alive(next)
+            }
+            next => alive(next),
         }
     }
 
+    /// The first step from a configuration. Another thread may take its place with another byte, and what was found here is
+    /// found again.
     #[cold]
-    fn find_step(&self, config: ConfigId, byte: u8, cell: &AtomicU32) -> Option<ConfigId> {
+    fn find_first(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
+        let next = self.find_step(config, byte);
+        let first = &self.configs[config as usize].first;
+        let (found, order) = (step_of(byte, next), Ordering::Relaxed);
+        // Who came first stays.
+        first.compare_exchange(NONE, found, order, order).ok();
+        alive(next)
+    }
+
+    /// Two threads may both get here; they find the same number, since configurations are interned.
+    #[cold]
+    fn find_step(&self, config: ConfigId, byte: u8) -> u32 {
         let next = self.step_readers(&self.fringe(config).readers, byte);
-        // Two threads may both get here; they find the same number, since configurations are interned.
-        cell.store(next.unwrap_or(DEAD), Ordering::Relaxed);
-        next
+        next.unwrap_or(DEAD)
     }
 
     fn step_readers(&self, readers: &[(FrameId, ConfigId)], byte: u8) -> Option<ConfigId> {
