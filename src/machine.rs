@@ -43,6 +43,7 @@ mod thread;
 mod unite;
 mod used;
 mod words;
+mod words_left;
 
 use std::sync::Arc;
 

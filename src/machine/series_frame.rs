@@ -439,7 +439,7 @@ impl Frames {
             return Some(next);
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
-        self.unused_key_exists((series, rest, register), next, &prefix)
+        self.unused_among(&self.used_keys(register), (series, rest), next, &prefix)
             .then_some(next)
     }
 

@@ -22,6 +22,7 @@ use super::counter::Counter;
 use super::digest::{Digest, Table, digests};
 use super::infinite::Infinite;
 use super::product::{DEAD, Operands};
+use super::words_left::WordsLeft;
 use crate::grammar::Regular;
 
 use crate::limits::Limits;
@@ -67,6 +68,8 @@ pub struct Terminal {
     accepting: Vec<bool>,
     /// Whether infinitely many words go on from each state, counts left aside.
     infinite: OnceLock<Infinite>,
+    /// How many words go on from each state where these are not infinitely many, counts left aside.
+    words_left: OnceLock<WordsLeft>,
     prefix_code: bool,
     counter: Option<Counter>,
     /// The names of the states where units do not matter, and where they do.
@@ -125,6 +128,7 @@ impl Terminal {
             next: graph.next,
             accepting: graph.accepting,
             infinite: OnceLock::new(),
+            words_left: OnceLock::new(),
             counter,
             names: Default::default(),
             bytes_of: OnceLock::new(),
@@ -194,15 +198,18 @@ impl Terminal {
         end.is_some_and(|cursor| self.is_accepting(cursor))
     }
 
-    /// Whether there are more than `most` ways to complete a word from here. Goes on by lengths: a beginning has a
-    /// word of its own, so that the beginnings of one length with the shorter words are a lower bound, and all there
-    /// is once no beginning is left. O(bytes until there are more · cursors that can be reached with as many).
+    /// Whether there are more than `most` ways to complete a word from here. Where units are counted, it goes on by lengths:
+    /// a beginning has a word of its own, so that the beginnings of one length with the shorter words are a lower bound,
+    /// and all there is once no beginning is left. O(bytes until there are more · cursors that can be reached with as many).
     pub(crate) fn has_more_words(&self, from: Cursor, most: usize) -> bool {
         if most == 0 || self.is_infinite(from) {
             return true;
         }
-        if self.is_last(from.state) {
-            return false;
+        if self.counter.is_none() {
+            let new = || WordsLeft::new(self.len(), self.stride, &self.classes);
+            let words = self.words_left.get_or_init(new);
+            let words = words.of(from.state, &self.next, &self.accepting);
+            return words as usize > most;
         }
         // Each byte leads to words of its own, which mostly settles it.
         let branches = (0..=255).filter(|&byte| self.next(from, byte).is_some());
@@ -225,14 +232,6 @@ impl Terminal {
             beginnings = longer;
         }
         false
-    }
-
-    /// Whether no byte goes on from the state.
-    fn is_last(&self, state: u32) -> bool {
-        let row = state as usize * self.stride;
-        self.next[row..row + self.stride]
-            .iter()
-            .all(|&packed| packed == DEAD)
     }
 
     /// The cursors one byte further, with the number of ways there.
