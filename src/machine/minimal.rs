@@ -6,12 +6,11 @@
 //! looked at again only where it leads to one that was split off, and of a class that is split the largest part keeps its
 //! number (Hopcroft 1971), so that no state changes its class more often than the logarithm of their number.
 //!
-//! Rows are compared by hashes, and the partition that comes out is checked row by row once, so that a collision can
-//! cost the result but not make it wrong.
+//! Rows are compared by hashes: the sum of a number for each column times a number for the class that it leads to. So a
+//! state that moves to another class changes what leads to it by a difference, and no row is read again. The partition that
+//! comes out is checked row by row once, so that a collision can cost the result but not make it wrong.
 
-use std::hash::{BuildHasher, Hash, Hasher};
-
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::digest::Table;
 
@@ -32,7 +31,7 @@ pub(super) fn classes(automaton: &Table<'_>) -> Option<Vec<u32>> {
     while !partition.open.is_empty() {
         let looks = partition.open.len() * 2 * (automaton.next.len() / partition.classes.len());
         steps = steps.checked_sub(looks)?;
-        let parts = partition.parts(automaton);
+        let parts = partition.parts();
         partition.split(parts);
     }
     let classes = partition.numbered();
@@ -46,6 +45,8 @@ struct Partition {
     /// The place of each state among the members of its class.
     places: Vec<u32>,
     before: Before,
+    /// What each state looks like, its own class left aside.
+    looks: Vec<u64>,
     /// The states that have to be looked at, those of a class behind each other.
     open: Vec<u32>,
 }
@@ -67,21 +68,31 @@ impl Partition {
             places.push(class.len() as u32);
             class.push(state as u32);
         }
+        let classes: Vec<u32> = automaton
+            .accepting
+            .iter()
+            .map(|&accepts| u32::from(accepts))
+            .collect();
+        let before = Before::new(automaton);
+        let mut looks = vec![0u64; classes.len()];
+        for (state, &class) in (0u32..).zip(&classes) {
+            for &(from, columns) in before.of(state) {
+                let look = &mut looks[from as usize];
+                *look = look.wrapping_add(columns.wrapping_mul(number(class)));
+            }
+        }
         Partition {
-            classes: automaton
-                .accepting
-                .iter()
-                .map(|&accepts| u32::from(accepts))
-                .collect(),
+            classes,
             open: members.concat(),
             members,
             places,
-            before: Before::new(automaton),
+            before,
+            looks,
         }
     }
 
     /// What the classes of the open states fall into.
-    fn parts(&self, automaton: &Table<'_>) -> Vec<Parts> {
+    fn parts(&self) -> Vec<Parts> {
         let class = |state: u32| self.classes[state as usize];
         let mut all = Vec::new();
         for open in self.open.chunk_by(|&a, &b| class(a) == class(b)) {
@@ -95,18 +106,13 @@ impl Partition {
             if open.len() < members.len() {
                 // The others still look alike, so that one of them speaks for all.
                 let other = members.iter().find(|state| open.binary_search(state).is_err());
-                known.insert(
-                    signature(automaton, &self.classes, *other.unwrap_or(&open[0]) as usize),
-                    0,
-                );
+                known.insert(self.looks[*other.unwrap_or(&open[0]) as usize], 0);
                 parts.looked_at.push(Vec::new());
                 parts.others_are_first = true;
             }
             for &state in open {
                 let next = known.len();
-                let place = *known
-                    .entry(signature(automaton, &self.classes, state as usize))
-                    .or_insert(next);
+                let place = *known.entry(self.looks[state as usize]).or_insert(next);
                 if place == parts.looked_at.len() {
                     parts.looked_at.push(Vec::new());
                 }
@@ -124,12 +130,18 @@ impl Partition {
     fn split(&mut self, all: Vec<Parts>) {
         self.open.clear();
         for parts in all {
+            let parts_of = parts.class;
             for part in self.moving(parts) {
                 let class = self.members.len() as u32;
+                let change = number(class).wrapping_sub(number(parts_of));
                 for (&state, place) in part.iter().zip(0..) {
                     self.classes[state as usize] = class;
                     self.places[state as usize] = place;
-                    self.open.extend_from_slice(self.before.of(state));
+                    for &(from, columns) in self.before.of(state) {
+                        let look = &mut self.looks[from as usize];
+                        *look = look.wrapping_add(columns.wrapping_mul(change));
+                        self.open.push(from);
+                    }
                 }
                 self.members.push(part);
             }
@@ -194,60 +206,63 @@ impl Partition {
     }
 }
 
-/// The states that lead to each state.
+/// The states that lead to each state, and by which columns: the sum of their numbers.
 struct Before {
     /// Those of a state are from its start to that of the next.
     starts: Vec<u32>,
-    states: Vec<u32>,
+    states: Vec<(u32, u64)>,
 }
 
 impl Before {
     fn new(automaton: &Table<'_>) -> Before {
         let count = automaton.accepting.len();
-        let mut edges = Vec::new();
-        // The last state that was seen to lead to each.
-        let mut last = vec![u32::MAX; count];
-        for state in 0..count as u32 {
-            for (target, _) in automaton.row(state as usize).flatten() {
-                if std::mem::replace(&mut last[target as usize], state) != state {
-                    edges.push((target, state));
-                }
-            }
-        }
+        let columns: Vec<u64> = (0..automaton.stride as u32 * 2)
+            .map(|column| number(!column))
+            .collect();
+        let mut edges: Vec<(u32, u32, u64)> = Vec::new();
+        // The last edge that was seen to lead to each state.
+        let mut last = vec![usize::MAX; count];
         let mut starts = vec![0; count + 1];
-        for &(target, _) in &edges {
-            starts[target as usize + 1] += 1;
+        for state in 0..count as u32 {
+            let first = edges.len();
+            for (target, columns) in automaton.row(state as usize).zip(columns.chunks_exact(2)) {
+                let Some((target, unit)) = target else { continue };
+                let column = columns[usize::from(unit)];
+                let last = &mut last[target as usize];
+                if *last >= first && *last < edges.len() {
+                    edges[*last].2 = edges[*last].2.wrapping_add(column);
+                    continue;
+                }
+                *last = edges.len();
+                starts[target as usize + 1] += 1;
+                edges.push((target, state, column));
+            }
         }
         for at in 0..count {
             starts[at + 1] += starts[at];
         }
         let mut places = starts.clone();
-        let mut states = vec![0; edges.len()];
-        for (target, state) in edges {
+        let mut states = vec![(0, 0); edges.len()];
+        for (target, state, columns) in edges {
             let place = &mut places[target as usize];
-            states[*place as usize] = state;
+            states[*place as usize] = (state, columns);
             *place += 1;
         }
         Before { starts, states }
     }
 
-    fn of(&self, state: u32) -> &[u32] {
+    fn of(&self, state: u32) -> &[(u32, u64)] {
         let range = self.starts[state as usize]..self.starts[state as usize + 1];
         &self.states[range.start as usize..range.end as usize]
     }
 }
 
-/// A hash of the class of a state and of those that its bytes lead to.
-fn signature(automaton: &Table<'_>, classes: &[u32], state: usize) -> u64 {
-    let mut hasher = FxBuildHasher.build_hasher();
-    classes[state].hash(&mut hasher);
-    for target in automaton.row(state) {
-        let class = target.map_or(0, |(target, unit)| {
-            2 + (u64::from(classes[target as usize]) << 1) + u64::from(unit)
-        });
-        hasher.write_u64(class);
-    }
-    hasher.finish()
+/// A number that has nothing to do with those of others (SplitMix64).
+fn number(of: u32) -> u64 {
+    let mut number = (u64::from(of) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ number >> 31
 }
 
 /// Whether all states of a class accept alike and go on alike.
@@ -270,6 +285,8 @@ fn is_right(automaton: &Table<'_>, classes: &[u32], count: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::product::DEAD;
     use super::*;
 
@@ -306,6 +323,46 @@ mod tests {
         accepting[length as usize - 1] = true;
         let found = classes_of(&next, &accepting);
         assert_eq!(found, (0..length as u32).collect::<Vec<_>>());
+    }
+
+    /// Refinement by rows that are compared as they are.
+    fn slowly(next: &[[i32; 2]], accepting: &[bool]) -> Vec<u32> {
+        let mut classes: Vec<u32> = accepting.iter().map(|&accepts| u32::from(accepts)).collect();
+        loop {
+            let class = |&target: &i32| usize::try_from(target).map(|target| classes[target]).ok();
+            let looks = next
+                .iter()
+                .zip(&classes)
+                .map(|(row, &own)| (own, row.each_ref().map(class)));
+            let mut known = Vec::new();
+            let found: Vec<u32> = looks
+                .map(|look| {
+                    let place = known.iter().position(|other| *other == look);
+                    place.unwrap_or_else(|| {
+                        known.push(look);
+                        known.len() - 1
+                    }) as u32
+                })
+                .collect();
+            if found == classes {
+                return classes;
+            }
+            classes = found;
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn classes_are_those_of_rows_compared_as_they_are(
+            rows in prop::collection::vec((-1..24i32, -1..24i32, prop::bool::weighted(0.2)), 1..24),
+        ) {
+            let count = rows.len() as i32;
+            let next: Vec<[i32; 2]> = rows.iter().map(|row| [row.0, row.1].map(|to| if to < 0 { to } else { to % count })).collect();
+            let accepting: Vec<bool> = rows.iter().map(|row| row.2).collect();
+            prop_assert_eq!(classes_of(&next, &accepting), slowly(&next, &accepting));
+        }
     }
 
     #[test]
