@@ -265,7 +265,7 @@ impl Cfg {
 /// The expressions for which there is room at first.
 const ROOM: usize = 448;
 
-/// Builds a [`Cfg`]; equal expressions are stored once, and the obvious simplifications are made on the way.
+/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made on the way.
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
     exprs: Vec<Expr>,
@@ -276,6 +276,8 @@ pub struct CfgBuilder {
     regulars: Vec<Regular>,
     known_regulars: HashMap<u64, Vec<RegularId>>,
     series: Vec<Series>,
+    /// The numbers of all series that were built here, by what they are.
+    known_series: HashTable<SeriesId>,
 }
 
 impl CfgBuilder {
@@ -459,10 +461,17 @@ impl CfgBuilder {
         &self.regulars[id.index()]
     }
 
-    /// A list of items.
+    /// A list of items; an equal one is found again.
     pub fn series(&mut self, series: Series) -> ExprId {
+        let hash = self.hasher.hash_one(&series);
+        let same = |id: &SeriesId| self.series[id.index()] == series;
+        if let Some(&id) = self.known_series.find(hash, same) {
+            return self.intern(Expr::Series(id));
+        }
         let id = SeriesId(self.series.len() as u32);
         self.series.push(series);
+        let hash_of = |id: &SeriesId| self.hasher.hash_one(&self.series[id.index()]);
+        self.known_series.insert_unique(hash, id, hash_of);
         self.intern(Expr::Series(id))
     }
 
@@ -515,5 +524,33 @@ impl CfgBuilder {
             series: self.series,
             start,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_series_are_stored_once() {
+        let mut builder = CfgBuilder::new();
+        let mut series = |min| {
+            let (item, separator) = (builder.bytes("a"), builder.bytes(","));
+            builder.series(Series {
+                members: vec![Member::new(item, true)],
+                rest: Vec::new(),
+                taken: Vec::new(),
+                keys: Keys::Differ,
+                separator,
+                order: SeriesOrder::Any,
+                min,
+                max: None,
+                demands: Vec::new(),
+            })
+        };
+        let (one, other, same) = (series(0), series(1), series(0));
+        assert_eq!(one, same);
+        assert_ne!(one, other);
+        assert_eq!(builder.series.len(), 2);
     }
 }
