@@ -328,6 +328,11 @@ impl<'a> Walk<'a> {
         } = &mut self.room;
         path.truncate(depth);
         path.push(byte);
+        if let [reader] = levels[depth].readers[..]
+            && let Some(next) = self.threads.read_on(&reader, byte)
+        {
+            return self.read_on(ground, node, depth, next, mask);
+        }
         self.threads.step(&levels[depth].readers, path, next);
         if self.threads.take_lost() {
             lost.extend_from_slice(trie.tokens_below(node));
@@ -354,6 +359,31 @@ impl<'a> Walk<'a> {
             return false;
         }
         self.look_ahead(ground, Some(node), depth + 1, mask, lost)
+    }
+
+    /// The same for the only reader where it stays in fixed text, which neither calls nor ends.
+    fn read_on(
+        &mut self,
+        ground: Ground<'_>,
+        node: usize,
+        depth: usize,
+        next: Thread,
+        mask: &mut impl Found,
+    ) -> bool {
+        let known = &ground.trie.nodes()[node];
+        mask.insert_all(ground.trie.tokens_at(known));
+        if known.end as usize == node + 1 {
+            return false;
+        }
+        self.room.level(depth + 1);
+        let level = &mut self.room.levels[depth + 1];
+        level.readers.clear();
+        level.readers.push(next);
+        level.ahead = Ahead::default();
+        let Ahead { bytes, sure, .. } = &mut level.ahead;
+        self.threads.add_bytes(&next, bytes, sure);
+        level.look_at(ground.trie.children(Some(node)));
+        true
     }
 
     /// Makes ready the level of what is below a node, or of the whole trie, whose readers are known. Whether anything is

@@ -1,6 +1,6 @@
 //! Where a thread stands, named so that nothing need be interned to read on.
 
-use super::{At, Threads};
+use super::{At, Thread, Threads};
 use crate::machine::frame::{FrameId, FrameKey};
 use crate::machine::nfa::Callee;
 
@@ -68,5 +68,20 @@ impl Threads<'_> {
                 Some(self.place_in_rule(frames.rule_frame(rule, nodes)))
             }
         }
+    }
+
+    /// The thread behind a byte of one that is in fixed text and stays there; `None` for all others.
+    #[inline]
+    pub(crate) fn read_on(&self, reader: &Thread, byte: u8) -> Option<Thread> {
+        let At::Node { rule, node } = reader.at else {
+            return None;
+        };
+        let frames = &self.stacks.frames;
+        let mut behind = frames.behind(node, byte);
+        let (node, None) = (behind.next()?, behind.next()) else {
+            return None;
+        };
+        let at = At::Node { rule, node };
+        frames.is_plain(rule, node).then_some(Thread { at, ..*reader })
     }
 }
