@@ -424,23 +424,25 @@ impl Terminal {
                 .filter(|&&packed| packed != DEAD)
                 .map(|&packed| (packed >> 1, packed & 1))
         };
-        let states = 0..self.len() as u32;
-        let loops = |state: u32| targets(state).any(|target| target == (state, 1));
-        let mut endless: Box<[bool]> = states.clone().map(loops).collect();
-        loop {
-            let on_the_way = |&state: &u32| {
-                !endless[state as usize]
-                    && targets(state).any(|(to, unit)| {
-                        endless[to as usize]
-                            && self.least_units(state) == self.least_units(to) + u64::from(unit)
-                    })
-            };
-            let more: Vec<u32> = states.clone().filter(on_the_way).collect();
-            if more.is_empty() || !endless.contains(&true) {
-                return endless;
+        // From which states each one lies on the shortest way to the end.
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
+        let mut endless = vec![false; self.len()];
+        let mut open = Vec::new();
+        for state in 0..self.len() as u32 {
+            for (to, unit) in targets(state) {
+                if (to, unit) == (state, 1) {
+                    open.push(state);
+                } else if self.least_units(state) == self.least_units(to) + u64::from(unit) {
+                    before[to as usize].push(state);
+                }
             }
-            more.into_iter().for_each(|state| endless[state as usize] = true);
         }
+        while let Some(state) = open.pop() {
+            if !std::mem::replace(&mut endless[state as usize], true) {
+                open.extend_from_slice(&before[state as usize]);
+            }
+        }
+        endless.into()
     }
 
     /// Whether units are counted.
