@@ -373,6 +373,24 @@ const UNIQUE_ITEMS: [&str; 8] = [
     r#"{"oneOf": [{"properties": {"a": {"const": "a"}}, "required": ["a"]}, {"properties": {"a": {"const": "b"}}, "required": ["a"]}], "type": "object"}"#,
 ];
 
+/// Walks the masks so many times and judges what they lead to. How many walks came to an end.
+fn walked_are_valid(
+    grammar: &Grammar,
+    (judge, schema): (&jsonschema::Validator, &Value),
+    dice: &mut Dice,
+    times: usize,
+) -> usize {
+    let texts = (0..times).filter_map(|_| walk(grammar, dice));
+    let judged = texts.inspect(|text| {
+        let value: Value = serde_json::from_str(text).expect("the masks lead to JSON");
+        assert!(
+            is_beyond_doubles(text) || judge.is_valid(&value),
+            "{schema} and {text}"
+        );
+    });
+    judged.count()
+}
+
 /// What the masks of unique items lead to has no two equal items, and so has whatever is accepted.
 #[test]
 fn unique_items_are_unique() {
@@ -384,17 +402,7 @@ fn unique_items_are_unique() {
             json!({"type": "array", "uniqueItems": true, "items": items, "minItems": 2, "maxItems": 4});
         let judge = jsonschema::draft202012::new(&schema).expect("a valid schema");
         let (grammar, _) = compile(&compiler, &schema).expect("unique items");
-        for _ in 0..40 {
-            let Some(text) = walk(&grammar, &mut dice) else {
-                continue;
-            };
-            let value: Value = serde_json::from_str(&text).expect("the masks lead to JSON");
-            assert!(
-                is_beyond_doubles(&text) || judge.is_valid(&value),
-                "{schema} and {text}"
-            );
-            walked += 1;
-        }
+        walked += walked_are_valid(&grammar, (&judge, &schema), &mut dice, 40);
         let mut pool: Vec<Value> = (0..40).map(|_| instance(&mut dice, 2)).collect();
         pool.extend([
             json!({"a": 1, "b": "a"}),
@@ -525,17 +533,7 @@ fn items_of_which_two_are_equal() {
         let judge = jsonschema::draft202012::new(&schema).expect("a valid schema");
         let (grammar, narrower) = compile(&compiler, &schema).expect("equal items");
         assert_eq!(narrower, !exact, "{schema}");
-        for _ in 0..30 {
-            let Some(text) = walk(&grammar, &mut dice) else {
-                continue;
-            };
-            let value: Value = serde_json::from_str(&text).expect("the masks lead to JSON");
-            assert!(
-                is_beyond_doubles(&text) || judge.is_valid(&value),
-                "{schema} and {text}"
-            );
-            walked += 1;
-        }
+        walked += walked_are_valid(&grammar, (&judge, &schema), &mut dice, 30);
         for _ in 0..400 {
             let mut value: Vec<Value> = (0..1 + dice.roll(3)).map(|_| instance(&mut dice, 0)).collect();
             value.insert(dice.roll(value.len() + 1), dice.pick(&value.clone()).clone());

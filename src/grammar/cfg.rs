@@ -265,7 +265,8 @@ impl Cfg {
 /// The expressions for which there is room at first.
 const ROOM: usize = 448;
 
-/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made on the way.
+/// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made
+/// on the way.
 #[derive(Debug, Default)]
 pub struct CfgBuilder {
     exprs: Vec<Expr>,

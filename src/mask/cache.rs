@@ -1,5 +1,6 @@
 //! What grammars over one vocabulary share: compiled terminals and their factors.
 
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -210,29 +211,19 @@ impl Tables {
     /// The factor of a state whose bounds are left aside.
     pub(crate) fn factor(&self, terminal: &Terminal, state: u32) -> Arc<Factor> {
         let language = terminal.names(false)[state as usize];
-        if let Some(known) = self.base.factors.get(&language) {
-            return known.clone();
-        }
-        if let Some(known) = self.factors.get(&language) {
-            return known.clone();
-        }
-        let factor = Arc::new(Factor::new(terminal, state, self));
-        self.grow(factor.bytes() + 96);
-        self.factors.entry(language).or_insert(factor).clone()
+        self.known_or((&self.base.factors, &self.factors), language, || {
+            let factor = Factor::new(terminal, state, self);
+            (factor.bytes(), Arc::new(factor))
+        })
     }
 
     /// The profile of a state of a counted language.
     pub(crate) fn profile(&self, terminal: &Terminal, state: u32) -> Arc<Profile> {
-        let language = Profile::name(terminal, state);
-        if let Some(known) = self.base.profiles.get(&language) {
-            return known.clone();
-        }
-        if let Some(known) = self.profiles.get(&language) {
-            return known.clone();
-        }
-        let profile = Arc::new(Profile::new(terminal, state, self));
-        self.grow(profile.bytes() + 96);
-        self.profiles.entry(language).or_insert(profile).clone()
+        let name = Profile::name(terminal, state);
+        self.known_or((&self.base.profiles, &self.profiles), name, || {
+            let profile = Profile::new(terminal, state, self);
+            (profile.bytes(), Arc::new(profile))
+        })
     }
 
     /// The vocabulary's trie as the ground of a walk.
@@ -258,15 +249,10 @@ impl Tables {
     ) -> Arc<Branch> {
         let language = terminal.names(false)[state as usize];
         let key = (ground.number, top.map(|node| node as u32), language);
-        if let Some(known) = self.base.branches.get(&key) {
-            return known.clone();
-        }
-        if let Some(known) = self.branches.get(&key) {
-            return known.clone();
-        }
-        let branch = Arc::new(Branch::new(terminal, state, ground.trie, top, self.vocab.len()));
-        self.grow(branch.bytes() + 96);
-        self.branches.entry(key).or_insert(branch).clone()
+        self.known_or((&self.base.branches, &self.branches), key, || {
+            let branch = Branch::new(terminal, state, ground.trie, top, self.vocab.len());
+            (branch.bytes(), Arc::new(branch))
+        })
     }
 
     /// The same for a state of a language of keys; `None` if its keys have to be read one by one.
@@ -279,15 +265,29 @@ impl Tables {
     ) -> Option<Arc<KeyBranch>> {
         let language = terminal.names(false)[state as usize];
         let key = (ground.number, top.map(|node| node as u32), language);
-        if let Some(known) = self.base.key_branches.get(&key) {
+        self.known_or((&self.base.key_branches, &self.key_branches), key, || {
+            let branch = KeyBranch::new(terminal, state, ground.trie, top, self.vocab.len());
+            (branch.as_ref().map_or(0, KeyBranch::bytes), branch.map(Arc::new))
+        })
+    }
+
+    /// What is known by a key, or what is found now, with the bytes that it takes. Nothing is locked meanwhile: what is
+    /// found may need more from here.
+    fn known_or<K: Eq + Hash, V: Clone>(
+        &self,
+        (base, known): (&FxHashMap<K, V>, &DashMap<K, V, FxBuildHasher>),
+        key: K,
+        find: impl FnOnce() -> (usize, V),
+    ) -> V {
+        if let Some(known) = base.get(&key) {
             return known.clone();
         }
-        if let Some(known) = self.key_branches.get(&key) {
+        if let Some(known) = known.get(&key) {
             return known.clone();
         }
-        let branch = KeyBranch::new(terminal, state, ground.trie, top, self.vocab.len()).map(Arc::new);
-        self.grow(branch.as_ref().map_or(0, |branch| branch.bytes()) + 96);
-        self.key_branches.entry(key).or_insert(branch).clone()
+        let (bytes, found) = find();
+        self.grow(bytes + 96);
+        known.entry(key).or_insert(found).clone()
     }
 
     fn grow(&self, bytes: usize) {

@@ -10,9 +10,10 @@
 //!                    exits   :{│}   :""│,   :[]│}        (the bar is where the value ends)
 //! ```
 //!
-//! Most frames are met once, so that this is done only for those that are met again.
+//! Most frames are met once, so that this is done only for those that are met again. A passage names the branches that it
+//! goes through and does not keep them: when the tables have dropped one, it is found again.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::branch::{Branch, Exits, Ground};
 use super::set::{Mask, TokenSet};
@@ -24,18 +25,20 @@ use crate::machine::Thread;
 #[derive(Debug, Default)]
 pub(super) struct Passage {
     tokens: Vec<u32>,
-    branches: Vec<Arc<Branch>>,
+    branches: Vec<Weak<Branch>>,
     /// Tokens that have to be judged by their bytes.
     pub(super) lost: Vec<u32>,
     pub(super) exits: Exits,
 }
 
 impl Passage {
-    pub(super) fn add_to(&self, mask: &mut Mask) {
+    /// Adds what stays within the rule; `false` if some of that is no longer known.
+    fn add_to(&self, mask: &mut Mask) -> bool {
         mask.insert_all(&self.tokens);
-        for branch in &self.branches {
-            branch.inner.add_to(mask);
-        }
+        self.branches.iter().all(|branch| {
+            let branch = branch.upgrade();
+            branch.inspect(|branch| branch.inner.add_to(mask)).is_some()
+        })
     }
 
     fn bytes(&self) -> usize {
@@ -52,7 +55,7 @@ impl Found for Passage {
     }
 
     fn insert_branch(&mut self, branch: &Arc<Branch>) {
-        self.branches.push(branch.clone());
+        self.branches.push(Arc::downgrade(branch));
     }
 
     fn insert_set(&mut self, tokens: &TokenSet) {
@@ -74,7 +77,7 @@ pub(crate) struct Passages(Stripes<Key, Option<Arc<Passage>>>);
 pub(super) enum Met {
     /// It is met for the first time.
     Never,
-    /// It was met before.
+    /// It was met before, and what was found of it may have been dropped.
     Once,
     Known(Arc<Passage>),
 }
@@ -94,12 +97,12 @@ impl Passages {
         self.0.bytes()
     }
 
-    /// What is known of a place here; it is remembered that it was met.
-    pub(super) fn meet(&self, ground: Ground<'_>, top: Option<usize>, place: Thread) -> Met {
+    /// Adds what is known to stay within the rule of a place to a mask; it is remembered that the place was met.
+    pub(super) fn meet(&self, ground: Ground<'_>, top: Option<usize>, place: Thread, mask: &mut Mask) -> Met {
         let key = key(ground, top, place);
         match self.0.get(&key) {
-            Some(Some(passage)) => Met::Known(passage),
-            Some(None) => Met::Once,
+            Some(Some(passage)) if passage.add_to(mask) => Met::Known(passage),
+            Some(_) => Met::Once,
             None => {
                 self.0.keep(key, None, size_of::<Key>() + 16);
                 Met::Never

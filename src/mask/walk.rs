@@ -104,6 +104,24 @@ struct Ahead {
     loops: Alphabet,
 }
 
+/// What is remembered and what it is found for.
+impl Found for (Passage, &mut Mask) {
+    fn insert_all(&mut self, tokens: &[u32]) {
+        self.0.insert_all(tokens);
+        self.1.insert_all(tokens);
+    }
+
+    fn insert_branch(&mut self, branch: &Arc<Branch>) {
+        self.0.insert_branch(branch);
+        branch.inner.add_to(self.1);
+    }
+
+    fn insert_set(&mut self, tokens: &TokenSet) {
+        self.0.insert_set(tokens);
+        tokens.add_to(self.1);
+    }
+}
+
 impl<'a> Walk<'a> {
     pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables, passages: &'a Passages) -> Walk<'a> {
         let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
@@ -151,9 +169,8 @@ impl<'a> Walk<'a> {
         walked.clear();
         let mut passed = Vec::new();
         for &reader in &begun {
-            match self.passage(ground, top, &reader, begun.len()) {
+            match self.passage((ground, top), &reader, begun.len(), mask) {
                 Some(passage) => {
-                    passage.add_to(mask);
                     lost.extend_from_slice(&passage.lost);
                     passed.push((passage.exits.clone(), reader));
                 }
@@ -165,13 +182,13 @@ impl<'a> Walk<'a> {
         (self.room.begun, self.room.walked) = (begun, walked);
     }
 
-    /// What a reader allows whoever called it, if it was met before.
+    /// Adds what a reader allows whoever called it, if it was met before.
     fn passage(
         &mut self,
-        ground: Ground<'_>,
-        top: Option<usize>,
+        (ground, top): (Ground<'_>, Option<usize>),
         reader: &Thread,
         readers: usize,
+        mask: &mut Mask,
     ) -> Option<Arc<Passage>> {
         let size = top.map_or(ground.trie.nodes().len(), |top| {
             ground.trie.nodes()[top].end as usize - top
@@ -181,12 +198,13 @@ impl<'a> Walk<'a> {
             return None;
         }
         let below = self.threads.below_anyone(reader)?;
-        match self.passages.meet(ground, top, below) {
+        match self.passages.meet(ground, top, below, mask) {
             Met::Never => None,
             Met::Known(passage) => Some(passage),
             Met::Once => {
-                let (mut passage, mut lost) = (Passage::default(), Vec::new());
-                self.walk((ground, top), &[below], &mut passage, &mut lost);
+                let (mut both, mut lost) = ((Passage::default(), mask), Vec::new());
+                self.walk((ground, top), &[below], &mut both, &mut lost);
+                let mut passage = both.0;
                 passage.lost = lost;
                 passage.exits = self.room.came_out.drain(..).collect();
                 let passage = Arc::new(passage);
