@@ -28,6 +28,7 @@ mod frame;
 mod infinite;
 mod interner;
 mod judged_frame;
+mod key_set;
 mod minimal;
 mod nfa;
 mod numbering;

@@ -42,11 +42,16 @@ impl<T: Copy + Eq + Hash> Chains<T> {
         self.nodes.intern((list, value)) + 1
     }
 
+    /// The list without its last value, and that.
+    pub(super) fn split_last(&self, list: u32) -> Option<(u32, T)> {
+        Some(*self.nodes.get(list.checked_sub(1)?))
+    }
+
     /// The values from the last to the first.
     pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = T> + '_ {
         let mut at = list;
         std::iter::from_fn(move || {
-            let (before, value) = *self.nodes.get(at.checked_sub(1)?);
+            let (before, value) = self.split_last(at)?;
             at = before;
             Some(value)
         })

@@ -15,6 +15,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::key_set::KeySet;
 use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Keys, Meets, Series, SeriesOrder};
 use crate::limits::Limits;
@@ -84,7 +85,7 @@ pub(super) struct SeriesPlan {
     pub(super) members: Vec<MemberPlan>,
     pub(super) rest: Vec<RestPlan>,
     /// Keys that no item of the rest may have, sorted.
-    pub(super) taken: Vec<Box<[u8]>>,
+    pub(super) taken: KeySet,
     pub(super) keys: Keys,
     /// The rule of the separator, if it is not empty.
     pub(super) separator: Option<u32>,
@@ -212,13 +213,6 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
     Ok(builder.nfa)
 }
 
-fn taken_keys(series: &Series) -> Vec<Box<[u8]>> {
-    let mut taken = series.taken.clone();
-    taken.sort_unstable();
-    taken.dedup();
-    taken
-}
-
 struct Builder<'a> {
     cfg: &'a Cfg,
     limits: &'a Limits,
@@ -280,7 +274,7 @@ impl Builder<'_> {
             order,
             min,
             max,
-            taken: taken_keys(series),
+            taken: KeySet::new(series.taken.iter().collect()),
             keys: series.keys,
             demands: series.demands.clone(),
         });
@@ -409,7 +403,7 @@ impl Builder<'_> {
             order,
             min: min.into(),
             max,
-            taken: Vec::new(),
+            taken: KeySet::default(),
             keys: Keys::Differ,
             demands: Vec::new(),
         };

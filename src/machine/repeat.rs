@@ -126,7 +126,7 @@ impl Frames {
     /// The last place, where one of the keys comes again that were written.
     fn last_call(&self, series: u32, register: Register) -> Option<Call> {
         let words = self.used_keys(register);
-        let words: Vec<Arc<[u8]>> = words.iter().map(|word| Arc::from(&word[..])).collect();
+        let words: Vec<Arc<[u8]>> = words.iter().map(Arc::from).collect();
         let after = Register {
             used: NIL,
             repeated: true,

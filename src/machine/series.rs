@@ -202,15 +202,7 @@ impl SeriesPlan {
 
     /// Whether no item of the rest may have a key.
     pub(super) fn is_taken(&self, key: &[u8]) -> bool {
-        self.taken.binary_search_by(|taken| (**taken).cmp(key)).is_ok()
-    }
-
-    /// The keys that begin with a prefix and that no item of the rest may have.
-    pub(super) fn taken_after<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + 'a {
-        let first = self.taken.partition_point(|taken| **taken < *prefix);
-        self.taken[first..]
-            .iter()
-            .map_while(move |taken| taken.strip_prefix(prefix))
+        self.taken.contains(key)
     }
 
     /// Whether demands have to be met, so that a register is judged by what it can still supply.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::demand::Supply;
 use super::frame::{Call, FrameId, FrameKey, Frames, RETURN};
 use super::interner::NIL;
+use super::key_set::KeySet;
 use super::nfa::{Callee, RestPlan};
 use super::series::{MANY_WORDS, Outlook, Register, has_bit, with_bit};
 use super::terminal::{Cursor, Terminal};
-use super::used;
 use crate::grammar::{Meets, SeriesOrder};
 
 impl Frames {
@@ -54,7 +54,7 @@ impl Frames {
     fn can_meet_demands(&self, series: u32, register: Register, key: Option<Vec<u8>>) -> bool {
         let plan = &self.nfa.series[series as usize];
         let used = self.used_keys(register);
-        let used: Vec<Vec<u8>> = used.iter().cloned().chain(key).collect();
+        let used: Vec<Vec<u8>> = used.iter().map(<[u8]>::to_vec).chain(key).collect();
         let open = plan.members.iter().enumerate();
         let open = open.filter(|&(index, _)| !self.is_written(series, register, index));
         let supply = Supply {
@@ -84,7 +84,7 @@ impl Frames {
         let taken = |word: &Vec<u8>| self.nfa.series[series as usize].is_taken(word);
         let mut unused = words
             .into_iter()
-            .filter(|word| used.binary_search(word).is_err() && !taken(word));
+            .filter(|word| !used.contains(word) && !taken(word));
         unused
             .next()
             .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
@@ -399,19 +399,13 @@ impl Frames {
     }
 
     /// The same, where the written keys are known; they are in order.
-    fn unused_among(
-        &self,
-        used: &[Vec<u8>],
-        (series, rest): (u32, u32),
-        cursor: Cursor,
-        prefix: &[u8],
-    ) -> bool {
+    fn unused_among(&self, used: &KeySet, (series, rest): (u32, u32), cursor: Cursor, prefix: &[u8]) -> bool {
         let terminal = self.key_terminal(series, rest);
         if terminal.is_infinite(cursor) {
             return true;
         }
-        let taken = self.nfa.series[series as usize].taken_after(prefix);
-        let unwritable = used::behind(used, prefix).chain(taken);
+        let taken = self.nfa.series[series as usize].taken.behind(prefix);
+        let unwritable = used.behind(prefix).chain(taken);
         let unwritable = unwritable.filter(|left| terminal.matches_from(cursor, left));
         terminal.has_more_words(cursor, unwritable.count())
     }
@@ -465,8 +459,9 @@ impl Frames {
     }
 
     /// Where a key in progress would run into keys that were written before: the shortest bytes behind which no
-    /// unwritten key is left, one for each written key that it could still become.
-    pub(super) fn taken(&self, id: FrameId) -> Vec<Vec<u8>> {
+    /// unwritten key is left, one for each written key that it could still become. Where `fits` is false of what completes
+    /// the written key, it may be left out if all of that is needed.
+    pub(super) fn taken(&self, id: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         let (series, rest, register, text) = self.key_parts(id);
         if self.all_keys_are_free(series, register) {
             return Vec::new();
@@ -477,6 +472,12 @@ impl Frames {
         let terminal = self.key_terminal(series, rest);
         let prefix = self.texts.to_vec(text);
         let used = self.used_keys(register);
+        let taken = self.nfa.series[series as usize].taken.behind(&prefix);
+        let lefts = used.behind(&prefix).chain(taken);
+        if terminal.is_endless_inside() {
+            let fitting = lefts.filter(|left| fits(left) && terminal.matches_from(cursor, left));
+            return fitting.map(<[u8]>::to_vec).collect();
+        }
         let is_left = |left: &[u8]| {
             let at = read(terminal, cursor, left)?;
             let text = [&prefix[..], left].concat();
@@ -500,9 +501,7 @@ impl Frames {
             }
             Some(left[..most].to_vec())
         };
-        let written = used::behind(&used, &prefix).filter_map(shortest);
-        let taken = self.nfa.series[series as usize].taken_after(&prefix);
-        written.chain(taken.filter_map(shortest)).collect()
+        lefts.filter_map(shortest).collect()
     }
 
     /// Whether a key that went on from the frame with these bytes may end there.
@@ -513,14 +512,18 @@ impl Frames {
         }
         self.all_keys_are_free(series, register) || {
             let whole = [&self.texts.to_vec(text)[..], written].concat();
-            !self.nfa.series[series as usize].is_taken(&whole)
-                && self.used_keys(register).binary_search(&whole).is_err()
+            !self.nfa.series[series as usize].is_taken(&whole) && !self.used_keys(register).contains(&whole)
         }
     }
 
-    /// What completes the key of a frame, behind these bytes of it, to one that may not be written; `None` if it follows a
-    /// key that is not known.
-    pub(super) fn unwritable_behind(&self, id: FrameId, written: &[u8]) -> Option<Vec<Vec<u8>>> {
+    /// What completes the key of a frame, behind these bytes of it, to one that may not be written, in at most `longest`
+    /// bytes; `None` if it follows a key that is not known.
+    pub(super) fn unwritable_behind(
+        &self,
+        id: FrameId,
+        written: &[u8],
+        longest: usize,
+    ) -> Option<Vec<Vec<u8>>> {
         let (series, _, register, text) = self.key_parts(id);
         if register.doubted {
             return None;
@@ -530,10 +533,11 @@ impl Frames {
         }
         let prefix = [&self.texts.to_vec(text)[..], written].concat();
         let used = self.used_keys(register);
-        let taken = self.nfa.series[series as usize].taken_after(&prefix);
+        let taken = self.nfa.series[series as usize].taken.behind(&prefix);
         Some(
-            used::behind(&used, &prefix)
+            used.behind(&prefix)
                 .chain(taken)
+                .filter(|left| left.len() <= longest)
                 .map(<[u8]>::to_vec)
                 .collect(),
         )

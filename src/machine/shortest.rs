@@ -164,7 +164,7 @@ impl Shortest {
             }
             FrameKey::Key { cursor, .. } => {
                 let taken = match self.achievable {
-                    true => frames.taken(frame).len(),
+                    true => frames.taken(frame, |_| true).len(),
                     false => 0,
                 };
                 self.of_key(frames, frame, *cursor, taken)
@@ -207,7 +207,7 @@ impl Shortest {
             }
             At::Key { frame, cursor, .. } => {
                 let taken = if self.achievable {
-                    frames.taken(frame).len()
+                    frames.taken(frame, |_| true).len()
                 } else {
                     0
                 };
@@ -269,7 +269,7 @@ impl Shortest {
             } => {
                 let key = frames.nfa.series[series as usize].rest[rest as usize].key;
                 let taken = if self.achievable {
-                    frames.taken(frame).len()
+                    frames.taken(frame, |_| true).len()
                 } else {
                     0
                 };

@@ -133,9 +133,10 @@ impl Stacks {
         self.frames.may_come_again(frame)
     }
 
-    /// The shortest bytes behind which the key of a frame could only become one that was written before.
-    pub(crate) fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
-        self.frames.taken(frame)
+    /// The shortest bytes behind which the key of a frame could only become one that was written before. Some may be left out
+    /// of which `fits` is false.
+    pub(crate) fn taken(&self, frame: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+        self.frames.taken(frame, fits)
     }
 
     /// Interns a set of pairs. Pairs with the same frame are merged: their callers are united.

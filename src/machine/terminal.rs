@@ -11,6 +11,8 @@
 //!               └── product ────┘                          + 1 when a unit ends
 //! ```
 
+mod completions;
+
 use std::any::Any;
 use std::sync::OnceLock;
 
@@ -87,6 +89,8 @@ pub struct Terminal {
     notes: OnceLock<Box<dyn Any + Send + Sync>>,
     /// The states from which words of any number of units can be completed that is not too small.
     endless: OnceLock<Box<[bool]>>,
+    /// Whether infinitely many words go on from everywhere but their ends.
+    endless_inside: OnceLock<bool>,
 }
 
 /// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
@@ -137,6 +141,7 @@ impl Terminal {
             states: OnceLock::new(),
             notes: OnceLock::new(),
             endless: OnceLock::new(),
+            endless_inside: OnceLock::new(),
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -180,6 +185,15 @@ impl Terminal {
             && self.counter.as_ref().is_none_or(Counter::is_unbounded)
     }
 
+    /// Whether infinitely many words go on from everywhere but their ends, where none does: as in a string of any
+    /// characters between quotes.
+    pub(crate) fn is_endless_inside(&self) -> bool {
+        *self.endless_inside.get_or_init(|| {
+            let inside = (0..self.len() as u32).filter(|&state| !self.is_accepting_state(state));
+            self.prefix_code && { inside }.all(|state| self.is_infinite(Cursor { state, count: 0 }))
+        })
+    }
+
     /// Whether no byte goes on from here.
     pub fn is_stuck(&self, cursor: Cursor) -> bool {
         (0..=255).all(|byte| self.next(cursor, byte).is_none())
@@ -196,80 +210,6 @@ impl Terminal {
             .iter()
             .try_fold(cursor, |cursor, &byte| self.next(cursor, byte));
         end.is_some_and(|cursor| self.is_accepting(cursor))
-    }
-
-    /// Whether there are more than `most` ways to complete a word from here. Where units are counted, it goes on by lengths:
-    /// a beginning has a word of its own, so that the beginnings of one length with the shorter words are a lower bound,
-    /// and all there is once no beginning is left. O(bytes until there are more · cursors that can be reached with as many).
-    pub(crate) fn has_more_words(&self, from: Cursor, most: usize) -> bool {
-        if most == 0 || self.is_infinite(from) {
-            return true;
-        }
-        if self.counter.is_none() {
-            let new = || WordsLeft::new(self.len(), self.stride, &self.classes);
-            let words = self.words_left.get_or_init(new);
-            let words = words.of(from.state, &self.next, &self.accepting);
-            return words as usize > most;
-        }
-        // Each byte leads to words of its own, which mostly settles it.
-        let branches = (0..=255).filter(|&byte| self.next(from, byte).is_some());
-        if branches.take(most + 1).count() > most {
-            return true;
-        }
-        let most = most as u64;
-        let mut words = 0u64;
-        let mut beginnings = vec![(from, 1u64)];
-        while !beginnings.is_empty() {
-            let ended = beginnings.iter().filter(|(cursor, _)| self.is_accepting(*cursor));
-            words = ended.fold(words, |sum, (_, ways)| sum.saturating_add(*ways));
-            let longer = self.longer(&beginnings);
-            let open = longer
-                .iter()
-                .fold(0u64, |sum, (_, ways)| sum.saturating_add(*ways));
-            if words.saturating_add(open) > most {
-                return true;
-            }
-            beginnings = longer;
-        }
-        false
-    }
-
-    /// The cursors one byte further, with the number of ways there.
-    fn longer(&self, beginnings: &[(Cursor, u64)]) -> Vec<(Cursor, u64)> {
-        let mut longer: Vec<(Cursor, u64)> = Vec::new();
-        for &(cursor, ways) in beginnings {
-            let next = (0..=255).filter_map(|byte| self.next(cursor, byte));
-            longer.extend(next.map(|next| (next, ways)));
-        }
-        longer.sort_unstable_by_key(|&(cursor, _)| cursor);
-        longer.dedup_by(|one, kept| {
-            let same = one.0 == kept.0;
-            if same {
-                kept.1 = kept.1.saturating_add(one.1);
-            }
-            same
-        });
-        longer
-    }
-
-    /// All ways to complete a word from here, or `None` if there are more than `cap`. O(cap · length of the words).
-    pub fn words(&self, cursor: Cursor, cap: usize) -> Option<Vec<Vec<u8>>> {
-        if self.has_more_words(cursor, cap) {
-            return None;
-        }
-        let mut words = Vec::new();
-        let mut open = vec![(cursor, Vec::new())];
-        while let Some((cursor, text)) = open.pop() {
-            for byte in 0..=255 {
-                if let Some(next) = self.next(cursor, byte) {
-                    open.push((next, [&text[..], &[byte]].concat()));
-                }
-            }
-            if self.is_accepting(cursor) {
-                words.push(text);
-            }
-        }
-        Some(words)
     }
 
     /// Adds the bytes that the cursor can take; with bounds some of them may turn out to lead nowhere.

@@ -530,7 +530,7 @@ impl<'a> Threads<'a> {
     /// was written before goes on like it.
     pub(crate) fn futures(&self, threads: &[Thread]) -> Vec<Thread> {
         let without_start = |thread: &Thread| match thread.at {
-            At::Key { frame, cursor, .. } if self.stacks.frames.taken(frame).is_empty() => {
+            At::Key { frame, cursor, .. } if self.stacks.frames.taken(frame, |_| true).is_empty() => {
                 let at = At::Key {
                     frame,
                     cursor,

@@ -68,6 +68,8 @@ pub(crate) struct KeyBranch {
     pub(super) inner: TokenSet,
     /// The nodes behind which a key is complete, and can only be followed by its item.
     pub(super) ends: Box<[u32]>,
+    /// The most bytes from the node of the branch to one of these.
+    pub(super) longest: usize,
     /// The tokens at all ends.
     pub(super) end_tokens: Box<[u32]>,
     /// The children of all ends.
@@ -109,12 +111,15 @@ impl KeyBranch {
             }
         }
         ends.sort_unstable();
+        let depth = |node: usize| usize::from(trie.nodes()[node].depth);
+        let deepest = ends.iter().map(|&node| depth(node as usize)).max();
         let at_end = |&node: &u32| trie.tokens_at(&trie.nodes()[node as usize]);
         let behind = |&node: &u32| children(trie, Some(node as usize));
         Some(KeyBranch {
             inner: TokenSet::quick(inner, tokens),
             end_tokens: ends.iter().flat_map(at_end).copied().collect(),
             exits: ends.iter().flat_map(behind).collect(),
+            longest: deepest.map_or(0, |deepest| deepest - top.map_or(0, depth)),
             ends: ends.into(),
         })
     }

@@ -38,7 +38,7 @@ impl Fill<'_> {
                 View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
                 View::Judged(terminal, cursor) => self.part(Kind::Judged, terminal, cursor),
                 View::Key(terminal, cursor) => Part {
-                    taken: self.stacks.taken(frame),
+                    taken: self.taken(frame),
                     ..self.part(Kind::Key, terminal, cursor)
                 },
                 View::Rule => {
@@ -76,6 +76,12 @@ impl Fill<'_> {
         };
         self.add(reader, &part, &mut mask);
         mask
+    }
+
+    /// Behind which bytes a frame is only in keys that were written before, as far as tokens reach.
+    fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
+        let trie = self.tables.vocabulary().trie();
+        self.stacks.taken(frame, |key| trie.may_hold(key))
     }
 
     fn part<'t>(&self, kind: Kind, terminal: &'t Terminal, cursor: Cursor) -> Part<'t> {

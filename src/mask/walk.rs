@@ -3,12 +3,15 @@
 //! The trie is that of the vocabulary, or a small one of rests behind a terminal. A node is entered if some thread
 //! can take its byte; a subtree that none can enter is passed over.
 
+mod level;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+
+use level::{Ahead, Level};
 
 use super::branch::{Branch, Exits, Ground, children};
 use super::cache::Tables;
@@ -16,7 +19,6 @@ use super::loops;
 use super::passage::{Met, Passage, Passages};
 use super::set::{Mask, TokenSet};
 use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
-use crate::vocab::{Alphabet, Trie};
 
 /// What is kept from node to node, and from walk to walk of one mask.
 pub(super) struct Walk<'a> {
@@ -81,27 +83,6 @@ const KEPT_READERS: usize = 1 << 12;
 
 thread_local! {
     static SPARE: Cell<Option<Box<Room>>> = const { Cell::new(None) };
-}
-
-/// What can be read at one depth.
-#[derive(Default)]
-struct Level {
-    readers: Vec<Thread>,
-    ahead: Ahead,
-    /// The children that are left to be looked at, by their places.
-    places: Range<u32>,
-    /// Where few bytes may come, those that are left to be looked for among the places.
-    few: Option<ByteSet>,
-}
-
-/// What the readers at one depth allow, as far as it is seen without reading on.
-#[derive(Clone, Copy, Default)]
-struct Ahead {
-    bytes: ByteSet,
-    /// The bytes behind which a token may end, whatever was written before.
-    sure: ByteSet,
-    /// Characters that lead one of the readers back to where it is.
-    loops: Alphabet,
 }
 
 /// What is remembered and what it is found for.
@@ -484,7 +465,11 @@ impl<'a> Walk<'a> {
         }
         mask.insert_set(&branch.inner);
         let trie = ground.trie;
-        let Some(unwritable) = self.threads.unwritable_behind(&key, &self.room.path[key.start..]) else {
+        if branch.ends.is_empty() {
+            return true;
+        }
+        let written = &self.room.path[key.start..];
+        let Some(unwritable) = self.threads.unwritable_behind(&key, written, branch.longest) else {
             let doubted = branch.ends.iter();
             lost.extend(doubted.flat_map(|&end| trie.tokens_below(end as usize)));
             return true;
@@ -522,55 +507,6 @@ impl<'a> Walk<'a> {
             }
         }
         Some(!next.is_empty())
-    }
-}
-
-/// Bytes are looked for one by one where there are so many times more children.
-const MANY_CHILDREN: u32 = 8;
-
-impl Level {
-    /// Begins to look at children.
-    fn look_at(&mut self, places: Range<u32>) {
-        let is_few = self.ahead.bytes.len() * MANY_CHILDREN < places.len() as u32;
-        self.few = is_few.then_some(self.ahead.bytes);
-        self.places = places;
-    }
-
-    /// The next child whose byte may come.
-    #[inline]
-    fn next_child(&mut self, trie: &Trie) -> Option<(u8, usize)> {
-        if let Some(few) = &mut self.few {
-            while let Some(byte) = few.pop() {
-                if let Some(node) = trie.child_behind(self.places.clone(), byte) {
-                    return Some((byte, node as usize));
-                }
-            }
-            return None;
-        }
-        for place in self.places.by_ref() {
-            let (byte, node) = trie.child(place);
-            if self.ahead.bytes.contains(byte) {
-                return Some((byte, node as usize));
-            }
-        }
-        None
-    }
-}
-
-impl Ahead {
-    /// Adds the tokens of a node and below it, if it needs no reading to see that all are allowed.
-    #[inline]
-    fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut impl Found) -> bool {
-        if self.loops != 0 && trie.alphabet(node) & !self.loops == 0 {
-            mask.insert_all(trie.tokens_below(node));
-            return true;
-        }
-        let known = &trie.nodes()[node];
-        let settled = known.end as usize == node + 1 && self.sure.contains(byte);
-        if settled {
-            mask.insert_all(trie.tokens_at(known));
-        }
-        settled
     }
 }
 

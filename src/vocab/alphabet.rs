@@ -163,6 +163,21 @@ pub(super) fn weights(trie: &Trie) -> [u32; 128] {
     weights
 }
 
+/// For each first and last byte (`first << 8 | last`) the most bytes of a way down from the root that begins and ends with
+/// them; saturates at 255. O(nodes).
+pub(super) fn spans(trie: &Trie) -> Box<[u8]> {
+    let mut spans = vec![0u8; 1 << 16];
+    let mut first = 0;
+    for node in trie.nodes() {
+        if node.depth == 1 {
+            first = usize::from(node.byte);
+        }
+        let span = &mut spans[first << 8 | usize::from(node.byte)];
+        *span = (*span).max(u8::try_from(node.depth).unwrap_or(u8::MAX));
+    }
+    spans.into()
+}
+
 /// What the byte of each node is, given the bytes before it, and whether it goes on with a character.
 fn own_alphabets(nodes: &[Node]) -> Vec<(Alphabet, bool)> {
     // At each depth what must follow, and the lead byte if that was the last.

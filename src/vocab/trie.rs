@@ -12,7 +12,7 @@
 
 use std::sync::OnceLock;
 
-use super::alphabet::{Alphabet, alphabets, heights, weights};
+use super::alphabet::{Alphabet, alphabets, heights, spans, weights};
 use super::children::Children;
 
 /// One edge of the [`Trie`] and the node below it.
@@ -48,6 +48,8 @@ pub struct Trie {
     heights: OnceLock<Box<[u8]>>,
     /// How many edges have a character of each bit; found when first asked for.
     weights: OnceLock<Box<[u32; 128]>>,
+    /// The most bytes between two bytes on a way down, for each pair; found when first asked for.
+    spans: OnceLock<Box<[u8]>>,
     /// The children of each node side by side; found when first asked for.
     children: OnceLock<Children>,
 }
@@ -116,6 +118,16 @@ impl Trie {
     /// How many edges have a character of each bit of an alphabet, about.
     pub(crate) fn weights(&self) -> &[u32; 128] {
         self.weights.get_or_init(|| Box::new(weights(self)))
+    }
+
+    /// Whether some token may begin with these bytes, as far as the first and the last of them and their number tell. O(1).
+    pub(crate) fn may_hold(&self, bytes: &[u8]) -> bool {
+        let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else {
+            return true;
+        };
+        let spans = self.spans.get_or_init(|| spans(self));
+        let span = spans[usize::from(first) << 8 | usize::from(last)];
+        span == u8::MAX || bytes.len() <= usize::from(span)
     }
 
     /// All token ids, in the order of the nodes that they end at.
@@ -236,6 +248,18 @@ mod tests {
         assert_eq!(trie.nodes()[2].byte, b'c');
     }
 
+    #[test]
+    fn bytes_that_are_longer_than_any_token_between_their_ends_are_not_held() {
+        let long = "b".repeat(300);
+        let trie = Trie::new([(0, "axxa"), (1, "aab"), (2, &long)]);
+        let holds = |bytes: &str| trie.may_hold(bytes.as_bytes());
+        assert_eq!(
+            ["axxa", "abxa", "axxxa", "xa", "ax", "aaab", ""].map(holds),
+            [true, true, false, false, true, false, true]
+        );
+        assert!(holds(&"b".repeat(1000)), "above 254 bytes all are held");
+    }
+
     type Naive = BTreeMap<Vec<u8>, Vec<u32>>;
 
     /// The paths of all nodes with their tokens, found by descending from the root through `end` alone.
@@ -274,6 +298,7 @@ mod tests {
                 .filter_map(|len| Some((len, naive.get(&text.as_bytes()[..len])?.clone())))
                 .collect();
             prop_assert_eq!(prefixes, expected);
+            prop_assert!(trie.find(text.as_bytes()).is_none() || trie.may_hold(text.as_bytes()));
             let nodes = trie.nodes();
             for node in std::iter::once(None).chain((0..nodes.len()).map(Some)) {
                 let (first, end) = node.map_or((0, nodes.len()), |at| (at + 1, nodes[at].end as usize));

@@ -11,7 +11,6 @@ use crate::machine::frame::{FrameId, Frames};
 use crate::machine::interner::NIL;
 use crate::machine::series::Register;
 use crate::machine::terminal::Cursor;
-use crate::machine::used;
 
 impl Shortest {
     /// A series from a register on, where the shortest key that can come again takes so many steps.
@@ -96,7 +95,7 @@ impl Shortest {
         let known = self.of_used(frames, register).min(whole);
         let new = plus(word, self.of_repeating(frames, series, after, known));
         let begun = frames.used_keys(register);
-        let begun = used::behind(&begun, text).map(|left| self.of_bytes(left));
+        let begun = begun.behind(text).map(|left| self.of_bytes(left));
         let repeated = Register {
             used: NIL,
             repeated: true,

@@ -86,10 +86,15 @@ impl<'a> Threads<'a> {
         })
     }
 
-    /// What completes a key in progress to one that may not be written, behind `written`; `None` if not all of those are
-    /// known.
-    pub(crate) fn unwritable_behind(&self, key: &KeyReader<'_>, written: &[u8]) -> Option<Vec<Vec<u8>>> {
-        self.stacks.frames.unwritable_behind(key.frame, written)
+    /// What completes a key in progress to one that may not be written, behind `written` and in at most `longest` bytes;
+    /// `None` if not all of those are known.
+    pub(crate) fn unwritable_behind(
+        &self,
+        key: &KeyReader<'_>,
+        written: &[u8],
+        longest: usize,
+    ) -> Option<Vec<Vec<u8>>> {
+        self.stacks.frames.unwritable_behind(key.frame, written, longest)
     }
 }
 
