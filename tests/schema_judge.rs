@@ -5,6 +5,8 @@
 //! Schemas, walks and instances come from a small generator with a fixed seed, so a failure repeats itself; the
 //! message holds the schema.
 
+#[path = "schema_judge/dependent.rs"]
+mod dependent;
 #[path = "schema_judge/drafts.rs"]
 mod drafts;
 #[path = "schema_judge/random.rs"]

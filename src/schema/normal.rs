@@ -15,6 +15,7 @@
 
 mod array;
 mod clash;
+mod discriminate;
 mod disjoint;
 mod empty;
 mod expand;
@@ -130,6 +131,8 @@ pub(crate) struct Algebra<'l> {
     anything: Option<NodeId>,
     /// For lists of patterns for keys, the pairs that may match one key; `None` where they are many.
     together: FxHashMap<Vec<TextSet>, Option<Rc<keys::Pairs>>>,
+    /// The schemas that were made for the cases of a key, by the values that they list.
+    cases: FxHashMap<String, Literal>,
     /// Unions that were made of schemas of the source.
     unions: FxHashMap<Vec<NodeId>, NodeId>,
     /// How deep tests for emptiness are nested at the moment.
@@ -173,6 +176,7 @@ impl<'l> Algebra<'l> {
             disjoint: FxHashMap::default(),
             anything: None,
             together: FxHashMap::default(),
+            cases: FxHashMap::default(),
             unions: FxHashMap::default(),
             depth: 0,
             truncated: HashSet::new(),

@@ -7,11 +7,13 @@
 //! the order in which they are met when the schema is read from the top, references and the chosen branches in place.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, NodeId};
 
 use super::array::ArrayShape;
+use super::discriminate::{Decided, implication};
 use super::number::NumberShape;
 use super::object::ObjectShape;
 use super::step::{ObjectStep, Step};
@@ -83,6 +85,8 @@ struct Branch {
     /// In the order of the source.
     choices: Vec<Choice>,
     seen: Vec<Literal>,
+    /// The keys of which the cases were told apart.
+    decided: Vec<Rc<str>>,
     here: Place,
 }
 
@@ -197,10 +201,11 @@ impl Algebra<'_> {
                 continue;
             }
             self.drop_ruled_out(&mut branch);
+            self.drop_decided(&mut branch);
             if branch.choices.iter().any(|choice| choice.denied.is_some()) {
                 most = MOST_SHAPES;
             }
-            let Some(choice) = branch.take_choice() else {
+            let Some(choice) = self.take_cases(&mut branch).or_else(|| branch.take_choice()) else {
                 if self.finish_shape(&mut branch.shape, goal) {
                     found.done.push(branch.shape);
                 }
@@ -417,6 +422,40 @@ impl Algebra<'_> {
         branch.choices = choices;
     }
 
+    /// Drops implications that hold by what is known of the keys whose cases were told apart, and the ways of others that
+    /// cannot be gone.
+    fn drop_decided(&mut self, branch: &mut Branch) {
+        let Shape::Object(shape) = &branch.shape else {
+            return;
+        };
+        if branch.decided.is_empty() {
+            return;
+        }
+        branch.choices.retain_mut(|choice| {
+            let decided = implication(&choice.ways).map(|then| self.decide(shape, then));
+            if decided == Some(Decided::Absent) {
+                choice.ways.truncate(1);
+            }
+            decided != Some(Decided::Holds)
+        });
+    }
+
+    /// A choice between the cases of a key that decides about several implications.
+    fn take_cases(&mut self, branch: &mut Branch) -> Option<Choice> {
+        let open = branch
+            .choices
+            .iter()
+            .filter_map(|choice| implication(&choice.ways));
+        let open: Vec<NodeId> = open.collect();
+        let (key, ways) = self.discriminate(&open, &branch.decided)?;
+        branch.decided.push(key);
+        branch.here = Place {
+            map: branch.maps(),
+            choice: branch.choices.len(),
+        };
+        Some(Choice::of(ways, true))
+    }
+
     /// Evaluates what can be evaluated now; false where nothing is left.
     fn finish_shape(&mut self, shape: &mut Shape, goal: GoalId) -> bool {
         match shape {
@@ -443,6 +482,7 @@ impl Branch {
             todo: VecDeque::new(),
             choices: Vec::new(),
             seen: Vec::new(),
+            decided: Vec::new(),
             here: Place::default(),
         };
         branch.go(steps);

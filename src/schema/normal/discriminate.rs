@@ -1,0 +1,247 @@
+//! Implications about the values of one key, decided by that key.
+//!
+//! "If there is an `analyzer`, the `type` is one of these" is a choice between an object without `analyzer` and one with
+//! it, and twenty of them are a million objects. But where the `type` is known, each is decided: either all is well
+//! whether the key is there or not, or the key is absent. So where several keys depend on the value of the same one, that
+//! value is chosen first, as far as they tell its values apart.
+//!
+//! ```text
+//!   a ⇒ type ∈ {x, y}      type absent, or x:     a, b as they like
+//!   b ⇒ type ∈ {x}         type = y:              a as it likes, no b
+//!                          type anything else:    neither
+//! ```
+//!
+//! The cases exclude one another and leave nothing out, whatever else is asked of the object.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::schema::goal::Literal;
+use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
+
+use super::Algebra;
+use super::object::ObjectShape;
+use super::step::{ObjectStep, Step};
+
+/// So many implications about one key are decided by their own choices.
+const FEW: usize = 2;
+
+/// The most implications and values that are looked at together.
+const MOST_LISTS: usize = 64;
+const MOST_VALUES: usize = 256;
+
+/// What is known of an implication in an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decided {
+    /// It holds, whether the key is there or not.
+    Holds,
+    /// Its consequence cannot hold, so that the key is absent.
+    Absent,
+    /// Nothing yet.
+    Open,
+}
+
+/// The schema that holds if a key is there, where these ways say just that.
+pub(super) fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
+    let [absent, present] = ways else { return None };
+    let (
+        [Step::Object(ObjectStep::Absent(key))],
+        [Step::Object(ObjectStep::Require(needed)), Step::Literal(then)],
+    ) = (&absent[..], &present[..])
+    else {
+        return None;
+    };
+    (key == needed && then.sign).then_some(then.node)
+}
+
+impl Algebra<'_> {
+    /// The cases of a key on whose value many of these consequences depend, but for the keys that were `decided`; `None` where
+    /// there is no such key.
+    pub(super) fn discriminate(
+        &mut self,
+        consequences: &[NodeId],
+        decided: &[Rc<str>],
+    ) -> Option<(Rc<str>, Vec<Vec<Step>>)> {
+        if consequences.len() <= FEW {
+            return None;
+        }
+        let mut lists: Vec<(Rc<str>, Vec<Rc<Values>>)> = Vec::new();
+        for &node in consequences {
+            let Some((name, child)) = self.only_value(node).filter(|(name, _)| !decided.contains(name))
+            else {
+                continue;
+            };
+            let Some(values) = self.scalars(child) else {
+                continue;
+            };
+            match lists.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, lists)) => lists.push(values),
+                None => lists.push((name, vec![values])),
+            }
+        }
+        let (name, lists) = lists.into_iter().max_by_key(|(_, lists)| lists.len())?;
+        let count: usize = lists
+            .iter()
+            .map(|values| values.numbers.len() + values.strings.len())
+            .sum();
+        if lists.len() <= FEW || lists.len() > MOST_LISTS || count > MOST_VALUES {
+            return None;
+        }
+        let mut ways = vec![vec![Step::Object(ObjectStep::Absent(name.clone()))]];
+        let all = self.constant_once(together(&lists));
+        for class in classes(&lists) {
+            let class = self.constant_once(class);
+            ways.push(with_value(&name, class));
+        }
+        ways.push(with_value(&name, all.denied()));
+        Some((name, ways))
+    }
+
+    /// What an object decides about an implication with this consequence.
+    pub(super) fn decide(&mut self, shape: &ObjectShape, consequence: NodeId) -> Decided {
+        let keywords = self.tree.node(consequence).keywords.clone();
+        let holds = keywords.iter().all(|(_, keyword)| match keyword {
+            Keyword::Properties(map) => self.keys_are_fine(shape, map),
+            Keyword::Type { types, .. } => types.has(Kind::Object),
+            _ => false,
+        });
+        if holds {
+            Decided::Holds
+        } else if self.rules_out(shape, consequence) {
+            Decided::Absent
+        } else {
+            Decided::Open
+        }
+    }
+
+    /// Whether each key of a map is absent from an object, or has a value that the map allows.
+    fn keys_are_fine(&mut self, shape: &ObjectShape, map: &KeyMap) -> bool {
+        let is_fine = |(name, child): &(Rc<str>, NodeId)| {
+            let mut said = shape.values.iter().filter(|(key, _)| key == name);
+            shape.absent.contains(name)
+                || said.any(|&(_, value)| {
+                    let beyond = [value, Literal::new(*child, false)];
+                    self.is_empty_at_a_glance(&beyond) == Some(true)
+                })
+        };
+        map.patterns.is_empty() && map.additional.is_none() && map.named.iter().all(is_fine)
+    }
+
+    /// The key of whose value alone a schema speaks, and what it says of it.
+    fn only_value(&self, node: NodeId) -> Option<(Rc<str>, NodeId)> {
+        let mut keywords = self.tree.node(node).keywords.iter();
+        let map = keywords.find_map(|(_, keyword)| match keyword {
+            Keyword::Properties(map) => Some(map),
+            _ => None,
+        })?;
+        match &map.named[..] {
+            [(name, child)] => Some((name.clone(), *child)),
+            _ => None,
+        }
+    }
+
+    /// The values that a schema lists, where none of them is an array or an object.
+    fn scalars(&self, node: NodeId) -> Option<Rc<Values>> {
+        let literal = Literal::yes(node);
+        let values = self.list_of(literal).filter(|_| self.lists_values(literal))?;
+        (values.arrays.is_empty() && values.objects.is_empty()).then_some(values)
+    }
+
+    /// A node that allows exactly these values: the same one for the same values, so that branches in which they stand are
+    /// the same goals.
+    fn constant_once(&mut self, values: Values) -> Literal {
+        let key = format!("{values:?}");
+        if let Some(&known) = self.cases.get(&key) {
+            return known;
+        }
+        let literal = self.constant(values);
+        self.cases.insert(key, literal);
+        literal
+    }
+}
+
+fn with_value(name: &Rc<str>, value: Literal) -> Vec<Step> {
+    vec![
+        Step::Object(ObjectStep::Require(name.clone())),
+        Step::Object(ObjectStep::Value(name.clone(), value)),
+    ]
+}
+
+/// All values of the lists.
+fn together(lists: &[Rc<Values>]) -> Values {
+    let mut all = Values::default();
+    for values in lists {
+        add(&mut all, values);
+    }
+    all
+}
+
+/// The values of the lists, those together that stand in the same ones.
+fn classes(lists: &[Rc<Values>]) -> Vec<Values> {
+    let mut places: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut classes: Vec<Values> = Vec::new();
+    for value in singles(&together(lists)) {
+        let bit = |(bit, values): (usize, &Rc<Values>)| u64::from(covers(values, &value)) << bit;
+        let stands_in = lists.iter().enumerate().map(bit).sum();
+        let place = *places.entry(stands_in).or_insert_with(|| {
+            classes.push(Values::default());
+            classes.len() - 1
+        });
+        add(&mut classes[place], &value);
+    }
+    classes
+}
+
+fn add(values: &mut Values, more: &Values) {
+    values.null |= more.null;
+    values.no |= more.no;
+    values.yes |= more.yes;
+    for number in &more.numbers {
+        super::push_new(&mut values.numbers, number.clone());
+    }
+    for text in &more.strings {
+        super::push_new(&mut values.strings, text.clone());
+    }
+}
+
+/// Each of the values by itself.
+fn singles(values: &Values) -> Vec<Values> {
+    let none = Values::default;
+    let constants = [
+        Values {
+            null: values.null,
+            ..none()
+        },
+        Values {
+            no: values.no,
+            ..none()
+        },
+        Values {
+            yes: values.yes,
+            ..none()
+        },
+    ];
+    let constants = constants.into_iter().filter(|one| one.null || one.no || one.yes);
+    let numbers = values.numbers.iter().map(|number| Values {
+        numbers: vec![number.clone()],
+        ..none()
+    });
+    let strings = values.strings.iter().map(|text| Values {
+        strings: vec![text.clone()],
+        ..none()
+    });
+    constants.chain(numbers).chain(strings).collect()
+}
+
+/// Whether all of the others are among the values.
+fn covers(values: &Values, others: &Values) -> bool {
+    (values.null || !others.null)
+        && (values.no || !others.no)
+        && (values.yes || !others.yes)
+        && others
+            .numbers
+            .iter()
+            .all(|number| values.numbers.contains(number))
+        && others.strings.iter().all(|text| values.strings.contains(text))
+}
