@@ -111,26 +111,38 @@ impl Operands {
             .collect()
     }
 
-    /// Writes the product state after a letter; whether a unit ended, or `None` if the state is dead.
-    fn step(&self, from: &[u32], class: usize, to: &mut Vec<u32>) -> Option<bool> {
-        to.clear();
+    /// Writes the states of all operands behind each class of letters, one column for each operand, and which classes
+    /// complete a unit, or lead nowhere.
+    fn write_columns(&self, from: &[u32], columns: &mut Columns) {
+        let count = self.letters.count();
+        columns.edges.clear();
+        columns.edges.resize(count, Some(false));
+        columns.states.clear();
         for (((operand, wanted), &state), map) in self.matches.iter().zip(from).zip(&self.maps) {
-            let next = operand.next(state, map[class]);
-            if *wanted && operand.is_dead(next) {
-                return None;
+            operand.write_row(state, &mut columns.row);
+            let start = columns.states.len();
+            columns
+                .states
+                .extend(map.iter().map(|&class| columns.row[class as usize]));
+            if *wanted {
+                let column = columns.states[start..].iter();
+                for (edge, _) in columns
+                    .edges
+                    .iter_mut()
+                    .zip(column)
+                    .filter(|(_, next)| operand.is_dead(**next))
+                {
+                    *edge = None;
+                }
             }
-            to.push(next);
         }
-        let Some(unit) = &self.unit else {
-            return Some(false);
-        };
-        let next = unit.next(from[from.len() - 1], self.maps[from.len() - 1][class]);
-        if next == Automaton::DEAD {
-            return None;
+        let Some(unit) = &self.unit else { return };
+        for (edge, &class) in columns.edges.iter_mut().zip(&self.maps[from.len() - 1]) {
+            let next = unit.next(from[from.len() - 1], class);
+            let ended = unit.accepts(next);
+            columns.states.push(if ended { Automaton::START } else { next });
+            *edge = edge.filter(|_| next != Automaton::DEAD).map(|_| ended);
         }
-        let ended = unit.accepts(next);
-        to.push(if ended { Automaton::START } else { next });
-        Some(ended)
     }
 
     fn accepts(&self, state: &[u32]) -> bool {
@@ -203,12 +215,18 @@ impl Operands {
             accepting: Vec::new(),
         };
         let (mut from, mut to) = (Vec::new(), Vec::new());
+        let (count, mut columns) = (self.letters.count(), Columns::default());
         while states.copy(graph.accepting.len(), &mut from) {
             graph.accepting.push(self.accepts(&from));
-            for class in 0..self.letters.count() {
-                let edge = self.step(&from, class, &mut to);
-                let edge = edge.map(|ended| states.number(&to) << 1 | u32::from(ended));
-                graph.next.push(edge.unwrap_or(DEAD));
+            self.write_columns(&from, &mut columns);
+            for (class, edge) in columns.edges.iter().enumerate() {
+                let Some(ended) = edge else {
+                    graph.next.push(DEAD);
+                    continue;
+                };
+                to.clear();
+                to.extend(columns.states.iter().skip(class).step_by(count));
+                graph.next.push(states.number(&to) << 1 | u32::from(*ended));
             }
             self.check_room(states.count, limits)?;
         }
@@ -233,6 +251,17 @@ impl Operands {
         };
         Ok((graph, bytes.classes))
     }
+}
+
+/// What is behind a state of the product, for each class of letters.
+#[derive(Default)]
+struct Columns {
+    /// The states of the operands, one operand after the other.
+    states: Vec<u32>,
+    /// Whether a unit ends; `None` where no word goes on.
+    edges: Vec<Option<bool>>,
+    /// The states of one operand behind its own classes.
+    row: Vec<u32>,
 }
 
 /// What stops a product.
@@ -293,10 +322,12 @@ impl Operand {
         }
     }
 
-    fn next(&self, state: u32, class: u16) -> u32 {
+    /// Writes the states behind each of its own classes.
+    fn write_row(&self, state: u32, row: &mut Vec<u32>) {
+        row.clear();
         match self {
-            Operand::Automaton(automaton) => automaton.next(state, class),
-            Operand::Words(words) => words.next(state, class),
+            Operand::Automaton(automaton) => row.extend_from_slice(automaton.row(state)),
+            Operand::Words(words) => words.write_row(state, row),
         }
     }
 
