@@ -95,6 +95,9 @@ pub(crate) fn spell(next: &[u32], letters: &Letters, room: usize) -> Result<Byte
 /// Where some classes of letters lead. Mostly all characters beyond ASCII are one class.
 type Targets = SmallVec<[u32; 4]>;
 
+/// Classes of bytes, each with what it leads to.
+type Entries<T> = Vec<(usize, T)>;
+
 /// What a byte leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Behind {
@@ -333,7 +336,7 @@ impl Writer<'_> {
     }
 
     /// The classes of bytes that are letters, each with its class, and those that begin longer ones, each with its node.
-    fn root(&self) -> (Vec<(usize, u16)>, Vec<(usize, u32)>) {
+    fn root(&self) -> (Entries<u16>, Entries<u32>) {
         let (mut single, mut long) = (Vec::new(), Vec::new());
         for (byte, behind) in self.nodes[0].iter().enumerate() {
             match *behind {
