@@ -38,6 +38,7 @@ mod scc;
 mod series;
 mod series_frame;
 mod shortest;
+mod spelled;
 mod stack;
 mod terminal;
 mod thread;

@@ -30,8 +30,6 @@ pub(super) struct Operands {
     /// Each with whether its words are wanted (`true`) or unwanted.
     matches: Vec<(Operand, bool)>,
     unit: Option<Arc<Automaton>>,
-    /// The bounds of the counted part.
-    pub(super) range: Option<(u64, Option<u64>)>,
     /// The classes of letters that all operands agree on.
     letters: Letters,
     /// For each operand, the unit last, its own class for each of these.
@@ -63,30 +61,35 @@ impl Operands {
         limits: &Limits,
     ) -> Result<Operands, Problem> {
         let mut matches = Vec::new();
-        let mut counted: Option<(&Expression, u64, Option<u64>)> = None;
+        let mut counted: Option<&Expression> = None;
         let operand = |hir| Operand::new(hir, alphabet, automata, limits);
         for part in &regular.parts {
             match part {
                 Part::Match(hir) => matches.push((operand(hir)?, true)),
                 Part::Not(hir) => matches.push((operand(hir)?, false)),
-                Part::Units { unit, min, max } => counted = Some(meet(counted, (unit, *min, *max))?),
+                Part::Units { unit, .. } if counted.is_some_and(|known| known != unit) => {
+                    return Err(TerminalError::Units("two different units are counted").into());
+                }
+                Part::Units { unit, .. } => counted = Some(unit),
             }
         }
         let unit = counted
-            .map(|(unit, ..)| automata.get(unit, alphabet, limits))
+            .map(|unit| automata.get(unit, alphabet, limits))
             .transpose()?;
         if let Some(unit) = &unit {
             check_prefix_code(unit, limits)?;
         }
-        // A run of any number of units needs no register, only the operand that checks the units themselves.
-        let range = counted.map(|(_, min, max)| (min, max));
-        Ok(Operands::of(matches, unit, range, alphabet)?)
+        Ok(Operands::of(matches, unit, alphabet)?)
+    }
+
+    /// Whether units are counted.
+    pub(super) fn counts(&self) -> bool {
+        self.unit.is_some()
     }
 
     fn of(
         matches: Vec<(Operand, bool)>,
         unit: Option<Arc<Automaton>>,
-        range: Option<(u64, Option<u64>)>,
         alphabet: Alphabet,
     ) -> Result<Operands, Failure> {
         let divisions = matches.iter().map(|(operand, _)| operand.letters());
@@ -98,7 +101,6 @@ impl Operands {
         Ok(Operands {
             matches,
             unit,
-            range,
             letters,
             maps,
         })
@@ -356,12 +358,7 @@ impl Operand {
 /// Units can only be counted if it is clear where one ends: where a unit is complete, it cannot go on.
 fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Problem> {
     let alphabet = unit.letters().alphabet();
-    let alone = Operands::of(
-        vec![(Operand::Automaton(unit.clone()), true)],
-        None,
-        None,
-        alphabet,
-    )?;
+    let alone = Operands::of(vec![(Operand::Automaton(unit.clone()), true)], None, alphabet)?;
     let graph = alone.trimmed(limits)?;
     let goes_on = |state: usize| graph.accepting[state] && graph.targets(state).next().is_some();
     match (0..graph.accepting.len()).any(goes_on) {
@@ -369,24 +366,6 @@ fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Probl
         false if graph.accepting[0] => Err(TerminalError::Units("a unit may be empty").into()),
         false => Ok(()),
     }
-}
-
-/// Two counts of the same unit are one count in the common range.
-fn meet<'a>(
-    known: Option<(&'a Expression, u64, Option<u64>)>,
-    new: (&'a Expression, u64, Option<u64>),
-) -> Result<(&'a Expression, u64, Option<u64>), TerminalError> {
-    let Some((unit, min, max)) = known else {
-        return Ok(new);
-    };
-    if unit != new.0 {
-        return Err(TerminalError::Units("two different units are counted"));
-    }
-    let max = match (max, new.2) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    Ok((unit, min.max(new.1), max))
 }
 
 /// The explored product, before and after its dead ends are cut away.
@@ -475,10 +454,7 @@ impl Graph {
             targets.dedup();
             targets
         });
-        UnitGraph {
-            edges: edges.collect(),
-            accepting: self.accepting.clone(),
-        }
+        UnitGraph::new(edges.collect(), &self.accepting)
     }
 }
 
