@@ -9,5 +9,6 @@ mod grammars;
 mod laws;
 mod meters;
 mod rig;
+mod threads;
 mod torch;
 mod torch_laws;
