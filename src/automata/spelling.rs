@@ -21,6 +21,9 @@ use super::letters::{Alphabet, Letters};
 /// An edge that leads nowhere.
 const NOWHERE: u32 = u32::MAX;
 
+/// Room for so many states inside letters is made at once.
+const INNER: usize = 16;
+
 /// A table over classes of bytes.
 pub(crate) struct Bytes {
     /// The class of each byte.
@@ -31,15 +34,21 @@ pub(crate) struct Bytes {
     pub(crate) next: Vec<u32>,
 }
 
-/// Spells a table out. An entry is twice a state, plus a mark that stays at the last byte of its letter, or `u32::MAX`,
-/// which leads nowhere. `room` bounds the bytes of the new table. O(states · nodes of the tree · classes of bytes).
-pub(crate) fn spell(next: &[u32], letters: &Letters, room: usize) -> Result<Bytes, Failure> {
+/// Spells a table out, of which `edge` says what its entries mean: twice a state, plus a mark that stays at the last byte of
+/// its letter, or `u32::MAX`, which leads nowhere. `room` bounds the bytes of the new table. O(states · nodes of the tree · classes of bytes).
+pub(crate) fn spell(
+    next: &[u32],
+    edge: impl Fn(u32) -> u32,
+    letters: &Letters,
+    room: usize,
+) -> Result<Bytes, Failure> {
     let tree = Tree::new(letters);
     let (classes, stride) = tree.byte_classes(letters.count());
     let states = next.len() / letters.count();
     let mut writer = Writer {
         letters: letters.count(),
         next,
+        edge: &edge,
         nodes: tree.rows(&classes, stride),
         below: tree.classes_below(),
         stride,
@@ -50,18 +59,20 @@ pub(crate) fn spell(next: &[u32], letters: &Letters, room: usize) -> Result<Byte
     };
     let beyond = tree.classes_beyond_bytes();
     let (single, long) = writer.root();
-    let mut rows = Vec::with_capacity(states * stride);
+    // Behind them come the states inside letters, of which there are few.
+    let mut rows = Vec::with_capacity((states + INNER) * stride);
     // The rows of states from which letters of several bytes lead to the same places are the same up to single bytes.
     let mut known: FxHashMap<Targets, usize> = FxHashMap::default();
-    let (mut targets, mut last) = (Targets::new(), None::<(Targets, usize)>);
+    let (mut targets, mut last) = (Targets::new(), Targets::new());
+    let mut like_last = None;
     for state in 0..states {
         targets.clear();
         targets.extend(beyond.iter().map(|&class| writer.target(state, class)));
         let start = rows.len();
         rows.resize(start + stride, NOWHERE);
         // Most states are as the one before them: inside words no letter of several bytes leads on.
-        let like = match &last {
-            Some((same, like)) if *same == targets => Some(*like),
+        let like = match like_last {
+            Some(like) if targets == last => Some(like),
             _ => known.get(&targets).copied(),
         };
         match like {
@@ -75,10 +86,11 @@ pub(crate) fn spell(next: &[u32], letters: &Letters, room: usize) -> Result<Byte
                 }
             }
         }
-        last = Some((targets.clone(), like.unwrap_or(start)));
+        like_last = Some(like.unwrap_or(start));
+        std::mem::swap(&mut targets, &mut last);
         let letters = &next[state * letters.count()..(state + 1) * letters.count()];
         for &(byte, class) in &single {
-            rows[start + byte] = letters[class as usize];
+            rows[start + byte] = edge(letters[class as usize]);
         }
         if (rows.len() + writer.inner.len()) * 4 > room {
             return Err(Failure::Limit);
@@ -314,10 +326,11 @@ impl Division {
 }
 
 /// The table while it is written.
-struct Writer<'a> {
+struct Writer<'a, E> {
     /// How many classes of letters there are.
     letters: usize,
     next: &'a [u32],
+    edge: E,
     /// What each class of bytes leads to at each node of the tree.
     nodes: Vec<Box<[Behind]>>,
     below: Vec<Vec<u16>>,
@@ -330,9 +343,9 @@ struct Writer<'a> {
     known: FxHashMap<(u32, Targets), u32>,
 }
 
-impl Writer<'_> {
+impl<E: Fn(u32) -> u32> Writer<'_, E> {
     fn target(&self, state: usize, class: u16) -> u32 {
-        self.next[state * self.letters + class as usize]
+        (self.edge)(self.next[state * self.letters + class as usize])
     }
 
     /// The classes of bytes that are letters, each with its class, and those that begin longer ones, each with its node.

@@ -42,8 +42,16 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
         start => subsets.closed(&[start])?,
     };
     let count = letters.count();
-    let mut next = vec![Automaton::DEAD; count];
-    let mut behind: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut next = Vec::new();
+    if nfa.places.len() > LARGE {
+        // Nearly every place of so many words is a state. What is not touched costs nothing.
+        next.reserve(nfa.places.len().saturating_mul(count).min(room.bytes / 4));
+    }
+    next.resize(count, Automaton::DEAD);
+    let mut behind = Behind {
+        places: vec![Vec::new(); count],
+        classes: Vec::new(),
+    };
     if start == Automaton::DEAD {
         // Nothing can be read: the start is a state of its own all the same.
         subsets.ends.push(0);
@@ -52,8 +60,11 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
     let mut state = Automaton::START as usize;
     while state < subsets.accepting.len() {
         subsets.gather(state, &classes, &mut behind)?;
-        for places in &mut behind {
-            next.push(subsets.target(places)?);
+        let row = next.len();
+        next.resize(row + count, Automaton::DEAD);
+        for &class in &behind.classes {
+            let places = &mut behind.places[class as usize];
+            next[row + class as usize] = subsets.target(places)?;
             places.clear();
         }
         subsets.pay(next.len() * 4)?;
@@ -65,6 +76,17 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
         live: start != Automaton::DEAD,
         accepting: subsets.accepting,
     })
+}
+
+/// An expression of more places is mostly a long list of words.
+const LARGE: usize = 4096;
+
+/// The places behind a state.
+struct Behind {
+    /// For each class of letters.
+    places: Vec<Vec<u32>>,
+    /// The classes behind which there may be any, in order. Inside words these are few of many.
+    classes: Vec<u16>,
 }
 
 struct Subsets<'a> {
@@ -97,16 +119,24 @@ struct Subsets<'a> {
 
 impl Subsets<'_> {
     /// Puts the places behind each class of letters into its list.
-    fn gather(&mut self, state: usize, classes: &[Vec<u16>], behind: &mut [Vec<u32>]) -> Result<(), Failure> {
+    fn gather(&mut self, state: usize, classes: &[Vec<u16>], behind: &mut Behind) -> Result<(), Failure> {
+        let members = &self.members[self.ends[state]..self.ends[state + 1]];
         let mut steps = 0;
-        for &member in &self.members[self.ends[state]..self.ends[state + 1]] {
+        behind.classes.clear();
+        for &member in members {
             if let Place::Read { set, next } = self.nfa.places[member as usize] {
                 let classes = &classes[set as usize];
                 steps += classes.len();
                 for &class in classes {
-                    behind[class as usize].push(next);
+                    behind.places[class as usize].push(next);
+                }
+                if members.len() == 1 {
+                    behind.classes.extend(classes);
                 }
             }
+        }
+        if members.len() > 1 {
+            behind.classes.extend(0..behind.places.len() as u16);
         }
         self.work(steps)
     }
@@ -118,7 +148,10 @@ impl Subsets<'_> {
             [place] => {
                 // No place is dead, so that none of them leads to the dead state.
                 if self.alone[place as usize] == Automaton::DEAD {
-                    self.alone[place as usize] = self.closed(places)?;
+                    self.alone[place as usize] = match self.nfa.places[place as usize] {
+                        Place::Split { .. } => self.closed(places)?,
+                        _ => self.number(places),
+                    };
                 }
                 return Ok(self.alone[place as usize]);
             }

@@ -127,14 +127,10 @@ impl Operands {
                 .states
                 .extend(map.iter().map(|&class| columns.row[class as usize]));
             if *wanted {
+                let dead = operand.dead();
                 let column = columns.states[start..].iter();
-                for (edge, _) in columns
-                    .edges
-                    .iter_mut()
-                    .zip(column)
-                    .filter(|(_, next)| operand.is_dead(**next))
-                {
-                    *edge = None;
+                for (edge, &next) in columns.edges.iter_mut().zip(column) {
+                    *edge = edge.filter(|_| next != dead);
                 }
             }
         }
@@ -154,7 +150,7 @@ impl Operands {
     }
 
     /// The product, in which a word can be completed from every state; an error if there is none.
-    pub(super) fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
+    fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
         if let Some(graph) = self.alone(limits)? {
             return Ok(graph);
         }
@@ -193,17 +189,12 @@ impl Operands {
     }
 
     fn only(&self, automaton: &Automaton) -> Graph {
-        let packed = |&state: &u32| match state {
-            Automaton::DEAD => DEAD,
-            _ => (state - Automaton::START) << 1,
-        };
         let stride = self.letters.count();
+        let rows = automaton.rows()[stride..].iter();
         Graph {
             stride,
-            next: automaton.rows()[stride..].iter().map(packed).collect(),
-            accepting: (Automaton::START..automaton.len())
-                .map(|state| automaton.accepts(state))
-                .collect(),
+            next: rows.map(|&state| packed(state)).collect(),
+            accepting: accepting(automaton),
         }
     }
 
@@ -221,29 +212,59 @@ impl Operands {
         while states.copy(graph.accepting.len(), &mut from) {
             graph.accepting.push(self.accepts(&from));
             self.write_columns(&from, &mut columns);
+            // Behind most classes of a state is the same: a letter that no word of a list goes on with is like any other.
+            let mut recent: [Option<(usize, u32)>; 2] = [None; 2];
             for (class, edge) in columns.edges.iter().enumerate() {
                 let Some(ended) = edge else {
                     graph.next.push(DEAD);
                     continue;
                 };
-                to.clear();
-                to.extend(columns.states.iter().skip(class).step_by(count));
-                graph.next.push(states.number(&to) << 1 | u32::from(*ended));
+                let mut known = recent.into_iter().flatten();
+                let known = known.find(|&(other, _)| columns.are_alike(class, other, count));
+                let packed = match known {
+                    Some((_, packed)) => packed,
+                    None => {
+                        to.clear();
+                        to.extend(columns.states.iter().skip(class).step_by(count));
+                        let packed = states.number(&to) << 1 | u32::from(*ended);
+                        recent = [Some((class, packed)), recent[0]];
+                        packed
+                    }
+                };
+                graph.next.push(packed);
             }
             self.check_room(states.count, limits)?;
         }
         Ok(graph)
     }
 
-    /// Writes a graph over letters out in bytes, and tells the class of each byte.
-    pub(super) fn spell(
+    /// The product as a table over bytes.
+    pub(super) fn spelled(&self, limits: &Limits) -> Result<Table, TerminalError> {
+        if let ([(Operand::Automaton(automaton), true)], None) = (&self.matches[..], &self.unit)
+            && automaton.is_live()
+        {
+            // Spelled from where it is: tables of words are large, and each copy is one more pass through memory.
+            self.check_room(automaton.len() as usize - 1, limits)?;
+            let rows = &automaton.rows()[self.letters.count()..];
+            return self.spell(rows, packed, accepting(automaton), limits);
+        }
+        let graph = self.trimmed(limits)?;
+        self.spell(&graph.next, |edge| edge, graph.accepting, limits)
+    }
+
+    /// Writes a graph over letters out in bytes.
+    fn spell(
         &self,
-        graph: Graph,
+        next: &[u32],
+        edge: impl Fn(u32) -> u32,
+        mut accepting: Vec<bool>,
         limits: &Limits,
-    ) -> Result<(Graph, Box<[u8; 256]>), TerminalError> {
-        let bytes = spell(&graph.next, &self.letters, limits.regular_bytes);
+    ) -> Result<Table, TerminalError> {
+        let rows = next.chunks_exact(self.letters.count());
+        let mut ends = accepting.iter().zip(rows);
+        let prefix_code = ends.all(|(&accepts, row)| !accepts || row.iter().all(|&to| edge(to) == DEAD));
+        let bytes = spell(next, edge, &self.letters, limits.regular_bytes);
         let bytes = bytes.map_err(|failure| Problem::Automaton(failure).into_error(limits))?;
-        let mut accepting = graph.accepting;
         // No word ends inside a letter.
         accepting.resize(bytes.next.len() / bytes.stride, false);
         let graph = Graph {
@@ -251,8 +272,35 @@ impl Operands {
             next: bytes.next,
             accepting,
         };
-        Ok((graph, bytes.classes))
+        Ok(Table {
+            graph,
+            classes: bytes.classes,
+            prefix_code,
+        })
     }
+}
+
+/// The table of a product over bytes.
+pub(super) struct Table {
+    pub(super) graph: Graph,
+    /// The class of each byte.
+    pub(super) classes: Box<[u8; 256]>,
+    /// Whether no word begins with another.
+    pub(super) prefix_code: bool,
+}
+
+/// The entry of a graph for a state of an automaton that is the whole product.
+fn packed(state: u32) -> u32 {
+    match state {
+        Automaton::DEAD => DEAD,
+        _ => (state - Automaton::START) << 1,
+    }
+}
+
+/// Which of the states but the dead one accept.
+fn accepting(automaton: &Automaton) -> Vec<bool> {
+    let states = Automaton::START..automaton.len();
+    states.map(|state| automaton.accepts(state)).collect()
 }
 
 /// What is behind a state of the product, for each class of letters.
@@ -264,6 +312,14 @@ struct Columns {
     edges: Vec<Option<bool>>,
     /// The states of one operand behind its own classes.
     row: Vec<u32>,
+}
+
+impl Columns {
+    /// Whether the same is behind two classes, of so many.
+    fn are_alike(&self, class: usize, other: usize, count: usize) -> bool {
+        let mut columns = self.states.chunks_exact(count);
+        self.edges[class] == self.edges[other] && columns.all(|column| column[class] == column[other])
+    }
 }
 
 /// What stops a product.
@@ -340,10 +396,11 @@ impl Operand {
         }
     }
 
-    fn is_dead(&self, state: u32) -> bool {
+    /// The state from which no word is completed.
+    fn dead(&self) -> u32 {
         match self {
-            Operand::Automaton(_) => state == Automaton::DEAD,
-            Operand::Words(words) => words.is_dead(state),
+            Operand::Automaton(_) => Automaton::DEAD,
+            Operand::Words(words) => words.dead(),
         }
     }
 
@@ -377,7 +434,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn targets(&self, state: usize) -> impl Iterator<Item = (u32, bool)> {
+    fn targets(&self, state: usize) -> impl Iterator<Item = (u32, bool)> {
         let row = &self.next[state * self.stride..(state + 1) * self.stride];
         row.iter()
             .filter(|&&packed| packed != DEAD)
@@ -386,7 +443,7 @@ impl Graph {
 
     /// Cuts away the states from which no word can be completed, and numbers what is left anew in the order in
     /// which it is reached; an error if the start is among them.
-    pub(super) fn trim(&mut self) -> Result<(), TerminalError> {
+    fn trim(&mut self) -> Result<(), TerminalError> {
         let live = self.live();
         if !live[0] {
             return Err(TerminalError::Empty);

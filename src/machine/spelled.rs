@@ -15,19 +15,20 @@ use rustc_hash::FxHashMap;
 use super::automaton::Automata;
 use super::counter::UnitGraph;
 use super::digest::Digest;
-use super::product::Operands;
+use super::product::{Operands, Table};
 use super::terminal::TerminalError;
 use crate::grammar::{Part, Regular};
 use crate::limits::Limits;
 
-/// A table over classes of bytes, shared by all that have it.
+/// A table over classes of bytes. Whoever has it has a copy, because steps are looked up in it all the time; what takes long to
+/// find is shared.
 #[derive(Clone, Debug)]
 pub(super) struct Spelled {
-    pub(super) classes: Arc<[u8; 256]>,
+    pub(super) classes: Box<[u8; 256]>,
     pub(super) stride: usize,
     /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
-    pub(super) next: Arc<[u32]>,
-    pub(super) accepting: Arc<[bool]>,
+    pub(super) next: Vec<u32>,
+    pub(super) accepting: Vec<bool>,
     /// Whether a complete word never goes on, bounds left aside.
     pub(super) prefix_code: bool,
     /// The same as a graph, where units are counted.
@@ -61,16 +62,17 @@ impl Spelled {
 
     fn new(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Spelled, TerminalError> {
         let operands = Operands::new(regular, automata, limits)?;
-        let graph = operands.trimmed(limits)?;
-        let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
-        let prefix_code = (0..graph.accepting.len()).all(ends);
-        let (graph, classes) = operands.spell(graph, limits)?;
+        let Table {
+            graph,
+            classes,
+            prefix_code,
+        } = operands.spelled(limits)?;
         Ok(Spelled {
             units: operands.counts().then(|| Arc::new(graph.units())),
-            classes: classes.into(),
+            classes,
             stride: graph.stride,
-            next: graph.next.into(),
-            accepting: graph.accepting.into(),
+            next: graph.next,
+            accepting: graph.accepting,
             prefix_code,
             named: Arc::default(),
         })
@@ -165,12 +167,8 @@ mod tests {
                 let alone = Terminal::new(&regular, &limits).expect("it has words");
                 assert_eq!(words(&shared), words(&alone), "{pattern:?} {counts:?}");
                 if counts.len() == 1 {
-                    tables.push(
-                        Spelled::of(&regular, &automata, &limits)
-                            .expect("it has words")
-                            .0
-                            .next,
-                    );
+                    let (table, _) = Spelled::of(&regular, &automata, &limits).expect("it has words");
+                    tables.push(table.named);
                 }
             }
             assert!(

@@ -62,11 +62,11 @@ pub struct Cursor {
 /// A compiled regular language. Immutable; every cursor that it hands out can be completed to a word.
 #[derive(Debug)]
 pub struct Terminal {
-    classes: Arc<[u8; 256]>,
+    classes: Box<[u8; 256]>,
     stride: usize,
     /// `target * 2 + (1 if a unit ends)`, or `DEAD`.
-    next: Arc<[u32]>,
-    accepting: Arc<[bool]>,
+    next: Vec<u32>,
+    accepting: Vec<bool>,
     /// Whether infinitely many words go on from each state, counts left aside.
     infinite: OnceLock<Infinite>,
     /// How many words go on from each state where these are not infinitely many, counts left aside.

@@ -118,8 +118,8 @@ impl WordTree {
         start.word || !start.children.is_empty()
     }
 
-    pub(super) fn is_dead(&self, state: u32) -> bool {
-        state == DEAD
+    pub(super) fn dead(&self) -> u32 {
+        DEAD
     }
 
     pub(super) fn accepts(&self, state: u32) -> bool {
@@ -281,7 +281,7 @@ mod tests {
             let mut row = Vec::new();
             tree.write_row(state, &mut row);
             let next = row[class(letter)];
-            (!tree.is_dead(next)).then_some(next)
+            (next != tree.dead()).then_some(next)
         });
         end.is_some_and(|end| tree.accepts(end))
     }
