@@ -28,6 +28,7 @@ mod loops;
 mod passage;
 mod profile;
 mod set;
+mod sight;
 mod stripes;
 mod walk;
 

@@ -133,7 +133,11 @@ impl Grammar {
     ///
     /// A state seen before costs a look-up and no copy.
     pub fn mask(&self, state: State) -> Arc<Mask> {
-        self.inner.masks.get(state.0, || self.compute_mask(state))
+        let inner = &self.inner;
+        let like = || inner.machine.stacks().like(state.0, &*inner.tables);
+        inner
+            .masks
+            .get(state.0, like, |like| self.compute_mask(State(like)))
     }
 
     fn compute_mask(&self, state: State) -> Mask {

@@ -66,7 +66,7 @@ const JSON_PIECES: &[&str] = &[
     "{", "}", "\"a\"", "\"ab", "\":", ",\"", "null", "true", "[", "]", "\"b\":", "é",
 ];
 
-const KEY_BYTES: &[u8] = b"\"ab{}:,nultre\xC3\xA9";
+const KEY_BYTES: &[u8] = b"\"ab{}[]:,\xC3\xA9";
 const KEY_PIECES: &[&str] = &[
     "\"a\"",
     "\"b\"",
@@ -74,11 +74,12 @@ const KEY_PIECES: &[&str] = &[
     "a\"",
     "\"ab\"",
     ",\"",
+    ",\"b",
     "{\"",
     "\":",
-    "null",
-    "true",
-    "\":null,\"",
+    ":[]",
+    ":\"\"",
+    "\":\"\",\"",
     "{",
     "}",
     "},",

@@ -2,8 +2,6 @@
 
 #[path = "process/asking.rs"]
 mod asking;
-#[path = "process/cards.rs"]
-mod cards;
 #[path = "process/generating.rs"]
 mod generating;
 #[path = "process/program.rs"]

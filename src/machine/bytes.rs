@@ -1,7 +1,7 @@
 //! A set of bytes.
 
 /// Which of the 256 bytes are in a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ByteSet([u64; 4]);
 
 impl ByteSet {

@@ -14,7 +14,7 @@
 //! Which members may still be written is a matter of the register: a branch is open as long as one of the members in
 //! it is. A [`Permit`] says which those are, in a few numbers.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::ByteSet;
 use super::frame::{Call, FrameId, FrameKey, Frames};
@@ -103,6 +103,28 @@ impl Choice {
             }));
         }
         Choice { ways, nodes }
+    }
+
+    /// The byte with which all members begin, where they are read together.
+    pub(super) fn opening(&self) -> Option<u8> {
+        let start = self.nodes.first()?;
+        match start.edges[..] {
+            [(first, last, _)] if first == last && start.own.is_empty() => Some(first),
+            _ => None,
+        }
+    }
+
+    /// The members that go on behind their opening byte with one of these bytes, as far as that is known.
+    pub(super) fn members_behind(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
+        let Some(node) = self.nodes[0].next(opening) else {
+            return FxHashSet::default();
+        };
+        let node = &self.nodes[node as usize];
+        let reached = node.edges.iter();
+        let reached = reached.filter(|&&(first, last, _)| (first..=last).any(|byte| bytes.contains(byte)));
+        let stands = reached.flat_map(|&(.., next)| &self.nodes[next as usize].stands);
+        let stands = stands.chain(&node.own);
+        stands.map(|&(way, _)| self.ways[way as usize].member).collect()
     }
 
     /// The bytes that some members go on with at a node.
@@ -224,6 +246,27 @@ impl Frames {
         match self.get(frame).key {
             FrameKey::Choice(at) => Choosing { node, ..at },
             _ => unreachable!("asked only of the frames of choices"),
+        }
+    }
+
+    /// The members that begin like what was read of a choice.
+    pub(super) fn members_at(&self, at: &Choosing) -> impl Iterator<Item = u32> + '_ {
+        let choice = self.choice(at.series);
+        let stands = choice.nodes[at.node as usize].stands.iter();
+        stands.map(|&(way, _)| choice.ways[way as usize].member)
+    }
+
+    /// A choice with another register, in which the same members are left that begin like what was read.
+    pub(super) fn choosing_with(&self, at: &Choosing, register: Register) -> Choosing {
+        let outlook = self.outlook(at.series, register);
+        let permit = match self.nfa.series[at.series as usize].order {
+            SeriesOrder::Any => self.permit(at.series, register, outlook),
+            SeriesOrder::Listed | SeriesOrder::Leading => at.permit,
+        };
+        Choosing {
+            register,
+            permit,
+            ..*at
         }
     }
 

@@ -16,6 +16,7 @@
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call something
 //! empty passes the call by (see `closure`), so that entering never loops.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
@@ -26,6 +27,7 @@ use super::bytes::ByteSet;
 use super::choice::{Choice, Choosing};
 use super::demand::Stock;
 use super::interner::{Chains, Interner};
+use super::like::{Hidden, UNKNOWN};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
 use super::series::{Bits, Register};
 use super::terminal::{Cursor, Terminal};
@@ -101,6 +103,8 @@ pub(super) struct Frame {
     calls: OnceLock<Box<[Call]>>,
     /// What the frame of a rule reads.
     edges: OnceLock<Edges>,
+    /// The frame that is like it, once that was asked for.
+    pub(super) like: AtomicU32,
 }
 
 /// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
@@ -122,6 +126,8 @@ pub(super) struct Frames {
     pub(super) stocks: Arc<[Stock]>,
     /// The automaton of the members of each series.
     pub(super) choices: Arc<[OnceLock<Choice>]>,
+    /// What tokens cannot see of each series.
+    pub(super) hidden: Arc<[OnceLock<Hidden>]>,
     frames: boxcar::Vec<Frame>,
     known: DashMap<FrameKey, FrameId, FxBuildHasher>,
     pub(super) written: Interner<Bits>,
@@ -130,6 +136,12 @@ pub(super) struct Frames {
     /// Keys that were written, by the numbers of their texts.
     pub(super) keys: Chains<u32>,
     pub(super) last_used: LastUsed,
+    /// The bytes with which the keys begin and end of which it is known whether tokens hold them.
+    pub(super) key_edges: Arc<OnceLock<(u8, u8)>>,
+    /// For lists of such keys those that tokens hold.
+    pub(super) held: DashMap<u32, u32, FxBuildHasher>,
+    /// The first frames of keys in progress of which no more is seen than this.
+    pub(super) first_like: DashMap<FrameKey, FrameId, FxBuildHasher>,
     /// The texts of keys and of what is judged.
     pub(super) texts: Chains<u8>,
 }
@@ -147,6 +159,7 @@ impl Frames {
         };
         let stocks = nfa.series.iter().map(stock).collect();
         let choices = nfa.series.iter().map(|_| OnceLock::new()).collect();
+        let hidden = nfa.series.iter().map(|_| OnceLock::new()).collect();
         Frames {
             nfa: nfa.into(),
             analysis: analysis.into(),
@@ -154,6 +167,7 @@ impl Frames {
             capacities,
             stocks,
             choices,
+            hidden,
             ..Frames::empty()
         }
         .begun()
@@ -168,12 +182,16 @@ impl Frames {
             capacities: Arc::default(),
             stocks: Arc::default(),
             choices: Arc::default(),
+            hidden: Arc::default(),
             frames: boxcar::Vec::new(),
             known: DashMap::default(),
             written: Interner::default(),
             met: Interner::default(),
             keys: Chains::default(),
             last_used: LastUsed::default(),
+            key_edges: Arc::default(),
+            held: DashMap::default(),
+            first_like: DashMap::default(),
             texts: Chains::default(),
         }
     }
@@ -195,6 +213,8 @@ impl Frames {
             capacities: self.capacities.clone(),
             stocks: self.stocks.clone(),
             choices: self.choices.clone(),
+            hidden: self.hidden.clone(),
+            key_edges: self.key_edges.clone(),
             ..Frames::empty()
         }
         .begun()
@@ -256,6 +276,7 @@ impl Frames {
             reads,
             calls: OnceLock::new(),
             edges: OnceLock::new(),
+            like: AtomicU32::new(UNKNOWN),
         }
     }
 

@@ -13,7 +13,7 @@
 
 /// KeySet in order, in one piece of memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KeySet {
+pub(crate) struct KeySet {
     /// One behind the other, in no order.
     text: Vec<u8>,
     places: Vec<Place>,
@@ -30,7 +30,7 @@ struct Place {
 
 impl KeySet {
     /// One of each of these keys. O(keys · log keys).
-    pub(super) fn new<K: AsRef<[u8]> + Ord>(mut keys: Vec<K>) -> KeySet {
+    pub(crate) fn new<K: AsRef<[u8]> + Ord>(mut keys: Vec<K>) -> KeySet {
         keys.sort_unstable();
         keys.dedup();
         let mut sorted = KeySet::default();

@@ -18,6 +18,7 @@ use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::frame::{FrameId, Frames, RETURN, View};
+use super::like::Sight;
 
 /// The number of an interned configuration.
 pub(crate) type ConfigId = u32;
@@ -36,6 +37,8 @@ struct Config {
     /// The first byte that was asked for, and where it leads.
     first: AtomicU64,
     row: OnceLock<Box<Row>>,
+    /// The configuration that is like it, once that was asked for.
+    like: AtomicU32,
 }
 
 impl Config {
@@ -45,6 +48,7 @@ impl Config {
             fringe: OnceLock::new(),
             first: AtomicU64::new(NONE),
             row: OnceLock::new(),
+            like: AtomicU32::new(UNKNOWN),
         }
     }
 }
@@ -137,6 +141,37 @@ impl Stacks {
     /// of which `fits` is false.
     pub(crate) fn taken(&self, frame: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
         self.frames.taken(frame, fits)
+    }
+
+    /// A configuration behind which the same tokens may come, and the same one for many; see [`like`](super::like).
+    pub(crate) fn like(&self, config: ConfigId, sight: &impl Sight) -> ConfigId {
+        let known = |config: ConfigId| match config {
+            END | FINISHED => Some(config),
+            _ => match self.configs[config as usize].like.load(Ordering::Relaxed) {
+                UNKNOWN => None,
+                like => Some(like),
+            },
+        };
+        let mut open = vec![config];
+        while let Some(&at) = open.last() {
+            let callers = self.pairs(at).iter().map(|&(_, callers)| callers);
+            let before = open.len();
+            open.extend(callers.filter(|&callers| known(callers).is_none()));
+            if open.len() > before {
+                continue;
+            }
+            open.pop();
+            if known(at).is_none() {
+                let like = |&(frame, callers): &(FrameId, ConfigId)| {
+                    Some((self.frames.like(frame, sight), known(callers)?))
+                };
+                let pairs: Option<Vec<_>> = self.pairs(at).iter().map(like).collect();
+                let like = pairs.map_or(at, |pairs| self.intern(pairs));
+                self.configs[like as usize].like.store(like, Ordering::Relaxed);
+                self.configs[at as usize].like.store(like, Ordering::Relaxed);
+            }
+        }
+        known(config).unwrap_or(config)
     }
 
     /// Interns a set of pairs. Pairs with the same frame are merged: their callers are united.

@@ -12,6 +12,7 @@ use super::factor::{Entry, Factor};
 use super::lengths::Lengths;
 use super::profile::Profile;
 use super::set::Mask;
+use super::sight::Sights;
 use crate::grammar::Regular;
 use crate::limits::Limits;
 use crate::machine::{Automata, Cursor, Digest, Identity, Terminal, TerminalError, TerminalSource};
@@ -51,6 +52,8 @@ struct Base {
     everything: OnceLock<Mask>,
     /// The tokens by their characters; found when first asked for.
     lengths: OnceLock<Arc<Lengths>>,
+    /// What tokens hold, as far as it was asked for.
+    sights: Arc<Sights>,
     terminals: FxHashMap<u64, Vec<(Regular, Arc<Terminal>)>>,
     factors: FxHashMap<Digest, Arc<Factor>>,
     profiles: FxHashMap<Digest, Arc<Profile>>,
@@ -126,6 +129,7 @@ impl Tables {
             bytes: self.bytes(),
             everything: self.base.everything.clone(),
             lengths: self.base.lengths.clone(),
+            sights: self.base.sights.clone(),
             terminals: self.base.terminals.clone(),
             factors: self.base.factors.clone(),
             profiles: self.base.profiles.clone(),
@@ -183,6 +187,11 @@ impl Tables {
         self.base
             .lengths
             .get_or_init(|| Arc::new(Lengths::new(&self.vocab)))
+    }
+
+    /// What tokens hold.
+    pub(super) fn sights(&self) -> &Sights {
+        &self.base.sights
     }
 
     /// The length of the longest token in bytes.

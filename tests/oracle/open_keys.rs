@@ -1,4 +1,5 @@
-//! Objects with keys of their own choosing, each written once: no regular language, and judged by reading.
+//! Objects with keys of their own choosing, and of no others, each written once: no regular language where they may
+//! choose, and judged by reading.
 
 use std::collections::HashSet;
 
@@ -7,11 +8,15 @@ use proptest::prelude::*;
 use super::judge::{Judge, Verdict};
 use super::vocabulary::NAMED_MARK;
 
-/// Objects in compact spelling whose named keys have the value `true`, and all others `null` or, if they nest, such an
+/// Objects in compact spelling whose named keys have the value `[]`, and all others `""` or, if they nest, such an
 /// object again.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
     named: Vec<&'static str>,
+    /// Those of the named keys that must be there.
+    required: Vec<&'static str>,
+    /// Whether there may be other keys.
+    open: bool,
     nest: bool,
     least: usize,
     most: Option<usize>,
@@ -33,18 +38,20 @@ impl Objects {
         let named: Vec<String> = self
             .named
             .iter()
-            .map(|key| format!("\"{key}\":{{\"const\":true}}"))
+            .map(|key| format!("\"{key}\":{{\"const\":[]}}"))
             .collect();
-        let others = match self.nest {
-            true => "{\"anyOf\":[{\"const\":null},{\"$ref\":\"#\"}]}",
-            false => "{\"const\":null}",
+        let others = match (self.open, self.nest) {
+            (false, _) => "false",
+            (true, true) => "{\"anyOf\":[{\"const\":\"\"},{\"$ref\":\"#\"}]}",
+            (true, false) => "{\"const\":\"\"}",
         };
         let most = self
             .most
             .map_or(String::new(), |most| format!(",\"maxProperties\":{most}"));
         format!(
-            "{{\"type\":\"object\",\"properties\":{{{}}},\"additionalProperties\":{others},\"minProperties\":{}{most}}}",
+            "{{\"type\":\"object\",\"properties\":{{{}}},\"required\":{:?},\"additionalProperties\":{others},\"minProperties\":{}{most}}}",
             named.join(","),
+            self.required,
             self.least,
         )
     }
@@ -56,11 +63,18 @@ impl Objects {
         };
         let mut keys: HashSet<&[u8]> = HashSet::new();
         loop {
-            let closing = left.strip_prefix(b"}").filter(|_| keys.len() >= self.least);
+            let is_whole = keys.len() >= self.least
+                && self
+                    .required
+                    .iter()
+                    .all(|required| keys.contains(required.as_bytes()));
+            let closing = left.strip_prefix(b"}").filter(|_| is_whole);
             if let Some(left) = closing {
                 return Word(left);
             }
-            if self.most.is_some_and(|most| keys.len() >= most) {
+            let unwritten = || self.named.iter().filter(|named| !keys.contains(named.as_bytes()));
+            let is_full = !self.open && unwritten().next().is_none();
+            if is_full || self.most.is_some_and(|most| keys.len() >= most) {
                 return if left.is_empty() { Within } else { Never };
             }
             let opening: &[u8] = if keys.is_empty() { b"\"" } else { b",\"" };
@@ -69,8 +83,17 @@ impl Objects {
                 read => return read,
             };
             let Some(end) = key.iter().position(|&byte| byte == b'"') else {
-                return if begins_text(key) { Within } else { Never };
+                let begins_named = || unwritten().any(|named| named.as_bytes().starts_with(key));
+                let goes_on = if self.open {
+                    begins_text(key)
+                } else {
+                    begins_named()
+                };
+                return if goes_on { Within } else { Never };
             };
+            if !self.open && !self.named.iter().any(|named| named.as_bytes() == &key[..end]) {
+                return Never;
+            }
             if std::str::from_utf8(&key[..end]).is_err() || !keys.insert(&key[..end]) {
                 return Never;
             }
@@ -87,9 +110,9 @@ impl Objects {
 
     fn value<'t>(&self, key: &[u8], text: &'t [u8]) -> Read<'t> {
         if self.named.iter().any(|named| named.as_bytes() == key) {
-            return after(text, b"true");
+            return after(text, b"[]");
         }
-        match after(text, b"null") {
+        match after(text, b"\"\"") {
             Never if self.nest => self.object(text),
             read => read,
         }
@@ -123,13 +146,23 @@ impl Judge for Objects {
 
 /// Random kinds of objects.
 pub(crate) fn objects() -> impl Strategy<Value = Objects> {
-    let named = prop::sample::subsequence(vec!["a", "ab", "b"], 0..=2);
+    let named = prop::sample::subsequence(vec!["a", "ab", "b", "bab"], 0..=4);
     let most = prop_oneof![2 => Just(None), 1 => (2usize..4).prop_map(Some)];
-    (named, any::<bool>(), 0usize..3, most).prop_map(|(named, nest, least, most)| Objects {
-        named,
-        nest,
-        least,
-        most,
+    let flags = (any::<bool>(), any::<bool>(), any::<[bool; 4]>());
+    (named, flags, 0usize..3, most).prop_map(|(named, (open, nest, needed), least, most)| {
+        let open = open || named.is_empty();
+        let needed = named
+            .iter()
+            .zip(needed)
+            .filter(|(_, needed)| *needed && most.is_none());
+        Objects {
+            required: needed.map(|(&name, _)| name).collect(),
+            open,
+            nest,
+            least: if open { least } else { least.min(named.len()) },
+            most: most.filter(|_| open),
+            named,
+        }
     })
 }
 
@@ -137,12 +170,27 @@ pub(crate) fn objects() -> impl Strategy<Value = Objects> {
 fn the_judge_knows_keys_that_were_written() {
     let objects = Objects {
         named: vec!["b"],
+        required: Vec::new(),
+        open: true,
         nest: true,
         least: 1,
         most: Some(2),
     };
     let viable = |text: &str| objects.verdict(text.as_bytes()).viable;
-    assert!(viable("{\"a\":{\"a\":null},\"a") && !viable("{\"a\":{\"a\":null},\"a\""));
-    assert!(viable("{\"b\":t") && !viable("{\"b\":n") && !viable("{}") && !viable("{\"a\":null,\"c\":null,"));
-    assert!(objects.verdict(b"{\"b\":true}").accepted);
+    assert!(viable("{\"a\":{\"a\":\"\"},\"a") && !viable("{\"a\":{\"a\":\"\"},\"a\""));
+    assert!(
+        viable("{\"b\":[]") && !viable("{\"b\":\"\"") && !viable("{}") && !viable("{\"a\":\"\",\"c\":\"\",")
+    );
+    assert!(objects.verdict(b"{\"b\":[]}").accepted);
+    let closed = Objects {
+        named: vec!["a", "b"],
+        required: vec!["b"],
+        open: false,
+        nest: false,
+        least: 0,
+        most: None,
+    };
+    let viable = |text: &str| closed.verdict(text.as_bytes()).viable;
+    assert!(viable("{\"a\":[],\"b") && !viable("{\"a\":[],\"a") && !viable("{\"a\":[]}"));
+    assert!(!viable("{\"a\":[],\"b\":[],") && !viable("{\"c"));
 }
