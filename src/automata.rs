@@ -80,6 +80,12 @@ impl Automaton {
         self.next[state as usize * self.letters.count() + class as usize]
     }
 
+    /// The states behind each class of letters.
+    pub(crate) fn row(&self, state: u32) -> &[u32] {
+        let count = self.letters.count();
+        &self.next[state as usize * count..][..count]
+    }
+
     pub(crate) fn accepts(&self, state: u32) -> bool {
         self.accepting[state as usize]
     }

@@ -56,7 +56,7 @@ pub struct Compiler {
 const TABLE_BYTES: usize = 64 << 20;
 
 /// Schemas made of what many schemas are made of, each with a text of its language.
-const PRIMERS: [(&str, &str); 5] = [
+const PRIMERS: [(&str, &str); 6] = [
     ("true", r#"{"a":[1,"a",{"b":null}],"b":"\n","c":1.5e2}"#),
     (r#"{"type": ["integer", "boolean"]}"#, "12"),
     (
@@ -74,6 +74,12 @@ const PRIMERS: [(&str, &str); 5] = [
         {"type": "string", "format": "uri"}, {"type": "string", "format": "uuid"},
         {"type": "string", "format": "ipv4"}]}"#,
         "[",
+    ),
+    // Draft 4 has spellings of its own for integers.
+    (
+        r#"{"$schema": "http://json-schema.org/draft-04/schema#", "items": [{"type": "integer"},
+        {"type": "integer", "minimum": 0}, {"type": "integer", "minimum": 1}, {"type": ["number", "string"]}]}"#,
+        "[1,2,3,4",
     ),
 ];
 

@@ -39,6 +39,7 @@ mod scc;
 mod series;
 mod series_frame;
 mod shortest;
+mod spelled;
 mod stack;
 mod terminal;
 mod thread;

@@ -26,6 +26,8 @@ def options():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32")
     parser.add_argument("--prompts")
     parser.add_argument("--print", action="store_true")
     return parser.parse_args()
@@ -35,12 +37,14 @@ def main():
     given = options()
     torch.set_num_threads(given.threads)
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(Path(given.model) / "tokenizer.json"))
-    model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(given.model, dtype=getattr(torch, given.dtype))
+    model = model.eval().to(given.device)
     texts = Path(given.prompts).read_text().splitlines() if given.prompts else default_prompts()
     prompts = [tokenizer.encode(texts[index % len(texts)], add_special_tokens=False) for index in range(given.batch)]
     longest = max(map(len, prompts))
-    ids = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts])
-    seen = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    ids = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts], device=given.device)
+    seen = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts],
+                        device=given.device)
 
     def run(ids, seen, tokens):
         with torch.inference_mode():

@@ -1,4 +1,4 @@
-//! Tokens a second of the decode loop on a model folder, greedy, without a grammar.
+//! Tokens a second of the decode loop on a model folder, and where the time of a pass goes.
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example throughput -- --model models/demo --batch 8 --tokens 256
@@ -9,11 +9,18 @@
 //! first prompt token to the last generated one. `--speculate` lets the loop draft by lookup, and with
 //! `--draft FOLDER` by a draft model; the tokens stay the same, which `--print` shows. `--by-torch` leaves the small
 //! steps between matrix products to torch.
+//!
+//! `--device cuda` runs on a graphics card. `--schema FILE` holds every answer to a JSON Schema (which should ask for
+//! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.
+//! `random_model.py` beside this file writes a model of any size with random weights, for figures that do not depend on
+//! what is written. `pass`, `draw` and `mask` are mean milliseconds: of the model until its logits are here, of drawing
+//! all tokens of the pass, and of one mask; `mask_wait` is how long a pass waited for masks after the model was done.
 
-use lexiform::vocab::Tokenizer;
+use lexiform::vocab::{Tokenizer, Vocabulary};
+use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
-    Device, Dtype, Engine, EngineConfig, Event, LoadOptions, LoadedModel, ModelFiles, Request, Speculation,
-    load,
+    Device, Dtype, Engine, EngineConfig, Event, Histogram, LoadOptions, LoadedModel, ModelFiles, OnBudget,
+    Request, Sampling, Speculation, load,
 };
 use std::collections::HashMap;
 use std::error::Error;
@@ -82,38 +89,80 @@ fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> 
     Ok(load(&ModelFiles::folder(folder), &load_options)?)
 }
 
-/// Generates for all prompts at once; the tokens of each.
-fn run(engine: &Engine, prompts: &[Vec<u32>], tokens: usize, speculation: Speculation) -> Vec<Vec<u32>> {
-    let (sender, events) = channel();
-    let tickets: Vec<_> = prompts
-        .iter()
-        .enumerate()
-        .map(|(index, prompt)| {
-            let sender = sender.clone();
-            let request = Request {
-                ignore_eos: true,
-                speculation,
-                ..Request::new(prompt.clone(), tokens)
-            };
-            engine.submit(
-                request,
-                Box::new(move |event| sender.send((index, event)).is_ok()),
-            )
-        })
-        .collect();
-    drop(sender);
-    let mut answers = vec![Vec::new(); prompts.len()];
-    for (index, event) in events {
-        match event {
-            Event::Token { token, .. } => answers[index].push(token),
-            Event::Done(_) => (),
-            Event::Failed(error) => eprintln!("error: {error}"),
+/// What all requests of a run have in common.
+struct Run {
+    tokens: usize,
+    speculation: Speculation,
+    temperature: f32,
+    grammar: Option<Grammar>,
+}
+
+impl Run {
+    fn request(&self, prompt: &[u32], seed: u64) -> Request {
+        Request {
+            ignore_eos: self.grammar.is_none(),
+            grammar: self.grammar.clone(),
+            on_budget: OnBudget::Cut,
+            speculation: self.speculation,
+            sampling: Sampling {
+                temperature: self.temperature,
+                seed,
+                ..Sampling::default()
+            },
+            ..Request::new(prompt.to_vec(), self.tokens)
         }
     }
-    for refusal in tickets.iter().filter_map(|ticket| ticket.as_ref().err()) {
-        eprintln!("error: {refusal}");
+
+    /// Generates for all prompts at once; the tokens of each.
+    fn answers(&self, engine: &Engine, prompts: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        let (sender, events) = channel();
+        let tickets: Vec<_> = prompts
+            .iter()
+            .enumerate()
+            .map(|(index, prompt)| {
+                let sender = sender.clone();
+                engine.submit(
+                    self.request(prompt, index as u64),
+                    Box::new(move |event| sender.send((index, event)).is_ok()),
+                )
+            })
+            .collect();
+        drop(sender);
+        let mut answers = vec![Vec::new(); prompts.len()];
+        for (index, event) in events {
+            match event {
+                Event::Token { token, .. } => answers[index].push(token),
+                Event::Done(_) => (),
+                Event::Failed(error) => eprintln!("error: {error}"),
+            }
+        }
+        for refusal in tickets.iter().filter_map(|ticket| ticket.as_ref().err()) {
+            eprintln!("error: {refusal}");
+        }
+        answers
     }
-    answers
+}
+
+fn grammar(options: &Options, vocabulary: &Arc<Vocabulary>) -> Result<Option<Grammar>, Box<dyn Error>> {
+    let Some(file) = options.values.get("schema") else {
+        return Ok(None);
+    };
+    let (text, compile) = (std::fs::read_to_string(file)?, CompileOptions::default());
+    let compiler = Compiler::new(vocabulary.clone()).primed(&compile)?;
+    let (grammar, _) = compiler.compile(Source::JsonSchema(&text), &compile)?;
+    Ok(Some(grammar))
+}
+
+/// The sums and counts of what the engine measures, so that those of a warm run can be taken off.
+fn measured(engine: &Engine) -> Vec<(&'static str, f64, u64)> {
+    let meters = engine.meters();
+    let figure = |name, histogram: &Histogram| (name, histogram.sum(), histogram.count());
+    vec![
+        figure("pass", &meters.passes),
+        figure("draw", &meters.draws),
+        figure("mask", &meters.masks),
+        figure("mask_wait", &meters.mask_waits),
+    ]
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -144,32 +193,50 @@ fn main() -> Result<(), Box<dyn Error>> {
         .transpose()?;
     let vocabulary = Arc::new(tokenizer.vocabulary_with_rows(&model.eos, model.config.vocab_size)?);
     let longest = prompts.iter().map(Vec::len).max().unwrap_or(0) + tokens;
+    let defaults = EngineConfig::default();
     let config = EngineConfig {
         blocks: batch * longest.div_ceil(16) + batch,
-        ..EngineConfig::default()
+        max_running: batch.max(defaults.max_running),
+        mask_threads: options.get("mask-threads", defaults.mask_threads)?,
+        ..defaults
+    };
+    let run = Run {
+        tokens,
+        speculation: match options.has("speculate") {
+            true => Speculation::all(),
+            false => Speculation::none(),
+        },
+        temperature: options.get("temperature", 0.0)?,
+        grammar: grammar(&options, &vocabulary)?,
     };
     let engine = Engine::start(model.model, draft.map(|draft| draft.model), vocabulary, config)?;
-    let speculation = if options.has("speculate") {
-        Speculation::all()
-    } else {
-        Speculation::none()
-    };
 
     // Other prompts than those timed, so that nothing of them is cached.
-    run(&engine, &vec![vec![1; 8]; batch], 8, speculation);
-    let steps = engine.stats().steps;
+    let warm = Run { tokens: 8, ..run };
+    warm.answers(&engine, &vec![vec![1; 8]; batch]);
+    let run = Run { tokens, ..warm };
+    let (before, measured_before) = (engine.stats(), measured(&engine));
     let begun = Instant::now();
-    let answers = run(&engine, &prompts, tokens, speculation);
+    let answers = run.answers(&engine, &prompts);
     let seconds = begun.elapsed().as_secs_f64();
     let count: usize = answers.iter().map(Vec::len).sum();
     let stats = engine.stats();
+    let times = measured(&engine).into_iter().zip(measured_before);
+    let times: Vec<String> = times
+        .filter(|((_, _, now), (_, _, before))| now > before)
+        .map(|((name, sum, count), (_, sum_before, count_before))| {
+            let mean = 1e3 * (sum - sum_before) / (count - count_before) as f64;
+            format!("\"{name}\": {mean:.4}")
+        })
+        .collect();
     println!(
         "{{\"tool\": \"lexiform\", \"batch\": {batch}, \"tokens\": {count}, \"seconds\": {seconds:.3}, \
-         \"tokens_per_second\": {:.1}, \"passes\": {}, \"drafted\": {}, \"accepted\": {}}}",
+         \"tokens_per_second\": {:.1}, \"passes\": {}, \"drafted\": {}, \"accepted\": {}, {}}}",
         count as f64 / seconds,
-        stats.steps - steps,
-        stats.drafted,
-        stats.accepted
+        stats.steps - before.steps,
+        stats.drafted - before.drafted,
+        stats.accepted - before.accepted,
+        times.join(", ")
     );
     if options.has("print") {
         answers

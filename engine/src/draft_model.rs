@@ -7,10 +7,11 @@
 //! Its cache is a convenience. A sequence that finds no room in it goes without drafts; nobody is preempted for one.
 
 use crate::blocks::{Blocks, Table};
+use crate::crew;
 use crate::engine::EngineConfig;
 use crate::error::EngineError;
-use crate::masks::MaskPool;
-use crate::model::{Feed, Model};
+use crate::masks::{MaskPool, Masks};
+use crate::model::{Feed, Logits, Model};
 use crate::request::Origin;
 use crate::sample::Columns;
 use crate::sequence::{Draft, Sequence};
@@ -36,6 +37,7 @@ pub(crate) struct DraftModel {
     columns: Columns,
     vocabulary: Arc<Vocabulary>,
     max_feed: usize,
+    draw_threads: usize,
 }
 
 impl DraftModel {
@@ -50,6 +52,7 @@ impl DraftModel {
             tracks: HashMap::new(),
             columns: Columns::new(&vocabulary, model.vocab_size()),
             max_feed: config.max_step_tokens,
+            draw_threads: config.draw_threads,
             vocabulary,
             model,
         })
@@ -78,29 +81,51 @@ impl DraftModel {
         let mut active: Vec<usize> = (0..sequences.len()).collect();
         while !active.is_empty() {
             active.retain(|&index| self.prepare(sequences[index]));
-            let rows = self.forward(sequences, &active)?;
+            let (logits, rows) = self.forward(sequences, &active)?;
             let wanted = active.iter().map(|&index| sequences[index].states_along_drafts());
             let wanted = wanted
                 .map(|states| states.map(|(grammar, states)| (grammar, states[states.len() - 1..].to_vec())));
             let masks = masks.start(wanted.collect()).wait();
-            let mut drawn = active.iter().zip(rows).zip(masks);
-            let mut going = Vec::new();
-            for ((&index, row), mask) in &mut drawn {
-                let Some(mut row) = row else { continue };
-                let bounds = mask.as_ref().and_then(|masks| masks.first());
-                let allowed = match (bounds, &sequences[index].request.grammar) {
-                    (Some(bounds), _) => Allowed::Words(bounds.mask.words()),
-                    (None, None) => Allowed::All,
-                    (None, Some(_)) => continue,
-                };
-                self.columns.clean(&mut row);
-                if extend(sequences[index], self.columns.of(&row), allowed, &self.vocabulary) {
-                    going.push(index);
-                }
-            }
+            let going = self.extend(sequences, &active, logits, rows, masks);
             active = going;
         }
         Ok(())
+    }
+
+    /// Draws one more draft for each of these sequences that has a row, on several threads if there is much to draw from;
+    /// those whose drafts go on.
+    fn extend(
+        &self,
+        sequences: &mut [&mut Sequence],
+        active: &[usize],
+        mut logits: Logits,
+        rows: Vec<Option<usize>>,
+        masks: Vec<Masks>,
+    ) -> Vec<usize> {
+        for row in logits.rows_mut() {
+            self.columns.clean(row);
+        }
+        let threads = crew::threads(self.draw_threads, logits.numbers());
+        let mut rows = active.iter().zip(rows).zip(masks).peekable();
+        let mut tasks = Vec::new();
+        for (index, sequence) in sequences.iter_mut().enumerate() {
+            let Some(((_, row), masks)) = rows.next_if(|((active, _), _)| **active == index) else {
+                continue;
+            };
+            let row = row.map(|row| self.columns.of(logits.row(row)));
+            tasks.extend(row.map(|row| (index, sequence, row, masks)));
+        }
+        let vocabulary = &*self.vocabulary;
+        let going = crew::each(tasks, threads, |(index, sequence, row, masks)| {
+            let bounds = masks.as_ref().and_then(|masks| masks.first());
+            let allowed = match (bounds, &sequence.request.grammar) {
+                (Some(bounds), _) => Allowed::Words(bounds.mask.words()),
+                (None, None) => Allowed::All,
+                (None, Some(_)) => return None,
+            };
+            extend(sequence, row, allowed, vocabulary).then_some(index)
+        });
+        going.into_iter().flatten().collect()
     }
 
     /// Whether the sequence can draft one more token: there is room for it in the draft and in the cache.
@@ -131,12 +156,12 @@ impl DraftModel {
         self.blocks.grow(&mut track.table, end)
     }
 
-    /// Feeds what is new of each sequence; a row for each that was read to its end.
+    /// Feeds what is new of each sequence; the number of the row of each that was read to its end.
     fn forward(
         &mut self,
         sequences: &[&mut Sequence],
         active: &[usize],
-    ) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
+    ) -> Result<(Logits, Vec<Option<usize>>), EngineError> {
         let texts: Vec<Vec<u32>> = active.iter().map(|&index| text(sequences[index])).collect();
         let feeds: Vec<Feed<'_>> = active
             .iter()
@@ -154,7 +179,7 @@ impl DraftModel {
             })
             .collect();
         if feeds.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Logits::default(), Vec::new()));
         }
         let logits = self.model.forward(&feeds)?;
         let mut number = 0;
@@ -164,7 +189,7 @@ impl DraftModel {
             .map(|feed| (feed.start + feed.tokens.len(), feed.rows))
             .collect();
         for ((&index, text), (end, wanted)) in active.iter().zip(&texts).zip(ends) {
-            rows.push((wanted == 1).then(|| logits.row(number).to_vec()));
+            rows.push((wanted == 1).then_some(number));
             number += wanted;
             let sequence = &sequences[index];
             if let Some(track) = self.tracks.get_mut(&sequence.id) {
@@ -174,7 +199,7 @@ impl DraftModel {
                 self.blocks.commit(&mut track.table, text, certain);
             }
         }
-        Ok(rows)
+        Ok((logits, rows))
     }
 }
 

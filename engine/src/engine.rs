@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Receives the events of one request, on the decode thread: it must not block. `false` means that the client is gone;
-/// its sequence is freed at once.
+/// Receives the events of one request, one after the other, on a thread of the engine: it must not block. `false` means
+/// that the client is gone; its sequence is freed at once.
 pub type Sink = Box<dyn FnMut(Event) -> bool + Send>;
 
 /// Panics in a row after which the engine gives up.
@@ -42,6 +42,8 @@ pub struct EngineConfig {
     pub max_step_tokens: usize,
     /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
     pub mask_threads: usize,
+    /// Threads that draw from the rows of a pass, where there is enough to draw from. 0 and 1 draw on the decode thread.
+    pub draw_threads: usize,
     /// Whether requests under the global law share what failed attempts have taught, if they agree in all but the seed.
     /// Later ones then need fewer attempts, from the same law; but which text a seed gives depends on what was asked
     /// before.
@@ -57,6 +59,7 @@ impl Default for EngineConfig {
             max_waiting: 256,
             max_step_tokens: 512,
             mask_threads: 1,
+            draw_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)),
             share_attempts: false,
         }
     }

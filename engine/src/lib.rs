@@ -17,6 +17,7 @@
 //! The loop never draws from anything but a mask of the request's grammar: a request whose mask cannot be had fails.
 
 mod blocks;
+mod crew;
 mod draft_model;
 mod engine;
 mod error;
@@ -44,7 +45,7 @@ pub use lexiform::law::LawTag;
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 pub use meters::{Meters, Times};
-pub use model::{Feed, Logits, Model};
+pub use model::{Feed, Logits, Model, Numbers};
 pub use request::{
     Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,
 };

@@ -23,6 +23,10 @@ pub struct Meters {
     pub masks: Histogram,
     /// Seconds that a pass waited for its masks after the model was done.
     pub mask_waits: Histogram,
+    /// Seconds of one pass of the model, until its logits are in memory.
+    pub passes: Histogram,
+    /// Seconds for drawing from the logits of one pass, all sequences together.
+    pub draws: Histogram,
     /// Tokens fed in one pass.
     pub pass_tokens: Histogram,
     /// Seconds between two passes that brought tokens of the same answer.
@@ -34,6 +38,8 @@ impl Default for Meters {
         Meters {
             masks: Histogram::new(&MASK),
             mask_waits: Histogram::new(&MASK),
+            passes: Histogram::new(&GAP),
+            draws: Histogram::new(&GAP),
             pass_tokens: Histogram::new(&TOKENS),
             gaps: Histogram::new(&GAP),
         }

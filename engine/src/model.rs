@@ -11,6 +11,7 @@
 //! of all fed tokens into their blocks before it attends, and must not look past a token's own position.
 
 use crate::error::EngineError;
+use std::fmt;
 
 /// The tokens that one sequence feeds in one pass.
 #[derive(Clone, Copy, Debug)]
@@ -25,37 +26,66 @@ pub struct Feed<'a> {
     pub rows: usize,
 }
 
+/// Memory that holds numbers: a vector, or what a model copied them to.
+pub trait Numbers: AsRef<[f32]> + AsMut<[f32]> + Send {}
+
+impl<T: AsRef<[f32]> + AsMut<[f32]> + Send> Numbers for T {}
+
 /// Rows of logits, in the order of the feeds and of the positions within a feed.
-#[derive(Clone, Debug, Default)]
 pub struct Logits {
-    values: Vec<f32>,
+    values: Box<dyn Numbers>,
     width: usize,
 }
 
 impl Logits {
     /// Rows of `width` logits one after another.
-    pub fn new(values: Vec<f32>, width: usize) -> Self {
-        Logits { values, width }
+    pub fn new(values: impl Numbers + 'static, width: usize) -> Self {
+        Logits {
+            values: Box::new(values),
+            width,
+        }
     }
 
     /// The row of this number.
     pub fn row(&self, index: usize) -> &[f32] {
-        &self.values[index * self.width..(index + 1) * self.width]
+        &self.all()[index * self.width..(index + 1) * self.width]
     }
 
     pub(crate) fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
         // An empty pass has no width.
-        self.values.chunks_exact_mut(self.width.max(1))
+        let values: &mut [f32] = (*self.values).as_mut();
+        values.chunks_exact_mut(self.width.max(1))
     }
 
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.values.len().checked_div(self.width).unwrap_or(0)
+        self.all().len().checked_div(self.width).unwrap_or(0)
     }
 
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.all().is_empty()
+    }
+
+    /// How many logits there are, in all rows.
+    pub(crate) fn numbers(&self) -> usize {
+        self.all().len()
+    }
+
+    fn all(&self) -> &[f32] {
+        (*self.values).as_ref()
+    }
+}
+
+impl Default for Logits {
+    fn default() -> Self {
+        Logits::new(Vec::new(), 0)
+    }
+}
+
+impl fmt::Debug for Logits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows of {} logits", self.len(), self.width)
     }
 }
 

@@ -173,7 +173,7 @@ impl Speculation {
     }
 }
 
-/// What happened to a request. Events arrive on the decode thread: a sink must not block.
+/// What happened to a request. Events arrive on the engine's threads: a sink must not block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// One more token. End tokens are not reported.

@@ -7,6 +7,7 @@
 //! ```
 
 use crate::blocks::Blocks;
+use crate::crew;
 use crate::draft_model::DraftModel;
 use crate::engine::{EngineConfig, Stats};
 use crate::error::EngineError;
@@ -18,7 +19,7 @@ use crate::scheduler::{Scheduler, Work, forget_cache};
 use crate::sequence::Sequence;
 use crate::speculate::{self, Drafters};
 use crate::tries::{self, Tries};
-use crate::write::Writer;
+use crate::write::{Writer, Written};
 use lexiform::draft::{LongestMatch, Tokenise};
 use lexiform::law::{Law, Walk};
 use lexiform::vocab::Vocabulary;
@@ -113,7 +114,11 @@ impl Core {
         let works = self.scheduler.schedule(&mut self.blocks, &self.config);
         let (logits, masks) = self.forward(&works);
         match logits {
-            Ok(logits) => self.sample(&works, logits, masks),
+            Ok(logits) => {
+                let begun = Instant::now();
+                self.sample(&works, logits, masks);
+                self.meters.draws.observe_time(begun.elapsed());
+            }
             Err(error) => {
                 for work in &works {
                     self.scheduler.running[work.index].fail(error.clone());
@@ -172,7 +177,9 @@ impl Core {
         }
         let count: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();
         self.meters.pass_tokens.observe(count as f64);
+        let begun = Instant::now();
         let logits = self.model.forward(&feeds);
+        self.meters.passes.observe_time(begun.elapsed());
         let begun = Instant::now();
         let masks = pending.wait();
         if masks.iter().any(Option::is_some) {
@@ -182,21 +189,12 @@ impl Core {
     }
 
     fn sample(&mut self, works: &[Work], mut logits: Logits, masks: Vec<Masks>) {
-        for row in logits.rows_mut() {
-            self.columns.clean(row);
-        }
-        let mut first_row = 0;
-        for (work, masks) in works.iter().zip(masks) {
+        let written = self.write(works, &mut logits, masks);
+        for (work, written) in works.iter().zip(written) {
             let sequence = &mut self.scheduler.running[work.index];
             let mut computed = sequence.computed + work.feed;
             let mut restart = false;
-            if work.rows > 0 {
-                let rows = first_row..first_row + work.rows;
-                let rows: Vec<&[f32]> = rows.map(|row| self.columns.of(logits.row(row))).collect();
-                let written = Writer {
-                    vocabulary: &self.vocabulary,
-                }
-                .write(sequence, &rows, masks.as_deref());
+            if let Some(written) = written {
                 self.stats.count(sequence.drafts.len(), &written);
                 if let Some(gap) = written.gap {
                     self.meters.gaps.observe_time(gap);
@@ -206,7 +204,6 @@ impl Core {
                 restart = written.restart;
                 computed += if restart { 0 } else { written.accepted };
             }
-            first_row += work.rows;
             // A client that leaves in the middle of an accepted draft never hears of its end: those tokens are in
             // the cache, but not in the text.
             let computed = computed.min(sequence.tokens.len());
@@ -223,6 +220,50 @@ impl Core {
                 .replay(sequence);
             }
         }
+    }
+
+    /// Draws for all sequences that have rows, on several threads if there is much to draw from; what became of each.
+    ///
+    /// Sequences under the global law may share what their attempts teach, so they are drawn one after the other: which
+    /// text a seed gives must not depend on which thread was faster.
+    fn write(&mut self, works: &[Work], logits: &mut Logits, masks: Vec<Masks>) -> Vec<Option<Written>> {
+        for row in logits.rows_mut() {
+            self.columns.clean(row);
+        }
+        let threads = crew::threads(self.config.draw_threads, logits.numbers());
+        let (mut in_order, mut bundles) = (Vec::new(), Vec::new());
+        let mut first_row = 0;
+        let mut works_and_masks = works.iter().zip(masks).enumerate().peekable();
+        for (index, sequence) in self.scheduler.running.iter_mut().enumerate() {
+            let Some((number, (work, masks))) = works_and_masks.next_if(|(_, (work, _))| work.index == index)
+            else {
+                continue;
+            };
+            let rows = first_row..first_row + work.rows;
+            first_row += work.rows;
+            if work.rows > 0 {
+                let rows: Vec<&[f32]> = rows.map(|row| self.columns.of(logits.row(row))).collect();
+                match sequence.trie {
+                    Some(_) => in_order.push((number, sequence, rows, masks)),
+                    None => bundles.push(vec![(number, sequence, rows, masks)]),
+                }
+            }
+        }
+        bundles.insert(0, in_order);
+        let writer = Writer {
+            vocabulary: &self.vocabulary,
+        };
+        let bundles = crew::each(bundles, threads, |bundle| {
+            let write = |(number, sequence, rows, masks): (usize, &mut Sequence, Vec<&[f32]>, Masks)| {
+                (number, writer.write(sequence, &rows, masks.as_deref()))
+            };
+            bundle.into_iter().map(write).collect::<Vec<_>>()
+        });
+        let mut written = vec![None; works.len()];
+        for (number, what) in bundles.into_iter().flatten() {
+            written[number] = Some(what);
+        }
+        written
     }
 
     /// Lets go of the sequences that are done.

@@ -15,9 +15,12 @@ mod config;
 mod device;
 mod files;
 mod fused;
+mod kernel;
 mod llama;
 mod load;
 mod rope;
+mod together;
+mod upload;
 
 pub use device::{Device, Dtype};
 pub use files::ModelFiles;

@@ -20,7 +20,7 @@ const GRAMMAR_CACHE_BYTES: u64 = 256 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A file of the model's folder is missing or not what it should be.
-    #[error("cannot load the model: {0} (a model folder in Hugging Face layout is expected)")]
+    #[error("cannot load the model: {error}{hint}", error = .0, hint = expected(.0))]
     Load(#[from] LoadError),
     /// A file of the model's folder is not JSON.
     #[error("cannot load the model: {file}: {error}")]
@@ -45,6 +45,14 @@ pub enum StartError {
     /// This program was built without the demo model, and no other was named.
     #[error("this program was built without the demo model; name a model folder with --model DIR")]
     NoModel,
+}
+
+/// What would have been right, where it is the folder that is wrong.
+fn expected(error: &LoadError) -> &'static str {
+    match error {
+        LoadError::Device { .. } => "",
+        _ => " (a model folder in Hugging Face layout is expected)",
+    }
 }
 
 /// The sampling that a request gets where it does not choose.

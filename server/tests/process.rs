@@ -2,6 +2,8 @@
 
 #[path = "process/asking.rs"]
 mod asking;
+#[path = "process/cards.rs"]
+mod cards;
 #[path = "process/generating.rs"]
 mod generating;
 #[path = "process/program.rs"]

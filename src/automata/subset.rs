@@ -4,7 +4,10 @@
 //! which the same places were gathered lead to the same state, which is looked up before anything is closed or sorted:
 //! most classes of most states are of that kind.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 use super::letters::{Alphabet, Letters};
 use super::nfa::{NOWHERE, Nfa, Place};
@@ -20,27 +23,35 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
         nfa,
         members: Vec::new(),
         ends: vec![0],
-        known: FxHashMap::default(),
-        gathered: FxHashMap::default(),
+        known: HashTable::new(),
+        known_alone: vec![Automaton::DEAD; nfa.places.len()],
+        lists: Vec::new(),
+        gathered: HashTable::new(),
         alone: vec![Automaton::DEAD; nfa.places.len()],
         seen: vec![0; nfa.places.len()],
         round: 0,
         open: Vec::new(),
         closure: Vec::new(),
         accepting: vec![false],
-        held: 0,
         room,
         steps: room.bytes.saturating_mul(STEPS_PER_BYTE),
     };
-    subsets.known.insert(Box::default(), Automaton::DEAD);
     subsets.ends.push(0);
     let start = match nfa.start {
         NOWHERE => Automaton::DEAD,
         start => subsets.closed(&[start])?,
     };
     let count = letters.count();
-    let mut next = vec![Automaton::DEAD; count];
-    let mut behind: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut next = Vec::new();
+    if nfa.places.len() > LARGE {
+        // Nearly every place of so many words is a state. What is not touched costs nothing.
+        next.reserve(nfa.places.len().saturating_mul(count).min(room.bytes / 4));
+    }
+    next.resize(count, Automaton::DEAD);
+    let mut behind = Behind {
+        places: vec![Vec::new(); count],
+        classes: Vec::new(),
+    };
     if start == Automaton::DEAD {
         // Nothing can be read: the start is a state of its own all the same.
         subsets.ends.push(0);
@@ -49,8 +60,11 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
     let mut state = Automaton::START as usize;
     while state < subsets.accepting.len() {
         subsets.gather(state, &classes, &mut behind)?;
-        for places in &mut behind {
-            next.push(subsets.target(places)?);
+        let row = next.len();
+        next.resize(row + count, Automaton::DEAD);
+        for &class in &behind.classes {
+            let places = &mut behind.places[class as usize];
+            next[row + class as usize] = subsets.target(places)?;
             places.clear();
         }
         subsets.pay(next.len() * 4)?;
@@ -64,15 +78,31 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
     })
 }
 
+/// An expression of more places is mostly a long list of words.
+const LARGE: usize = 4096;
+
+/// The places behind a state.
+struct Behind {
+    /// For each class of letters.
+    places: Vec<Vec<u32>>,
+    /// The classes behind which there may be any, in order. Inside words these are few of many.
+    classes: Vec<u16>,
+}
+
 struct Subsets<'a> {
     nfa: &'a Nfa,
     /// The members of all states: the places that read or accept.
     members: Vec<u32>,
     /// Where the members of each state end; one more in front.
     ends: Vec<usize>,
-    known: FxHashMap<Box<[u32]>, u32>,
-    /// The states behind places that were gathered before.
-    gathered: FxHashMap<Box<[u32]>, u32>,
+    /// The states of several members, by these.
+    known: HashTable<u32>,
+    /// The state that has a place as its only member, or one of `DEAD`.
+    known_alone: Vec<u32>,
+    /// The lists of places that were gathered before, one behind the other.
+    lists: Vec<u32>,
+    /// Where each of them begins and ends, and the state behind it.
+    gathered: HashTable<(u32, u32, u32)>,
     /// The state behind each place alone, or one of `DEAD`: most letters of literals lead to one place.
     alone: Vec<u32>,
     /// The round in which a place was last met.
@@ -82,8 +112,6 @@ struct Subsets<'a> {
     open: Vec<u32>,
     closure: Vec<u32>,
     accepting: Vec<bool>,
-    /// The places that the tables hold as keys.
-    held: usize,
     room: Room<'a>,
     /// The steps that are left.
     steps: usize,
@@ -91,16 +119,24 @@ struct Subsets<'a> {
 
 impl Subsets<'_> {
     /// Puts the places behind each class of letters into its list.
-    fn gather(&mut self, state: usize, classes: &[Vec<u16>], behind: &mut [Vec<u32>]) -> Result<(), Failure> {
+    fn gather(&mut self, state: usize, classes: &[Vec<u16>], behind: &mut Behind) -> Result<(), Failure> {
+        let members = &self.members[self.ends[state]..self.ends[state + 1]];
         let mut steps = 0;
-        for &member in &self.members[self.ends[state]..self.ends[state + 1]] {
+        behind.classes.clear();
+        for &member in members {
             if let Place::Read { set, next } = self.nfa.places[member as usize] {
                 let classes = &classes[set as usize];
                 steps += classes.len();
                 for &class in classes {
-                    behind[class as usize].push(next);
+                    behind.places[class as usize].push(next);
+                }
+                if members.len() == 1 {
+                    behind.classes.extend(classes);
                 }
             }
+        }
+        if members.len() > 1 {
+            behind.classes.extend(0..behind.places.len() as u16);
         }
         self.work(steps)
     }
@@ -112,18 +148,30 @@ impl Subsets<'_> {
             [place] => {
                 // No place is dead, so that none of them leads to the dead state.
                 if self.alone[place as usize] == Automaton::DEAD {
-                    self.alone[place as usize] = self.closed(places)?;
+                    self.alone[place as usize] = match self.nfa.places[place as usize] {
+                        Place::Split { .. } => self.closed(places)?,
+                        _ => self.number(places),
+                    };
                 }
                 return Ok(self.alone[place as usize]);
             }
             _ => {}
         }
-        if let Some(&known) = self.gathered.get(places) {
+        let list = |lists: &[u32], &(first, last, _): &(u32, u32, u32)| {
+            FxBuildHasher.hash_one(&lists[first as usize..last as usize])
+        };
+        let hash = FxBuildHasher.hash_one(places);
+        let lists = &self.lists;
+        let same = |&(first, last, _): &(u32, u32, u32)| lists[first as usize..last as usize] == *places;
+        if let Some(&(.., known)) = self.gathered.find(hash, same) {
             return Ok(known);
         }
         let state = self.closed(places)?;
-        self.held += places.len();
-        self.gathered.insert(places.into(), state);
+        let first = self.lists.len() as u32;
+        self.lists.extend(places);
+        let entry = (first, self.lists.len() as u32, state);
+        self.gathered
+            .insert_unique(hash, entry, |entry| list(&self.lists, entry));
         Ok(state)
     }
 
@@ -159,16 +207,37 @@ impl Subsets<'_> {
 
     /// The number of the state that has these members.
     fn number(&mut self, members: &[u32]) -> u32 {
-        if let Some(&known) = self.known.get(members) {
-            return known;
+        match *members {
+            [] => Automaton::DEAD,
+            // Inside words a state is one place, and an `enum` has hundreds of thousands of them.
+            [only] => {
+                if self.known_alone[only as usize] == Automaton::DEAD {
+                    self.known_alone[only as usize] = self.add(members);
+                }
+                self.known_alone[only as usize]
+            }
+            _ => {
+                let of = |state: u32| &self.members[self.ends[state as usize]..self.ends[state as usize + 1]];
+                let hash = FxBuildHasher.hash_one(members);
+                if let Some(&known) = self.known.find(hash, |&state| of(state) == members) {
+                    return known;
+                }
+                let state = self.add(members);
+                let of = |state: u32| &self.members[self.ends[state as usize]..self.ends[state as usize + 1]];
+                self.known
+                    .insert_unique(hash, state, |&state| FxBuildHasher.hash_one(of(state)));
+                state
+            }
         }
+    }
+
+    /// A new state.
+    fn add(&mut self, members: &[u32]) -> u32 {
         let state = self.accepting.len() as u32;
         let accepts = |&place: &u32| matches!(self.nfa.places[place as usize], Place::Accept);
         self.accepting.push(members.iter().any(accepts));
         self.members.extend(members);
-        self.held += members.len();
         self.ends.push(self.members.len());
-        self.known.insert(members.into(), state);
         state
     }
 
@@ -179,7 +248,8 @@ impl Subsets<'_> {
 
     /// Fails where the table of so many bytes, or the sets, do not fit.
     fn pay(&self, table: usize) -> Result<(), Failure> {
-        let full = table.max((self.members.len() + self.held) * 4) > self.room.bytes;
+        // Tables of what is known hold no copies, but who bounds automata counts them as if they did.
+        let full = table.max((2 * self.members.len() + self.lists.len()) * 4) > self.room.bytes;
         match full || self.room.cancel.is_asked() {
             true => Err(Failure::Limit),
             false => Ok(()),

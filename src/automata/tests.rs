@@ -29,12 +29,11 @@ struct Spelled {
 impl Spelled {
     fn new(pattern: &str, alphabet: Alphabet) -> Result<Spelled, Failure> {
         let automaton = automaton(&hir(pattern), alphabet)?;
-        let edge = |&target: &u32| match target {
+        let edge = |target: u32| match target {
             Automaton::DEAD => u32::MAX,
             state => state << 1,
         };
-        let next: Vec<u32> = automaton.next.iter().map(edge).collect();
-        let bytes = spell(&next, automaton.letters(), ROOM)?;
+        let bytes = spell(&automaton.next, edge, automaton.letters(), ROOM)?;
         let mut accepting = automaton.accepting;
         accepting.resize(bytes.next.len() / bytes.stride, false);
         Ok(Spelled {

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::spelled::Spelled;
+use super::terminal::TerminalError;
 use crate::automata::{Alphabet, Automaton, Failure, Room};
-use crate::grammar::Expression;
+use crate::grammar::{Expression, Regular};
 use crate::limits::Limits;
 
 /// The automata that were built so far. Dropped when they pass a bound, but for those of the base.
@@ -21,8 +23,14 @@ pub struct Automata {
     bytes: AtomicUsize,
 }
 
-/// Expressions of the same hash. What cannot be had over characters is remembered too.
-type Known = Vec<(Expression, Alphabet, Result<Arc<Automaton>, Failure>)>;
+/// What has the same hash.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Expressions. What cannot be had over characters is remembered too.
+    automata: Vec<(Expression, Alphabet, Result<Arc<Automaton>, Failure>)>,
+    /// The tables of counted languages, bounds left aside.
+    tables: Vec<(Regular, Spelled)>,
+}
 
 /// The memory for automata beyond the base.
 const BOUND: usize = 16 << 20;
@@ -38,6 +46,7 @@ impl Automata {
         let hash = expression.structure_hash();
         let find = |known: &Known| {
             let mut same = known
+                .automata
                 .iter()
                 .filter(|known| known.1 == alphabet && known.0 == *expression);
             same.next().map(|(.., found)| found.clone())
@@ -56,14 +65,42 @@ impl Automata {
         if matches!(found, Err(Failure::Limit | Failure::Look)) {
             return found;
         }
-        let bytes = found.as_ref().map_or(0, |automaton| automaton.bytes());
+        self.grow(found.as_ref().map_or(0, |automaton| automaton.bytes()));
+        let mut known = self.found.entry(hash).or_default();
+        known.automata.push((expression.clone(), alphabet, found.clone()));
+        found
+    }
+
+    /// The table of a counted language, its bounds left aside.
+    pub(super) fn spelled(
+        &self,
+        regular: &Regular,
+        build: impl FnOnce() -> Result<Spelled, TerminalError>,
+    ) -> Result<Spelled, TerminalError> {
+        let hash = regular.structure_hash();
+        let find = |known: &Known| {
+            let mut same = known.tables.iter().filter(|known| known.0 == *regular);
+            same.next().map(|(_, table)| table.clone())
+        };
+        if let Some(known) = self.base.get(&hash).and_then(find) {
+            return Ok(known);
+        }
+        if let Some(known) = self.found.get(&hash).and_then(|known| find(&known)) {
+            return Ok(known);
+        }
+        let table = build()?;
+        self.grow(table.bytes());
+        let mut known = self.found.entry(hash).or_default();
+        known.tables.push((regular.clone(), table.clone()));
+        Ok(table)
+    }
+
+    /// Makes room for so many more bytes.
+    fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BOUND {
             self.found.clear();
             self.bytes.store(bytes, Ordering::Relaxed);
         }
-        let mut known = self.found.entry(hash).or_default();
-        known.push((expression.clone(), alphabet, found.clone()));
-        found
     }
 
     /// The same base, and nothing found since.
@@ -78,9 +115,9 @@ impl Automata {
     pub(crate) fn primed(&self) -> Automata {
         let mut base = (*self.base).clone();
         for known in &self.found {
-            base.entry(*known.key())
-                .or_default()
-                .extend(known.value().clone());
+            let all: &mut Known = base.entry(*known.key()).or_default();
+            all.automata.extend(known.automata.iter().cloned());
+            all.tables.extend(known.tables.iter().cloned());
         }
         Automata {
             base: Arc::new(base),

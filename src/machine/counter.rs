@@ -14,15 +14,27 @@
 //! nothing more is stored: a bound of 10⁹ costs a handful of sets.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::scc::components;
 use super::terminal::TerminalError;
 use crate::limits::Limits;
 
 /// The transitions of a trimmed product with the mark of those that complete a unit.
+#[derive(Debug)]
 pub(super) struct UnitGraph {
-    pub(super) edges: Vec<Vec<(u32, bool)>>,
-    pub(super) accepting: Vec<bool>,
+    edges: Vec<Vec<(u32, bool)>>,
+    /// The least number of units in a completion of each state.
+    shortest: Arc<[u64]>,
+}
+
+impl UnitGraph {
+    pub(super) fn new(edges: Vec<Vec<(u32, bool)>>, accepting: &[bool]) -> UnitGraph {
+        UnitGraph {
+            shortest: shortest(&edges, accepting).into(),
+            edges,
+        }
+    }
 }
 
 /// The bounds of a counted language and what is needed to judge counts.
@@ -30,7 +42,7 @@ pub(super) struct UnitGraph {
 pub(super) struct Counter {
     min: u64,
     max: Option<u64>,
-    shortest: Vec<u64>,
+    shortest: Arc<[u64]>,
     longest: Vec<u64>,
     layers: Vec<Vec<bool>>,
     /// The greatest of the finite `longest`, and of the finite `shortest`.
@@ -47,7 +59,7 @@ impl Counter {
         max: Option<u64>,
         limits: &Limits,
     ) -> Result<Counter, TerminalError> {
-        let shortest = shortest(graph);
+        let shortest = graph.shortest.clone();
         let longest = if max.is_none() { longest(graph) } else { Vec::new() };
         let layers = match max {
             Some(max) if min <= max => layers(graph, &shortest, min, max, limits)?,
@@ -131,20 +143,16 @@ impl Counter {
 }
 
 /// The least number of units in a completion of each state: a breadth-first search in which only units cost.
-fn shortest(graph: &UnitGraph) -> Vec<u64> {
-    let mut into: Vec<Vec<(u32, bool)>> = vec![Vec::new(); graph.edges.len()];
-    for (from, edges) in graph.edges.iter().enumerate() {
-        for &(to, unit) in edges {
+fn shortest(edges: &[Vec<(u32, bool)>], accepting: &[bool]) -> Vec<u64> {
+    let mut into: Vec<Vec<(u32, bool)>> = vec![Vec::new(); edges.len()];
+    for (from, here) in edges.iter().enumerate() {
+        for &(to, unit) in here {
             into[to as usize].push((from as u32, unit));
         }
     }
-    let mut distance: Vec<u64> = graph
-        .accepting
-        .iter()
-        .map(|&a| if a { 0 } else { NEVER })
-        .collect();
+    let mut distance: Vec<u64> = accepting.iter().map(|&a| if a { 0 } else { NEVER }).collect();
     let mut open: VecDeque<u32> = (0..distance.len() as u32)
-        .filter(|&s| graph.accepting[s as usize])
+        .filter(|&s| accepting[s as usize])
         .collect();
     while let Some(state) = open.pop_front() {
         for &(from, unit) in &into[state as usize] {

@@ -30,8 +30,6 @@ pub(super) struct Operands {
     /// Each with whether its words are wanted (`true`) or unwanted.
     matches: Vec<(Operand, bool)>,
     unit: Option<Arc<Automaton>>,
-    /// The bounds of the counted part.
-    pub(super) range: Option<(u64, Option<u64>)>,
     /// The classes of letters that all operands agree on.
     letters: Letters,
     /// For each operand, the unit last, its own class for each of these.
@@ -63,30 +61,35 @@ impl Operands {
         limits: &Limits,
     ) -> Result<Operands, Problem> {
         let mut matches = Vec::new();
-        let mut counted: Option<(&Expression, u64, Option<u64>)> = None;
+        let mut counted: Option<&Expression> = None;
         let operand = |hir| Operand::new(hir, alphabet, automata, limits);
         for part in &regular.parts {
             match part {
                 Part::Match(hir) => matches.push((operand(hir)?, true)),
                 Part::Not(hir) => matches.push((operand(hir)?, false)),
-                Part::Units { unit, min, max } => counted = Some(meet(counted, (unit, *min, *max))?),
+                Part::Units { unit, .. } if counted.is_some_and(|known| known != unit) => {
+                    return Err(TerminalError::Units("two different units are counted").into());
+                }
+                Part::Units { unit, .. } => counted = Some(unit),
             }
         }
         let unit = counted
-            .map(|(unit, ..)| automata.get(unit, alphabet, limits))
+            .map(|unit| automata.get(unit, alphabet, limits))
             .transpose()?;
         if let Some(unit) = &unit {
             check_prefix_code(unit, limits)?;
         }
-        // A run of any number of units needs no register, only the operand that checks the units themselves.
-        let range = counted.map(|(_, min, max)| (min, max));
-        Ok(Operands::of(matches, unit, range, alphabet)?)
+        Ok(Operands::of(matches, unit, alphabet)?)
+    }
+
+    /// Whether units are counted.
+    pub(super) fn counts(&self) -> bool {
+        self.unit.is_some()
     }
 
     fn of(
         matches: Vec<(Operand, bool)>,
         unit: Option<Arc<Automaton>>,
-        range: Option<(u64, Option<u64>)>,
         alphabet: Alphabet,
     ) -> Result<Operands, Failure> {
         let divisions = matches.iter().map(|(operand, _)| operand.letters());
@@ -98,7 +101,6 @@ impl Operands {
         Ok(Operands {
             matches,
             unit,
-            range,
             letters,
             maps,
         })
@@ -111,26 +113,34 @@ impl Operands {
             .collect()
     }
 
-    /// Writes the product state after a letter; whether a unit ended, or `None` if the state is dead.
-    fn step(&self, from: &[u32], class: usize, to: &mut Vec<u32>) -> Option<bool> {
-        to.clear();
+    /// Writes the states of all operands behind each class of letters, one column for each operand, and which classes
+    /// complete a unit, or lead nowhere.
+    fn write_columns(&self, from: &[u32], columns: &mut Columns) {
+        let count = self.letters.count();
+        columns.edges.clear();
+        columns.edges.resize(count, Some(false));
+        columns.states.clear();
         for (((operand, wanted), &state), map) in self.matches.iter().zip(from).zip(&self.maps) {
-            let next = operand.next(state, map[class]);
-            if *wanted && operand.is_dead(next) {
-                return None;
+            operand.write_row(state, &mut columns.row);
+            let start = columns.states.len();
+            columns
+                .states
+                .extend(map.iter().map(|&class| columns.row[class as usize]));
+            if *wanted {
+                let dead = operand.dead();
+                let column = columns.states[start..].iter();
+                for (edge, &next) in columns.edges.iter_mut().zip(column) {
+                    *edge = edge.filter(|_| next != dead);
+                }
             }
-            to.push(next);
         }
-        let Some(unit) = &self.unit else {
-            return Some(false);
-        };
-        let next = unit.next(from[from.len() - 1], self.maps[from.len() - 1][class]);
-        if next == Automaton::DEAD {
-            return None;
+        let Some(unit) = &self.unit else { return };
+        for (edge, &class) in columns.edges.iter_mut().zip(&self.maps[from.len() - 1]) {
+            let next = unit.next(from[from.len() - 1], class);
+            let ended = unit.accepts(next);
+            columns.states.push(if ended { Automaton::START } else { next });
+            *edge = edge.filter(|_| next != Automaton::DEAD).map(|_| ended);
         }
-        let ended = unit.accepts(next);
-        to.push(if ended { Automaton::START } else { next });
-        Some(ended)
     }
 
     fn accepts(&self, state: &[u32]) -> bool {
@@ -140,7 +150,7 @@ impl Operands {
     }
 
     /// The product, in which a word can be completed from every state; an error if there is none.
-    pub(super) fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
+    fn trimmed(&self, limits: &Limits) -> Result<Graph, TerminalError> {
         if let Some(graph) = self.alone(limits)? {
             return Ok(graph);
         }
@@ -179,17 +189,12 @@ impl Operands {
     }
 
     fn only(&self, automaton: &Automaton) -> Graph {
-        let packed = |&state: &u32| match state {
-            Automaton::DEAD => DEAD,
-            _ => (state - Automaton::START) << 1,
-        };
         let stride = self.letters.count();
+        let rows = automaton.rows()[stride..].iter();
         Graph {
             stride,
-            next: automaton.rows()[stride..].iter().map(packed).collect(),
-            accepting: (Automaton::START..automaton.len())
-                .map(|state| automaton.accepts(state))
-                .collect(),
+            next: rows.map(|&state| packed(state)).collect(),
+            accepting: accepting(automaton),
         }
     }
 
@@ -203,27 +208,63 @@ impl Operands {
             accepting: Vec::new(),
         };
         let (mut from, mut to) = (Vec::new(), Vec::new());
+        let (count, mut columns) = (self.letters.count(), Columns::default());
         while states.copy(graph.accepting.len(), &mut from) {
             graph.accepting.push(self.accepts(&from));
-            for class in 0..self.letters.count() {
-                let edge = self.step(&from, class, &mut to);
-                let edge = edge.map(|ended| states.number(&to) << 1 | u32::from(ended));
-                graph.next.push(edge.unwrap_or(DEAD));
+            self.write_columns(&from, &mut columns);
+            // Behind most classes of a state is the same: a letter that no word of a list goes on with is like any other.
+            let mut recent: [Option<(usize, u32)>; 2] = [None; 2];
+            for (class, edge) in columns.edges.iter().enumerate() {
+                let Some(ended) = edge else {
+                    graph.next.push(DEAD);
+                    continue;
+                };
+                let mut known = recent.into_iter().flatten();
+                let known = known.find(|&(other, _)| columns.are_alike(class, other, count));
+                let packed = match known {
+                    Some((_, packed)) => packed,
+                    None => {
+                        to.clear();
+                        to.extend(columns.states.iter().skip(class).step_by(count));
+                        let packed = states.number(&to) << 1 | u32::from(*ended);
+                        recent = [Some((class, packed)), recent[0]];
+                        packed
+                    }
+                };
+                graph.next.push(packed);
             }
             self.check_room(states.count, limits)?;
         }
         Ok(graph)
     }
 
-    /// Writes a graph over letters out in bytes, and tells the class of each byte.
-    pub(super) fn spell(
+    /// The product as a table over bytes.
+    pub(super) fn spelled(&self, limits: &Limits) -> Result<Table, TerminalError> {
+        if let ([(Operand::Automaton(automaton), true)], None) = (&self.matches[..], &self.unit)
+            && automaton.is_live()
+        {
+            // Spelled from where it is: tables of words are large, and each copy is one more pass through memory.
+            self.check_room(automaton.len() as usize - 1, limits)?;
+            let rows = &automaton.rows()[self.letters.count()..];
+            return self.spell(rows, packed, accepting(automaton), limits);
+        }
+        let graph = self.trimmed(limits)?;
+        self.spell(&graph.next, |edge| edge, graph.accepting, limits)
+    }
+
+    /// Writes a graph over letters out in bytes.
+    fn spell(
         &self,
-        graph: Graph,
+        next: &[u32],
+        edge: impl Fn(u32) -> u32,
+        mut accepting: Vec<bool>,
         limits: &Limits,
-    ) -> Result<(Graph, Box<[u8; 256]>), TerminalError> {
-        let bytes = spell(&graph.next, &self.letters, limits.regular_bytes);
+    ) -> Result<Table, TerminalError> {
+        let rows = next.chunks_exact(self.letters.count());
+        let mut ends = accepting.iter().zip(rows);
+        let prefix_code = ends.all(|(&accepts, row)| !accepts || row.iter().all(|&to| edge(to) == DEAD));
+        let bytes = spell(next, edge, &self.letters, limits.regular_bytes);
         let bytes = bytes.map_err(|failure| Problem::Automaton(failure).into_error(limits))?;
-        let mut accepting = graph.accepting;
         // No word ends inside a letter.
         accepting.resize(bytes.next.len() / bytes.stride, false);
         let graph = Graph {
@@ -231,7 +272,53 @@ impl Operands {
             next: bytes.next,
             accepting,
         };
-        Ok((graph, bytes.classes))
+        Ok(Table {
+            graph,
+            classes: bytes.classes,
+            prefix_code,
+        })
+    }
+}
+
+/// The table of a product over bytes.
+pub(super) struct Table {
+    pub(super) graph: Graph,
+    /// The class of each byte.
+    pub(super) classes: Box<[u8; 256]>,
+    /// Whether no word begins with another.
+    pub(super) prefix_code: bool,
+}
+
+/// The entry of a graph for a state of an automaton that is the whole product.
+fn packed(state: u32) -> u32 {
+    match state {
+        Automaton::DEAD => DEAD,
+        _ => (state - Automaton::START) << 1,
+    }
+}
+
+/// Which of the states but the dead one accept.
+fn accepting(automaton: &Automaton) -> Vec<bool> {
+    let states = Automaton::START..automaton.len();
+    states.map(|state| automaton.accepts(state)).collect()
+}
+
+/// What is behind a state of the product, for each class of letters.
+#[derive(Default)]
+struct Columns {
+    /// The states of the operands, one operand after the other.
+    states: Vec<u32>,
+    /// Whether a unit ends; `None` where no word goes on.
+    edges: Vec<Option<bool>>,
+    /// The states of one operand behind its own classes.
+    row: Vec<u32>,
+}
+
+impl Columns {
+    /// Whether the same is behind two classes, of so many.
+    fn are_alike(&self, class: usize, other: usize, count: usize) -> bool {
+        let mut columns = self.states.chunks_exact(count);
+        self.edges[class] == self.edges[other] && columns.all(|column| column[class] == column[other])
     }
 }
 
@@ -293,10 +380,12 @@ impl Operand {
         }
     }
 
-    fn next(&self, state: u32, class: u16) -> u32 {
+    /// Writes the states behind each of its own classes.
+    fn write_row(&self, state: u32, row: &mut Vec<u32>) {
+        row.clear();
         match self {
-            Operand::Automaton(automaton) => automaton.next(state, class),
-            Operand::Words(words) => words.next(state, class),
+            Operand::Automaton(automaton) => row.extend_from_slice(automaton.row(state)),
+            Operand::Words(words) => words.write_row(state, row),
         }
     }
 
@@ -307,10 +396,11 @@ impl Operand {
         }
     }
 
-    fn is_dead(&self, state: u32) -> bool {
+    /// The state from which no word is completed.
+    fn dead(&self) -> u32 {
         match self {
-            Operand::Automaton(_) => state == Automaton::DEAD,
-            Operand::Words(words) => words.is_dead(state),
+            Operand::Automaton(_) => Automaton::DEAD,
+            Operand::Words(words) => words.dead(),
         }
     }
 
@@ -325,12 +415,7 @@ impl Operand {
 /// Units can only be counted if it is clear where one ends: where a unit is complete, it cannot go on.
 fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Problem> {
     let alphabet = unit.letters().alphabet();
-    let alone = Operands::of(
-        vec![(Operand::Automaton(unit.clone()), true)],
-        None,
-        None,
-        alphabet,
-    )?;
+    let alone = Operands::of(vec![(Operand::Automaton(unit.clone()), true)], None, alphabet)?;
     let graph = alone.trimmed(limits)?;
     let goes_on = |state: usize| graph.accepting[state] && graph.targets(state).next().is_some();
     match (0..graph.accepting.len()).any(goes_on) {
@@ -338,24 +423,6 @@ fn check_prefix_code(unit: &Arc<Automaton>, limits: &Limits) -> Result<(), Probl
         false if graph.accepting[0] => Err(TerminalError::Units("a unit may be empty").into()),
         false => Ok(()),
     }
-}
-
-/// Two counts of the same unit are one count in the common range.
-fn meet<'a>(
-    known: Option<(&'a Expression, u64, Option<u64>)>,
-    new: (&'a Expression, u64, Option<u64>),
-) -> Result<(&'a Expression, u64, Option<u64>), TerminalError> {
-    let Some((unit, min, max)) = known else {
-        return Ok(new);
-    };
-    if unit != new.0 {
-        return Err(TerminalError::Units("two different units are counted"));
-    }
-    let max = match (max, new.2) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    Ok((unit, min.max(new.1), max))
 }
 
 /// The explored product, before and after its dead ends are cut away.
@@ -367,7 +434,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn targets(&self, state: usize) -> impl Iterator<Item = (u32, bool)> {
+    fn targets(&self, state: usize) -> impl Iterator<Item = (u32, bool)> {
         let row = &self.next[state * self.stride..(state + 1) * self.stride];
         row.iter()
             .filter(|&&packed| packed != DEAD)
@@ -376,7 +443,7 @@ impl Graph {
 
     /// Cuts away the states from which no word can be completed, and numbers what is left anew in the order in
     /// which it is reached; an error if the start is among them.
-    pub(super) fn trim(&mut self) -> Result<(), TerminalError> {
+    fn trim(&mut self) -> Result<(), TerminalError> {
         let live = self.live();
         if !live[0] {
             return Err(TerminalError::Empty);
@@ -444,10 +511,7 @@ impl Graph {
             targets.dedup();
             targets
         });
-        UnitGraph {
-            edges: edges.collect(),
-            accepting: self.accepting.clone(),
-        }
+        UnitGraph::new(edges.collect(), &self.accepting)
     }
 }
 

@@ -14,16 +14,15 @@
 mod completions;
 
 use std::any::Any;
-use std::sync::OnceLock;
-
-use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
 
 use super::automaton::Automata;
 use super::bytes::ByteSet;
 use super::counter::Counter;
 use super::digest::{Digest, Table, digests};
 use super::infinite::Infinite;
-use super::product::{DEAD, Operands};
+use super::product::DEAD;
+use super::spelled::{Named, Spelled};
 use super::words_left::WordsLeft;
 use crate::grammar::Regular;
 
@@ -74,8 +73,8 @@ pub struct Terminal {
     words_left: OnceLock<WordsLeft>,
     prefix_code: bool,
     counter: Option<Counter>,
-    /// The names of the states where units do not matter, and where they do.
-    names: [OnceLock<Box<[Digest]>>; 2],
+    /// The names of the states, shared with all languages that differ in their bounds alone.
+    named: Arc<Named>,
     /// The bytes that each state takes, and those of them behind which words go on without end.
     bytes_of: OnceLock<Box<[OnceLock<[ByteSet; 2]>]>>,
     /// The bytes that some state takes in which a word may end.
@@ -83,8 +82,6 @@ pub struct Terminal {
     /// The characters that lead back to each state, as who walks the terminal has found them without the names of states
     /// and with them.
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
-    /// A state of each name, where units matter.
-    states: OnceLock<FxHashMap<Digest, u32>>,
     /// What those who walk the terminal keep about it.
     notes: OnceLock<Box<dyn Any + Send + Sync>>,
     /// The states from which words of any number of units can be completed that is not too small.
@@ -118,29 +115,24 @@ impl Terminal {
 
     /// The same; automata that are known already are not built again.
     pub fn with(regular: &Regular, automata: &Automata, limits: &Limits) -> Result<Terminal, TerminalError> {
-        let operands = Operands::new(regular, automata, limits)?;
-        let graph = operands.trimmed(limits)?;
-        let ends = |state: usize| !graph.accepting[state] || graph.targets(state).next().is_none();
-        let prefix_code = (0..graph.accepting.len()).all(ends);
-        let (graph, classes) = operands.spell(graph, limits)?;
-        let counter = match operands.range {
-            Some((min, max)) => Some(Counter::new(&graph.units(), min, max, limits)?),
-            None => None,
+        let (table, bounds) = Spelled::of(regular, automata, limits)?;
+        let counter = match (&table.units, bounds) {
+            (Some(units), Some((min, max))) => Some(Counter::new(units, min, max, limits)?),
+            _ => None,
         };
         let terminal = Terminal {
-            prefix_code,
-            classes,
-            stride: graph.stride,
-            next: graph.next,
-            accepting: graph.accepting,
+            prefix_code: table.prefix_code,
+            classes: table.classes,
+            stride: table.stride,
+            next: table.next,
+            accepting: table.accepting,
+            named: table.named,
             infinite: OnceLock::new(),
             words_left: OnceLock::new(),
             counter,
-            names: Default::default(),
             bytes_of: OnceLock::new(),
             behind_words: OnceLock::new(),
             loops: Default::default(),
-            states: OnceLock::new(),
             notes: OnceLock::new(),
             endless: OnceLock::new(),
             endless_inside: OnceLock::new(),
@@ -273,7 +265,7 @@ impl Terminal {
     /// The characters that lead back to a state: what `find` found when it was asked first, with names or without.
     #[inline]
     pub(crate) fn loops(&self, state: u32, find: impl FnOnce(Option<&[Digest]>) -> u128) -> u128 {
-        let names = self.names[0].get().map(|names| &names[..]);
+        let names = self.named.names[0].get().map(|names| &names[..]);
         let known =
             self.loops[usize::from(names.is_some())].get_or_init(|| vec![OnceLock::new(); self.len()].into());
         *known[state as usize].get_or_init(|| find(names))
@@ -307,7 +299,7 @@ impl Terminal {
 
     /// The name of the language of each state; with `units` also of when its units end.
     pub(crate) fn names(&self, units: bool) -> &[Digest] {
-        self.names[usize::from(units)].get_or_init(|| {
+        self.named.names[usize::from(units)].get_or_init(|| {
             digests(&Table {
                 classes: &self.classes,
                 stride: self.stride,
@@ -320,7 +312,7 @@ impl Terminal {
 
     /// Whether the names of the states are known, where units do not matter.
     pub(crate) fn is_named(&self) -> bool {
-        self.names[0].get().is_some()
+        self.named.names[0].get().is_some()
     }
 
     /// Whether two bytes lead to the same state from everywhere.
@@ -345,7 +337,7 @@ impl Terminal {
 
     /// Whether a word within the bounds can be completed from a state of this language after so many units.
     pub(crate) fn is_alive_at(&self, language: Digest, count: u64) -> bool {
-        let states = self.states.get_or_init(|| {
+        let states = self.named.states.get_or_init(|| {
             let names = self.names(true).iter();
             names.zip(0u32..).map(|(&name, state)| (name, state)).collect()
         });

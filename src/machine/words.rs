@@ -82,13 +82,19 @@ impl WordTree {
         START
     }
 
-    pub(super) fn next(&self, state: u32, class: u16) -> u32 {
-        let Some(letter) = self.used.get(class as usize) else {
-            return DEAD;
-        };
-        let children = &self.nodes[state as usize].children;
-        let found = children.binary_search_by_key(letter, |&(letter, _)| letter);
-        found.map_or(DEAD, |at| children[at].1)
+    /// Writes the states behind each class of letters.
+    pub(super) fn write_row(&self, state: u32, row: &mut Vec<u32>) {
+        row.resize(self.letters.count(), DEAD);
+        self.fill(&self.nodes[state as usize], row, |child| child);
+    }
+
+    /// Writes what letters lead to into the entries of their classes.
+    fn fill(&self, node: &Node, row: &mut [u32], entry: impl Fn(u32) -> u32) {
+        let mut class = 0;
+        for &(letter, child) in &node.children {
+            class += self.used[class..].partition_point(|&used| used < letter);
+            row[class] = entry(child);
+        }
     }
 
     /// The tree as a table; a word can be completed from each of its states.
@@ -97,11 +103,7 @@ impl WordTree {
         let nodes = &self.nodes[START as usize..];
         let mut next = vec![super::product::DEAD; nodes.len() * stride];
         for (node, row) in nodes.iter().zip(next.chunks_exact_mut(stride)) {
-            let mut class = 0;
-            for &(letter, child) in &node.children {
-                class += self.used[class..].partition_point(|&used| used < letter);
-                row[class] = (child - START) << 1;
-            }
+            self.fill(node, row, |child| (child - START) << 1);
         }
         Graph {
             stride,
@@ -116,8 +118,8 @@ impl WordTree {
         start.word || !start.children.is_empty()
     }
 
-    pub(super) fn is_dead(&self, state: u32) -> bool {
-        state == DEAD
+    pub(super) fn dead(&self) -> u32 {
+        DEAD
     }
 
     pub(super) fn accepts(&self, state: u32) -> bool {
@@ -276,8 +278,10 @@ mod tests {
         };
         let mut letters = word.chars();
         let end = letters.try_fold(tree.start(), |state, letter| {
-            let next = tree.next(state, class(letter) as u16);
-            (!tree.is_dead(next)).then_some(next)
+            let mut row = Vec::new();
+            tree.write_row(state, &mut row);
+            let next = row[class(letter)];
+            (next != tree.dead()).then_some(next)
         });
         end.is_some_and(|end| tree.accepts(end))
     }

@@ -288,6 +288,14 @@ impl Tree {
     }
 }
 
+/// The key that a part of a JSON pointer stands for.
+pub(crate) fn plain_segment(segment: &str) -> Cow<'_, str> {
+    match segment.contains('~') {
+        true => segment.replace("~1", "/").replace("~0", "~").into(),
+        false => segment.into(),
+    }
+}
+
 /// A key as a part of a JSON pointer.
 pub(crate) fn escape_segment(key: &str) -> Cow<'_, str> {
     match key.contains(['~', '/']) {

@@ -127,6 +127,8 @@ pub(crate) struct Algebra<'l> {
     kinds: Vec<Option<Kinds>>,
     /// Pairs of schemas of which it is known whether they can share a value.
     disjoint: FxHashMap<(NodeId, NodeId), bool>,
+    /// Goals of which it is known whether they have surely no value, so many levels down.
+    empty: FxHashMap<(GoalId, u32), bool>,
     /// A schema that allows everything, once one was needed.
     anything: Option<NodeId>,
     /// For lists of patterns for keys, the pairs that may match one key; `None` where they are many.
@@ -174,6 +176,7 @@ impl<'l> Algebra<'l> {
             normals: FxHashMap::default(),
             kinds: Vec::new(),
             disjoint: FxHashMap::default(),
+            empty: FxHashMap::default(),
             anything: None,
             together: FxHashMap::default(),
             cases: FxHashMap::default(),

@@ -131,7 +131,7 @@ impl<'v> Reader<'v> {
     fn add(
         &mut self,
         parent: Option<NodeId>,
-        segment: &str,
+        segment: impl Into<Box<str>>,
         value: &'v Value,
         scope: u32,
         constant: bool,
@@ -151,7 +151,7 @@ impl<'v> Reader<'v> {
     }
 
     /// Adds a subschema below a keyword.
-    pub(super) fn child(&mut self, site: Site<'v>, segment: &str, value: &'v Value) -> NodeId {
+    pub(super) fn child(&mut self, site: Site<'v>, segment: impl Into<Box<str>>, value: &'v Value) -> NodeId {
         let scope = self.scope_of[site.id.index()];
         self.add(Some(site.id), segment, value, scope, false)
     }
@@ -344,7 +344,7 @@ impl<'v> Reader<'v> {
         for (name, value) in map {
             // An entry that is no schema can only be a place to keep one; it is read when a reference asks for it.
             if value.is_object() || value.is_boolean() {
-                self.child(site, &format!("/{key}/{}", escape_segment(name)), value);
+                self.child(site, ["/", key, "/", &escape_segment(name)].concat(), value);
             }
         }
     }

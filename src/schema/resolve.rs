@@ -185,10 +185,10 @@ impl<'v> Reader<'v> {
         };
         let (mut value, mut scope) = (root, scope_within(root, scope));
         for segment in fragment[1..].split('/') {
-            let key = segment.replace("~1", "/").replace("~0", "~");
+            let key = super::node::plain_segment(segment);
             let next = match value {
                 Value::Array(list) => key.parse::<usize>().ok().and_then(|at| list.get(at)),
-                Value::Object(map) => map.get(&key),
+                Value::Object(map) => map.get(&*key),
                 _ => None,
             };
             value = next.ok_or_else(|| format!("`{text}` leads nowhere: there is no {key:?}"))?;

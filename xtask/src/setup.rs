@@ -66,6 +66,13 @@ fn bring(files: Files) -> Result<String, Failure> {
     )?;
     if let Some(chosen) = chosen_by_environment(&checkout) {
         folder::check_version(&chosen)?;
+        if !folder::serves(&chosen, files) {
+            return Err(Failure::new(format!(
+                "LIBTORCH names {}, which is without CUDA: lib/libtorch_cuda.so is not there. Point it at one that has \
+                 it, or unset it",
+                chosen.display()
+            )));
+        }
         return Ok(format!("the one LIBTORCH names, {}", chosen.display()));
     }
     if let Some(there) = folder::already_set_up(&checkout, files) {
@@ -75,7 +82,7 @@ fn bring(files: Files) -> Result<String, Failure> {
         "python3",
         "python3 is needed, to fetch and unpack files (package python3)",
     )?;
-    if let Some(site) = installed_torch() {
+    if let Some(site) = installed_torch().filter(|site| folder::serves(&site.join("torch"), files)) {
         folder::link(&checkout, &site, "installed")?;
         return Ok(format!("linked to the installed torch in {}", site.display()));
     }

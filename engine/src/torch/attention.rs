@@ -14,9 +14,12 @@
 //! cache has: no key is repeated, and every kernel of torch can be used.
 //!
 //! On the CPU, sequences that feed only a few tokens are left to the loops of [`fused`](super::fused), which need
-//! neither views nor masks.
+//! neither views nor masks. Where there are no such loops, [`together`](super::together) lets those attend at once.
 
 use super::fused;
+use super::kernel::{self, ALIGNED};
+use super::together::{self, Group, Member};
+use super::upload::Upload;
 use crate::model::Feed;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -89,7 +92,11 @@ pub(super) struct Plan {
     window: usize,
     /// The fed tokens whose logits are wanted; `None` if all are.
     pub(super) wanted: Option<Tensor>,
+    groups: Vec<Group>,
+    /// Sequences that attend alone.
     parts: Vec<Part>,
+    /// Where the result of each fed token is among those of all groups and then all parts; absent if in order.
+    picks: Option<Tensor>,
     heads: Heads,
 }
 
@@ -97,7 +104,7 @@ fn slot(feed: &Feed<'_>, position: usize, block_size: usize) -> i64 {
     i64::from(feed.table[position / block_size]) * block_size as i64 + (position % block_size) as i64
 }
 
-/// Sequences that feed at most so many tokens attend by the loops, where those can be used.
+/// Sequences that feed at most so many tokens attend by the loops, where those can be used, else together.
 const FEW: usize = 16;
 
 /// What a plan is made for.
@@ -114,35 +121,48 @@ pub(super) struct Layout {
 impl Plan {
     pub(super) fn new(feeds: &[Feed<'_>], layout: Layout) -> Result<Self> {
         let (mut tokens, mut positions, mut slots, mut wanted) = (vec![], vec![], vec![], vec![]);
-        let mut parts = Vec::with_capacity(feeds.len());
+        let (mut members, mut parts) = (Vec::new(), Vec::new());
         for feed in feeds {
-            let (first, count) = (tokens.len() as i64, feed.tokens.len());
+            let (first, count) = (tokens.len(), feed.tokens.len());
             let end = feed.start + count;
             tokens.extend(feed.tokens.iter().map(|&token| i64::from(token)));
             positions.extend((feed.start..end).map(|position| position as i64));
             slots.extend((feed.start..end).map(|position| slot(feed, position, layout.block_size)));
-            wanted.extend(tokens.len() as i64 - feed.rows as i64..tokens.len() as i64);
-            let way = match layout.fused && count <= FEW {
-                true => Way::Loops(feed.table.to_vec()),
-                false => Way::torch(feed, layout)?,
-            };
-            parts.push(Part {
-                first,
-                count: count as i64,
-                start: feed.start,
-                way,
-            });
+            wanted.extend((tokens.len() - feed.rows) as i64..tokens.len() as i64);
+            let member = Member { feed, first };
+            match (count <= FEW, layout.fused) {
+                (true, false) => members.push(member),
+                (true, true) => parts.push(Part::new(member, Way::Loops(feed.table.to_vec()))),
+                (false, _) => parts.push(Part::new(member, Way::torch(feed, layout)?)),
+            }
         }
-        let all = wanted.len() == tokens.len();
-        let tensor = |values: &[i64]| Tensor::f_from_slice(values)?.f_to_device(layout.place.device);
+        let mut drafts = Vec::new();
+        let mut upload = Upload::default();
+        for group in together::groups(members, layout.block_size) {
+            match group.as_slice() {
+                [alone] => parts.push(Part::new(*alone, Way::torch(alone.feed, layout)?)),
+                members => drafts.push(together::Draft::new(members, tokens.len(), &layout, &mut upload)),
+            }
+        }
+        let picks = picks(&drafts, &parts, tokens.len()).map(|picks| upload.push(picks));
+        let (all, host_positions, host_slots) =
+            (wanted.len() == tokens.len(), positions.clone(), slots.clone());
+        let [tokens, positions, slots, wanted] =
+            [tokens, positions, slots, wanted].map(|values| upload.push(values));
+        let sent = upload.send(layout.place.device)?;
         Ok(Plan {
-            tokens: tensor(&tokens)?,
-            positions: tensor(&positions)?,
-            slots: tensor(&slots)?,
-            host_positions: positions,
-            host_slots: slots,
-            wanted: if all { None } else { Some(tensor(&wanted)?) },
+            tokens: sent.get(&tokens)?,
+            positions: sent.get(&positions)?,
+            slots: sent.get(&slots)?,
+            host_positions,
+            host_slots,
+            wanted: if all { None } else { Some(sent.get(&wanted)?) },
+            groups: drafts
+                .iter()
+                .map(|draft| draft.arrive(&sent, &layout))
+                .collect::<Result<_>>()?,
             parts,
+            picks: picks.map(|picks| sent.get(&picks)).transpose()?,
             heads: layout.heads,
             block_size: layout.block_size,
             window: layout.window.map_or(usize::MAX, |window| window as usize),
@@ -161,10 +181,22 @@ impl Plan {
     ) -> Result<Tensor> {
         let _ = cache.keys.f_index_copy_(0, &self.slots, keys)?;
         let _ = cache.values.f_index_copy_(0, &self.slots, values)?;
-        let part = |part: &Part| self.attend_by_torch(cache, queries, part, windowed);
-        match self.parts.as_slice() {
-            [only] => part(only),
-            parts => Tensor::f_cat(&parts.iter().map(part).collect::<Result<Vec<Tensor>>>()?, 0),
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| group.attend(cache, queries, windowed));
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| self.attend_by_torch(cache, queries, part, windowed));
+        let mut rows = groups.chain(parts).collect::<Result<Vec<Tensor>>>()?;
+        let rows = match rows.len() {
+            1 => rows.remove(0),
+            _ => Tensor::f_cat(&rows, 0)?,
+        };
+        match &self.picks {
+            Some(picks) => rows.f_index_select(0, picks),
+            None => Ok(rows),
         }
     }
 
@@ -252,8 +284,7 @@ impl Plan {
             self.read(&cache.values, &view.rows)?,
         );
         let mask = view.mask.as_ref();
-        let out =
-            Tensor::f_scaled_dot_product_attention(&folded, &keys, &values, mask, 0.0, false, None, false)?;
+        let out = kernel::attention(&folded, &keys, &values, mask)?;
         match count {
             1 => out.f_reshape([1, all * size]),
             _ => out
@@ -272,6 +303,33 @@ impl Plan {
         read.f_view([1, -1, self.heads.keys, self.heads.size])?
             .f_transpose(1, 2)
     }
+}
+
+impl Part {
+    fn new(member: Member<'_>, way: Way) -> Self {
+        Part {
+            first: member.first as i64,
+            count: member.feed.tokens.len() as i64,
+            start: member.feed.start,
+            way,
+        }
+    }
+}
+
+/// For each of so many fed tokens the row of its result, unless that is simply its own number.
+fn picks(groups: &[together::Draft], parts: &[Part], tokens: usize) -> Option<Vec<i64>> {
+    let grouped = groups.iter().flat_map(|group| group.owners.iter().copied());
+    let alone = parts.iter().flat_map(|part| part.first..part.first + part.count);
+    let mut picks = vec![0; tokens];
+    let mut rows = 0;
+    for (row, owner) in grouped.chain(alone.map(|token| Some(token as usize))).enumerate() {
+        if let Some(token) = owner {
+            picks[token] = row as i64;
+        }
+        rows = row + 1;
+    }
+    let in_order = rows == tokens && picks.is_sorted();
+    (!in_order).then_some(picks)
 }
 
 impl Way {
@@ -332,16 +390,19 @@ fn rows(feed: &Feed<'_>, from: usize, end: usize, block_size: usize, place: Plac
 /// Position `start + i` may look at positions up to its own, and no further back than the window.
 fn mask(feed: &Feed<'_>, from: usize, window: Option<i64>, group: i64, place: Place) -> Result<Tensor> {
     let end = feed.start + feed.tokens.len();
-    let mut bias = Vec::with_capacity(feed.tokens.len() * (end - from));
+    let width = end - from;
+    let padding = width.next_multiple_of(ALIGNED as usize) - width;
+    let mut bias = Vec::with_capacity(feed.tokens.len() * (width + padding));
     for query in feed.start..end {
         let oldest = window.map_or(0, |window| (query + 1).saturating_sub(window as usize));
         let sees = |position| oldest <= position && position <= query;
         bias.extend((from..end).map(|position| if sees(position) { 0.0 } else { f32::NEG_INFINITY }));
+        bias.extend(std::iter::repeat_n(f32::NEG_INFINITY, padding));
     }
-    let shape = [feed.tokens.len() as i64, (end - from) as i64];
+    let shape = [1, 1, feed.tokens.len() as i64, (width + padding) as i64];
     let bias = Tensor::f_from_slice(&bias)?
         .f_view(shape)?
         .f_to_device(place.device)?
         .f_to_kind(place.kind)?;
-    bias.f_repeat([group, 1])
+    bias.f_repeat([1, 1, group, 1])?.f_narrow(3, 0, width as i64)
 }

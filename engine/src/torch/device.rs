@@ -47,6 +47,14 @@ impl FromStr for Device {
 }
 
 impl Device {
+    /// Whether a model could run here: opens the device, or says why it cannot be used.
+    ///
+    /// # Errors
+    /// There is no such device, or libtorch has no libraries for it.
+    pub fn check(self) -> Result<(), LoadError> {
+        self.open().map(|_| ())
+    }
+
     /// Gets the device ready, or says why it cannot be used.
     pub(crate) fn open(self) -> Result<tch::Device, LoadError> {
         let Device::Cuda(index) = self else {
@@ -56,7 +64,11 @@ impl Device {
             device: self.to_string(),
             message,
         };
-        open_cuda().map_err(|error| refuse(format!("libtorch_cuda.so could not be opened: {error}")))?;
+        open_cuda().map_err(|error| {
+            refuse(format!(
+                "libtorch_cuda.so could not be opened: {error}; `cargo xtask setup --cuda` brings the libraries of CUDA"
+            ))
+        })?;
         if !tch::Cuda::is_available() {
             return Err(refuse(
                 "libtorch was opened with CUDA, but there is no driver or no GPU".to_string(),
@@ -143,9 +155,16 @@ fn open_cuda() -> Result<(), String> {
 /// The folder that this process has libtorch_cpu.so from.
 fn libtorch_folder() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let mut files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    let library = files.find(|file| file.ends_with("/libtorch_cpu.so"))?;
+    let library = maps
+        .lines()
+        .filter_map(mapped_file)
+        .find(|file| file.ends_with("/libtorch_cpu.so"))?;
     Some(PathBuf::from(library).parent()?.to_path_buf())
+}
+
+/// The file of a line of `/proc/self/maps`: all that follows the first slash, since names may hold spaces.
+fn mapped_file(line: &str) -> Option<&str> {
+    line.find('/').map(|at| &line[at..])
 }
 
 #[cfg(test)]
@@ -166,6 +185,16 @@ mod tests {
         }
         assert_eq!("bfloat16".parse(), Ok(Dtype::Bf16));
         assert!("int8".parse::<Dtype>().is_err());
+    }
+
+    /// Guards against a checkout in a folder with a space in its name, where CUDA was not found.
+    #[test]
+    fn a_mapped_file_may_have_spaces_in_its_name() {
+        let line =
+            "7f01-7f02 r-xp 00000000 fe:00 1234567                    /home/me/my work/lib/libtorch_cpu.so";
+        assert_eq!(mapped_file(line), Some("/home/me/my work/lib/libtorch_cpu.so"));
+        assert_eq!(mapped_file("7f01-7f02 rw-p 00000000 00:00 0 "), None);
+        assert!(libtorch_folder().is_some_and(|folder| folder.join("libtorch_cpu.so").exists()));
     }
 
     #[test]

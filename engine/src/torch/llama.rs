@@ -15,7 +15,7 @@ use super::config::Config;
 use super::fused::{self, Turning, floats, floats_mut};
 use crate::error::{EngineError, LoadError};
 use crate::model::{Feed, Logits, Model};
-use tch::{Kind, TchError, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
@@ -28,6 +28,15 @@ struct Linear {
 impl Linear {
     fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.f_linear(&self.weight, self.bias.as_ref())
+    }
+
+    /// `sum += apply(x)`, in one operation where there is no bias.
+    fn add_to(&self, sum: &mut Tensor, x: &Tensor) -> Result<()> {
+        let _ = match &self.bias {
+            None => sum.f_addmm_(x, &self.weight.f_tr()?)?,
+            Some(_) => sum.f_add_(&self.apply(x)?)?,
+        };
+        Ok(())
     }
 }
 
@@ -278,13 +287,8 @@ impl Llama {
         }
         let x = norm(&x, Some(&self.norm), &self.config, self.config.hidden)?;
         let logits = x.f_linear(&self.head, None::<&Tensor>)?;
-        let logits = logits
-            .f_to_kind(Kind::Float)?
-            .f_to_device(tch::Device::Cpu)?
-            .f_contiguous()?;
-        let mut values = vec![0.0; logits.numel()];
-        logits.f_copy_data(&mut values, logits.numel())?;
-        Ok(Logits::new(values, self.config.vocab as usize))
+        let logits = Home::bring(&logits, self.place.device)?;
+        Ok(Logits::new(logits, self.config.vocab as usize))
     }
 
     fn layers_by_torch(&mut self, mut x: Tensor, plan: &Plan) -> Result<Tensor> {
@@ -294,8 +298,9 @@ impl Llama {
         };
         for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
             let attended = layer.attend(&x, cache, plan, &turns, &self.config)?;
-            x = x.f_add(&attended)?;
-            x = x.f_add(&layer.mlp(&x, &self.config)?)?;
+            layer.out.add_to(&mut x, &attended)?;
+            let gated = layer.gated(&x, &self.config)?;
+            layer.down.add_to(&mut x, &gated)?;
         }
         Ok(x)
     }
@@ -337,6 +342,38 @@ impl Llama {
             fused::add(floats_mut(&mut x), floats(&layer.down.apply(&gated)?));
         }
         Ok(x)
+    }
+}
+
+/// Logits in memory, where they were copied to.
+///
+/// From a graphics card they come to pinned memory, which libtorch keeps for the next pass, in one copy and with one
+/// wait. Ordinary memory takes five times as long, and a vector of its own for each pass as long again: its pages are
+/// new to the process each time.
+struct Home(Tensor);
+
+impl Home {
+    fn bring(logits: &Tensor, device: Device) -> Result<Self> {
+        let logits = logits.f_to_kind(Kind::Float)?.f_contiguous()?;
+        let Device::Cuda(index) = device else {
+            return Ok(Home(logits));
+        };
+        // A copy for which the host does not wait is made to pinned memory.
+        let home = logits.f_to_device_(Device::Cpu, Kind::Float, true, false)?;
+        tch::Cuda::synchronize(index as i64);
+        Ok(Home(home))
+    }
+}
+
+impl AsRef<[f32]> for Home {
+    fn as_ref(&self) -> &[f32] {
+        floats(&self.0)
+    }
+}
+
+impl AsMut<[f32]> for Home {
+    fn as_mut(&mut self) -> &mut [f32] {
+        floats_mut(&mut self.0)
     }
 }
 
@@ -384,16 +421,14 @@ impl Layer {
         let values = qkv
             .f_narrow(1, heads + kv_heads, kv_heads)?
             .f_reshape([tokens, width])?;
-        let attended = plan.attend(cache, &queries, &keys, &values, self.windowed)?;
-        self.out.apply(&attended)
+        plan.attend(cache, &queries, &keys, &values, self.windowed)
     }
 
-    fn mlp(&self, x: &Tensor, config: &Config) -> Result<Tensor> {
+    fn gated(&self, x: &Tensor, config: &Config) -> Result<Tensor> {
         let x = norm(x, Some(&self.before_mlp), config, config.hidden)?;
         let both = self.gate_up.apply(&x)?;
         let mut gate = both.f_narrow(1, 0, config.ffn)?.f_silu()?;
-        let gated = gate.f_mul_(&both.f_narrow(1, config.ffn, config.ffn)?)?;
-        self.down.apply(&gated)
+        gate.f_mul_(&both.f_narrow(1, config.ffn, config.ffn)?)
     }
 }
 

@@ -71,7 +71,7 @@ fn shares(engine: &Engine, request: impl Fn(u64) -> Request, count: u64) -> BTre
 }
 
 /// Within five standard deviations of the law.
-fn agrees(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: u64) {
+pub(crate) fn agrees(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: u64) {
     assert!(
         shares
             .keys()

@@ -3,9 +3,12 @@
 mod bad_models;
 mod budgets;
 mod decoding;
+mod devices;
 mod drafting;
 mod grammars;
 mod laws;
 mod meters;
 mod rig;
+mod threads;
 mod torch;
+mod torch_laws;

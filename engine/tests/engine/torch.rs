@@ -1,13 +1,14 @@
 //! The libtorch models against `transformers`, on the checkpoints that fixtures/make.py wrote.
 
+use crate::devices::cuda;
 use crate::rig::{generate, listen, wait_until};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Engine, EngineConfig, Feed, LoadOptions, LoadedModel, Model, ModelFiles, Request, Sampling, Speculation,
-    load,
+    Device, Dtype, Engine, EngineConfig, Feed, LoadOptions, LoadedModel, Model, ModelFiles, Request,
+    Sampling, Speculation, load,
 };
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 const FAMILIES: [&str; 7] = [
     "llama2",
@@ -20,11 +21,40 @@ const FAMILIES: [&str; 7] = [
 ];
 const WIDTH: usize = 96;
 
-/// Every family, with the steps between matrix products done by torch and by our loops.
-fn kinds() -> impl Iterator<Item = (&'static str, bool)> {
-    FAMILIES
-        .into_iter()
-        .flat_map(|family| [(family, false), (family, true)])
+/// A family, where it runs, and who does the steps between matrix products.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) family: &'static str,
+    pub(crate) device: Device,
+    pub(crate) fused: bool,
+    pub(crate) dtype: Dtype,
+}
+
+impl Kind {
+    /// In f32, with our loops where there are any.
+    pub(crate) fn usual(family: &'static str, device: Device) -> Self {
+        Kind {
+            family,
+            device,
+            fused: true,
+            dtype: Dtype::F32,
+        }
+    }
+}
+
+/// Every family: on the processor with the small steps done by torch and by our loops, elsewhere by torch.
+fn kinds(device: Device) -> impl Iterator<Item = Kind> {
+    let by = if device == Device::Cpu {
+        &[false, true][..]
+    } else {
+        &[false]
+    };
+    FAMILIES.into_iter().flat_map(move |family| {
+        by.iter().map(move |&fused| Kind {
+            fused,
+            ..Kind::usual(family, device)
+        })
+    })
 }
 
 const TOLERANCE: f32 = 1e-4;
@@ -35,13 +65,14 @@ fn folder(family: &str) -> PathBuf {
         .join(family)
 }
 
-fn load_family(family: &str, fused: bool) -> LoadedModel {
+pub(crate) fn load_family(kind: Kind) -> LoadedModel {
     let options = LoadOptions {
+        device: kind.device,
+        dtype: kind.dtype,
         threads: 1,
-        fused,
-        ..LoadOptions::default()
+        fused: kind.fused,
     };
-    load(&ModelFiles::folder(folder(family)), &options).unwrap()
+    load(&ModelFiles::folder(folder(kind.family)), &options).unwrap()
 }
 
 /// What `transformers` computed.
@@ -77,18 +108,21 @@ impl Expected {
 
     /// Compares logits of the positions from `first` on.
     fn compare(&self, first: usize, found: &[f32], what: &str) {
-        let expected = &self.logits[first * WIDTH..first * WIDTH + found.len()];
-        let off = expected
-            .iter()
-            .zip(found)
-            .map(|(a, b)| (a - b).abs())
-            .fold(0.0, f32::max);
+        let off = self.off(first, found);
         assert!(off < TOLERANCE, "{what}: logits are off by {off}");
+    }
+
+    /// How far logits of the positions from `first` on are off.
+    fn off(&self, first: usize, found: &[f32]) -> f32 {
+        let expected = &self.logits[first * WIDTH..first * WIDTH + found.len()];
+        let off = expected.iter().zip(found).map(|(a, b)| (a - b).abs());
+        // NaN is no number's neighbour.
+        off.fold(0.0, |most, off| if off <= most { most } else { off })
     }
 }
 
-fn model((family, fused): (&str, bool), blocks: usize, block_size: usize) -> Box<dyn Model> {
-    let mut model = load_family(family, fused).model;
+fn model(kind: Kind, blocks: usize, block_size: usize) -> Box<dyn Model> {
+    let mut model = load_family(kind).model;
     model.create_cache(blocks, block_size).unwrap();
     model
 }
@@ -104,13 +138,12 @@ fn rows(model: &mut dyn Model, feeds: &[Feed<'_>]) -> Vec<f32> {
 const SCATTERED: [u32; 10] = [3, 7, 1, 9, 5, 0, 8, 2, 6, 4];
 const IN_A_ROW: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
-#[test]
-fn logits_are_those_of_transformers() {
-    for (family, fused) in kinds() {
-        let expected = Expected::read(family);
+fn logits_are_those_of_transformers(device: Device) {
+    for kind in kinds(device) {
+        let expected = Expected::read(kind.family);
         for table in [IN_A_ROW, SCATTERED] {
             for piece in [40, 7, 1] {
-                let mut model = model((family, fused), 10, 4);
+                let mut model = model(kind, 10, 4);
                 for start in (0..40).step_by(piece) {
                     let tokens = &expected.tokens[start..(start + piece).min(40)];
                     let feed = Feed {
@@ -119,7 +152,7 @@ fn logits_are_those_of_transformers() {
                         table: &table,
                         rows: tokens.len(),
                     };
-                    let what = format!("{family}, {fused}, {piece} tokens at a time, from {start}");
+                    let what = format!("{kind:?}, {piece} tokens at a time, from {start}");
                     expected.compare(start, &rows(&mut *model, &[feed]), &what);
                 }
             }
@@ -127,11 +160,10 @@ fn logits_are_those_of_transformers() {
     }
 }
 
-#[test]
-fn sequences_in_one_pass_do_not_see_each_other() {
-    for (family, fused) in kinds() {
-        let expected = Expected::read(family);
-        let mut model = model((family, fused), 40, 4);
+fn sequences_in_one_pass_do_not_see_each_other(device: Device) {
+    for kind in kinds(device) {
+        let expected = Expected::read(kind.family);
+        let mut model = model(kind, 40, 4);
         let tables: Vec<Vec<u32>> = (0..4)
             .map(|number| SCATTERED.map(|block| block + number * 10).to_vec())
             .collect();
@@ -166,17 +198,95 @@ fn sequences_in_one_pass_do_not_see_each_other() {
             })
             .collect();
         let found = rows(&mut *model, &feeds);
-        expected.compare(12, &found[..WIDTH], &format!("{family}: prompt"));
-        expected.compare(30, &found[WIDTH..2 * WIDTH], &format!("{family}: one token"));
-        expected.compare(21, &found[2 * WIDTH..], &format!("{family}: drafts"));
+        expected.compare(12, &found[..WIDTH], &format!("{kind:?}: prompt"));
+        expected.compare(30, &found[WIDTH..2 * WIDTH], &format!("{kind:?}: one token"));
+        expected.compare(21, &found[2 * WIDTH..], &format!("{kind:?}: drafts"));
     }
 }
 
-#[test]
-fn a_rejected_draft_leaves_no_trace() {
-    for (family, fused) in kinds() {
-        let expected = Expected::read(family);
-        let mut model = model((family, fused), 10, 4);
+/// Guards against sequences that attend together and see too much, too little or each other: of every length, from one
+/// token up to several, in tables of their own and in company of every size.
+fn crowds_see_what_each_sees_alone(device: Device) {
+    let many: Vec<(usize, usize)> = (0..12).map(|number| (number * 3, 1 + number * 2 % 7)).collect();
+    // Two of similar length and one that is longer: as many fed tokens as the two have with their padding.
+    let few = [(0, 1), (3, 2), (30, 1)];
+    for kind in kinds(device) {
+        for block_size in [1, 4, 16] {
+            for parts in [&many[..], &many[..5], &many[..2], &few] {
+                crowd(kind, block_size, parts);
+            }
+        }
+    }
+}
+
+/// Sequences that start at these positions and feed so many tokens, all in one pass.
+fn crowd(kind: Kind, block_size: usize, parts: &[(usize, usize)]) {
+    let expected = Expected::read(kind.family);
+    let (blocks, company) = (40_usize.div_ceil(block_size) as u32, parts.len() as u32);
+    let mut model = model(kind, (company * blocks) as usize, block_size);
+    let scattered = |number| (0..blocks).map(move |block| block * company + number);
+    let tables: Vec<Vec<u32>> = (0..company).map(|number| scattered(number).collect()).collect();
+    let fed = |start, count, table, rows| Feed {
+        tokens: &expected.tokens[start..start + count],
+        start,
+        table,
+        rows,
+    };
+    let own = || parts.iter().zip(&tables);
+    let before: Vec<Feed<'_>> = own()
+        .filter(|((start, _), _)| *start > 0)
+        .map(|(&(start, _), table)| fed(0, start, table, 0))
+        .collect();
+    assert!(rows(&mut *model, &before).is_empty());
+    let feeds: Vec<Feed<'_>> = own()
+        .map(|(&(start, count), table)| fed(start, count, table, count))
+        .collect();
+    let found = rows(&mut *model, &feeds);
+    let mut first = 0;
+    for &(start, count) in parts {
+        let what = format!("{kind:?}, blocks of {block_size}, {company} together, from {start}");
+        expected.compare(start, &found[first * WIDTH..(first + count) * WIDTH], &what);
+        first += count;
+    }
+}
+
+/// In 16 bits logits are near those in 32, however many sequences attend together.
+fn half_numbers_are_near(device: Device) {
+    for kind in kinds(device).filter(|kind| !kind.fused) {
+        let expected = Expected::read(kind.family);
+        let largest = expected
+            .logits
+            .iter()
+            .fold(0.0, |most: f32, logit| most.max(logit.abs()));
+        for dtype in [Dtype::Bf16, Dtype::F16] {
+            let mut model = model(Kind { dtype, ..kind }, 30, 4);
+            let tables: Vec<Vec<u32>> = (0..3)
+                .map(|number| (0..10).map(|block| block * 3 + number).collect())
+                .collect();
+            for (start, count) in [(0, 30), (30, 1), (31, 9)] {
+                let feeds: Vec<_> = tables
+                    .iter()
+                    .map(|table| Feed {
+                        tokens: &expected.tokens[start..start + count],
+                        start,
+                        table,
+                        rows: count,
+                    })
+                    .collect();
+                for found in rows(&mut *model, &feeds).chunks(count * WIDTH) {
+                    let off = expected.off(start, found) / largest;
+                    let bound = if dtype == Dtype::Bf16 { 0.08 } else { 0.01 };
+                    assert!(off < bound, "{kind:?}, {dtype:?}, from {start}: off by {off}");
+                }
+            }
+        }
+    }
+}
+
+fn a_rejected_draft_leaves_no_trace(device: Device) {
+    for kind in kinds(device) {
+        let expected = Expected::read(kind.family);
+        let mut model = model(kind, 10, 4);
         let table = &IN_A_ROW;
         let wrong = [expected.tokens[..20].to_vec(), vec![5; 9]].concat();
         rows(
@@ -197,20 +307,24 @@ fn a_rejected_draft_leaves_no_trace() {
                 rows: 20,
             }],
         );
-        expected.compare(20, &found, family);
+        expected.compare(20, &found, kind.family);
     }
 }
 
-fn vocabulary() -> Arc<Vocabulary> {
-    let mut tokens: Vec<(TokenKind, Vec<u8>)> = (0..WIDTH as u8)
-        .map(|token| (TokenKind::Text, vec![b' ' + token]))
-        .collect();
-    tokens[2] = (TokenKind::Special, b"</s>".to_vec());
-    Arc::new(Vocabulary::new(&tokens, &[2]).unwrap())
+pub(crate) fn vocabulary() -> Arc<Vocabulary> {
+    static VOCABULARY: LazyLock<Arc<Vocabulary>> = LazyLock::new(|| {
+        let mut tokens: Vec<(TokenKind, Vec<u8>)> = (0..WIDTH as u8)
+            .map(|token| (TokenKind::Text, vec![b' ' + token]))
+            .collect();
+        tokens[2] = (TokenKind::Special, b"</s>".to_vec());
+        Arc::new(Vocabulary::new(&tokens, &[2]).unwrap())
+    });
+    VOCABULARY.clone()
 }
 
-fn engine(family: &str, config: EngineConfig) -> Engine {
-    Engine::start(load_family(family, true).model, None, vocabulary(), config).unwrap()
+fn engine(family: &'static str, device: Device, config: EngineConfig) -> Engine {
+    let kind = Kind::usual(family, device);
+    Engine::start(load_family(kind).model, None, vocabulary(), config).unwrap()
 }
 
 fn small() -> EngineConfig {
@@ -221,8 +335,7 @@ fn small() -> EngineConfig {
     }
 }
 
-#[test]
-fn greedy_text_is_that_of_transformers() {
+fn greedy_text_is_that_of_transformers(device: Device) {
     for family in FAMILIES {
         let Expected {
             tokens, continuation, ..
@@ -232,7 +345,7 @@ fn greedy_text_is_that_of_transformers() {
             speculation,
             ..Request::new(tokens.clone(), continuation.len())
         };
-        let plain = engine(family, small());
+        let plain = engine(family, device, small());
         assert_eq!(
             generate(&plain, request(Speculation::none())).tokens(),
             continuation,
@@ -243,6 +356,7 @@ fn greedy_text_is_that_of_transformers() {
         assert_eq!(again.outcome().cached_tokens, 36, "{family}");
         let pieces = engine(
             family,
+            device,
             EngineConfig {
                 max_step_tokens: 6,
                 ..small()
@@ -256,8 +370,7 @@ fn greedy_text_is_that_of_transformers() {
     }
 }
 
-#[test]
-fn sampled_text_does_not_depend_on_company_drafts_or_space() {
+fn sampled_text_does_not_depend_on_company_drafts_or_space(device: Device) {
     for family in ["llama3", "mistral", "qwen3"] {
         let Expected { tokens, .. } = Expected::read(family);
         let request = |seed: u64, speculation| Request {
@@ -270,12 +383,13 @@ fn sampled_text_does_not_depend_on_company_drafts_or_space() {
             },
             ..Request::new(tokens[seed as usize..seed as usize + 20].to_vec(), 30)
         };
-        let plain = engine(family, small());
+        let plain = engine(family, device, small());
         let alone: Vec<_> = (0..6)
             .map(|seed| generate(&plain, request(seed, Speculation::none())).tokens())
             .collect();
         let tight = engine(
             family,
+            device,
             EngineConfig {
                 blocks: 20,
                 ..small()
@@ -295,4 +409,37 @@ fn sampled_text_does_not_depend_on_company_drafts_or_space() {
             "{family}: {stats:?}"
         );
     }
+}
+
+/// Each of these on the processor, and on a graphics card.
+mod on {
+    use super::*;
+
+    macro_rules! on_every_device {
+        ($($test:ident),* $(,)?) => {
+            mod cpu {
+                use super::*;
+                $(#[test] fn $test() { super::super::$test(Device::Cpu); })*
+            }
+
+            mod gpu {
+                use super::*;
+                $(#[test] fn $test() {
+                    if let Some(device) = cuda(concat!(stringify!($test), " on a graphics card")) {
+                        super::super::$test(device);
+                    }
+                })*
+            }
+        };
+    }
+
+    on_every_device!(
+        logits_are_those_of_transformers,
+        sequences_in_one_pass_do_not_see_each_other,
+        crowds_see_what_each_sees_alone,
+        half_numbers_are_near,
+        a_rejected_draft_leaves_no_trace,
+        greedy_text_is_that_of_transformers,
+        sampled_text_does_not_depend_on_company_drafts_or_space,
+    );
 }

@@ -13,18 +13,18 @@
 //! That is exact because a JSON text falls into its parts in one way only.
 
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::grammar::{Expression, Part, Regular};
-use crate::regex::{self, Escapes};
+use crate::regex::Escapes;
 use crate::schema::Whitespace;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Array, NumberShape, Object, StringShape};
 use crate::schema::text::Text;
 
 use super::draft::Draft;
+use super::string::any_key;
 use super::{Writer, hir, number};
 
 /// How the parts of unique items are spaced.
@@ -169,7 +169,7 @@ impl Flat {
     pub(super) fn in_bucket(mut self, keys: Hir) -> Flat {
         self.states += weight(&keys);
         let class = std::mem::replace(&mut self.main, keys.into());
-        if !class.is(&any_key()) {
+        if !class.is(&any_key(Escapes::Canonical)) {
             self.parts.push((class, true));
         }
         self
@@ -177,7 +177,7 @@ impl Flat {
 
     /// The keys of objects.
     pub(super) fn any_key() -> Flat {
-        let key = any_key();
+        let key = any_key(Escapes::Canonical);
         Flat {
             states: weight(&key),
             main: key.into(),
@@ -207,15 +207,6 @@ impl Flat {
 
 fn together(list: &[Flat]) -> u64 {
     list.iter().map(|flat| flat.states).fold(0, u64::saturating_add)
-}
-
-/// A key, whichever, as one of unique items is spelled.
-fn any_key() -> Expression {
-    static KEY: OnceLock<Expression> = OnceLock::new();
-    let quote = || hir::text("\"");
-    let body = || regex::json_string_body(Escapes::Canonical);
-    let key = KEY.get_or_init(|| hir::concat([quote(), body(), quote()]).into());
-    key.clone()
 }
 
 /// About how many states an expression becomes. An expression nests as deep as patterns and values do, which is bounded.

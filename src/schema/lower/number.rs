@@ -13,10 +13,12 @@
 //!
 //! Everything is computed on digits, so bounds may have thousands of them.
 
+use std::sync::OnceLock;
+
 use regex_syntax::hir::Hir;
 
 use crate::error::ProblemKind;
-use crate::grammar::{ExprId, Part, Regular};
+use crate::grammar::{ExprId, Expression, Part, Regular};
 use crate::schema::decimal::{Decimal, Plain};
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Bound, NumberShape};
@@ -136,29 +138,69 @@ pub(in crate::schema) fn leaves_spellings_out(shape: &NumberShape) -> bool {
     }
 }
 
+/// The spellings that the bounds of a number, and its exceptions, are taken out of.
+#[derive(Clone, Copy)]
+enum Spelling {
+    /// Digits, as draft 4 has integers.
+    Integer,
+    /// What draft 4 does not take for an integer.
+    Point,
+    ComparablePoint,
+    Whole,
+    WholeToldApart,
+    NotWhole,
+    Comparable,
+    Any,
+}
+
+impl Spelling {
+    /// The expression, which nearly every schema has several of: made and hashed once.
+    fn expression(self) -> Expression {
+        static KNOWN: [OnceLock<Expression>; 8] = [const { OnceLock::new() }; 8];
+        let known = KNOWN[self as usize].get_or_init(|| signed(self.magnitude()).into());
+        known.clone()
+    }
+
+    fn magnitude(self) -> Hir {
+        match self {
+            Spelling::Integer => integer(),
+            Spelling::Point => concat([integer(), point_or_exponent()]),
+            Spelling::ComparablePoint => any([concat([integer(), fraction()]), scientific()]),
+            Spelling::Whole => whole_number(false),
+            Spelling::WholeToldApart => whole_number(true),
+            Spelling::NotWhole => not_whole_number(),
+            Spelling::Comparable => comparable(),
+            Spelling::Any => concat([integer(), optional(fraction()), optional(exponent())]),
+        }
+    }
+}
+
 fn parts(shape: &NumberShape) -> Vec<Part> {
     if let Some(only) = &shape.only {
         return vec![Part::Match(constants(only, shape.plain).into())];
     }
     let compared = is_compared(shape);
     let whole = shape.step.is_some();
-    let whole_number = || signed(whole_number(compared && !shape.except.is_empty()));
-    let spelled = match shape.plain {
-        Some(true) => signed(integer()),
-        Some(false) if compared => signed(any([concat([integer(), fraction()]), scientific()])),
-        Some(false) => signed(concat([integer(), point_or_exponent()])),
-        None if whole => whole_number(),
-        None if !shape.not_steps.is_empty() => signed(not_whole_number()),
-        None if compared => signed(comparable()),
-        None => signed(concat([integer(), optional(fraction()), optional(exponent())])),
+    let whole_number = match compared && !shape.except.is_empty() {
+        true => Spelling::WholeToldApart,
+        false => Spelling::Whole,
     };
-    let mut parts = vec![Part::Match(spelled.into())];
+    let spelled = match shape.plain {
+        Some(true) => Spelling::Integer,
+        Some(false) if compared => Spelling::ComparablePoint,
+        Some(false) => Spelling::Point,
+        None if whole => whole_number,
+        None if !shape.not_steps.is_empty() => Spelling::NotWhole,
+        None if compared => Spelling::Comparable,
+        None => Spelling::Any,
+    };
+    let mut parts = vec![Part::Match(spelled.expression())];
     // The spelling that draft 4 asks for says nothing of the value.
     if shape.plain == Some(false) && whole {
-        parts.push(Part::Match(whole_number().into()));
+        parts.push(Part::Match(whole_number.expression()));
     }
     if shape.plain.is_some() && !shape.not_steps.is_empty() {
-        parts.push(Part::Match(signed(not_whole_number()).into()));
+        parts.push(Part::Match(Spelling::NotWhole.expression()));
     }
     if let Some(lower) = &shape.lower {
         parts.push(Part::Match(at_least(lower).into()));

@@ -105,9 +105,9 @@ impl Writer<'_> {
     /// The keys that have no name of their own, and names that are kept out of them at run time.
     pub(super) fn rest(&mut self, object: &Object, goal: GoalId) -> (Vec<Rest>, Vec<Box<[u8]>>) {
         let (forms, colon) = (self.forms, self.space.colon);
-        let names: Vec<Rc<str>> = object.members.iter().map(|member| member.name.clone()).collect();
-        let taken: Option<Vec<Box<[u8]>>> = names.iter().map(|name| self.only_spelling(name)).collect();
-        let taken = taken.filter(|names| names.len() <= MOST_TAKEN);
+        // Most objects have no key but those that are named, and nothing to keep those out of.
+        let any = object.rest.iter().any(|class| class.key.is_any());
+        let taken = any.then(|| self.taken(object)).flatten();
         let mut rest = Vec::new();
         for class in &object.rest {
             let live = class.ways.iter().filter(|way| forms.is_live(way.goal));
@@ -117,8 +117,8 @@ impl Writer<'_> {
             }
             // Every object with open keys then shares one language of keys.
             let outside = taken.is_some() && class.key.is_any();
+            let names = object.members.iter().map(|member| &member.name);
             let near: Vec<Rc<str>> = names
-                .iter()
                 .filter(|name| !outside && self.may_be_in(&class.key, name))
                 .cloned()
                 .collect();
@@ -132,8 +132,16 @@ impl Writer<'_> {
                 });
             }
         }
-        let any = object.rest.iter().any(|class| class.key.is_any());
-        (rest, taken.filter(|_| any).unwrap_or_default())
+        (rest, taken.unwrap_or_default())
+    }
+
+    /// The literals of all members' names; `None` where they are too many, or one has several.
+    fn taken(&self, object: &Object) -> Option<Vec<Box<[u8]>>> {
+        if object.members.len() > MOST_TAKEN {
+            return None;
+        }
+        let names = object.members.iter().map(|member| &member.name);
+        names.map(|name| self.only_spelling(name)).collect()
     }
 
     /// The literal of a name, if there is one only.
@@ -144,7 +152,7 @@ impl Writer<'_> {
         }
         let plain = !name.bytes().any(|byte| byte == b'"' || byte == b'\\');
         let text = match plain {
-            true => format!("\"{name}\""),
+            true => ["\"", name, "\""].concat(),
             false => serde_json::Value::from(name).to_string(),
         };
         Some(text.into_bytes().into())

@@ -1,6 +1,7 @@
 //! Strings, and the keys of objects.
 
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use regex_syntax::hir::Hir;
 
@@ -182,13 +183,20 @@ impl Writer<'_> {
             });
         }
         // Keys that are not to come twice are told apart by their spelling, so that each needs to have one.
-        let char = regex::json_char(match self.escapes {
+        let escapes = match self.escapes {
             Escapes::Minimal => Escapes::Canonical,
             escapes => escapes,
-        });
-        if let Some(length) = self.unroll(&char, shape.min, shape.max, goal) {
+        };
+        let length = match (shape.min, shape.max) {
+            (0, None) => Some(any_key(escapes)),
+            (min, max) => {
+                let char = regex::one_char(escapes);
+                self.unroll(&char, min, max, goal).map(|hir| quoted(&hir))
+            }
+        };
+        if let Some(length) = length {
             // Every key is a string literal, whatever the texts say.
-            parts.insert(0, Part::Match(quoted(&length)));
+            parts.insert(0, Part::Match(length));
         }
         let except: Vec<Rc<str>> = shape.except.iter().chain(names).cloned().collect();
         if !except.is_empty() {
@@ -200,6 +208,13 @@ impl Writer<'_> {
         }
         id
     }
+}
+
+/// A key, whichever, with its quotes: made and hashed once, because every object with open keys has it.
+pub(super) fn any_key(escapes: Escapes) -> Expression {
+    static KEYS: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
+    let key = KEYS[escapes as usize].get_or_init(|| quoted(&regex::string_body(escapes)));
+    key.clone()
 }
 
 /// What stands between quotes, with them.

@@ -5,10 +5,10 @@
 //! taken, which is exact as well, only larger.
 
 use crate::schema::goal::{GoalId, Literal};
-use crate::schema::node::{KeyMap, Keyword, NodeId};
+use crate::schema::node::{KeyMap, Keyword, Kind, NodeId};
 
 use super::array::Array;
-use super::expand::Shape;
+use super::expand::{Shape, TooMany};
 use super::object::{Object, ObjectShape};
 use super::way::Way;
 use super::{Algebra, Normal};
@@ -18,6 +18,16 @@ const DEPTH: u32 = 3;
 
 /// How many schemas are looked at that apply to the same value.
 const MOST_PARTS: usize = 16;
+
+/// The steps of a search for a value.
+const STEPS: usize = 200;
+
+/// What a search for a value came to.
+enum Found {
+    Value,
+    /// It was given up.
+    Nothing,
+}
 
 /// How deep normal forms may be asked for while another is being made.
 const NESTED: u32 = 24;
@@ -34,8 +44,7 @@ impl Algebra<'_> {
         }
         // Asked for again from within itself, the answer is the cautious one.
         self.disjoint.insert(key, false);
-        let goal = self.goals.intern(vec![Literal::yes(left), Literal::yes(right)]);
-        let disjoint = self.is_surely_empty(goal, DEPTH);
+        let disjoint = self.have_surely_no_value(vec![Literal::yes(left), Literal::yes(right)], DEPTH);
         self.disjoint.insert(key, disjoint);
         disjoint
     }
@@ -59,8 +68,7 @@ impl Algebra<'_> {
         let Some(literals) = shape.required_value(name) else {
             return false;
         };
-        let goal = self.goals.intern(literals);
-        self.is_surely_empty(goal, 1)
+        self.have_surely_no_value(literals, 1)
     }
 
     /// Whether no object of a shape satisfies a schema, for a reason that is seen at once: a required key whose values
@@ -91,13 +99,12 @@ impl Algebra<'_> {
             let Some(&node) = map.index.get(name) else {
                 continue;
             };
-            let mut literals = shape.required_value(name).unwrap_or_default();
+            let mut literals = shape.said_of(name);
             if literals.is_empty() {
                 continue;
             }
             literals.push(Literal::yes(node));
-            let goal = self.goals.intern(literals);
-            if self.is_surely_empty(goal, 1) {
+            if self.have_surely_no_value(literals, 1) {
                 return true;
             }
         }
@@ -106,16 +113,64 @@ impl Algebra<'_> {
 
     fn is_surely_empty(&mut self, goal: GoalId, depth: u32) -> bool {
         let literals = self.goals.literals(goal).clone();
-        if literals.is_empty() || depth == 0 {
-            return false;
+        match self.seen_to_be_empty(&literals, depth) {
+            Some(empty) => empty,
+            None => self.has_empty_form(goal, depth),
         }
-        if let Some(empty) = self.is_empty_at_a_glance(&literals) {
+    }
+
+    /// The same of literals that are no goal yet, and need not become one where a glance is enough: there are as many such
+    /// lists as pairs of alternatives.
+    fn have_surely_no_value(&mut self, literals: Vec<Literal>, depth: u32) -> bool {
+        if let Some(empty) = self.seen_to_be_empty(&literals, depth) {
             return empty;
         }
-        let Some(normal) = self.nested_normal(goal) else {
+        let goal = self.goals.intern(literals);
+        self.has_empty_form(goal, depth)
+    }
+
+    fn seen_to_be_empty(&mut self, literals: &[Literal], depth: u32) -> Option<bool> {
+        if literals.is_empty() || depth == 0 {
+            return Some(false);
+        }
+        let seen = self.is_empty_at_a_glance(literals);
+        match seen {
+            None if depth > 1 && self.lack_a_required_value(literals) => Some(true),
+            seen => seen,
+        }
+    }
+
+    /// Whether a goal has no conjunction with a value. Mostly the first has one, of the thousands that two unions make, so
+    /// that the normal form is only made where a short search does not tell.
+    fn has_empty_form(&mut self, goal: GoalId, depth: u32) -> bool {
+        if self.depth >= NESTED {
             return false;
+        }
+        let key = (goal, depth);
+        if let Some(&known) = self.empty.get(&key) {
+            return known;
+        }
+        self.depth += 1;
+        let found = match self.normals.contains_key(&goal) {
+            true => None,
+            false => self.finds_no_value(goal, depth),
         };
-        !self.uncertain.contains(&goal)
+        let empty = match found {
+            Some(empty) => empty,
+            None => {
+                let normal = self.normal(goal);
+                self.is_form_empty(&normal, goal, depth)
+            }
+        };
+        self.depth -= 1;
+        self.empty.insert(key, empty);
+        empty
+    }
+
+    fn is_form_empty(&mut self, normal: &Normal, goal: GoalId, depth: u32) -> bool {
+        // What was left out of it might be just what is asked for.
+        !self.truncated.contains(&goal)
+            && !self.uncertain.contains(&goal)
             && !normal.has_scalars()
             && normal
                 .arrays
@@ -125,6 +180,46 @@ impl Algebra<'_> {
                 .objects
                 .iter()
                 .all(|object| self.is_object_empty(object, depth - 1))
+    }
+
+    /// Whether a short search finds no value; `None` where it does not come to an end.
+    fn finds_no_value(&mut self, goal: GoalId, depth: u32) -> Option<bool> {
+        let outer = std::mem::take(&mut self.dropped);
+        let mut kinds = self.kinds_of_goal(goal);
+        let found = kinds.find_map(|kind| self.find_of_kind(goal, kind, depth));
+        let dropped = std::mem::replace(&mut self.dropped, outer);
+        match found {
+            Some(Found::Value) => Some(false),
+            Some(Found::Nothing) => None,
+            None => Some(!dropped && !self.uncertain.contains(&goal)),
+        }
+    }
+
+    /// What a short search for values of a kind comes to; `None` where it is sure that there are none.
+    fn find_of_kind(&mut self, goal: GoalId, kind: Kind, depth: u32) -> Option<Found> {
+        let mut search = self.short_search(goal, kind, STEPS);
+        loop {
+            match self.next_shape(&mut search) {
+                Ok(Some(shape)) if self.is_shape_empty(&shape, goal, depth) => {}
+                Ok(Some(_)) => return Some(Found::Value),
+                Ok(None) => return None,
+                Err(TooMany) => return Some(Found::Nothing),
+            }
+        }
+    }
+
+    fn is_shape_empty(&mut self, shape: &Shape, goal: GoalId, depth: u32) -> bool {
+        match shape {
+            Shape::Constant | Shape::Number(_) | Shape::String(_) => false,
+            Shape::Array(shape) => {
+                let arrays = self.finish_array(shape, goal);
+                arrays.iter().all(|array| self.is_array_empty(array, depth - 1))
+            }
+            Shape::Object(shape) => {
+                let object = self.finish_object(shape);
+                object.is_none_or(|object| self.is_object_empty(&object, depth - 1))
+            }
+        }
     }
 
     fn is_array_empty(&mut self, array: &Array, depth: u32) -> bool {
@@ -141,5 +236,129 @@ impl Algebra<'_> {
 
     fn are_ways_empty(&mut self, ways: &[Way], depth: u32) -> bool {
         ways.iter().all(|way| self.is_surely_empty(way.goal, depth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::schema::{Options, read};
+
+    /// The algebra of two schemas, and these.
+    fn pair<'l>(left: &str, right: &str, limits: &'l Limits) -> (Algebra<'l>, NodeId, NodeId) {
+        let named = r##""named": {"required": ["k"], "properties": {"k": {"const": "named"}}}"##;
+        let text = format!(r##"{{"$defs": {{{named}}}, "anyOf": [{left}, {right}]}}"##);
+        let parsed = read(&text, &Options::default(), limits).expect("the test's schemas are well formed");
+        let (root, parsed) = (parsed.0.root, parsed.0);
+        let algebra = Algebra::new(parsed, limits);
+        let keywords = algebra.tree.node(root).keywords.clone();
+        let found = keywords.iter().find_map(|(_, keyword)| match keyword {
+            Keyword::AnyOf(list) => Some((list[0], list[1])),
+            _ => None,
+        });
+        let (left, right) = found.expect("there are two");
+        (algebra, left, right)
+    }
+
+    const A: &str = r#"{"type": "object", "required": ["k"], "properties": {"k": {"const": "a"}, "x": {"type": "string"}}}"#;
+
+    /// Pairs of schemas, and whether it is seen that they share no value.
+    const PAIRS: [(&str, &str, bool); 14] = [
+        (A, r#"{"properties": {"k": {"enum": ["b", "c"]}}}"#, true),
+        (A, r#"{"properties": {"k": {"enum": ["b", "a"]}}}"#, false),
+        (A, r#"{"properties": {"x": {"type": "integer"}}}"#, false),
+        (
+            A,
+            r#"{"required": ["x"], "properties": {"x": {"type": "integer"}}}"#,
+            true,
+        ),
+        (A, r##"{"$ref": "#/$defs/named"}"##, true),
+        (
+            A,
+            r##"{"allOf": [{"$ref": "#/$defs/named"}, {"minProperties": 1}]}"##,
+            true,
+        ),
+        (
+            A,
+            r##"{"anyOf": [{"$ref": "#/$defs/named"}, {"properties": {"k": false}}]}"##,
+            true,
+        ),
+        (
+            A,
+            r##"{"anyOf": [{"$ref": "#/$defs/named"}, {"maxProperties": 1}]}"##,
+            false,
+        ),
+        (
+            A,
+            r#"{"properties": {"x": true}, "additionalProperties": false}"#,
+            true,
+        ),
+        (
+            A,
+            r#"{"properties": {"k": true}, "additionalProperties": false}"#,
+            false,
+        ),
+        (
+            A,
+            r#"{"patternProperties": {"^k": true}, "additionalProperties": false}"#,
+            false,
+        ),
+        (A, r#"{"properties": {"k": false}}"#, true),
+        (
+            r#"{"properties": {"k": {"const": 1}}, "required": ["k"]}"#,
+            A,
+            true,
+        ),
+        // Without a type for either, what is no object is in both.
+        (
+            r#"{"properties": {"k": {"const": 1}}, "required": ["k"]}"#,
+            r#"{"properties": {"k": {"const": 2}}, "required": ["k"]}"#,
+            false,
+        ),
+    ];
+
+    #[test]
+    fn schemas_are_disjoint_where_a_required_key_tells_them_apart() {
+        let limits = &Limits::default();
+        for (left, right, expected) in PAIRS {
+            let (mut algebra, one, other) = pair(left, right, limits);
+            assert_eq!(algebra.are_disjoint(one, other), expected, "{left} and {right}");
+        }
+    }
+
+    #[test]
+    fn a_short_search_finds_what_the_normal_form_says() {
+        let limits = &Limits::default();
+        for (left, right, expected) in PAIRS {
+            let (mut algebra, one, other) = pair(left, right, limits);
+            let goal = algebra.goals.intern(vec![Literal::yes(one), Literal::yes(other)]);
+            let found = algebra.finds_no_value(goal, DEPTH);
+            assert_eq!(found, Some(expected), "{left} and {right}");
+            let (mut algebra, ..) = pair(left, right, limits);
+            let goal = algebra.goals.intern(vec![Literal::yes(one), Literal::yes(other)]);
+            let normal = algebra.normal(goal);
+            assert_eq!(
+                algebra.is_form_empty(&normal, goal, DEPTH),
+                expected,
+                "{left} and {right}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_search_of_many_steps_is_given_up() {
+        let ways: Vec<String> = (0..300)
+            .map(|at| format!(r#"{{"required": ["a{at}"]}}"#))
+            .collect();
+        let right = format!(
+            r#"{{"propertyNames": {{"const": "z"}}, "anyOf": [{}]}}"#,
+            ways.join(", ")
+        );
+        let limits = &Limits::default();
+        let (mut algebra, one, other) = pair(A, &right, limits);
+        let goal = algebra.goals.intern(vec![Literal::yes(one), Literal::yes(other)]);
+        assert_eq!(algebra.finds_no_value(goal, DEPTH), None);
+        assert!(algebra.are_disjoint(one, other), "the normal form is empty");
     }
 }

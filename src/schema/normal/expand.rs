@@ -6,6 +6,8 @@
 //! Whichever choice is made first, what it brings is put where the choice stands: the maps of an object's keys are kept in
 //! the order in which they are met when the schema is read from the top, references and the chosen branches in place.
 
+mod search;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -19,6 +21,8 @@ use super::object::ObjectShape;
 use super::step::{ObjectStep, Step};
 use super::string::StringShape;
 use super::{Algebra, LeftOut};
+
+pub(super) use search::TooMany;
 
 /// What a branch says about values of its kind.
 #[derive(Clone, Debug)]
@@ -106,7 +110,8 @@ enum Todo {
 /// Ways of which one must be gone.
 #[derive(Clone)]
 struct Choice {
-    ways: Vec<Vec<Step>>,
+    /// Shared by the branches that have not made the choice yet, of which there may be thousands.
+    ways: Rc<[Vec<Step>]>,
     /// The schema whose denial it is. Where what is known by now rules that schema out, there is nothing to choose.
     denied: Option<NodeId>,
     /// Whether it is read last of all.
@@ -118,23 +123,13 @@ struct Choice {
 impl Choice {
     fn of(ways: Vec<Vec<Step>>, last: bool) -> Choice {
         Choice {
-            ways,
+            ways: ways.into(),
             denied: None,
             last,
             map: 0,
         }
     }
 }
-
-/// The most conjunctions that one goal may be a union of, and the steps in which they are found.
-const MOST_SHAPES: usize = 1_000;
-const MOST_STEPS: usize = 30_000;
-
-/// The same where nothing is denied: alternatives that are only listed cost little each.
-const MOST_LISTED: usize = 2_600;
-
-/// The same of an `enum` by itself, whose values are not combined with anything: 1 MB of small objects.
-const MOST_VALUES: usize = 25_000;
 
 /// How the denials of schemas are expanded.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,97 +140,35 @@ enum Denials {
     One,
 }
 
-/// The conjunctions of a goal that were found.
-struct Expansion {
-    denials: Denials,
-    done: Vec<Shape>,
-    /// Whether a denial was expanded into less than all its ways.
-    narrowed: bool,
-}
-
-impl Expansion {
-    fn new(denials: Denials) -> Expansion {
-        Expansion {
-            denials,
-            done: Vec::new(),
-            narrowed: false,
-        }
-    }
-}
-
 impl Algebra<'_> {
     /// The conjunctions whose union is the goal, for one kind of value. Where they are too many, only some of them: less
     /// is allowed then, which is noted with what is left out.
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
-        let mut all = Expansion::new(Denials::All);
-        if self.expand_by(goal, kind, &mut all) {
-            return all.done;
+        let mut shapes = Vec::new();
+        let mut all = self.search(goal, kind, Denials::All);
+        if self.find_all(&mut all, &mut shapes) {
+            return shapes;
         }
         // With one way for each denial they are never too many, because those that are found first are enough.
-        let mut some = Expansion::new(Denials::One);
-        if !self.expand_by(goal, kind, &mut some) {
-            let kept = some.done.len();
+        shapes.clear();
+        let mut some = self.search(goal, kind, Denials::One);
+        if !self.find_all(&mut some, &mut shapes) {
+            let kept = shapes.len();
             self.truncate(goal, LeftOut::Alternatives { kept });
         }
         if some.narrowed {
             self.truncate(goal, LeftOut::Denials);
         }
-        some.done
-    }
-
-    /// Finds the conjunctions of a goal; false where they are more than are wanted, of which the first are found.
-    fn expand_by(&mut self, goal: GoalId, kind: Kind, found: &mut Expansion) -> bool {
-        let literals = self.goals.literals(goal).clone();
-        let todo = literals.iter().map(|&literal| Step::Literal(literal));
-        let mut stack = vec![Branch::new(kind, todo.collect())];
-        let mut most = match literals[..] {
-            [only] if self.lists_values(only) => MOST_VALUES,
-            _ => MOST_LISTED,
-        };
-        let enough = self.fuel.saturating_sub(MOST_STEPS);
-        while let Some(mut branch) = stack.pop() {
-            if found.done.len() >= most || (self.fuel < enough && found.denials == Denials::All) {
-                return false;
-            }
-            if !self.settle(&mut branch, goal, kind) {
-                continue;
-            }
-            self.drop_ruled_out(&mut branch);
-            self.drop_decided(&mut branch);
-            if branch.choices.iter().any(|choice| choice.denied.is_some()) {
-                most = MOST_SHAPES;
-            }
-            let Some(choice) = self.take_cases(&mut branch).or_else(|| branch.take_choice()) else {
-                if self.finish_shape(&mut branch.shape, goal) {
-                    found.done.push(branch.shape);
-                }
-                continue;
-            };
-            if found.denials == Denials::One && choice.denied.is_some() {
-                found.narrowed |= choice.ways.len() > 1;
-                stack.extend(self.best_way(&branch, choice, goal, kind));
-                continue;
-            }
-            let mut ways = choice.ways.into_iter();
-            let first = ways.next();
-            for way in ways.rev() {
-                let mut next = branch.clone();
-                next.go(way);
-                stack.push(next);
-            }
-            branch.go(first.unwrap_or_default());
-            stack.push(branch);
-        }
-        true
+        shapes
     }
 
     /// The branch behind the way of a denial that leaves most of the values that people mean.
     fn best_way(&mut self, branch: &Branch, choice: Choice, goal: GoalId, kind: Kind) -> Option<Branch> {
-        let mut ways = choice.ways;
+        let mut ways: Vec<&Vec<Step>> = choice.ways.iter().collect();
         ways.sort_by_key(|way| self.way_cost(branch, way));
         ways.into_iter().find_map(|way| {
             let mut next = branch.clone();
-            next.go(way);
+            next.go(way.iter().cloned());
             self.settle(&mut next, goal, kind).then_some(next)
         })
     }
@@ -434,7 +367,7 @@ impl Algebra<'_> {
         branch.choices.retain_mut(|choice| {
             let decided = implication(&choice.ways).map(|then| self.decide(shape, then));
             if decided == Some(Decided::Absent) {
-                choice.ways.truncate(1);
+                choice.ways = choice.ways[..1].into();
             }
             decided != Some(Decided::Holds)
         });
@@ -476,7 +409,7 @@ pub(super) fn only(kind: Kind, wanted: Kind, demand: impl FnOnce() -> Demand) ->
 }
 
 impl Branch {
-    fn new(kind: Kind, steps: Vec<Step>) -> Branch {
+    fn new(kind: Kind, steps: impl IntoIterator<Item = Step>) -> Branch {
         let mut branch = Branch {
             shape: Shape::new(kind),
             todo: VecDeque::new(),
@@ -489,7 +422,7 @@ impl Branch {
         branch
     }
 
-    fn go(&mut self, steps: Vec<Step>) {
+    fn go(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.todo.extend(steps.into_iter().map(Todo::Step));
     }
 

@@ -11,21 +11,32 @@
 
 use std::rc::Rc;
 
+use smallvec::SmallVec;
+
 use crate::schema::decimal::Decimal;
 use crate::schema::goal::Literal;
-use crate::schema::node::{Keyword, Kind, Kinds, Values};
+use crate::schema::node::{KeyMap, Keyword, Kind, Kinds, NodeId, Values};
 
 use super::Algebra;
 
 /// What the schemas of a conjunction list.
 #[derive(Default)]
-struct Lists {
-    wanted: Vec<Rc<Values>>,
-    unwanted: Vec<Rc<Values>>,
+struct Lists<'t> {
+    wanted: SmallVec<[&'t Values; 4]>,
+    unwanted: SmallVec<[&'t Values; 4]>,
+}
+
+/// What the schemas of a conjunction say of the keys of objects.
+#[derive(Default)]
+struct Said {
+    required: SmallVec<[Rc<[Rc<str>]>; 4]>,
+    maps: SmallVec<[Rc<KeyMap>; 4]>,
 }
 
 /// How many references are followed from one schema.
 const REFERENCES: usize = 8;
+/// How many schemas are looked at that apply to the same object.
+const MOST_PARTS: usize = 16;
 
 impl Algebra<'_> {
     /// Whether the literals have no value in common; `None` where more than `type`, `enum` and `const` has to be looked at.
@@ -41,8 +52,60 @@ impl Algebra<'_> {
         lists.is_empty(kinds)
     }
 
+    /// Whether all values are objects that need a key, and the schemas of that key's value have none in common, or one of
+    /// them forbids the key. So the alternatives of nearly every `oneOf` are told apart.
+    pub(super) fn lack_a_required_value(&mut self, literals: &[Literal]) -> bool {
+        if self.common_kinds(literals) != Kinds::from_iter([Kind::Object]) {
+            return false;
+        }
+        let said = self.said_of_objects(literals);
+        let names = said.required.iter().flat_map(|names| names.iter());
+        for name in names {
+            if said.maps.iter().any(|map| self.forbids(map, name)) {
+                return true;
+            }
+            let nodes = said.maps.iter().filter_map(|map| map.index.get(name));
+            let values: SmallVec<[Literal; 4]> = nodes.map(|&node| Literal::yes(node)).collect();
+            if values.len() > 1 && self.is_empty_at_a_glance(&values) == Some(true) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What is said of objects by the schemas that are affirmed, and by those that apply in place.
+    fn said_of_objects(&self, literals: &[Literal]) -> Said {
+        let affirmed = literals.iter().filter(|literal| literal.sign);
+        let mut open: SmallVec<[NodeId; MOST_PARTS]> = affirmed.map(|literal| literal.node).collect();
+        let mut said = Said::default();
+        let mut at = 0;
+        while at < open.len().min(MOST_PARTS) {
+            for (_, keyword) in self.tree.node(open[at]).keywords.iter() {
+                match keyword {
+                    Keyword::Ref(reference) => open.push(self.tree.target(*reference)),
+                    Keyword::AllOf(list) => open.extend_from_slice(list),
+                    Keyword::Required(names) => said.required.push(names.clone()),
+                    Keyword::Properties(map) => said.maps.push(map.clone()),
+                    _ => {}
+                }
+            }
+            at += 1;
+        }
+        said
+    }
+
+    /// Whether a map allows no value of a key, for a reason that is seen at once.
+    fn forbids(&self, map: &KeyMap, name: &Rc<str>) -> bool {
+        let node = match map.index.get(name) {
+            Some(&node) => Some(node),
+            None if map.patterns.is_empty() => map.additional,
+            None => None,
+        };
+        node.is_some_and(|node| self.is_never(Literal::yes(node)))
+    }
+
     /// Adds what a literal lists; `None` where it says anything else that is not a matter of kinds.
-    fn list(&self, literal: Literal, lists: &mut Lists) -> Option<()> {
+    fn list<'t>(&'t self, literal: Literal, lists: &mut Lists<'t>) -> Option<()> {
         let mut node = literal.node;
         for _ in 0..REFERENCES {
             let keywords = &self.tree.node(node).keywords[..];
@@ -54,12 +117,12 @@ impl Algebra<'_> {
                 let [(_, Keyword::Values(values))] = keywords else {
                     return None;
                 };
-                lists.unwanted.push(values.clone());
+                lists.unwanted.push(values);
                 return Some(());
             }
             for (_, keyword) in keywords {
                 match keyword {
-                    Keyword::Values(values) => lists.wanted.push(values.clone()),
+                    Keyword::Values(values) => lists.wanted.push(values),
                     // The kinds know of it, unless it divides the numbers.
                     Keyword::Type { types, .. } if types.has(Kind::Number) || !types.has_integers() => {}
                     _ => return None,
@@ -71,7 +134,7 @@ impl Algebra<'_> {
     }
 }
 
-impl Lists {
+impl Lists<'_> {
     /// Whether no value of these kinds is wanted by all and unwanted by none.
     fn is_empty(&self, kinds: Kinds) -> Option<bool> {
         let Some((first, others)) = self.wanted.split_first() else {

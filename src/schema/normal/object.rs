@@ -135,9 +135,12 @@ impl ObjectShape {
 
     /// What is said by name of the value of a key, if the key is required.
     pub(super) fn required_value(&self, name: &str) -> Option<Vec<Literal>> {
-        if !self.required.iter().any(|key| &**key == name) {
-            return None;
-        }
+        let required = self.required.iter().any(|key| &**key == name);
+        required.then(|| self.said_of(name))
+    }
+
+    /// What is said by name of the value of a key.
+    pub(super) fn said_of(&self, name: &str) -> Vec<Literal> {
         let by_maps = self
             .maps
             .iter()
@@ -148,7 +151,7 @@ impl ObjectShape {
             .iter()
             .filter(|(key, _)| &**key == name)
             .map(|(_, literal)| *literal);
-        Some(by_maps.chain(by_values).collect())
+        by_maps.chain(by_values).collect()
     }
 
     /// All keys that some demand names, in the order of the source.

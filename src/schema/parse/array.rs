@@ -109,7 +109,7 @@ impl<'v> Reader<'v> {
 
     /// `unevaluatedItems` and `unevaluatedProperties`.
     pub(super) fn unevaluated(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
-        let child = self.child(site, &format!("/{key}"), value);
+        let child = self.child(site, ["/", key].concat(), value);
         match key {
             "unevaluatedItems" => self.push(site.id, "unevaluatedItems", Keyword::UnevaluatedItems(child)),
             _ => self.push(

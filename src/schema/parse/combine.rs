@@ -19,7 +19,7 @@ impl<'v> Reader<'v> {
             "then" | "else" => {
                 // Read with `if`. Without it they have no effect, but references may lead into them.
                 if !site.map.contains_key("if") {
-                    self.child(site, &format!("/{key}"), value);
+                    self.child(site, ["/", key].concat(), value);
                 }
             }
             _ => self.list(site, key, value),
@@ -64,7 +64,7 @@ impl<'v> Reader<'v> {
     pub(super) fn schemas(&mut self, site: Site<'v>, key: &str, list: &'v [Value]) -> Vec<NodeId> {
         let children = list.iter().enumerate();
         children
-            .map(|(at, value)| self.child(site, &format!("/{key}/{at}"), value))
+            .map(|(at, value)| self.child(site, format!("/{key}/{at}"), value))
             .collect()
     }
 }

@@ -19,7 +19,7 @@ impl<'v> Reader<'v> {
             if !site.since(Draft::D6) {
                 return self.note_unknown(site.id, key);
             }
-            let values = self.constants(site.id, [("/const".to_owned(), value)]);
+            let values = self.constants(site.id, |_| "/const".to_owned(), [value]);
             return self.push(site.id, "const", Keyword::Values(values));
         }
         let Some(list) = value.as_array() else {
@@ -29,18 +29,20 @@ impl<'v> Reader<'v> {
                 format!("`enum` is a list of values, not {}", describe(value)),
             );
         };
-        let places = list
-            .iter()
-            .enumerate()
-            .map(|(at, value)| (format!("/enum/{at}"), value));
-        let values = self.constants(site.id, places);
+        let values = self.constants(site.id, |at| format!("/enum/{at}"), list);
         self.push(site.id, "enum", Keyword::Values(values));
     }
 
-    fn constants(&mut self, id: NodeId, list: impl IntoIterator<Item = (String, &'v Value)>) -> Rc<Values> {
+    /// The values of a list. Their places are only written down for those that need one, which are few.
+    fn constants(
+        &mut self,
+        id: NodeId,
+        segment: impl Fn(usize) -> String,
+        list: impl IntoIterator<Item = &'v Value>,
+    ) -> Rc<Values> {
         let mut values = Values::default();
         let (mut strings, mut numbers) = (HashSet::new(), HashSet::new());
-        for (segment, value) in list {
+        for (at, value) in list.into_iter().enumerate() {
             match value {
                 Value::Null => values.null = true,
                 Value::Bool(false) => values.no = true,
@@ -54,18 +56,18 @@ impl<'v> Reader<'v> {
                     Some(_) => {}
                     None => self.unsupported(
                         id,
-                        &segment[1..],
+                        &segment(at)[1..],
                         format!("the number {number} has too many places"),
                     ),
                 },
-                Value::Array(_) => values.arrays.push(self.constant(id, &segment, value)),
-                Value::Object(_) => values.objects.push(self.constant(id, &segment, value)),
+                Value::Array(_) => values.arrays.push(self.constant(id, segment(at), value)),
+                Value::Object(_) => values.objects.push(self.constant(id, segment(at), value)),
             }
         }
         Rc::new(values)
     }
 
-    fn constant(&mut self, parent: NodeId, segment: &str, value: &'v Value) -> NodeId {
+    fn constant(&mut self, parent: NodeId, segment: String, value: &'v Value) -> NodeId {
         let scope = self.scope_of[parent.index()];
         self.add(Some(parent), segment, value, scope, true)
     }
@@ -78,7 +80,7 @@ impl<'v> Reader<'v> {
                 let mut keys = KeyMap::default();
                 for (key, value) in map {
                     let name: Rc<str> = key.as_str().into();
-                    let child = self.constant(id, &format!("/{}", escape_segment(key)), value);
+                    let child = self.constant(id, ["/", &escape_segment(key)].concat(), value);
                     keys.named.push((name.clone(), child));
                     keys.index.insert(name, child);
                 }
@@ -96,7 +98,7 @@ impl<'v> Reader<'v> {
                 self.push(id, "", Keyword::Properties(Rc::new(keys)));
             }
             scalar => {
-                let values = self.constants(id, [(String::from("/"), scalar)]);
+                let values = self.constants(id, |_| String::from("/"), [scalar]);
                 self.push(id, "", Keyword::Values(values));
             }
         }
@@ -105,7 +107,7 @@ impl<'v> Reader<'v> {
     fn read_constant_array(&mut self, id: NodeId, list: &'v [Value]) {
         let items = list.iter().enumerate();
         let prefix = items
-            .map(|(at, value)| self.constant(id, &format!("/{at}"), value))
+            .map(|(at, value)| self.constant(id, format!("/{at}"), value))
             .collect();
         self.push(
             id,

@@ -54,8 +54,12 @@ impl<'v> Reader<'v> {
             return;
         }
         let mut keys = KeyMap::default();
-        for (name, value) in self.object_of_schemas(site, "properties").into_iter().flatten() {
-            let child = self.child(site, &format!("/properties/{}", escape_segment(name)), value);
+        let properties = self.object_of_schemas(site, "properties");
+        let count = properties.map_or(0, Map::len);
+        keys.named.reserve_exact(count);
+        keys.index.reserve(count);
+        for (name, value) in properties.into_iter().flatten() {
+            let child = self.child(site, ["/properties/", &escape_segment(name)].concat(), value);
             let name: Rc<str> = name.as_str().into();
             keys.named.push((name.clone(), child));
             keys.index.insert(name, child);
@@ -65,8 +69,8 @@ impl<'v> Reader<'v> {
             .into_iter()
             .flatten()
         {
-            let segment = format!("/patternProperties/{}", escape_segment(pattern));
-            let child = self.child(site, &segment, value);
+            let segment = ["/patternProperties/", &escape_segment(pattern)].concat();
+            let child = self.child(site, segment, value);
             match self.texts.pattern(pattern, self.limits) {
                 Ok(text) => keys.patterns.push((text, child)),
                 Err(error) => {
@@ -129,8 +133,8 @@ impl<'v> Reader<'v> {
                     None => continue,
                 },
                 Value::Object(_) | Value::Bool(_) if key != "dependentRequired" => {
-                    let segment = format!("/{key}/{}", escape_segment(name));
-                    Dependency::Schema(self.child(site, &segment, value))
+                    let segment = ["/", key, "/", &escape_segment(name)].concat();
+                    Dependency::Schema(self.child(site, segment, value))
                 }
                 _ => {
                     self.invalid(

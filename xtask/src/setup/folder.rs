@@ -52,12 +52,16 @@ fn python_version_line(line: &str) -> Option<String> {
     Some(value.trim_matches(['\'', '"']).to_owned())
 }
 
+/// Whether a libtorch has the files that are wanted.
+pub(super) fn serves(torch: &Path, files: Files) -> bool {
+    files == Files::Cpu || torch.join("lib/libtorch_cuda.so").exists()
+}
+
 /// Whether `.libtorch/` already serves, and since when; a stale or broken one does not count.
 pub(super) fn already_set_up(checkout: &Path, files: Files) -> Option<String> {
     let source = fs::read_to_string(checkout.join("source")).ok()?;
     check_version(&checkout.join("torch")).ok()?;
-    let has_cuda = checkout.join("torch/lib/libtorch_cuda.so").exists();
-    (files == Files::Cpu || has_cuda)
+    serves(&checkout.join("torch"), files)
         .then(|| format!("already in {} ({})", checkout.display(), source.trim()))
 }
 
@@ -123,6 +127,16 @@ mod tests {
         }
         fs::write(folder.join(version_file), text).unwrap();
         folder
+    }
+
+    /// Guards against linking an installed torch without CUDA where CUDA was asked for.
+    #[test]
+    fn a_libtorch_without_cuda_serves_no_card() {
+        let folder = libtorch("card", "version.py", "__version__ = '2.11.0+cpu'\n");
+        assert!(serves(&folder, Files::Cpu) && !serves(&folder, Files::Cuda));
+        fs::write(folder.join("lib/libtorch_cuda.so"), "").unwrap();
+        assert!(serves(&folder, Files::Cuda));
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
