@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 /// Receives the events of one request, one after the other, on a thread of the engine: it must not block. `false` means
 /// that the client is gone; its sequence is freed at once.
@@ -133,6 +134,7 @@ impl Stats {
 enum Command {
     Submit(Box<Sequence>),
     Cancel(u64),
+    Stop,
 }
 
 pub(crate) struct Shared {
@@ -143,6 +145,7 @@ pub(crate) struct Shared {
     alive: AtomicBool,
     next_id: AtomicU64,
     limits: Limits,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Limits {
@@ -224,6 +227,7 @@ impl Engine {
             alive: AtomicBool::new(true),
             next_id: AtomicU64::new(0),
             limits,
+            thread: Mutex::default(),
         });
         let (commands, queue) = channel();
         let mut decoder = Decoder {
@@ -231,12 +235,33 @@ impl Engine {
             queue,
             shared: shared.clone(),
             panics: 0,
+            stopped: false,
         };
         decoder.publish();
         let thread = std::thread::Builder::new().name("lexiform-decode".to_string());
         let spawned = thread.spawn(move || decoder.run());
-        spawned.map_err(|error| EngineError::Config(format!("no thread for the decode loop: {error}")))?;
+        let spawned = spawned
+            .map_err(|error| EngineError::Config(format!("no thread for the decode loop: {error}")))?;
+        *shared.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(spawned);
         Ok(Engine { commands, shared })
+    }
+
+    /// Ends the decode thread after the pass that it is in, and waits for that. What ran hears that the engine stopped,
+    /// and new requests are refused.
+    ///
+    /// A program that ends while its thread computes on a card takes the card's libraries away under it, and ends with a
+    /// crash instead of its status. Not to be called from a sink.
+    pub fn stop(&self) {
+        // A thread that has ended listens no more.
+        let _ = self.commands.send(Command::Stop);
+        let thread = self
+            .shared
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        // Its panics are caught where they happen.
+        let _ = thread.map(JoinHandle::join);
     }
 
     /// The most tokens that a prompt and its answer may have together.
@@ -408,6 +433,7 @@ struct Decoder {
     queue: Receiver<Command>,
     shared: Arc<Shared>,
     panics: usize,
+    stopped: bool,
 }
 
 impl Decoder {
@@ -442,6 +468,9 @@ impl Decoder {
             while let Ok(command) = self.queue.try_recv() {
                 self.take(command);
             }
+            if self.stopped {
+                return false;
+            }
             if !self.core.is_idle() {
                 return true;
             }
@@ -452,6 +481,7 @@ impl Decoder {
     fn take(&mut self, command: Command) {
         match command {
             Command::Submit(sequence) => self.core.take_in(*sequence),
+            Command::Stop => self.stopped = true,
             Command::Cancel(id) => {
                 let found = self.core.scheduler.all().find(|sequence| sequence.id == id);
                 if let Some(sequence) = found {

@@ -6,6 +6,7 @@ use lexiform_engine::{
     Engine, EngineConfig, EngineError, Event, Finish, LawTag, Origin, Refusal, Request, Sampling,
     ScriptedModel, Speculation,
 };
+use std::sync::Arc;
 
 #[test]
 fn greedy_text_follows_the_script_to_its_end() {
@@ -497,4 +498,28 @@ fn logprobs_are_the_models_own() {
         }
     }
     assert!(heard.tokens().iter().all(|&token| token != EOS));
+}
+
+/// Guards against programs that end while the decode thread still computes: on a card that is a crash.
+#[test]
+fn a_stopped_engine_has_let_go_of_its_model() {
+    let token = Arc::new(());
+    let held = token.clone();
+    let script = move |prefix: &[u32]| {
+        assert_eq!(*held, ());
+        cycle_script(prefix)
+    };
+    let engine = start(script, EngineConfig::default());
+    let request = || Request {
+        ignore_eos: true,
+        ..Request::new(letters("ab"), 10_000)
+    };
+    let listener = listen(&engine, request());
+    wait_until(&engine, |stats| stats.generated > 3);
+    engine.stop();
+    assert_eq!(Arc::strong_count(&token), 1, "the model is dropped");
+    assert_eq!(listener.wait().failure(), Some(&EngineError::Stopped));
+    let refused = engine.submit(request(), Box::new(|_| true));
+    assert_eq!(refused.err(), Some(Refusal::Stopped));
+    engine.stop();
 }

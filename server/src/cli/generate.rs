@@ -75,9 +75,11 @@ pub fn run(args: Args) -> Outcome {
         .enable_time()
         .build()
         .map_err(|error| Failure::message(format!("cannot start: {error}")))?;
-    let answer = runtime
-        .block_on(answer(Arc::new(served), args.raw, body.to_string().as_bytes()))
-        .map_err(|error| Failure::message(error.to_string()))?;
+    let served = Arc::new(served);
+    let answer = runtime.block_on(answer(served.clone(), args.raw, body.to_string().as_bytes()));
+    // Where one sample failed, others may still be computed.
+    served.engine().stop();
+    let answer = answer.map_err(|error| Failure::message(error.to_string()))?;
     if args.json {
         println!("{answer}");
         return Ok(ExitCode::SUCCESS);

@@ -193,9 +193,11 @@ pub fn run(args: Args) -> Outcome {
         .map_err(|error| Failure::message(error.to_string()))?
         .with_patience(patience(&args.limits));
     let app = Arc::new(App::new(Arc::new(served), settings));
-    actix_web::rt::System::new()
-        .block_on(serve(app, (listener, metrics), listening, tls))
-        .map_err(|error| Failure::message(format!("the server failed: {error}")))?;
+    let served = app.clone();
+    let ended = actix_web::rt::System::new().block_on(serve(app, (listener, metrics), listening, tls));
+    // Answers that did not end in time may still be computed.
+    served.served.engine().stop();
+    ended.map_err(|error| Failure::message(format!("the server failed: {error}")))?;
     Ok(ExitCode::SUCCESS)
 }
 
