@@ -62,7 +62,7 @@ mod weight;
 pub use awrs::{Weighted, adaptive, recursive};
 pub use cars::Attempt;
 pub use chooser::{Chooser, Place, Purpose, Seeded};
-pub use distribution::{Distribution, Portion, RowError};
+pub use distribution::{Distribution, Measured, Portion, RowError};
 pub use exact::{Every, law_of};
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use tag::{Fallback, Law, LawError, LawTag};

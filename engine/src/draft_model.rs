@@ -11,12 +11,12 @@ use crate::crew;
 use crate::engine::EngineConfig;
 use crate::error::EngineError;
 use crate::masks::{MaskPool, Masks};
-use crate::model::{Feed, Logits, Model};
+use crate::model::{Feed, Logits, Model, Row};
 use crate::request::Origin;
 use crate::sample::Columns;
 use crate::sequence::{Draft, Sequence};
 use crate::speculate;
-use lexiform::law::{Allowed, History, Part, Place, Row, Seeded};
+use lexiform::law::{Allowed, History, Part, Place, Row as _, Seeded};
 use lexiform::vocab::Vocabulary;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,10 +47,12 @@ impl DraftModel {
         config: &EngineConfig,
     ) -> Result<Self, EngineError> {
         model.create_cache(config.blocks, config.block_size)?;
+        let columns = Columns::new(&vocabulary, model.vocab_size());
+        model.leave_out(&columns.left_out(model.vocab_size()));
         Ok(DraftModel {
             blocks: Blocks::new(config.blocks, config.block_size),
             tracks: HashMap::new(),
-            columns: Columns::new(&vocabulary, model.vocab_size()),
+            columns,
             max_feed: config.max_step_tokens,
             draw_threads: config.draw_threads,
             vocabulary,
@@ -112,7 +114,7 @@ impl DraftModel {
             let Some(((_, row), masks)) = rows.next_if(|((active, _), _)| **active == index) else {
                 continue;
             };
-            let row = row.map(|row| self.columns.of(logits.row(row)));
+            let row = row.map(|row| self.columns.of(&logits, row));
             tasks.extend(row.map(|row| (index, sequence, row, masks)));
         }
         let vocabulary = &*self.vocabulary;
@@ -213,7 +215,7 @@ fn text(sequence: &Sequence) -> Vec<u32> {
 }
 
 /// Draws the next draft as the big model will draw it; whether the draft goes on.
-fn extend(sequence: &mut Sequence, row: &[f32], allowed: Allowed<'_>, vocabulary: &Vocabulary) -> bool {
+fn extend(sequence: &mut Sequence, row: Row<'_>, allowed: Allowed<'_>, vocabulary: &Vocabulary) -> bool {
     let drafted: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
     let history = History {
@@ -226,7 +228,7 @@ fn extend(sequence: &mut Sequence, row: &[f32], allowed: Allowed<'_>, vocabulary
         sequence.walk.position() + drafted.len() as u32,
     );
     let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
-    let Ok(row) = sequence.warper.row(row, history) else {
+    let Ok(row) = sequence.warper.row_of(row.logits, row.measured, history) else {
         return false;
     };
     let Some(token) = row.part(allowed).draw(place, &mut chooser) else {

@@ -45,7 +45,7 @@ pub use lexiform::law::LawTag;
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 pub use meters::{Meters, Times};
-pub use model::{Feed, Logits, Model, Numbers};
+pub use model::{Feed, Logits, Model, Numbers, Row};
 pub use request::{
     Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,
 };

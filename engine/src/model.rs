@@ -11,6 +11,7 @@
 //! of all fed tokens into their blocks before it attends, and must not look past a token's own position.
 
 use crate::error::EngineError;
+use lexiform::law::Measured;
 use std::fmt;
 
 /// The tokens that one sequence feeds in one pass.
@@ -35,6 +36,31 @@ impl<T: AsRef<[f32]> + AsMut<[f32]> + Send> Numbers for T {}
 pub struct Logits {
     values: Box<dyn Numbers>,
     width: usize,
+    measures: Option<Measures>,
+}
+
+/// The peaks of all rows, and the sums of their blocks one row after another; see [`Measured`].
+struct Measures {
+    peaks: Vec<f32>,
+    sums: Box<dyn AsRef<[f64]> + Send>,
+}
+
+/// One row, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The logits.
+    pub logits: &'a [f32],
+    /// Their measure, if the model took it.
+    pub measured: Option<Measured<'a>>,
+}
+
+impl<'a> From<&'a [f32]> for Row<'a> {
+    fn from(logits: &'a [f32]) -> Self {
+        Row {
+            logits,
+            measured: None,
+        }
+    }
 }
 
 impl Logits {
@@ -43,7 +69,28 @@ impl Logits {
         Logits {
             values: Box::new(values),
             width,
+            measures: None,
         }
+    }
+
+    /// The same rows with their peaks and the sums of their blocks of 32, which must be true of every row.
+    pub fn measured(self, peaks: Vec<f32>, sums: impl AsRef<[f64]> + Send + 'static) -> Self {
+        let sums = Box::new(sums);
+        Logits {
+            measures: Some(Measures { peaks, sums }),
+            ..self
+        }
+    }
+
+    /// The measure of the row of this number, if there is one.
+    pub fn measure(&self, index: usize) -> Option<Measured<'_>> {
+        let measures = self.measures.as_ref()?;
+        let blocks = self.width.div_ceil(32);
+        let sums: &[f64] = (*measures.sums).as_ref();
+        Some(Measured {
+            peak: *measures.peaks.get(index)?,
+            sums: sums.get(index * blocks..(index + 1) * blocks)?,
+        })
     }
 
     /// The row of this number.
@@ -102,6 +149,10 @@ pub trait Model: Send {
 
     /// Makes the cache; a second call replaces it. Called once before the first pass.
     fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError>;
+
+    /// Tells which columns are no tokens, once before the first pass: a model that measures its rows must leave them out
+    /// of peaks and sums, and of the rows as well. Most models measure nothing.
+    fn leave_out(&mut self, _columns: &[usize]) {}
 
     /// One pass.
     fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError>;

@@ -11,6 +11,7 @@
 
 use crate::error::{EngineError, Refusal};
 use crate::masks::Bounds;
+use crate::model::{Logits, Row as Read};
 use crate::request::{LawChoice, LogprobsOf, Request, Sampling};
 use crate::sequence::Sequence;
 use crate::{Mask, State};
@@ -133,16 +134,30 @@ impl Columns {
         }
     }
 
-    /// The part of a row over the vocabulary.
-    pub(crate) fn of<'r>(&self, row: &'r [f32]) -> &'r [f32] {
-        &row[..self.width]
+    /// The part of a row over the vocabulary. A measure is of all columns, so it serves where these are all.
+    pub(crate) fn of<'r>(&self, logits: &'r Logits, index: usize) -> Read<'r> {
+        let row = logits.row(index);
+        let is_whole = row.len().div_ceil(32) == self.width.div_ceil(32);
+        Read {
+            logits: &row[..self.width],
+            measured: logits.measure(index).filter(|_| is_whole),
+        }
+    }
+
+    /// The columns that are no tokens.
+    pub(crate) fn left_out(&self, model_width: usize) -> Vec<usize> {
+        self.holes
+            .iter()
+            .copied()
+            .chain(self.width..model_width)
+            .collect()
     }
 }
 
 /// Draws along the sequence's drafts. `rows` are clean, one more than drafts; `masks` likewise, if there is a grammar.
 pub(crate) fn draw(
     sequence: &mut Sequence,
-    rows: &[&[f32]],
+    rows: &[Read<'_>],
     masks: Option<&[Bounds]>,
 ) -> Result<Drawing, EngineError> {
     let drafts: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
@@ -155,12 +170,14 @@ pub(crate) fn draw(
             draft: &drafts[..index],
         };
         let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
-        Ok((warper.row(rows[index], history)?, allowed))
+        let Read { logits, measured } = rows[index];
+        Ok((warper.row_of(logits, measured, history)?, allowed))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
     let verified = chain(&drafts, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
     for (index, (drawn, row)) in verified.drawn.iter().zip(rows).enumerate() {
+        let row = row.logits;
         own.push(self::own(sequence, drawn, row)?);
         if sequence.request.logprobs_of == LogprobsOf::Allowed {
             let mask = masks.map(|masks| &*masks[index].mask);

@@ -13,7 +13,7 @@ use crate::engine::{EngineConfig, Stats};
 use crate::error::EngineError;
 use crate::masks::{MaskPool, Masks};
 use crate::meters::Meters;
-use crate::model::{Feed, Logits, Model};
+use crate::model::{Feed, Logits, Model, Row};
 use crate::sample::{Columns, law};
 use crate::scheduler::{Scheduler, Work, forget_cache};
 use crate::sequence::Sequence;
@@ -61,6 +61,8 @@ impl Core {
             config,
         } = parts;
         model.create_cache(config.blocks, config.block_size)?;
+        let columns = Columns::new(&vocabulary, model.vocab_size());
+        model.leave_out(&columns.left_out(model.vocab_size()));
         let draft_model = draft
             .map(|draft| DraftModel::new(draft, vocabulary.clone(), &config))
             .transpose()?;
@@ -68,7 +70,7 @@ impl Core {
         Ok(Core {
             blocks: Blocks::new(config.blocks, config.block_size),
             masks: MaskPool::new(config.mask_threads, meters.clone()),
-            columns: Columns::new(&vocabulary, model.vocab_size()),
+            columns,
             drafters: Drafters::new(tokeniser, vocabulary.clone()),
             scheduler: Scheduler::default(),
             stats: Stats {
@@ -242,10 +244,13 @@ impl Core {
             let rows = first_row..first_row + work.rows;
             first_row += work.rows;
             if work.rows > 0 {
-                let rows: Vec<&[f32]> = rows.map(|row| self.columns.of(logits.row(row))).collect();
-                match sequence.trie {
-                    Some(_) => in_order.push((number, sequence, rows, masks)),
-                    None => bundles.push(vec![(number, sequence, rows, masks)]),
+                let mut rows: Vec<Row<'_>> = rows.map(|row| self.columns.of(logits, row)).collect();
+                if sequence.trie.is_some() {
+                    // What a trie keeps is compared with rows that come again without their measure.
+                    rows.iter_mut().for_each(|row| row.measured = None);
+                    in_order.push((number, sequence, rows, masks));
+                } else {
+                    bundles.push(vec![(number, sequence, rows, masks)]);
                 }
             }
         }
@@ -254,7 +259,7 @@ impl Core {
             vocabulary: &self.vocabulary,
         };
         let bundles = crew::each(bundles, threads, |bundle| {
-            let write = |(number, sequence, rows, masks): (usize, &mut Sequence, Vec<&[f32]>, Masks)| {
+            let write = |(number, sequence, rows, masks): (usize, &mut Sequence, Vec<Row<'_>>, Masks)| {
                 (number, writer.write(sequence, &rows, masks.as_deref()))
             };
             bundle.into_iter().map(write).collect::<Vec<_>>()

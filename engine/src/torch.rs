@@ -15,6 +15,7 @@ mod config;
 mod device;
 mod files;
 mod fused;
+mod home;
 mod kernel;
 mod llama;
 mod load;

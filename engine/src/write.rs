@@ -3,6 +3,7 @@
 use crate::State;
 use crate::error::EngineError;
 use crate::masks::Bounds;
+use crate::model::Row;
 use crate::request::{Event, Finish, OnBudget, Origin};
 use crate::sample::{self, Drawing, Own, draw, only_the_end_is_left};
 use crate::sequence::Sequence;
@@ -37,7 +38,7 @@ impl Writer<'_> {
     pub(crate) fn write(
         &self,
         sequence: &mut Sequence,
-        rows: &[&[f32]],
+        rows: &[Row<'_>],
         masks: Option<&[Bounds]>,
     ) -> Written {
         if sequence.request.grammar.is_some() && masks.is_none() {
@@ -82,7 +83,10 @@ impl Writer<'_> {
                 return;
             };
             let bounds = sequence.bounds(grammar, state, 0);
-            if self.write(sequence, &[&row], Some(&[bounds])).restart {
+            if self
+                .write(sequence, &[Row::from(&row[..])], Some(&[bounds]))
+                .restart
+            {
                 sequence.restart();
             }
             if sequence.closed {
@@ -187,11 +191,11 @@ fn is_cut_short(sequence: &Sequence, state: State) -> bool {
 }
 
 /// Keeps the rows of an attempt for the next one.
-fn note(sequence: &mut Sequence, first: usize, rows: &[&[f32]], drawing: &Drawing) {
+fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
     // A failed attempt has seen one row more than it drew tokens.
     for (number, row) in rows.iter().enumerate().take(drawn.len() + 1) {
-        sequence.replay.note_row(first + number, row);
+        sequence.replay.note_row(first + number, row.logits);
         if let Some(drawn) = drawn.get(number) {
             sequence.replay.note_token(first + number, drawn.token);
         }

@@ -46,6 +46,17 @@ pub enum RowError {
     Empty,
 }
 
+/// What is known of a row of logits before it is looked at: a device that computed it can find this out in no time.
+///
+/// It must be true of the row; what it says only saves work. A row for which it cannot be true is measured anew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured<'a> {
+    /// The largest logit.
+    pub peak: f32,
+    /// Σ exp(logit − peak) of every 32 tokens; the last sum is of the rest.
+    pub sums: &'a [f64],
+}
+
 /// The law of the next token from logits; see [`Warper::row`](super::Warper::row).
 #[derive(Clone, Debug)]
 pub struct Distribution<'a> {
@@ -69,6 +80,25 @@ impl<'a> Distribution<'a> {
     /// The law of these logits among some tokens: the others count as if the model could not write them.
     pub fn among(logits: &'a [f32], tokens: Allowed<'a>) -> Result<Self, RowError> {
         Self::scaled(Cow::Borrowed(logits), 1.0, tokens)
+    }
+
+    /// The law of logits of which the sums are known, at temperature 1 and among all tokens.
+    pub(super) fn measured(logits: &'a [f32], measured: Measured<'_>) -> Result<Self, RowError> {
+        let total: f64 = measured.sums.iter().sum();
+        // The peak itself counts one; what is not a number, or no law, is for the slow way to name.
+        let fits = measured.sums.len() == logits.len().div_ceil(BLOCK) && total.is_finite() && total >= 0.5;
+        if !(fits && measured.peak.is_finite()) {
+            return Self::new(logits);
+        }
+        Ok(Distribution {
+            logits: Cow::Borrowed(logits),
+            scale: 1.0,
+            support: Allowed::All.to_words(logits.len()),
+            peak: measured.peak,
+            sums: measured.sums.to_vec(),
+            total,
+            masked: None,
+        })
     }
 
     pub(super) fn scaled(logits: Cow<'a, [f32]>, scale: f64, tokens: Allowed<'a>) -> Result<Self, RowError> {

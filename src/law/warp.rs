@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::filter::Filter;
-use super::{Allowed, Distribution, Law, LawError, RowError};
+use super::{Allowed, Distribution, Law, LawError, Measured, RowError};
 
 /// How the model's rows are changed before they are sampled. The default changes nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,17 +139,35 @@ impl Warper {
 
     /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.
     pub fn row<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
-        let mut logits = Cow::Borrowed(logits);
-        if self.changes_logits() {
-            self.change(logits.to_mut(), history);
-        }
-        let tokens = self.tokens.as_deref().map_or(Allowed::All, Allowed::Words);
-        let row = Distribution::scaled(logits, self.scale(), tokens)?;
+        self.row_of(logits, None, history)
+    }
+
+    /// The same, for logits that were measured where they were computed.
+    pub fn row_of<'a>(
+        &'a self,
+        logits: &'a [f32],
+        measured: Option<Measured<'_>>,
+        history: History<'_>,
+    ) -> Result<Distribution<'a>, RowError> {
+        let as_they_are = !self.changes_logits() && self.scale() == 1.0 && self.tokens.is_none();
+        let row = match measured.filter(|_| as_they_are) {
+            Some(measured) => Distribution::measured(logits, measured)?,
+            None => self.scaled(logits, history)?,
+        };
         Ok(match (self.is_filtered(), self.before_mask) {
             (false, _) => row,
             (true, true) => row.cut_row(self.filter),
             (true, false) => row.cut_masked(self.filter),
         })
+    }
+
+    fn scaled<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
+        let mut logits = Cow::Borrowed(logits);
+        if self.changes_logits() {
+            self.change(logits.to_mut(), history);
+        }
+        let tokens = self.tokens.as_deref().map_or(Allowed::All, Allowed::Words);
+        Distribution::scaled(logits, self.scale(), tokens)
     }
 
     fn scale(&self) -> f64 {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lexiform::law::{
-    Allowed, Attempt, Distribution, Fallback, History, Law as Choice, LawError, LawTag, Part, Place, Row,
-    RowError, Sampler, Seeded, Step, Table, Trie, Walk, Warper, Warping,
+    Allowed, Attempt, Distribution, Fallback, History, Law as Choice, LawError, LawTag, Measured, Part,
+    Place, Row, RowError, Sampler, Seeded, Step, Table, Trie, Walk, Warper, Warping,
 };
 use proptest::prelude::*;
 
@@ -64,6 +64,30 @@ proptest! {
         // Where the scaled logits are no `f32`, the reference itself is only as good as their rounding.
         let tolerance = if exact { 1e-11 } else { 2e-6 * (1.0 + logits.iter().fold(0.0, |a: f64, b| a.max(f64::from(b.abs()))) * scale) };
         prop_assert!((part.log_mass() - expected).abs() <= tolerance, "{} against {expected}", part.log_mass());
+    }
+
+    /// Whoever computed the row may have measured it: the law and its draws are those of a row that we measure, and what
+    /// cannot be a measure of the row is not believed.
+    #[test]
+    fn a_row_that_others_measured_is_the_same_law((logits, mask, _) in masked(), seed in any::<u64>()) {
+        let peak = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let weight = |logit: &f32| (f64::from(*logit) - f64::from(peak)).exp();
+        let sums: Vec<f64> = logits.chunks(32).map(|block| block.iter().map(weight).sum()).collect();
+        let (nothing, more) = (vec![f64::NAN; sums.len()], [&sums[..], &[1.0]].concat());
+        let warper = warper(Warping::default());
+        let plain = warper.row(&logits, History::default()).expect("the logits are finite");
+        for (peak, sums) in [(peak, &sums), (peak, &nothing), (peak, &more), (f32::NAN, &sums)] {
+            let measured = Some(Measured { peak, sums });
+            let row = warper.row_of(&logits, measured, History::default()).expect("the logits are finite");
+            let (one, other) = (plain.part(Allowed::Words(&mask)), row.part(Allowed::Words(&mask)));
+            prop_assert!((one.log_mass() - other.log_mass()).abs() < 1e-11);
+            prop_assert!((plain.log_probability(0) - row.log_probability(0)).abs() < 1e-11);
+            for position in 0..5 {
+                let mut chooser = Seeded::new(seed, 0);
+                let place = Place::new(0, position);
+                prop_assert_eq!(one.draw(place, &mut chooser), other.draw(place, &mut chooser));
+            }
+        }
     }
 
     #[test]

@@ -13,9 +13,10 @@ use super::attention::{Cache, Heads, Layout, Place, Plan};
 use super::checkpoint::Checkpoint;
 use super::config::Config;
 use super::fused::{self, Turning, floats, floats_mut};
+use super::home;
 use crate::error::{EngineError, LoadError};
 use crate::model::{Feed, Logits, Model};
-use tch::{Device, Kind, TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
@@ -68,6 +69,8 @@ pub(super) struct Llama {
     sines: Tensor,
     caches: Vec<Cache>,
     block_size: usize,
+    /// Columns that are no tokens. Rows are measured only if this is known.
+    left_out: Option<Tensor>,
 }
 
 /// Reads weights to where they are needed.
@@ -234,6 +237,7 @@ impl Llama {
             sines,
             caches,
             block_size,
+            left_out: None,
             config,
         })
     }
@@ -287,8 +291,7 @@ impl Llama {
         }
         let x = norm(&x, Some(&self.norm), &self.config, self.config.hidden)?;
         let logits = x.f_linear(&self.head, None::<&Tensor>)?;
-        let logits = Home::bring(&logits, self.place.device)?;
-        Ok(Logits::new(logits, self.config.vocab as usize))
+        home::bring(&logits, self.left_out.as_ref())
     }
 
     fn layers_by_torch(&mut self, mut x: Tensor, plan: &Plan) -> Result<Tensor> {
@@ -342,38 +345,6 @@ impl Llama {
             fused::add(floats_mut(&mut x), floats(&layer.down.apply(&gated)?));
         }
         Ok(x)
-    }
-}
-
-/// Logits in memory, where they were copied to.
-///
-/// From a graphics card they come to pinned memory, which libtorch keeps for the next pass, in one copy and with one
-/// wait. Ordinary memory takes five times as long, and a vector of its own for each pass as long again: its pages are
-/// new to the process each time.
-struct Home(Tensor);
-
-impl Home {
-    fn bring(logits: &Tensor, device: Device) -> Result<Self> {
-        let logits = logits.f_to_kind(Kind::Float)?.f_contiguous()?;
-        let Device::Cuda(index) = device else {
-            return Ok(Home(logits));
-        };
-        // A copy for which the host does not wait is made to pinned memory.
-        let home = logits.f_to_device_(Device::Cpu, Kind::Float, true, false)?;
-        tch::Cuda::synchronize(index as i64);
-        Ok(Home(home))
-    }
-}
-
-impl AsRef<[f32]> for Home {
-    fn as_ref(&self) -> &[f32] {
-        floats(&self.0)
-    }
-}
-
-impl AsMut<[f32]> for Home {
-    fn as_mut(&mut self) -> &mut [f32] {
-        floats_mut(&mut self.0)
     }
 }
 
@@ -457,6 +428,13 @@ impl Model for Llama {
             self.caches.push(cache.map_err(describe)?);
         }
         Ok(())
+    }
+
+    fn leave_out(&mut self, columns: &[usize]) {
+        let columns: Vec<i64> = columns.iter().map(|&column| column as i64).collect();
+        // A card that has no room for these will say so when it is asked to compute.
+        let sent = Tensor::f_from_slice(&columns).and_then(|columns| columns.f_to_device(self.place.device));
+        self.left_out = sent.ok();
     }
 
     fn forward(&mut self, feeds: &[Feed<'_>]) -> std::result::Result<Logits, EngineError> {

@@ -1,8 +1,9 @@
-//! Drawing on several threads: what is drawn is the same as on one.
+//! Drawing on several threads, and from rows that the model measured: what is drawn is the same as without.
 
 use crate::rig::{Heard, WIDTH, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
-    Engine, EngineConfig, LawChoice, LogprobsOf, Request, Sampling, ScriptedModel, Speculation,
+    Engine, EngineConfig, EngineError, Feed, LawChoice, Logits, LogprobsOf, Model, Request, Sampling,
+    ScriptedModel, Speculation,
 };
 
 /// Logits that real models have beyond the vocabulary, so many that threads are worth it.
@@ -14,8 +15,67 @@ fn wide(prefix: &[u32]) -> Vec<f32> {
     row
 }
 
-fn engine(draw_threads: usize) -> Engine {
-    let model = |script: fn(&[u32]) -> Vec<f32>| Box::new(ScriptedModel::new(WIDE, 1000, script));
+/// A model that measures its rows, as those on cards do.
+struct Measuring {
+    model: ScriptedModel,
+    left_out: Vec<usize>,
+}
+
+impl Model for Measuring {
+    fn vocab_size(&self) -> usize {
+        self.model.vocab_size()
+    }
+
+    fn max_positions(&self) -> usize {
+        self.model.max_positions()
+    }
+
+    fn cache_bytes_per_token(&self) -> usize {
+        0
+    }
+
+    fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError> {
+        self.model.create_cache(blocks, block_size)
+    }
+
+    fn leave_out(&mut self, columns: &[usize]) {
+        self.left_out = columns.to_vec();
+    }
+
+    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+        let logits = self.model.forward(feeds)?;
+        let (mut values, mut peaks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..logits.len() {
+            let mut row = logits.row(number).to_vec();
+            self.left_out
+                .iter()
+                .for_each(|&column| row[column] = f32::NEG_INFINITY);
+            let peak = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let weight = |&logit: &f32| (f64::from(logit) - f64::from(peak)).exp();
+            sums.extend(row.chunks(32).map(|block| block.iter().map(weight).sum::<f64>()));
+            peaks.push(peak);
+            values.extend(row);
+        }
+        Ok(Logits::new(values, self.vocab_size()).measured(peaks, sums))
+    }
+}
+
+/// Whether the models measure their rows, and how wide these are.
+#[derive(Clone, Copy)]
+struct Shape {
+    measures: bool,
+    width: usize,
+}
+
+fn engine(draw_threads: usize, shape: Shape) -> Engine {
+    let model = |script: fn(&[u32]) -> Vec<f32>| -> Box<dyn Model> {
+        let cut = move |prefix: &[u32]| script(prefix)[..shape.width].to_vec();
+        let (model, left_out) = (ScriptedModel::new(shape.width, 1000, cut), Vec::new());
+        match shape.measures {
+            true => Box::new(Measuring { model, left_out }),
+            false => Box::new(model),
+        }
+    };
     let config = EngineConfig {
         draw_threads,
         ..EngineConfig::default()
@@ -50,8 +110,8 @@ fn request(number: u64) -> Request {
     }
 }
 
-fn answers(draw_threads: usize) -> Vec<Heard> {
-    let engine = engine(draw_threads);
+fn answers(draw_threads: usize, shape: Shape) -> Vec<Heard> {
+    let engine = engine(draw_threads, shape);
     let listeners: Vec<_> = (0..24).map(|number| listen(&engine, request(number))).collect();
     listeners.into_iter().map(|listener| listener.wait()).collect()
 }
@@ -59,8 +119,12 @@ fn answers(draw_threads: usize) -> Vec<Heard> {
 #[test]
 fn threads_change_no_draw() {
     const { assert!(WIDE > WIDTH) };
-    let alone = answers(1);
-    for (number, (one, many)) in alone.iter().zip(answers(8)).enumerate() {
+    let shape = Shape {
+        measures: false,
+        width: WIDE,
+    };
+    let alone = answers(1, shape);
+    for (number, (one, many)) in alone.iter().zip(answers(8, shape)).enumerate() {
         assert!(!one.tokens().is_empty(), "{number}: {one:?}");
         assert_eq!(
             one.tokens_without_origin(),
@@ -85,5 +149,38 @@ fn threads_change_no_draw() {
             ),
             "{number}"
         );
+    }
+}
+
+/// Guards against draws from sums that count what is no token: a hole of the vocabulary, and columns beyond it.
+#[test]
+fn measures_change_no_draw() {
+    for width in [WIDTH, WIDE] {
+        let plain = answers(
+            1,
+            Shape {
+                measures: false,
+                width,
+            },
+        );
+        let measured = answers(
+            8,
+            Shape {
+                measures: true,
+                width,
+            },
+        );
+        for (number, (plain, measured)) in plain.iter().zip(measured).enumerate() {
+            assert_eq!(plain.tokens(), measured.tokens(), "{width}, {number}");
+            let (plain, measured) = (plain.outcome(), measured.outcome());
+            assert_eq!(
+                (plain.finish, plain.law),
+                (measured.finish, measured.law),
+                "{width}, {number}"
+            );
+            let off = (plain.log_probability - measured.log_probability).abs()
+                + (plain.log_weight - measured.log_weight).abs();
+            assert!(off < 1e-9, "{width}, {number}: off by {off}");
+        }
     }
 }

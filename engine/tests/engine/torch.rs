@@ -250,6 +250,50 @@ fn crowd(kind: Kind, block_size: usize, parts: &[(usize, usize)]) {
     }
 }
 
+/// Guards against a card that measures rows other than those that it gives: their largest logits, the sums of their
+/// blocks, and both without the columns that are no tokens.
+fn measures_are_true(device: Device) {
+    let left_out = [5, 40, WIDTH - 1];
+    for kind in kinds(device) {
+        let expected = Expected::read(kind.family);
+        let mut model = model(kind, 10, 4);
+        let feed = Feed {
+            tokens: &expected.tokens,
+            start: 0,
+            table: &IN_A_ROW,
+            rows: 40,
+        };
+        assert!(
+            model.forward(&[feed]).unwrap().measure(0).is_none(),
+            "{kind:?}: nobody has said what to leave out"
+        );
+        model.leave_out(&left_out);
+        let logits = model.forward(&[feed]).unwrap();
+        for number in 0..logits.len() {
+            let Some(measured) = logits.measure(number) else {
+                assert_eq!(device, Device::Cpu, "{kind:?}: a card measures");
+                continue;
+            };
+            let row = logits.row(number);
+            assert!(left_out.iter().all(|&column| row[column] == f32::NEG_INFINITY));
+            let peak = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            assert_eq!(measured.peak, peak, "{kind:?}");
+            let weight = |&logit: &f32| (f64::from(logit) - f64::from(peak)).exp();
+            let sums: Vec<f64> = row
+                .chunks(32)
+                .map(|block| block.iter().map(weight).sum())
+                .collect();
+            assert_eq!(measured.sums.len(), sums.len());
+            for (found, expected) in measured.sums.iter().zip(sums) {
+                assert!(
+                    (found / expected - 1.0).abs() < 1e-12,
+                    "{kind:?}: {found} {expected}"
+                );
+            }
+        }
+    }
+}
+
 /// In 16 bits logits are near those in 32, however many sequences attend together.
 fn half_numbers_are_near(device: Device) {
     for kind in kinds(device).filter(|kind| !kind.fused) {
@@ -438,6 +482,7 @@ mod on {
         sequences_in_one_pass_do_not_see_each_other,
         crowds_see_what_each_sees_alone,
         half_numbers_are_near,
+        measures_are_true,
         a_rejected_draft_leaves_no_trace,
         greedy_text_is_that_of_transformers,
         sampled_text_does_not_depend_on_company_drafts_or_space,
