@@ -66,7 +66,7 @@ fn expensive() -> Vec<(&'static str, String)> {
         ),
         (
             "counts",
-            json!({"type": "string", "minLength": 6_000, "maxLength": 20_000, "pattern": "^(ab|c)*$"})
+            json!({"type": "string", "minLength": 6_000, "maxLength": 20_000, "pattern": "^(ab|c)*(de|f)*$"})
                 .to_string(),
         ),
         (

@@ -4,19 +4,23 @@
 //! start of every rule; an edge that calls something not yet known waits for it; a rule whose accepting node is
 //! marked wakes its callers. Every edge is looked at a bounded number of times, so the passes are linear.
 
+mod spread;
+
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::demand::{MOST_DEMANDS, MOST_VECTORS, Stock, Supply};
-use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan, Users};
+use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
 use super::scc::components;
 use super::series::Outlook;
 use super::terminal::Terminal;
 use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::{Keys, SeriesOrder};
 use crate::limits::Cancel;
+
+use spread::{Answer, Question, Uses, spread};
 
 /// What the passes found out about the automata.
 #[derive(Debug, Default)]
@@ -51,12 +55,14 @@ pub(super) fn analyse(
 ) -> Result<Analysis, Problem> {
     check_demands(nfa, terminals)?;
     super::repeat::check(nfa)?;
-    let productive = spread(nfa, terminals, Question::Productive, cancel);
+    let uses = Uses::new(nfa);
+    let productive = spread(nfa, &uses, terminals, Question::Productive, cancel);
     if !productive.rules[nfa.start as usize] {
         return Err(unproductive(nfa, &productive));
     }
     prune(nfa, &productive);
-    let nullable = spread(nfa, terminals, Question::Nullable, cancel);
+    // Items that were removed use nothing any more, and asking for them does no harm.
+    let nullable = spread(nfa, &uses, terminals, Question::Nullable, cancel);
     check_items_behind_keys(nfa, &nullable.rules)?;
     settle_nullable_items(nfa, &nullable.rules)?;
     let mut analysis = Analysis {
@@ -68,155 +74,6 @@ pub(super) fn analyse(
     };
     find_left_recursion(nfa, &mut analysis)?;
     Ok(analysis)
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Question {
-    Productive,
-    Nullable,
-}
-
-struct Answer {
-    rules: Vec<bool>,
-    series: Vec<bool>,
-    terminals: Vec<bool>,
-}
-
-/// No rule, or no series.
-const NONE: u32 = u32::MAX;
-
-struct Spread<'a> {
-    nfa: &'a Nfa,
-    terminals: &'a [Option<Arc<Terminal>>],
-    question: Question,
-    cancel: &'a Cancel,
-    answer: Answer,
-    marked: Vec<bool>,
-    open: Vec<u32>,
-    /// Nodes behind an edge that waits for its callee.
-    waiting: FxHashMap<Callee, Vec<u32>>,
-    /// The rule that each node completes, if any. Every rule has a node of its own for that.
-    rule_of_accept: Vec<u32>,
-    /// The series that each rule is an item or the separator of.
-    users: Users,
-    /// Series of which an item came to hold since they were judged. They wait until no node is open, so that a series
-    /// of a thousand members is not judged a thousand times.
-    doubtful: Vec<u32>,
-}
-
-fn spread(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>], question: Question, cancel: &Cancel) -> Answer {
-    let holding = terminals.iter().map(|terminal| match (terminal, question) {
-        (None, _) => false,
-        (Some(_), Question::Productive) => true,
-        (Some(terminal), Question::Nullable) => terminal.is_accepting(terminal.start()),
-    });
-    let answer = Answer {
-        rules: vec![false; nfa.rules.len()],
-        series: vec![false; nfa.series.len()],
-        terminals: holding.collect(),
-    };
-    let mut spread = Spread {
-        nfa,
-        terminals,
-        question,
-        cancel,
-        answer,
-        marked: vec![false; nfa.nodes.len()],
-        open: Vec::new(),
-        waiting: FxHashMap::default(),
-        rule_of_accept: vec![NONE; nfa.nodes.len()],
-        users: Users::new(nfa),
-        doubtful: (0..nfa.series.len() as u32).collect(),
-    };
-    spread.run();
-    spread.answer
-}
-
-impl Spread<'_> {
-    fn run(&mut self) {
-        for (rule, index) in self.nfa.rules.iter().zip(0..) {
-            self.rule_of_accept[rule.accept as usize] = index;
-            self.mark(rule.start);
-        }
-        loop {
-            while let Some(node) = self.open.pop() {
-                if self.cancel.is_asked() {
-                    return;
-                }
-                self.visit(node);
-            }
-            let mut doubtful = std::mem::take(&mut self.doubtful);
-            if doubtful.is_empty() {
-                break;
-            }
-            doubtful.sort_unstable();
-            doubtful.dedup();
-            for series in doubtful {
-                self.judge_series(series);
-            }
-        }
-    }
-
-    fn mark(&mut self, node: u32) {
-        if !std::mem::replace(&mut self.marked[node as usize], true) {
-            self.open.push(node);
-        }
-    }
-
-    fn visit(&mut self, node: u32) {
-        let rule = self.rule_of_accept[node as usize];
-        if rule != NONE {
-            self.answer.rules[rule as usize] = true;
-            self.wake(Callee::Rule(rule));
-            self.doubtful.extend_from_slice(self.users.of(rule));
-        }
-        for index in 0..self.nfa.nodes[node as usize].len() {
-            let edge = &self.nfa.nodes[node as usize][index];
-            match edge.label {
-                Label::Empty => self.mark(edge.to),
-                Label::Bytes(..) | Label::Special(_) if self.question == Question::Productive => {
-                    self.mark(edge.to)
-                }
-                Label::Bytes(..) | Label::Special(_) => {}
-                Label::Call(callee) if self.holds(callee) => self.mark(edge.to),
-                Label::Call(callee) => self.waiting.entry(callee).or_default().push(edge.to),
-            }
-        }
-    }
-
-    fn holds(&self, callee: Callee) -> bool {
-        match callee {
-            Callee::Rule(rule) => self.answer.rules[rule as usize],
-            Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
-            // What begins a word can be completed, so that there are words.
-            Callee::Judged(judged) => {
-                let terminal = self.nfa.judged[judged as usize].terminal;
-                self.answer.terminals[terminal as usize]
-            }
-            Callee::Series(series) => self.answer.series[series as usize],
-        }
-    }
-
-    fn wake(&mut self, callee: Callee) {
-        for node in self.waiting.remove(&callee).unwrap_or_default() {
-            self.mark(node);
-        }
-    }
-
-    fn judge_series(&mut self, index: u32) {
-        if self.answer.series[index as usize] {
-            return;
-        }
-        let series = &self.nfa.series[index as usize];
-        let holds = match self.question {
-            Question::Productive => series.is_productive(&self.answer.rules, self.terminals),
-            Question::Nullable => series.is_nullable(&self.answer.rules),
-        };
-        if holds {
-            self.answer.series[index as usize] = true;
-            self.wake(Callee::Series(index));
-        }
-    }
 }
 
 impl SeriesPlan {

@@ -20,6 +20,7 @@ mod unique;
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
+use rustc_hash::FxHashMap;
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Regular, RegularId, RuleId};
@@ -28,7 +29,7 @@ use crate::regex::Escapes;
 
 use super::Options;
 use super::goal::GoalId;
-use super::normal::{NormalForms, NumberShape};
+use super::normal::{Normal, NormalForms, NumberShape};
 
 use flat::{Flat, Style};
 use space::Space;
@@ -56,12 +57,16 @@ struct Writer<'a> {
     builder: CfgBuilder,
     /// What each goal is written as, once asked for.
     exprs: Vec<Option<ExprId>>,
+    /// What forms without arrays and objects are written as.
+    scalars: FxHashMap<*const Normal, ExprId>,
     /// The rules of parts of goals, once asked for.
     pieces: HashMap<(GoalId, Piece), ExprId>,
     /// Rules without a body yet.
     open: Vec<(RuleId, GoalId, Piece)>,
     space: Space,
     numbers: HashMap<NumberShape, ExprId>,
+    /// What stands before the values of named keys.
+    names: HashMap<Rc<str>, ExprId>,
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
     problems: Vec<Problem>,
@@ -90,10 +95,12 @@ pub(super) fn grammar(
         escapes: options.escapes,
         builder,
         exprs: vec![None; forms.normals.len()],
+        scalars: FxHashMap::default(),
         pieces: HashMap::new(),
         open: Vec::new(),
         space,
         numbers: HashMap::new(),
+        names: HashMap::new(),
         any_string: None,
         any_key: None,
         problems: Vec::new(),
@@ -172,7 +179,12 @@ impl Writer<'_> {
         let expr = if !self.forms.is_live(goal) {
             self.builder.never()
         } else if normal.arrays.is_empty() && normal.objects.is_empty() {
-            self.body(goal)
+            // Goals that say the same share their form.
+            let form = Rc::as_ptr(normal);
+            let known = self.scalars.get(&form).copied();
+            let expr = known.unwrap_or_else(|| self.body(goal));
+            self.scalars.insert(form, expr);
+            expr
         } else {
             let rule = self.declare(goal);
             self.builder.rule(rule)

@@ -210,7 +210,7 @@ pub(crate) enum Dependency {
 }
 
 /// What `integer` means.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Whole {
     /// A number without fractional part, also `1.0`.
     Value,

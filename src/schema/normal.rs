@@ -50,7 +50,7 @@ use crate::error::{CompileError, Problem, ProblemKind};
 use crate::limits::Limits;
 
 use super::goal::{GoalId, Goals, Literal};
-use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Values};
+use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Types, Values, Whole};
 use super::parse::Parsed;
 use super::text::{TextSet, Texts};
 
@@ -123,6 +123,8 @@ pub(crate) struct Algebra<'l> {
     pub(super) texts: Texts,
     pub(super) goals: Goals,
     normals: FxHashMap<GoalId, Rc<Normal>>,
+    /// The normal forms of schemas that say nothing but a type: most of a schema is made of such.
+    of_type: FxHashMap<(Types, Whole), Rc<Normal>>,
     /// The kinds of value that each schema may allow, where that was asked.
     kinds: Vec<Option<Kinds>>,
     /// Pairs of schemas of which it is known whether they can share a value.
@@ -174,6 +176,7 @@ impl<'l> Algebra<'l> {
             texts: parsed.texts,
             goals: Goals::new(),
             normals: FxHashMap::default(),
+            of_type: FxHashMap::default(),
             kinds: Vec::new(),
             disjoint: FxHashMap::default(),
             empty: FxHashMap::default(),
@@ -234,6 +237,12 @@ impl Algebra<'_> {
         if let Some(known) = self.normals.get(&goal) {
             return known.clone();
         }
+        let only_type = self.only_type(goal);
+        if let Some(known) = only_type.and_then(|only| self.of_type.get(&only)) {
+            let known = known.clone();
+            self.normals.insert(goal, known.clone());
+            return known;
+        }
         let outer = std::mem::take(&mut self.dropped);
         let mut normal = Normal::default();
         let mut objects = FxHashMap::default();
@@ -250,7 +259,21 @@ impl Algebra<'_> {
         }
         let normal = Rc::new(normal);
         self.normals.insert(goal, normal.clone());
+        if let Some(only) = only_type {
+            self.of_type.insert(only, normal.clone());
+        }
         normal
+    }
+
+    /// The types of a schema that says nothing else: what it allows is no matter of which schema it is.
+    fn only_type(&self, goal: GoalId) -> Option<(Types, Whole)> {
+        let [literal] = self.goals.literals(goal)[..] else {
+            return None;
+        };
+        match self.tree.node(literal.node).keywords[..] {
+            [(_, Keyword::Type { types, whole })] if literal.sign => Some((types, whole)),
+            _ => None,
+        }
     }
 
     /// Adds what a shape amounts to; `objects` has the places of the objects by their sketches.
@@ -425,5 +448,39 @@ impl Normal {
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Options, read};
+
+    #[test]
+    fn schemas_that_say_the_same_type_alone_share_a_form() {
+        let text = r#"{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {
+            "a": {"type": "integer"}, "b": {"title": "B", "type": "integer"}, "c": {"type": "integer", "minimum": 0},
+            "d": {"type": ["integer", "null"]}, "e": {"not": {"type": "integer"}},
+            "f": {"$id": "old", "$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}}}"#;
+        let limits = Limits::default();
+        let (parsed, _) = read(text, &Options::default(), &limits).expect("the test's schema is well formed");
+        let forms = normalise(parsed, &limits).expect("it is small");
+        let root = &forms.normals[forms.root.index()];
+        let of = |name: &str| {
+            let member = root.objects[0]
+                .members
+                .iter()
+                .find(|member| &*member.name == name);
+            &forms.normals[member.expect("it has this key").ways[0].goal.index()]
+        };
+        assert!(Rc::ptr_eq(of("a"), of("b")));
+        for other in ["c", "d", "e", "f"] {
+            assert!(!Rc::ptr_eq(of("a"), of(other)), "{other}");
+        }
+        assert_eq!(
+            (of("a").numbers[0].plain, of("f").numbers[0].plain),
+            (None, Some(true))
+        );
+        assert_eq!(of("e").numbers.len(), 1, "numbers that are none of them");
     }
 }

@@ -1,5 +1,6 @@
 //! How many words go on from a place in a terminal, and which.
 
+use super::super::product::DEAD;
 use super::super::words_left::WordsLeft;
 use super::{Cursor, Terminal};
 
@@ -63,10 +64,20 @@ impl Terminal {
         if self.has_more_words(cursor, cap) {
             return None;
         }
+        let mut of_class: Vec<Vec<u8>> = vec![Vec::new(); self.stride];
+        for byte in 0..=255 {
+            of_class[self.classes[byte as usize] as usize].push(byte);
+        }
         let mut words = Vec::new();
-        let mut open = vec![(cursor, Vec::new())];
+        let (mut open, mut bytes) = (vec![(cursor, Vec::new())], Vec::new());
         while let Some((cursor, text)) = open.pop() {
-            for byte in 0..=255 {
+            // Inside a word one byte of all leads on.
+            let row = &self.next[cursor.state as usize * self.stride..][..self.stride];
+            let ways = row.iter().zip(&of_class).filter(|(next, _)| **next != DEAD);
+            bytes.clear();
+            bytes.extend(ways.flat_map(|(_, bytes)| bytes));
+            bytes.sort_unstable();
+            for &byte in &bytes {
                 if let Some(next) = self.next(cursor, byte) {
                     open.push((next, [&text[..], &[byte]].concat()));
                 }

@@ -90,16 +90,27 @@ impl Writer<'_> {
     }
 
     fn member_ways(&mut self, member: &Member) -> Vec<grammar::Way> {
-        let (forms, colon) = (self.forms, self.space.colon);
+        let forms = self.forms;
         let mut ways = Vec::new();
         for way in member.ways.iter().filter(|way| forms.is_live(way.goal)) {
-            let (key, value) = (self.literal(&member.name), self.goal(way.goal));
+            let (key, value) = (self.name_of(member), self.goal(way.goal));
             ways.push(grammar::Way {
-                item: self.builder.seq([key, colon, value]),
+                item: self.builder.seq([key, value]),
                 meets: way.meets,
             });
         }
         ways
+    }
+
+    /// What stands before the value of a member. Schemas speak of the same names again and again.
+    fn name_of(&mut self, member: &Member) -> ExprId {
+        if let Some(&known) = self.names.get(&member.name) {
+            return known;
+        }
+        let (key, colon) = (self.literal(&member.name), self.space.colon);
+        let name = self.builder.seq([key, colon]);
+        self.names.insert(member.name.clone(), name);
+        name
     }
 
     /// The keys that have no name of their own, and names that are kept out of them at run time.
