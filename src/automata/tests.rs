@@ -7,10 +7,16 @@ use regex_syntax::hir::{Class, Hir, Look};
 use super::*;
 
 const ROOM: usize = 1 << 20;
+/// Over bytes `(?:(?:(?:[^b€]){1,2}){2,4}\s){1,3}` takes more than a megabyte.
+const WIDE: usize = 1 << 25;
 
 fn automaton(hir: &Hir, alphabet: Alphabet) -> Result<Automaton, Failure> {
+    automaton_within(hir, alphabet, ROOM)
+}
+
+fn automaton_within(hir: &Hir, alphabet: Alphabet, bytes: usize) -> Result<Automaton, Failure> {
     let cancel = &Cancel::default();
-    Automaton::new(hir, alphabet, Room { bytes: ROOM, cancel })
+    Automaton::new(hir, alphabet, Room { bytes, cancel })
 }
 
 fn hir(pattern: &str) -> Hir {
@@ -28,12 +34,12 @@ struct Spelled {
 
 impl Spelled {
     fn new(pattern: &str, alphabet: Alphabet) -> Result<Spelled, Failure> {
-        let automaton = automaton(&hir(pattern), alphabet)?;
+        let automaton = automaton_within(&hir(pattern), alphabet, WIDE)?;
         let edge = |target: u32| match target {
             Automaton::DEAD => u32::MAX,
             state => state << 1,
         };
-        let bytes = spell(&automaton.next, edge, automaton.letters(), ROOM)?;
+        let bytes = spell(&automaton.next, edge, automaton.letters(), WIDE)?;
         let mut accepting = automaton.accepting;
         accepting.resize(bytes.next.len() / bytes.stride, false);
         Ok(Spelled {
@@ -114,6 +120,15 @@ proptest! {
             prop_assert_eq!(chars.matches(&text), expected, "{} over characters, {:?}", pattern, text);
             prop_assert_eq!(bytes.matches(&text), expected, "{} over bytes, {:?}", pattern, text);
         }
+    }
+}
+
+#[test]
+fn what_is_small_over_characters_may_be_large_over_bytes() {
+    let pattern = r"(?:(?:(?:[^b€]){1,2}){2,4}\s){1,3}";
+    for alphabet in [Alphabet::Chars, Alphabet::Bytes] {
+        let spelled = Spelled::new(pattern, alphabet).expect("there is room for it");
+        assert!(spelled.matches("aé ".as_bytes()) && !spelled.matches("a€ ".as_bytes()));
     }
 }
 

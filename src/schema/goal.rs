@@ -49,6 +49,8 @@ impl GoalId {
 pub(crate) struct Goals {
     goals: Vec<Rc<[Literal]>>,
     known: HashMap<Rc<[Literal]>, GoalId>,
+    /// The goals of one schema that is affirmed, by its number, as far as they were met. Most goals are of that kind.
+    alone: Vec<Option<GoalId>>,
 }
 
 impl Goals {
@@ -56,6 +58,7 @@ impl Goals {
         let mut goals = Goals {
             goals: Vec::new(),
             known: HashMap::new(),
+            alone: Vec::new(),
         };
         goals.intern(Vec::new());
         goals
@@ -65,13 +68,32 @@ impl Goals {
     pub(crate) fn intern(&mut self, mut literals: Literals) -> GoalId {
         literals.sort_unstable();
         literals.dedup();
-        if let Some(&known) = self.known.get(&literals[..]) {
+        match literals[..] {
+            [only] if only.sign => self.alone(only.node),
+            _ => match self.known.get(&literals[..]) {
+                Some(&known) => known,
+                None => {
+                    let id = GoalId(self.goals.len() as u32);
+                    let literals: Rc<[Literal]> = literals.into();
+                    self.goals.push(literals.clone());
+                    self.known.insert(literals, id);
+                    id
+                }
+            },
+        }
+    }
+
+    /// The goal of one schema, which is looked up by its number.
+    pub(crate) fn alone(&mut self, node: NodeId) -> GoalId {
+        if let Some(&Some(known)) = self.alone.get(node.index()) {
             return known;
         }
+        if self.alone.len() <= node.index() {
+            self.alone.resize(node.index() + 1, None);
+        }
         let id = GoalId(self.goals.len() as u32);
-        let literals: Rc<[Literal]> = literals.into();
-        self.goals.push(literals.clone());
-        self.known.insert(literals, id);
+        self.goals.push(Rc::new([Literal::yes(node)]));
+        self.alone[node.index()] = Some(id);
         id
     }
 

@@ -174,7 +174,10 @@ impl Algebra<'_> {
         }
         let mut named = Vec::with_capacity(names.len());
         for name in names {
-            let mut literals = values.get(name).cloned().unwrap_or_default();
+            let mut literals = match values.is_empty() {
+                true => Vec::with_capacity(shape.maps.len()),
+                false => values.get(name).cloned().unwrap_or_default(),
+            };
             let mut allowed =
                 !absent.contains(name) && keys.iter().any(|key| self.name_fits(shape, key, name));
             for map in &shape.maps {

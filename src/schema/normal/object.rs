@@ -198,6 +198,9 @@ impl ObjectShape {
     }
 }
 
+/// So many names are hashed before they are looked for.
+const FEW_NAMES: usize = 8;
+
 enum Placed {
     Nothing,
     One,
@@ -206,6 +209,10 @@ enum Placed {
 impl Algebra<'_> {
     /// The objects of a shape; `None` where there are none.
     pub(super) fn finish_object(&mut self, shape: &ObjectShape) -> Option<Object> {
+        if shape.some.is_empty() {
+            let keys = self.keys(shape);
+            return self.with_ways(shape, keys);
+        }
         let mut shape = shape.clone();
         let keys = loop {
             let keys = self.keys(&shape);
@@ -256,10 +263,18 @@ impl Algebra<'_> {
             });
             wish.collect()
         };
-        let required: HashSet<&Rc<str>> = shape.required.iter().collect();
+        // Few names are compared sooner than they are hashed.
+        let hashed: HashSet<&Rc<str>> = match shape.required.len() {
+            ..FEW_NAMES => HashSet::new(),
+            _ => shape.required.iter().collect(),
+        };
+        let is_required = |name: &Rc<str>| match shape.required.len() {
+            ..FEW_NAMES => shape.required.contains(name),
+            _ => hashed.contains(name),
+        };
         let mut members = Vec::with_capacity(keys.named.len());
         for key in keys.named {
-            let required = required.contains(&key.name);
+            let required = is_required(&key.name);
             let ways = if key.allowed {
                 self.ways(&key.literals, &wishes(key.wanted))
             } else {

@@ -40,6 +40,13 @@ impl Algebra<'_> {
         if base.iter().any(|literal| self.is_never(*literal)) {
             return Vec::new();
         }
+        if let ([only], []) = (base, wishes)
+            && only.sign
+        {
+            // Nearly every part is one schema, and asks for nothing else.
+            let goal = self.goals.alone(only.node);
+            return vec![Way { goal, meets: 0 }];
+        }
         let (mut always, mut open) = (0, Vec::new());
         for wish in wishes {
             match wish.literal {
