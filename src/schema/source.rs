@@ -56,13 +56,11 @@ fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
     if opening <= limit {
         return Ok(());
     }
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for (offset, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0usize, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = end_of_string(bytes, at + 1),
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
@@ -71,12 +69,38 @@ fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
             let message = format!("the schema nests deeper than {limit} levels, the limit nesting");
             return Err(Problem::new(
                 ProblemKind::Limit,
-                Place::in_text(text, offset),
+                Place::in_text(text, at),
                 message,
             ));
         }
+        at += 1;
     }
     Ok(())
+}
+
+/// Where a string ends, or the text where it does not. Most of a large schema is strings, so eight bytes are looked at together.
+fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        while let Some(eight) = bytes[at.min(bytes.len())..].first_chunk() {
+            let eight = u64::from_le_bytes(*eight);
+            if has(eight, b'"') || has(eight, b'\\') {
+                break;
+            }
+            at += 8;
+        }
+        match bytes.get(at) {
+            None | Some(b'"') => return at,
+            Some(b'\\') => at += 2,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// Whether one of eight bytes is this one: a byte that is equal becomes zero, from which one cannot be taken without a carry.
+fn has(eight: u64, byte: u8) -> bool {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let differing = eight ^ (ONES * u64::from(byte));
+    differing.wrapping_sub(ONES) & !differing & (ONES << 7) != 0
 }
 
 #[cfg(test)]
@@ -110,6 +134,33 @@ mod tests {
             ..Limits::default()
         };
         assert!(read(r#"["[[[ \" [[["]"#, &limits).is_ok());
+    }
+
+    #[test]
+    fn strings_of_any_length_are_passed_over() {
+        let limits = Limits {
+            nesting: 2,
+            ..Limits::default()
+        };
+        for length in 0..40 {
+            for inside in ["", "[", "\\\"[{", "\\\\", "é]{", "\\u005b"] {
+                let string = format!("\"{}{inside}{}\"", "x".repeat(length), "y".repeat(length % 9));
+                let fits = format!("[{string}, [{string}], [], {{\"a\": {string}}}]");
+                assert!(read(&fits, &limits).is_ok(), "{fits}");
+                let deep = format!("[{string}, [{string}, []], {string}]");
+                let place = read(&deep, &limits).expect_err("too deep").place;
+                let expected = deep.rfind("[]").map(|at| deep[..at].chars().count() + 1);
+                let Place::LineColumn {
+                    line: 1,
+                    column: found,
+                } = place
+                else {
+                    panic!("{place:?}")
+                };
+                assert_eq!(Some(found), expected, "{deep}");
+            }
+        }
+        assert!(check_depth("[[[\"open [", 3).is_ok() && check_depth("[[[[\"open \\", 3).is_err());
     }
 
     #[test]
