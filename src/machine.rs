@@ -41,6 +41,7 @@ mod series_frame;
 mod shortest;
 mod spelled;
 mod stack;
+mod tails;
 mod terminal;
 mod thread;
 mod unite;

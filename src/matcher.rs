@@ -134,18 +134,20 @@ impl Grammar {
     /// A state seen before costs a look-up and no copy.
     pub fn mask(&self, state: State) -> Arc<Mask> {
         let inner = &self.inner;
-        let like = || inner.machine.stacks().like(state.0, &*inner.tables);
         inner
             .masks
-            .get(state.0, like, |like| self.compute_mask(State(like)))
+            .get(state.0, inner.machine.stacks(), &*inner.tables, |like| {
+                self.compute_mask(State(like))
+            })
     }
 
-    fn compute_mask(&self, state: State) -> Mask {
+    /// The mask of a state, and the least height of what was looked into to find it.
+    fn compute_mask(&self, state: State) -> (Mask, u32) {
         if state.0 == FINISHED {
-            return Mask::empty(self.vocabulary().len());
+            return (Mask::empty(self.vocabulary().len()), 0);
         }
         let inner = &self.inner;
-        let mut mask = fill(&inner.machine, &inner.tables, &inner.passages, state.0);
+        let (mut mask, lowest) = fill(&inner.machine, &inner.tables, &inner.passages, state.0);
         let stacks = self.inner.machine.stacks();
         for (special, &token) in self.inner.specials.iter().enumerate() {
             if stacks.step_special(state.0, special as u32).is_some() {
@@ -155,7 +157,7 @@ impl Grammar {
         if self.is_accepting(state) {
             mask.insert_all(self.vocabulary().eos());
         }
-        mask
+        (mask, lowest)
     }
 
     /// Writes the mask into a buffer of the caller; words beyond the mask are cleared, missing ones are left out.

@@ -30,6 +30,7 @@ use super::interner::{Chains, Interner};
 use super::like::{Hidden, UNKNOWN};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
 use super::series::{Bits, Register};
+use super::tails::Tails;
 use super::terminal::{Cursor, Terminal};
 use super::used::LastUsed;
 
@@ -126,6 +127,8 @@ pub(super) struct Frames {
     pub(super) stocks: Arc<[Stock]>,
     /// The automaton of the members of each series.
     pub(super) choices: Arc<[OnceLock<Choice>]>,
+    /// What is left of rules from their nodes on.
+    pub(super) tails: Arc<OnceLock<Tails>>,
     /// What tokens cannot see of each series.
     pub(super) hidden: Arc<[OnceLock<Hidden>]>,
     frames: boxcar::Vec<Frame>,
@@ -140,7 +143,7 @@ pub(super) struct Frames {
     pub(super) key_edges: Arc<OnceLock<(u8, u8)>>,
     /// For lists of such keys those that tokens hold.
     pub(super) held: DashMap<u32, u32, FxBuildHasher>,
-    /// The first frames of keys in progress of which no more is seen than this.
+    /// The first frames of keys and rules in progress of which no more is seen than this.
     pub(super) first_like: DashMap<FrameKey, FrameId, FxBuildHasher>,
     /// The texts of keys and of what is judged.
     pub(super) texts: Chains<u8>,
@@ -183,6 +186,7 @@ impl Frames {
             stocks: Arc::default(),
             choices: Arc::default(),
             hidden: Arc::default(),
+            tails: Arc::default(),
             frames: boxcar::Vec::new(),
             known: DashMap::default(),
             written: Interner::default(),
@@ -214,6 +218,7 @@ impl Frames {
             stocks: self.stocks.clone(),
             choices: self.choices.clone(),
             hidden: self.hidden.clone(),
+            tails: self.tails.clone(),
             key_edges: self.key_edges.clone(),
             ..Frames::empty()
         }

@@ -20,10 +20,14 @@
 //!   written, and whether one must be.
 //! - Where other keys may begin like the key of a member, that it may be written is not seen before it ends.
 //!
+//! And a rule in progress is like every other that goes on with the same (`tails`).
+//!
 //! States are compared by this for masks alone; texts are read in the states that they lead to.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
 
 use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, Frames};
@@ -31,6 +35,8 @@ use super::interner::NIL;
 use super::key_set::KeySet;
 use super::nfa::{Callee, Label, SeriesPlan};
 use super::series::{Bits, Register, has_bit, with_bit};
+use super::stack::ConfigId;
+use super::tails::Tails;
 use super::terminal::{Cursor, Terminal};
 use crate::grammar::SeriesOrder;
 
@@ -56,6 +62,9 @@ pub(super) struct Hidden {
     /// Those of them that are not seen from anywhere before their keys.
     anywhere: Bits,
 }
+
+/// Stands for all rules where the nodes are numbers of tails.
+const TAILS: u32 = u32::MAX;
 
 /// It is not known yet what is like this.
 pub(super) const UNKNOWN: u32 = u32::MAX;
@@ -97,11 +106,73 @@ impl Frames {
                 let register = self.without_keys(register, hidden);
                 self.intern(FrameKey::Choice(self.choosing_with(&at, register)))
             }
+            FrameKey::Rule { rule, nodes } if self.analysis.recursive_group[rule as usize].is_none() => {
+                self.like_rule(id, rule, &nodes)
+            }
             _ => id,
         };
         self.get(like).like.store(like, Ordering::Relaxed);
         self.get(id).like.store(like, Ordering::Relaxed);
         like
+    }
+
+    /// The first frame of a rule that goes on like this one.
+    fn like_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
+        let tails = self.tails.get_or_init(|| Tails::new(self.nfa.nodes.len()));
+        let tail = |&node: &u32| tails.of(&self.nfa, &self.analysis, rule, node);
+        let mut nodes: Vec<u32> = nodes.iter().map(tail).collect();
+        nodes.sort_unstable();
+        let key = FrameKey::Rule {
+            rule: TAILS,
+            nodes: nodes.into(),
+        };
+        *self.first_like.entry(key).or_insert(id)
+    }
+
+    /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of another key: as
+    /// long as they do not end, any others may go on like them.
+    pub(super) fn without_covered(
+        &self,
+        pairs: &[(FrameId, ConfigId)],
+        sight: &impl Sight,
+    ) -> SmallVec<[(FrameId, ConfigId); 2]> {
+        let mut keys = pairs.iter().filter_map(|&(frame, _)| match self.get(frame).key {
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } => Some((self.key_terminal(series, rest), cursor)),
+            _ => None,
+        });
+        let key = (pairs.len() > 1).then(|| keys.next()).flatten();
+        let is_covered = |frame: FrameId| key.is_some_and(|key| self.is_covered(frame, key, sight));
+        pairs
+            .iter()
+            .filter(|&&(frame, _)| !is_covered(frame))
+            .copied()
+            .collect()
+    }
+
+    /// Whether all that a frame reads is fixed text that goes on like endlessly many keys, up to a byte that no token reaches.
+    fn is_covered(
+        &self,
+        id: FrameId,
+        (terminal, cursor): (&Arc<Terminal>, Cursor),
+        sight: &impl Sight,
+    ) -> bool {
+        let Some((_, closing)) = terminal.edges().filter(|_| terminal.is_infinite(cursor)) else {
+            return false;
+        };
+        let is_far = |rule: u32, node: u32| {
+            let left = self.text_left((rule, node), (terminal, cursor), closing);
+            left.is_some_and(|left| !sight.begins(&left))
+        };
+        match &self.get(id).key {
+            FrameKey::Rule { rule, nodes } => matches!(nodes[..], [node] if is_far(*rule, node)),
+            FrameKey::Choice(at) => {
+                let mut ways = self.open_ways(*at);
+                ways.all(|(way, node)| is_far(way.rule, node))
+            }
+            _ => false,
+        }
     }
 
     /// Whether nothing of a series is counted any more.
@@ -306,16 +377,22 @@ impl Frames {
                 return false;
             };
             let held = sight.texts(opening, closing);
-            let key = self.fixed_key(rule, terminal, closing);
+            let start = self.nfa.rules[rule as usize].start;
+            let key = self.text_left((rule, start), (terminal, terminal.start()), closing);
             key.zip(held)
                 .is_some_and(|(key, held)| key[0] == opening && !held.contains(&key))
         })
     }
 
-    /// The key with which all words of a rule begin: fixed text up to where a terminal of other keys may be left.
-    fn fixed_key(&self, rule: u32, terminal: &Terminal, closing: u8) -> Option<Vec<u8>> {
-        let mut node = self.nfa.rules[rule as usize].start;
-        let (mut cursor, mut key) = (terminal.start(), Vec::new());
+    /// The text with which all words go on from a node of a rule, up to the first byte with which keys close; `None` if that is
+    /// not fixed, or endlessly many keys do not go on like it.
+    fn text_left(
+        &self,
+        (rule, mut node): (u32, u32),
+        (terminal, mut cursor): (&Terminal, Cursor),
+        closing: u8,
+    ) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
         loop {
             let [edge] = &self.nfa.nodes[node as usize][..] else {
                 return None;
@@ -326,10 +403,11 @@ impl Frames {
             if byte != last || node == self.nfa.rules[rule as usize].accept {
                 return None;
             }
-            key.push(byte);
+            let is_first = text.is_empty() && cursor == terminal.start();
+            text.push(byte);
             node = edge.to;
-            if byte == closing && key.len() > 1 {
-                return Some(key);
+            if byte == closing && !is_first {
+                return Some(text);
             }
             cursor = terminal
                 .next(cursor, byte)

@@ -34,7 +34,7 @@ pub(super) enum Callee {
 }
 
 /// What leads from one node to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Label {
     Empty,
     Bytes(u8, u8),

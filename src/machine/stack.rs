@@ -39,16 +39,19 @@ struct Config {
     row: OnceLock<Box<Row>>,
     /// The configuration that is like it, once that was asked for.
     like: AtomicU32,
+    /// How many single frames lie above one another from here to the bottom, or to where there are several.
+    height: u32,
 }
 
 impl Config {
-    fn new(pairs: Pairs) -> Config {
+    fn new(pairs: Pairs, height: u32) -> Config {
         Config {
             pairs,
             fringe: OnceLock::new(),
             first: AtomicU64::new(NONE),
             row: OnceLock::new(),
             like: AtomicU32::new(UNKNOWN),
+            height,
         }
     }
 }
@@ -63,6 +66,8 @@ pub(crate) struct Fringe {
     pub(crate) readers: Vec<(FrameId, ConfigId)>,
     /// Whether the text may end here.
     pub(crate) accepting: bool,
+    /// The least [height](Stacks::height) of a configuration that was looked into for it.
+    pub(crate) lowest: u32,
 }
 
 /// All configurations of one grammar, found lazily. Reads never lock.
@@ -79,6 +84,9 @@ pub(crate) struct Stacks {
 const FEW: usize = 16;
 
 const UNKNOWN: u32 = u32::MAX;
+
+/// What stands in lists of frames where callers are left out.
+const BELOW: FrameId = FrameId::MAX;
 const DEAD: u32 = u32::MAX - 1;
 
 fn alive(next: u32) -> Option<ConfigId> {
@@ -103,7 +111,7 @@ impl Stacks {
         };
         // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
         for _ in [END, FINISHED] {
-            stacks.configs.push(Config::new(Box::default()));
+            stacks.configs.push(Config::new(Box::default(), 0));
         }
         stacks
     }
@@ -162,10 +170,11 @@ impl Stacks {
             }
             open.pop();
             if known(at).is_none() {
-                let like = |&(frame, callers): &(FrameId, ConfigId)| {
+                let like = |(frame, callers): (FrameId, ConfigId)| {
                     Some((self.frames.like(frame, sight), known(callers)?))
                 };
-                let pairs: Option<Vec<_>> = self.pairs(at).iter().map(like).collect();
+                let seen = self.frames.without_covered(self.pairs(at), sight);
+                let pairs: Option<Vec<_>> = seen.into_iter().map(like).collect();
                 let like = pairs.map_or(at, |pairs| self.intern(pairs));
                 self.configs[like as usize].like.store(like, Ordering::Relaxed);
                 self.configs[at as usize].like.store(like, Ordering::Relaxed);
@@ -189,10 +198,57 @@ impl Stacks {
         if let Some(known) = self.known.get(&pairs) {
             return *known;
         }
-        *self
-            .known
-            .entry(pairs.clone())
-            .or_insert_with(|| self.configs.push(Config::new(pairs)) as ConfigId)
+        *self.known.entry(pairs.clone()).or_insert_with(|| {
+            let height = match *pairs {
+                [(_, callers)] => self.height(callers).saturating_add(1),
+                _ => 0,
+            };
+            self.configs.push(Config::new(pairs, height)) as ConfigId
+        })
+    }
+
+    /// How many single frames lie above one another from a configuration to the bottom, or to where there are several.
+    pub(super) fn height(&self, config: ConfigId) -> u32 {
+        self.configs[config as usize].height
+    }
+
+    /// How many levels of callers have been looked into, if the lowest of them has this height; `None` if that was the
+    /// bottom, or where there are several frames.
+    pub(crate) fn depth(&self, config: ConfigId, lowest: u32) -> Option<u32> {
+        (lowest > 0).then(|| (self.height_of_callers(config) + 1).saturating_sub(lowest))
+    }
+
+    /// The frames of a configuration, each with those below it in so many levels of callers. What is found without looking
+    /// further down is the same wherever this is.
+    pub(crate) fn upper(&self, config: ConfigId, depth: u32) -> Option<Box<[FrameId]>> {
+        let lowest = (self.height_of_callers(config) + 1)
+            .checked_sub(depth)
+            .filter(|&lowest| lowest > 0)?;
+        let mut frames = Vec::new();
+        for &(frame, callers) in self.pairs(config) {
+            frames.push(frame);
+            let mut callers = callers;
+            while self.height(callers) >= lowest {
+                let (frame, below) = self.pairs(callers)[0];
+                frames.push(frame);
+                callers = below;
+            }
+            frames.push(BELOW);
+        }
+        Some(frames.into())
+    }
+
+    /// The first frame of a configuration.
+    pub(crate) fn top(&self, config: ConfigId) -> Option<FrameId> {
+        self.pairs(config).first().map(|&(frame, _)| frame)
+    }
+
+    fn height_of_callers(&self, config: ConfigId) -> u32 {
+        let heights = self
+            .pairs(config)
+            .iter()
+            .map(|&(_, callers)| self.height(callers));
+        heights.max().unwrap_or(0)
     }
 
     /// What the configuration can do next.
@@ -231,8 +287,9 @@ impl Stacks {
 
     fn expand(&self, config: ConfigId) -> Fringe {
         let mut fringe = Fringe {
+            readers: Vec::new(),
             accepting: config == END,
-            ..Fringe::default()
+            lowest: self.height(config),
         };
         let mut seen: FxHashSet<(FrameId, ConfigId)> = FxHashSet::default();
         let mut open: Vec<(FrameId, ConfigId)> = self.configs[config as usize].pairs.to_vec();
@@ -265,12 +322,19 @@ impl Stacks {
     fn give_back(&self, callers: ConfigId, open: &mut Vec<(FrameId, ConfigId)>, fringe: &mut Fringe) {
         let config = &self.configs[callers as usize];
         match config.fringe.get() {
-            _ if callers == END => fringe.accepting = true,
+            _ if callers == END => {
+                fringe.accepting = true;
+                fringe.lowest = 0;
+            }
             Some(known) => {
+                fringe.lowest = fringe.lowest.min(known.lowest);
                 fringe.readers.extend_from_slice(&known.readers);
                 fringe.accepting |= known.accepting;
             }
-            None => open.extend_from_slice(&config.pairs),
+            None => {
+                fringe.lowest = fringe.lowest.min(config.height);
+                open.extend_from_slice(&config.pairs);
+            }
         }
     }
 

@@ -96,6 +96,8 @@ pub(crate) struct Threads<'a> {
     lost: bool,
     /// Whether something ended that anyone may have called.
     came_out: Cell<bool>,
+    /// The least height of a configuration of the stacks that was looked into.
+    lowest: Cell<u32>,
 }
 
 impl<'a> Threads<'a> {
@@ -111,6 +113,7 @@ impl<'a> Threads<'a> {
             strict: false,
             lost: false,
             came_out: Cell::new(false),
+            lowest: Cell::new(u32::MAX),
         }
     }
 
@@ -131,10 +134,27 @@ impl<'a> Threads<'a> {
 
     /// What a configuration reads next; `written` is the length of the path there.
     pub(crate) fn readers_of(&self, config: ConfigId, written: usize) -> Vec<Thread> {
-        let readers = self.stacks.fringe(config).readers.iter();
+        let readers = self.fringe(config).iter();
         readers
             .map(|&(frame, callers)| self.reader(frame, callers, written))
             .collect()
+    }
+
+    /// The frames that a configuration reads with next.
+    fn fringe(&self, config: ConfigId) -> &'a [(FrameId, ConfigId)] {
+        let fringe = self.stacks.fringe(config);
+        self.look_into(fringe.lowest);
+        &fringe.readers
+    }
+
+    /// Remembers the height of a configuration that was looked into.
+    pub(crate) fn look_into(&self, height: u32) {
+        self.lowest.set(self.lowest.get().min(height));
+    }
+
+    /// The least height of a configuration that was looked into.
+    pub(crate) fn lowest(&self) -> u32 {
+        self.lowest.get()
     }
 
     /// A frame that reads, with its callers.
@@ -233,6 +253,7 @@ impl<'a> Threads<'a> {
         if callers & LOCAL != 0 {
             return into.extend_from_slice(self.local.set(callers));
         }
+        self.look_into(self.stacks.height(callers));
         let pairs = self.stacks.pairs(callers).iter();
         into.extend(pairs.map(|&(frame, callers)| Thread {
             at: At::Frame(frame),
@@ -477,12 +498,12 @@ impl<'a> Threads<'a> {
     /// Goes on with the callers of a complete place.
     fn give_back(&self, callers: Callers, written: usize, open: &mut Reached, readers: &mut Vec<Thread>) {
         match callers {
-            END => {}
+            END => self.look_into(0),
             ANYONE => self.came_out.set(true),
             local if local & LOCAL != 0 => open.extend(self.local.set(local)),
             // What a configuration of the stacks does next has been found already, or is worth keeping.
             config => {
-                let found = self.stacks.fringe(config).readers.iter();
+                let found = self.fringe(config).iter();
                 readers.extend(found.map(|&(frame, callers)| self.reader(frame, callers, written)));
             }
         }
@@ -551,7 +572,7 @@ impl<'a> Threads<'a> {
         let mut callers = Vec::new();
         match (reader.at, reader.callers) {
             (At::Key { frame, .. }, below) => callers.push(self.item_of(frame, below)),
-            (_, END) => {}
+            (_, END) => self.look_into(0),
             (_, ANYONE) => self.came_out.set(true),
             (_, known) => self.pairs_of(known, &mut callers),
         }

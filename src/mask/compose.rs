@@ -9,8 +9,8 @@ use super::set::{Mask, TokenSet};
 use super::walk::Walk;
 use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
 
-/// All text tokens that may come next in a configuration.
-pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, config: ConfigId) -> Mask {
+/// All text tokens that may come next in a configuration, and the least height of what was looked into to find them.
+pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, config: ConfigId) -> (Mask, u32) {
     let stacks = machine.stacks();
     let mut fill = Fill {
         stacks,
@@ -18,7 +18,8 @@ pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, conf
         walk: Walk::new(stacks, tables, passages),
         lost: Vec::new(),
     };
-    fill.configuration(config)
+    let mask = fill.configuration(config);
+    (mask, fill.walk.threads.lowest())
 }
 
 struct Fill<'a> {
@@ -33,7 +34,9 @@ impl Fill<'_> {
     fn configuration(&mut self, config: ConfigId) -> Mask {
         let mut walked = Vec::new();
         let mut begun = None;
-        for &(frame, callers) in &self.stacks.fringe(config).readers {
+        let fringe = self.stacks.fringe(config);
+        self.walk.threads.look_into(fringe.lowest);
+        for &(frame, callers) in &fringe.readers {
             let part = match self.stacks.view(frame) {
                 View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
                 View::Judged(terminal, cursor) => self.part(Kind::Judged, terminal, cursor),
@@ -272,6 +275,8 @@ impl Fill<'_> {
         for token in std::mem::take(&mut self.lost) {
             let bytes = vocab.bytes(token);
             let allowed = self.walk.allows(reader, bytes).unwrap_or_else(|| {
+                // Who copies the callers looks at all of them.
+                self.walk.threads.look_into(0);
                 let (stacks, config) = apart.get_or_insert_with(|| self.stacks.apart(frame, callers));
                 let step = |config, &byte: &u8| stacks.step(config, byte);
                 bytes.iter().try_fold(*config, step).is_some()

@@ -1,53 +1,120 @@
 //! The masks that a grammar remembers.
 //!
-//! Each thread has its own; what another thread found first is copied.
+//! A mask is known by its state, by the state that is like it for all tokens, and, where that is known, by the frames that
+//! it was found from: what lies below those does not matter, and the same mask serves wherever they lie.
+//!
+//! ```text
+//!   {"a": [{"b": "x│          looked into:  string, member of {, item of [     below: anything
+//! ```
+//!
+//! Each thread has its own masks; what another thread found first is copied.
 
 use std::sync::Arc;
 
+use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::machine::{FrameId, Sight, Stacks};
 use crate::mask::{Mask, Stripes};
+
+/// What a mask is known by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    State(u32),
+    /// The frames that were looked into; see [`Stacks::upper`].
+    Frames(Box<[FrameId]>),
+}
 
 /// Masks by state, within a bound of bytes.
 #[derive(Debug)]
-pub(super) struct Masks(Stripes<u32, Arc<Mask>>);
+pub(super) struct Masks {
+    known: Stripes<Key, Arc<Mask>>,
+    /// For a frame at the top how deep masks looked below it, a bit for each depth.
+    depths: DashMap<FrameId, u64, FxBuildHasher>,
+}
 
 impl Masks {
     /// None yet; beyond `bound` bytes all are dropped.
     pub(super) fn new(bound: usize) -> Masks {
-        Masks(Stripes::new(bound))
+        Masks {
+            known: Stripes::new(bound),
+            depths: DashMap::default(),
+        }
     }
 
     pub(super) fn bound(&self) -> usize {
-        self.0.bound()
+        self.known.bound()
     }
 
     /// The memory that the masks take.
     pub(super) fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.known.bytes()
     }
 
-    /// The mask of a state, which is that of the state that is `like` it; computed if no thread has found it before.
+    /// The mask of a state, computed if no thread has found it before, with the least height of what was looked into.
     pub(super) fn get(
         &self,
         state: u32,
-        like: impl FnOnce() -> u32,
-        compute: impl FnOnce(u32) -> Mask,
+        stacks: &Stacks,
+        sight: &impl Sight,
+        compute: impl FnOnce(u32) -> (Mask, u32),
     ) -> Arc<Mask> {
-        if let Some(known) = self.0.get(&state) {
+        if let Some(known) = self.known.get(&Key::State(state)) {
             return known;
         }
-        let like = like();
-        let own = (like != state).then(|| self.0.get(&like)).flatten();
-        let mask = own.unwrap_or_else(|| {
-            let elsewhere = self.0.elsewhere(&like);
-            let mask = elsewhere.map_or_else(|| compute(like), |mask| Mask::clone(&mask));
-            let mask = Arc::new(mask);
-            self.0.keep(like, mask.clone(), mask.words().len() * 4 + ENTRY);
-            mask
-        });
-        if like != state {
-            self.0.keep(state, mask.clone(), ENTRY);
-        }
+        let like = stacks.like(state, sight);
+        let mut keys = vec![Key::State(like)];
+        keys.extend(self.upper(like, stacks).into_iter().map(Key::Frames));
+        let found = keys.iter().find_map(|key| self.known.get(key));
+        let mask = found
+            .or_else(|| self.copy(&keys))
+            .unwrap_or_else(|| self.compute(like, stacks, compute));
+        self.known.keep(Key::State(state), mask.clone(), ENTRY);
         mask
+    }
+
+    /// The upper frames of a state, for each depth to which it was looked below its first one.
+    fn upper(&self, like: u32, stacks: &Stacks) -> Vec<Box<[FrameId]>> {
+        let depths = stacks
+            .top(like)
+            .and_then(|top| self.depths.get(&top).map(|depths| *depths));
+        let depths = (0..u64::BITS).filter(|&depth| depths.unwrap_or(0) >> depth & 1 == 1);
+        depths.filter_map(|depth| stacks.upper(like, depth)).collect()
+    }
+
+    /// A copy of what another thread found.
+    fn copy(&self, keys: &[Key]) -> Option<Arc<Mask>> {
+        let (key, found) = keys
+            .iter()
+            .find_map(|key| Some((key, self.known.elsewhere(key)?)))?;
+        let mask = Arc::new(Mask::clone(&found));
+        self.keep(key.clone(), &mask);
+        Some(mask)
+    }
+
+    fn compute(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
+        let (mask, lowest) = compute(like);
+        let mask = Arc::new(mask);
+        let depth = stacks.depth(like, lowest).filter(|&depth| depth < u64::BITS);
+        let upper = depth.and_then(|depth| Some((depth, stacks.upper(like, depth)?, stacks.top(like)?)));
+        let key = match upper {
+            Some((depth, frames, top)) => {
+                *self.depths.entry(top).or_insert(0) |= 1 << depth;
+                Key::Frames(frames)
+            }
+            None => Key::State(like),
+        };
+        self.keep(key, &mask);
+        mask
+    }
+
+    fn keep(&self, key: Key, mask: &Arc<Mask>) {
+        let frames = match &key {
+            Key::State(_) => 0,
+            Key::Frames(frames) => frames.len() * size_of::<FrameId>(),
+        };
+        self.known
+            .keep(key, mask.clone(), mask.words().len() * 4 + frames + ENTRY);
     }
 }
 
@@ -56,47 +123,119 @@ const ENTRY: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::mask::STRIPES;
+    use crate::matcher::State;
+    use crate::vocab::{TokenKind, Vocabulary};
+    use crate::{Grammar, Options, Source};
 
-    fn mask(token: u32) -> Mask {
-        let mut mask = Mask::empty(64);
-        mask.insert(token);
-        mask
+    /// Lists of letters, nested in each other.
+    const NESTED: &str = r#"list ::= "[" item* "]" item ::= "a" | list"#;
+
+    fn grammar() -> Grammar {
+        grammar_of(NESTED, &["[", "]", "a", "a]", "]]"])
+    }
+
+    fn grammar_of(source: &str, tokens: &[&str]) -> Grammar {
+        let end = (TokenKind::Special, b"<end>".to_vec());
+        let tokens = tokens
+            .iter()
+            .map(|text| (TokenKind::Text, text.as_bytes().to_vec()));
+        let tokens: Vec<_> = std::iter::once(end).chain(tokens).collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+        let compiled = crate::compile(Source::Ebnf(source), &vocabulary, &Options::default());
+        compiled.expect("the test's grammar compiles").0
+    }
+
+    fn behind(grammar: &Grammar, text: &str) -> State {
+        let state = grammar.step_bytes(grammar.start(), text.as_bytes());
+        state.expect("the text begins a word")
+    }
+
+    /// The mask of a state from `masks`, and how many were computed.
+    fn ask(grammar: &Grammar, masks: &Masks, state: State, computed: &AtomicUsize) -> Arc<Mask> {
+        let inner = &grammar.inner;
+        masks.get(state.0, inner.machine.stacks(), &*inner.tables, |like| {
+            computed.fetch_add(1, Ordering::Relaxed);
+            grammar.compute_mask(State(like))
+        })
     }
 
     #[test]
     fn what_one_thread_finds_no_other_computes() {
-        let masks = Masks::new(1 << 20);
-        let first = masks.get(7, || 7, |_| mask(3));
+        let (grammar, masks, computed) = (grammar(), Masks::new(1 << 20), AtomicUsize::new(0));
+        let state = behind(&grammar, "[a");
+        let first = ask(&grammar, &masks, state, &computed);
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {
-                scope.spawn(|| assert_eq!(masks.get(7, || 7, |_| unreachable!()), first));
+                scope.spawn(|| assert_eq!(ask(&grammar, &masks, state, &computed), first));
             }
         });
-        assert!(masks.bytes() <= STRIPES * (8 + 64));
+        assert_eq!(computed.into_inner(), 1);
     }
 
     #[test]
     fn beyond_the_bound_all_are_dropped_and_found_again() {
-        let masks = Masks::new(3 * (8 + 64));
-        for state in 0..100 {
-            assert!(
-                masks
-                    .get(state, || state, |like| mask(like % 64))
-                    .contains(state % 64)
-            );
-            assert!(masks.bytes() <= masks.bound());
-        }
-        let mut computed = false;
-        masks.get(
-            0,
-            || 0,
-            |_| {
-                computed = true;
-                mask(0)
-            },
+        let (grammar, masks, computed) = (grammar(), Masks::new(3 * (4 + 2 * ENTRY)), AtomicUsize::new(0));
+        let states: Vec<State> = (0..20)
+            .map(|depth| behind(&grammar, &"[".repeat(depth)))
+            .collect();
+        let all = || {
+            states
+                .iter()
+                .map(|&state| ask(&grammar, &masks, state, &computed))
+        };
+        let first: Vec<_> = all()
+            .inspect(|_| assert!(masks.bytes() <= masks.bound()))
+            .collect();
+        let before = computed.load(Ordering::Relaxed);
+        assert!(all().eq(first), "masks do not hang on what is remembered");
+        assert!(computed.load(Ordering::Relaxed) > before, "some were dropped");
+    }
+
+    #[test]
+    fn a_mask_serves_wherever_the_frames_lie_that_it_was_found_from() {
+        let (grammar, masks, computed) = (grammar(), Masks::new(1 << 20), AtomicUsize::new(0));
+        let mask = |depth: usize| {
+            let state = behind(&grammar, &format!("{}a", "[".repeat(depth)));
+            ask(&grammar, &masks, state, &computed)
+        };
+        // One `]` may be the last, two may be, and then tokens see no end.
+        let (one, two, deep) = (mask(1), mask(2), mask(3));
+        assert_ne!(
+            one, two,
+            "the text may end with the last bracket, so that no token has two"
         );
-        assert!(computed, "it was dropped long ago");
+        assert_eq!(two, deep);
+        let before = computed.load(Ordering::Relaxed);
+        assert!((4..30).all(|depth| mask(depth) == deep));
+        assert!(
+            computed.load(Ordering::Relaxed) <= before + 1,
+            "the same mask serves all of them"
+        );
+    }
+
+    #[test]
+    fn callers_that_are_looked_into_are_told_apart() {
+        let lists =
+            r#"list ::= "(" item ("," item)* ")" | "[" item (";" item)* "]" item ::= "'" [a-z]* "'" | list"#;
+        let tokens = ["(", ")", "[", "]", ",", ";", "a", "'", "',", "';"];
+        let (grammar, masks, computed) = (
+            grammar_of(lists, &tokens),
+            Masks::new(1 << 20),
+            AtomicUsize::new(0),
+        );
+        let allowed = |text: &str| {
+            let mask = ask(&grammar, &masks, behind(&grammar, text), &computed);
+            let allowed = mask.iter().map(|token| tokens[token as usize - 1]);
+            allowed.collect::<Vec<_>>()
+        };
+        for _ in 0..2 {
+            assert_eq!(allowed("('a"), ["a", "'", "',"]);
+            assert_eq!(allowed("['a"), ["a", "'", "';"]);
+            assert_eq!(allowed("[('a"), ["a", "'", "',"]);
+        }
     }
 }
