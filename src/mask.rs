@@ -25,6 +25,7 @@ mod factor;
 mod lasting;
 mod lengths;
 mod loops;
+mod narrow;
 mod passage;
 mod profile;
 mod set;

@@ -232,7 +232,7 @@ impl Terminal {
     }
 
     /// The bytes that a state takes, and those of them behind which words go on without end, bounds left aside.
-    pub(super) fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
+    pub(crate) fn bytes_of(&self, state: u32) -> &[ByteSet; 2] {
         let known = self
             .bytes_of
             .get_or_init(|| vec![OnceLock::new(); self.len()].into());

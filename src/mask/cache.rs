@@ -10,6 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::branch::{Branch, Ground, KeyBranch, VOCABULARY};
 use super::factor::{Entry, Factor};
 use super::lengths::Lengths;
+use super::narrow;
 use super::profile::Profile;
 use super::set::Mask;
 use super::sight::Sights;
@@ -207,6 +208,9 @@ impl Tables {
 
     /// What is known of a cursor.
     pub(crate) fn entry(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Entry> {
+        if let Some(narrow) = narrow::entry(terminal, cursor, self) {
+            return narrow;
+        }
         let identity = terminal.identity(cursor, self.horizon);
         if let Some(known) = self.entries.get(&identity) {
             return known.clone();
@@ -299,7 +303,7 @@ impl Tables {
         known.entry(key).or_insert(found).clone()
     }
 
-    fn grow(&self, bytes: usize) {
+    pub(super) fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.bound {
             self.entries.clear();
             self.factors.clear();

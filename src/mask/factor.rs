@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::branch::Ground;
 use super::cache::Tables;
-use super::lasting::Lasting;
+use super::lasting::{FIRST_KNOWN, Lasting};
 use super::loops;
 use super::profile::Profile;
 use super::set::TokenSet;
@@ -156,6 +156,14 @@ impl Factor {
         }
     }
 
+    /// The same for a state that few tokens get past, so that nothing is known by its name. O(nodes that are visited).
+    pub(super) fn narrow(terminal: &Terminal, state: u32, tables: &Tables) -> Factor {
+        let trie = tables.vocabulary().trie();
+        let mut walk = Walk::new(terminal, trie);
+        walk.run(0, trie.nodes().len(), vec![state], &[]);
+        walk.into_factor(None, Vec::new(), tables)
+    }
+
     fn by_difference(terminal: &Terminal, state: u32, model: u32, tables: &Tables) -> Factor {
         let base = tables.factor(terminal, model);
         let mut walk = Walk::new(terminal, tables.vocabulary().trie());
@@ -211,6 +219,8 @@ pub(super) struct Walk<'a> {
     trie: &'a Trie,
     /// What tells which subtrees stay within the terminal, where walks are long.
     lasting: Option<Lasting<'a>>,
+    /// The characters of all subtrees and how high they are, where `lasting` is asked about them.
+    subtrees: (&'a [Alphabet], &'a [u8]),
     /// The states that were come to, as far as `lasting` is asked about them.
     known: Vec<Known>,
     /// The depth of the nodes that are entered first. Where the terminal may end before them is left out: a terminal that
@@ -243,6 +253,7 @@ impl<'a> Walk<'a> {
             terminal,
             trie,
             lasting: None,
+            subtrees: (&[], &[]),
             known: Vec::new(),
             first: 1,
             states: Vec::new(),
@@ -260,6 +271,7 @@ impl<'a> Walk<'a> {
         };
         self.known = vec![unknown; self.terminal.len()];
         self.lasting = Some(Lasting::new(self.terminal, self.trie));
+        self.subtrees = (self.trie.alphabets(), self.trie.heights());
         self.run(0, self.trie.nodes().len(), vec![state], &[]);
     }
 
@@ -317,9 +329,10 @@ impl<'a> Walk<'a> {
             known.loops = loops::of(self.terminal, state);
             known.place = lasting.place(state);
         }
-        let alphabet = self.trie.alphabet(node);
-        let lasts = || lasting.alphabet(known.place, self.trie.heights()[node]);
-        alphabet & !known.loops == 0 || alphabet & !lasts() == 0
+        let (alphabets, heights) = self.subtrees;
+        let alphabet = alphabets[node];
+        alphabet & !known.loops == 0
+            || known.place >= FIRST_KNOWN && alphabet & !lasting.alphabet(known.place, heights[node]) == 0
     }
 
     /// The terminal cannot take the byte of this node: every place on the way where it may have ended is an escape.

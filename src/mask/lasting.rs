@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::narrow::Notes;
 use crate::machine::{Digest, Terminal};
 use crate::vocab::{Alphabet, Trie, UNSOUND, Within, ascii, beyond};
 
@@ -45,6 +46,9 @@ const NOTHING: u32 = 0;
 
 /// The place of states for which there was no room.
 const CUT_OFF: u32 = 1;
+
+/// The first place of which something is said.
+pub(super) const FIRST_KNOWN: u32 = 2;
 
 /// Terminals do not keep what is known of more states than this.
 const MOST_KEPT: usize = 1 << 12;
@@ -83,7 +87,7 @@ struct Found {
 
 /// What a terminal keeps; what was found is missing while it is in use. There is one for each way to look at units.
 #[derive(Default)]
-struct Kept {
+pub(super) struct Kept {
     letters: OnceLock<Arc<Letters>>,
     found: [Mutex<Option<Found>>; 3],
 }
@@ -99,7 +103,7 @@ struct Ways {
 
 impl Drop for Lasting<'_> {
     fn drop(&mut self) {
-        let kept = self.terminal.notes::<Kept>();
+        let kept = self.terminal.notes::<Notes>().map(|notes| &notes.lasting);
         let kept = kept.and_then(|kept| kept.found[self.units as usize].lock().ok());
         if let Some(mut kept) = kept.filter(|_| self.found.known.len() <= MOST_KEPT) {
             *kept = Some(std::mem::take(&mut self.found));
@@ -120,7 +124,7 @@ impl<'a> Lasting<'a> {
     }
 
     fn with(terminal: &'a Terminal, trie: &'a Trie, units: Units) -> Lasting<'a> {
-        let kept = terminal.notes::<Kept>();
+        let kept = terminal.notes::<Notes>().map(|notes| &notes.lasting);
         let found = kept.and_then(|kept| kept.found[units as usize].lock().ok()?.take());
         let letters = || Arc::new(Letters::new(terminal));
         Lasting {

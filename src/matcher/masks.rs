@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
 use crate::machine::{FrameId, Sight, Stacks};
 use crate::mask::{Mask, Stripes};
@@ -63,14 +64,26 @@ impl Masks {
             return known;
         }
         let like = stacks.like(state, sight);
-        let mut keys = vec![Key::State(like)];
-        keys.extend(self.upper(like, stacks).into_iter().map(Key::Frames));
-        let found = keys.iter().find_map(|key| self.known.get(key));
-        let mask = found
-            .or_else(|| self.copy(&keys))
-            .unwrap_or_else(|| self.compute(like, stacks, compute));
-        self.known.keep(Key::State(state), mask.clone(), ENTRY);
+        let known = (like != state).then(|| self.known.get(&Key::State(like)));
+        let mask = known.flatten().unwrap_or_else(|| {
+            let mask = self.find(like, stacks, compute);
+            self.known.keep(Key::State(like), mask.clone(), ENTRY);
+            mask
+        });
+        if like != state {
+            self.known.keep(Key::State(state), mask.clone(), ENTRY);
+        }
         mask
+    }
+
+    /// The mask of a state that is not known by it.
+    fn find(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
+        let upper = self.upper(like, stacks).into_iter().map(Key::Frames);
+        let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(like)]).collect();
+        let found = keys.iter().find_map(|key| self.known.get(key));
+        found
+            .or_else(|| self.copy(&keys))
+            .unwrap_or_else(|| self.compute(like, stacks, compute))
     }
 
     /// The upper frames of a state, for each depth to which it was looked below its first one.

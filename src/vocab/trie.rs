@@ -106,8 +106,15 @@ impl Trie {
     }
 
     /// The bytes on the edge into a node and below.
+    #[inline]
     pub(crate) fn alphabet(&self, node: usize) -> Alphabet {
-        self.alphabets.get_or_init(|| alphabets(self))[node]
+        self.alphabets()[node]
+    }
+
+    /// The same for all nodes.
+    #[inline]
+    pub(crate) fn alphabets(&self) -> &[Alphabet] {
+        self.alphabets.get_or_init(|| alphabets(self))
     }
 
     /// The most characters on a way down from the edge into a node; saturates at 255.
