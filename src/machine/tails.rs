@@ -31,8 +31,8 @@ const UNKNOWN: u32 = u32::MAX;
 /// The highest bit marks what is a tail of its own, by the number of its node.
 const OWN: u32 = 1 << 31;
 
-/// More nodes than this are not followed.
-const LONGEST: usize = 256;
+/// What has more nodes than this, as a choice between thousands of words, is not followed.
+const MOST: usize = 64;
 
 impl Tails {
     pub(super) fn new(nodes: usize) -> Tails {
@@ -42,13 +42,15 @@ impl Tails {
         }
     }
 
-    /// The number of the tail of a node of a rule. O(nodes up to the end of the rule), for each of them once.
+    /// The number of the tail of a node of a rule. O(nodes up to the end of the rule), for each of them once,
+    /// and no more than a constant.
     pub(super) fn of(&self, nfa: &Nfa, analysis: &Analysis, rule: u32, node: u32) -> u32 {
         let known = |node: u32| self.of[node as usize].load(Ordering::Relaxed);
         if known(node) != UNKNOWN {
             return known(node);
         }
         let accept = nfa.rules[rule as usize].accept;
+        let (asked, mut followed) = (node, 1);
         let mut path = vec![(node, 0usize)];
         while let Some((at, edge)) = path.last_mut() {
             let node = *at;
@@ -58,11 +60,16 @@ impl Tails {
                 if known(to) != UNKNOWN {
                     continue;
                 }
-                if path.len() == LONGEST || path.iter().any(|&(on_path, _)| on_path == to) {
+                if followed == MOST {
+                    self.settle(asked, asked | OWN);
+                    return asked | OWN;
+                }
+                if path.iter().any(|&(on_path, _)| on_path == to) {
                     // Whatever leads here again has a tail that only it has.
                     self.settle(to, to | OWN);
                     continue;
                 }
+                followed += 1;
                 path.push((to, 0));
                 continue;
             }

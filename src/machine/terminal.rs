@@ -181,11 +181,15 @@ impl Terminal {
     }
 
     /// Whether infinitely many words go on from everywhere but their ends, where none does: as in a string of any
-    /// characters between quotes.
+    /// characters between quotes. O(edges), once: where only finitely many go on from some state, there is one from which
+    /// every byte leads to an end.
     pub(crate) fn is_endless_inside(&self) -> bool {
         *self.endless_inside.get_or_init(|| {
-            let inside = (0..self.len() as u32).filter(|&state| !self.is_accepting_state(state));
-            self.prefix_code && { inside }.all(|state| self.is_infinite(Cursor { state, count: 0 }))
+            let stays_inside = |&packed: &u32| packed != DEAD && !self.accepting[(packed >> 1) as usize];
+            let mut rows = self.next.chunks_exact(self.stride).zip(&self.accepting);
+            self.prefix_code
+                && self.counter.as_ref().is_none_or(Counter::is_unbounded)
+                && rows.all(|(row, &accepting)| accepting || row.iter().any(stays_inside))
         })
     }
 
@@ -522,6 +526,29 @@ mod tests {
         .unwrap();
         assert!(counted.len() < 8);
         assert!(matches(&counted, "éé") && !matches(&counted, "é"));
+    }
+
+    #[test]
+    fn a_language_is_endless_inside_where_only_its_ends_are_finite() {
+        let patterns = [
+            "'[a-z]*'",
+            "'[a-z]*",
+            "'[a-z]+'|'1'",
+            "'([a-z]|1{3})*'",
+            "a*b|cd",
+            "'([a-z]*|12)'",
+            "ab",
+            "a+",
+        ];
+        let found = patterns.map(|pattern| {
+            let terminal = terminal(vec![Part::Match(hir(pattern))]).expect("it compiles");
+            let inside = (0..terminal.len() as u32).filter(|&state| !terminal.is_accepting_state(state));
+            let slowly = terminal.is_prefix_code() && { inside }
+                .all(|state| terminal.is_infinite(Cursor { state, count: 0 }));
+            assert_eq!(terminal.is_endless_inside(), slowly, "{pattern}");
+            slowly
+        });
+        assert_eq!(found, [true, false, false, true, false, false, false, false]);
     }
 
     #[test]
