@@ -151,6 +151,45 @@ fn choices_that_multiply_are_narrowed_and_say_so() {
     assert_eq!(error.expect_err("strict").problems[0].kind, ProblemKind::Narrowed);
 }
 
+/// Each of them is a choice, and what waits for it holds all choices that are left: 2,000 took a gigabyte, and ten thousand
+/// had no end.
+#[test]
+fn thousands_of_keys_on_which_others_depend() {
+    let schemas = |at: usize| {
+        let then = json!({"properties": {format!("t{at}"): {"enum": ["a", format!("v{}", at % 50)]}}});
+        (format!("k{at}"), then)
+    };
+    let one_key = |at: usize| {
+        let then = json!({"properties": {"t": {"enum": ["a", format!("v{}", at % 50)]}}});
+        (format!("k{at}"), then)
+    };
+    let required = |at: usize| (format!("k{at}"), json!([format!("t{at}")]));
+    // What is named in `properties` comes before what is only required.
+    let many = [
+        (
+            json!({"dependentSchemas": object(3_000, schemas)}),
+            r#"{"t2999": "a", "k2999": 1}"#,
+            r#"{"t2999": "b", "k2999": 1}"#,
+        ),
+        (
+            json!({"dependentSchemas": object(3_000, one_key)}),
+            r#"{"t": "a", "k2999": 1}"#,
+            r#"{"t": "b", "k2999": 1}"#,
+        ),
+        (
+            json!({"dependentRequired": object(3_000, required)}),
+            r#"{"k2999": 1, "t2999": 1}"#,
+            r#"{"k2999": 1}"#,
+        ),
+    ];
+    for (schema, right, wrong) in many {
+        let grammar = compile(&schema).expect("some of the ways");
+        assert!(accepts(&grammar, "{}"));
+        assert!(accepts(&grammar, right));
+        assert!(!accepts(&grammar, wrong));
+    }
+}
+
 #[test]
 fn fuel_bounds_the_algebra() {
     let limits = Limits {

@@ -27,7 +27,7 @@ use super::bytes::ByteSet;
 use super::choice::{Choice, Choosing};
 use super::demand::Stock;
 use super::interner::{Chains, Interner};
-use super::like::{Hidden, UNKNOWN};
+use super::like::{Class, Hidden, UNKNOWN};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
 use super::series::{Bits, Register};
 use super::tails::Tails;
@@ -144,7 +144,7 @@ pub(super) struct Frames {
     /// For lists of such keys those that tokens hold.
     pub(super) held: DashMap<u32, u32, FxBuildHasher>,
     /// The first frames of keys and rules in progress of which no more is seen than this.
-    pub(super) first_like: DashMap<FrameKey, FrameId, FxBuildHasher>,
+    pub(super) first_like: DashMap<Class, FrameId, FxBuildHasher>,
     /// The texts of keys and of what is judged.
     pub(super) texts: Chains<u8>,
 }

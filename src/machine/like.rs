@@ -63,8 +63,14 @@ pub(super) struct Hidden {
     anywhere: Bits,
 }
 
-/// Stands for all rules where the nodes are numbers of tails.
-const TAILS: u32 = u32::MAX;
+/// What frames have in common of which the first stands for all.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    /// A key in progress, without its text.
+    Key(FrameKey),
+    /// The tails with which a rule may go on, in order.
+    Tails(Box<[u32]>),
+}
 
 /// It is not known yet what is like this.
 pub(super) const UNKNOWN: u32 = u32::MAX;
@@ -120,13 +126,10 @@ impl Frames {
     fn like_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
         let tails = self.tails.get_or_init(|| Tails::new(self.nfa.nodes.len()));
         let tail = |&node: &u32| tails.of(&self.nfa, &self.analysis, rule, node);
-        let mut nodes: Vec<u32> = nodes.iter().map(tail).collect();
-        nodes.sort_unstable();
-        let key = FrameKey::Rule {
-            rule: TAILS,
-            nodes: nodes.into(),
-        };
-        *self.first_like.entry(key).or_insert(id)
+        let mut tails: Vec<u32> = nodes.iter().map(tail).collect();
+        tails.sort_unstable();
+        let class = Class::Tails(tails.into());
+        *self.first_like.entry(class).or_insert(id)
     }
 
     /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of another key: as
@@ -217,7 +220,8 @@ impl Frames {
         }
         // Nothing hangs on which text it is: the first one stands for all.
         let like = || self.intern(key(register, text));
-        *self.first_like.entry(key(register, NIL)).or_insert_with(like)
+        let class = Class::Key(key(register, NIL));
+        *self.first_like.entry(class).or_insert_with(like)
     }
 
     /// The register with only those used keys that tokens hold.

@@ -22,6 +22,7 @@ mod expand;
 mod glance;
 mod keys;
 mod kinds;
+mod names;
 mod negate;
 mod number;
 mod object;
@@ -54,6 +55,7 @@ use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Types, Values, Whole
 use super::parse::Parsed;
 use super::text::{TextSet, Texts};
 
+use discriminate::Cases;
 use expand::Shape;
 
 /// What a goal allows, by kind of value.
@@ -135,8 +137,8 @@ pub(crate) struct Algebra<'l> {
     anything: Option<NodeId>,
     /// For lists of patterns for keys, the pairs that may match one key; `None` where they are many.
     together: FxHashMap<Vec<TextSet>, Option<Rc<keys::Pairs>>>,
-    /// The schemas that were made for the cases of a key, by the values that they list.
-    cases: FxHashMap<String, Literal>,
+    /// The cases of keys that were told apart, by the key and the lists of its values.
+    cases: FxHashMap<(Rc<str>, Vec<NodeId>), Cases>,
     /// Unions that were made of schemas of the source.
     unions: FxHashMap<Vec<NodeId>, NodeId>,
     /// How deep tests for emptiness are nested at the moment.

@@ -31,6 +31,9 @@ const FEW: usize = 2;
 const MOST_LISTS: usize = 64;
 const MOST_VALUES: usize = 256;
 
+/// The ways to tell the cases of a key apart, shared by the branches in which the same implications are open.
+pub(super) type Cases = Rc<[Vec<Step>]>;
+
 /// What is known of an implication in an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decided {
@@ -62,40 +65,55 @@ impl Algebra<'_> {
         &mut self,
         consequences: &[NodeId],
         decided: &[Rc<str>],
-    ) -> Option<(Rc<str>, Vec<Vec<Step>>)> {
+    ) -> Option<(Rc<str>, Cases)> {
         if consequences.len() <= FEW {
             return None;
         }
-        let mut lists: Vec<(Rc<str>, Vec<Rc<Values>>)> = Vec::new();
+        let mut lists: FxHashMap<Rc<str>, Vec<NodeId>> = FxHashMap::default();
+        let mut most: Option<(Rc<str>, usize)> = None;
         for &node in consequences {
-            let Some((name, child)) = self.only_value(node).filter(|(name, _)| !decided.contains(name))
-            else {
+            let Some((name, child)) = self.only_value(node) else {
                 continue;
             };
-            let Some(values) = self.scalars(child) else {
+            if decided.contains(&name) || self.scalars(child).is_none() {
                 continue;
-            };
-            match lists.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, lists)) => lists.push(values),
-                None => lists.push((name, vec![values])),
+            }
+            let list = lists.entry(name.clone()).or_default();
+            list.push(child);
+            if most.as_ref().is_none_or(|(_, length)| list.len() > *length) {
+                most = Some((name, list.len()));
             }
         }
-        let (name, lists) = lists.into_iter().max_by_key(|(_, lists)| lists.len())?;
-        let count: usize = lists
+        let (name, _) = most.filter(|(_, length)| (FEW + 1..=MOST_LISTS).contains(length))?;
+        let lists = lists.remove(&name)?;
+        let key = (name, lists);
+        let cases = match self.cases.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let cases = self.find_cases(&key.0, &key.1)?;
+                self.cases.insert(key.clone(), cases.clone());
+                cases
+            }
+        };
+        Some((key.0, cases))
+    }
+
+    /// The cases of a key whose values these schemas list; `None` if there are too many.
+    fn find_cases(&mut self, name: &Rc<str>, lists: &[NodeId]) -> Option<Cases> {
+        let lists: Vec<Rc<Values>> = lists.iter().filter_map(|&node| self.scalars(node)).collect();
+        let counts = lists
             .iter()
-            .map(|values| values.numbers.len() + values.strings.len())
-            .sum();
-        if lists.len() <= FEW || lists.len() > MOST_LISTS || count > MOST_VALUES {
+            .map(|values| values.numbers.len() + values.strings.len());
+        if counts.sum::<usize>() > MOST_VALUES {
             return None;
         }
         let mut ways = vec![vec![Step::Object(ObjectStep::Absent(name.clone()))]];
-        let all = self.constant_once(together(&lists));
+        let all = self.constant(together(&lists));
         for class in classes(&lists) {
-            let class = self.constant_once(class);
-            ways.push(with_value(&name, class));
+            ways.push(with_value(name, self.constant(class)));
         }
-        ways.push(with_value(&name, all.denied()));
-        Some((name, ways))
+        ways.push(with_value(name, all.denied()));
+        Some(ways.into())
     }
 
     /// What an object decides about an implication with this consequence.
@@ -146,18 +164,6 @@ impl Algebra<'_> {
         let literal = Literal::yes(node);
         let values = self.list_of(literal).filter(|_| self.lists_values(literal))?;
         (values.arrays.is_empty() && values.objects.is_empty()).then_some(values)
-    }
-
-    /// A node that allows exactly these values: the same one for the same values, so that branches in which they stand are
-    /// the same goals.
-    fn constant_once(&mut self, values: Values) -> Literal {
-        let key = format!("{values:?}");
-        if let Some(&known) = self.cases.get(&key) {
-            return known;
-        }
-        let literal = self.constant(values);
-        self.cases.insert(key, literal);
-        literal
     }
 }
 

@@ -95,7 +95,7 @@ impl Algebra<'_> {
     }
 
     fn values_clash(&mut self, shape: &ObjectShape, map: &KeyMap) -> bool {
-        for name in &shape.required {
+        for name in shape.required.iter() {
             let Some(&node) = map.index.get(name) else {
                 continue;
             };

@@ -91,6 +91,8 @@ struct Branch {
     seen: Vec<Literal>,
     /// The keys of which the cases were told apart.
     decided: Vec<Rc<str>>,
+    /// How many implications were open when they were looked at last, and no key was found that decides more of them.
+    looked_at: usize,
     here: Place,
 }
 
@@ -361,7 +363,8 @@ impl Algebra<'_> {
         let Shape::Object(shape) = &branch.shape else {
             return;
         };
-        if branch.decided.is_empty() {
+        // What was open before is open still, until the case of another key is known.
+        if branch.decided.is_empty() || branch.implications().count() <= branch.looked_at {
             return;
         }
         branch.choices.retain_mut(|choice| {
@@ -375,18 +378,24 @@ impl Algebra<'_> {
 
     /// A choice between the cases of a key that decides about several implications.
     fn take_cases(&mut self, branch: &mut Branch) -> Option<Choice> {
-        let open = branch
-            .choices
-            .iter()
-            .filter_map(|choice| implication(&choice.ways));
-        let open: Vec<NodeId> = open.collect();
-        let (key, ways) = self.discriminate(&open, &branch.decided)?;
+        if branch.implications().count() <= branch.looked_at {
+            return None;
+        }
+        let open: Vec<NodeId> = branch.implications().collect();
+        let Some((key, ways)) = self.discriminate(&open, &branch.decided) else {
+            branch.looked_at = open.len();
+            return None;
+        };
+        branch.looked_at = 0;
         branch.decided.push(key);
         branch.here = Place {
             map: branch.maps(),
             choice: branch.choices.len(),
         };
-        Some(Choice::of(ways, true))
+        Some(Choice {
+            ways,
+            ..Choice::of(Vec::new(), true)
+        })
     }
 
     /// Evaluates what can be evaluated now; false where nothing is left.
@@ -416,6 +425,7 @@ impl Branch {
             choices: Vec::new(),
             seen: Vec::new(),
             decided: Vec::new(),
+            looked_at: 0,
             here: Place::default(),
         };
         branch.go(steps);
@@ -482,6 +492,20 @@ impl Branch {
             later.map += 1;
         }
         true
+    }
+
+    /// How much there is of it: what a copy of it takes, and a look at all its choices.
+    fn weight(&self) -> usize {
+        let names = match &self.shape {
+            Shape::Object(shape) => shape.required.len() + shape.absent.len() + shape.values.len(),
+            _ => 0,
+        };
+        self.choices.len() + names
+    }
+
+    /// The consequences of the implications among the choices.
+    fn implications(&self) -> impl Iterator<Item = NodeId> {
+        self.choices.iter().filter_map(|choice| implication(&choice.ways))
     }
 
     /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is met already

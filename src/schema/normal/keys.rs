@@ -167,7 +167,6 @@ impl Algebra<'_> {
     }
 
     fn named_keys(&mut self, shape: &ObjectShape, names: &[Rc<str>], keys: &[StringShape]) -> Vec<NamedKey> {
-        let absent: HashSet<&Rc<str>> = shape.absent.iter().collect();
         let mut values: HashMap<&Rc<str>, Vec<Literal>> = HashMap::new();
         for (name, literal) in &shape.values {
             values.entry(name).or_default().push(*literal);
@@ -179,7 +178,7 @@ impl Algebra<'_> {
                 false => values.get(name).cloned().unwrap_or_default(),
             };
             let mut allowed =
-                !absent.contains(name) && keys.iter().any(|key| self.name_fits(shape, key, name));
+                !shape.absent.contains(name) && keys.iter().any(|key| self.name_fits(shape, key, name));
             for map in &shape.maps {
                 allowed &= self.key_literals(map, name, &mut literals);
             }

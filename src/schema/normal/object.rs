@@ -22,6 +22,7 @@ use crate::schema::text::TextSet;
 use super::Algebra;
 use super::expand::Demand;
 use super::keys::Keys;
+use super::names::Names;
 use super::step::{ObjectStep, SomeKey, Step};
 use super::string::StringShape;
 use super::way::{MOST_WISHES, Way, Wish};
@@ -32,8 +33,8 @@ pub(super) struct ObjectShape {
     pub(super) maps: Vec<Rc<KeyMap>>,
     /// What further demands say of single keys.
     pub(super) values: Vec<(Rc<str>, Literal)>,
-    pub(super) required: Vec<Rc<str>>,
-    pub(super) absent: Vec<Rc<str>>,
+    pub(super) required: Names,
+    pub(super) absent: Names,
     pub(super) names: Vec<Literal>,
     pub(super) min: u64,
     pub(super) max: Option<u64>,
@@ -102,13 +103,13 @@ impl ObjectShape {
                 if self.absent.contains(&name) {
                     return false;
                 }
-                self.required.push(name);
+                self.required.add(name);
             }
             ObjectStep::Absent(name) => {
                 if self.required.contains(&name) {
                     return false;
                 }
-                self.absent.push(name);
+                self.absent.add(name);
             }
             ObjectStep::Value(name, literal) => self.values.push((name, literal)),
             ObjectStep::Names(literal) => self.names.push(literal),
@@ -135,8 +136,7 @@ impl ObjectShape {
 
     /// What is said by name of the value of a key, if the key is required.
     pub(super) fn required_value(&self, name: &str) -> Option<Vec<Literal>> {
-        let required = self.required.iter().any(|key| &**key == name);
-        required.then(|| self.said_of(name))
+        self.required.contains(name).then(|| self.said_of(name))
     }
 
     /// What is said by name of the value of a key.
@@ -172,8 +172,8 @@ impl ObjectShape {
         let mapped = self.some.iter().flat_map(|some| some.class.names());
         let further = named
             .chain(self.values.iter().map(|(name, _)| name))
-            .chain(&self.required)
-            .chain(&self.absent)
+            .chain(self.required.iter())
+            .chain(self.absent.iter())
             .chain(mapped);
         let mut seen: HashSet<&Rc<str>> = HashSet::new();
         for name in further {
@@ -197,9 +197,6 @@ impl ObjectShape {
         patterns
     }
 }
-
-/// So many names are hashed before they are looked for.
-const FEW_NAMES: usize = 8;
 
 enum Placed {
     Nothing,
@@ -263,18 +260,9 @@ impl Algebra<'_> {
             });
             wish.collect()
         };
-        // Few names are compared sooner than they are hashed.
-        let hashed: HashSet<&Rc<str>> = match shape.required.len() {
-            ..FEW_NAMES => HashSet::new(),
-            _ => shape.required.iter().collect(),
-        };
-        let is_required = |name: &Rc<str>| match shape.required.len() {
-            ..FEW_NAMES => shape.required.contains(name),
-            _ => hashed.contains(name),
-        };
         let mut members = Vec::with_capacity(keys.named.len());
         for key in keys.named {
-            let required = is_required(&key.name);
+            let required = shape.required.contains(&key.name);
             let ways = if key.allowed {
                 self.ways(&key.literals, &wishes(key.wanted))
             } else {

@@ -1,5 +1,7 @@
 //! The search for the conjunctions of a goal, one after the other: who only asks whether there is a value stops at the first.
 
+use std::collections::VecDeque;
+
 use crate::schema::goal::GoalId;
 use crate::schema::node::Kind;
 
@@ -17,15 +19,26 @@ const MOST_LISTED: usize = 2_600;
 /// The same of an `enum` by itself, whose values are not combined with anything: 1 MB of small objects.
 const MOST_VALUES: usize = 25_000;
 
+/// So much of a branch is looked at and copied for one unit of fuel.
+const WEIGHT_OF_FUEL: usize = 512;
+
+/// The most that the branches which wait may weigh together, and those that were found: some 40 MB.
+const MOST_WEIGHT: usize = 1 << 20;
+
 /// The branches of a goal, for one kind of value, that were not followed to their ends yet.
 pub(in crate::schema::normal) struct Search {
     goal: GoalId,
     kind: Kind,
     denials: Denials,
-    stack: Vec<Branch>,
-    /// How many conjunctions were found, and how many may be.
+    stack: VecDeque<Branch>,
+    /// How much the branches on the stack weigh together.
+    waiting: usize,
+    /// Whether branches were dropped because too much waited.
+    cut: bool,
+    /// How many conjunctions were found, how many may be, and what they weigh.
     found: usize,
     most: usize,
+    found_weight: usize,
     /// The fuel that must be left for all ways to be wanted.
     enough: usize,
     /// Whether a denial was expanded into less than all its ways.
@@ -59,12 +72,16 @@ impl Algebra<'_> {
     pub(super) fn search(&self, goal: GoalId, kind: Kind, denials: Denials) -> Search {
         let literals = self.goals.literals(goal);
         let todo = literals.iter().map(|&literal| Step::Literal(literal));
+        let first = Branch::new(kind, todo);
         Search {
             goal,
             kind,
             denials,
-            stack: vec![Branch::new(kind, todo)],
+            waiting: first.weight(),
+            stack: VecDeque::from([first]),
+            cut: false,
             found: 0,
+            found_weight: 0,
             most: match literals[..] {
                 [only] if self.lists_values(only) => MOST_VALUES,
                 _ => MOST_LISTED,
@@ -80,12 +97,13 @@ impl Algebra<'_> {
         search: &mut Search,
     ) -> Result<Option<Shape>, TooMany> {
         let (goal, kind) = (search.goal, search.kind);
-        while let Some(mut branch) = search.stack.pop() {
-            let spent = self.fuel < search.enough && search.denials == Denials::All;
-            if search.found >= search.most || spent {
+        while let Some(mut branch) = search.pop() {
+            let all = search.denials == Denials::All;
+            if search.is_full() || all && (search.cut || self.fuel < search.enough) {
                 return Err(TooMany);
             }
-            if !self.settle(&mut branch, goal, kind) {
+            let fits = self.settle(&mut branch, goal, kind);
+            if !fits || !self.burn(branch.weight() / WEIGHT_OF_FUEL, goal) {
                 continue;
             }
             self.drop_ruled_out(&mut branch);
@@ -96,26 +114,57 @@ impl Algebra<'_> {
             let Some(choice) = self.take_cases(&mut branch).or_else(|| branch.take_choice()) else {
                 if self.finish_shape(&mut branch.shape, goal) {
                     search.found += 1;
+                    search.found_weight += branch.weight();
                     return Ok(Some(branch.shape));
                 }
                 continue;
             };
-            if search.denials == Denials::One && choice.denied.is_some() {
+            if !all && choice.denied.is_some() {
                 search.narrowed |= choice.ways.len() > 1;
-                search.stack.extend(self.best_way(&branch, choice, goal, kind));
+                if let Some(next) = self.best_way(&branch, choice, goal, kind) {
+                    search.push(next);
+                }
                 continue;
             }
-            let Some((first, others)) = choice.ways.split_first() else {
-                continue;
-            };
-            for way in others.iter().rev() {
-                let mut next = branch.clone();
-                next.go(way.iter().cloned());
-                search.stack.push(next);
-            }
-            branch.go(first.iter().cloned());
-            search.stack.push(branch);
+            search.fork(branch, &choice.ways);
         }
-        Ok(None)
+        if search.cut { Err(TooMany) } else { Ok(None) }
+    }
+}
+
+impl Search {
+    fn is_full(&self) -> bool {
+        self.found >= self.most || self.found_weight > MOST_WEIGHT
+    }
+
+    /// A branch for each of the ways, of which the first is followed next.
+    fn fork(&mut self, mut branch: Branch, ways: &[Vec<Step>]) {
+        let Some((first, others)) = ways.split_first() else {
+            return;
+        };
+        for way in others.iter().rev() {
+            let mut next = branch.clone();
+            next.go(way.iter().cloned());
+            self.push(next);
+        }
+        branch.go(first.iter().cloned());
+        self.push(branch);
+    }
+
+    /// Puts a branch on the stack. Where too much waits, those below are dropped, which would be followed last.
+    fn push(&mut self, branch: Branch) {
+        self.waiting += branch.weight();
+        self.stack.push_back(branch);
+        while self.waiting > MOST_WEIGHT && self.stack.len() > 1 {
+            self.cut = true;
+            let dropped = self.stack.pop_front();
+            self.waiting -= dropped.map_or(0, |branch| branch.weight());
+        }
+    }
+
+    fn pop(&mut self) -> Option<Branch> {
+        let branch = self.stack.pop_back()?;
+        self.waiting -= branch.weight();
+        Some(branch)
     }
 }
