@@ -72,6 +72,10 @@ pub(super) enum Class {
     Tails(Box<[u32]>),
 }
 
+/// Rules in more places at once than this are not compared with others, and configurations of more frames: they are seldom
+/// like one, and soon a choice is made.
+pub(super) const MANY: usize = 64;
+
 /// It is not known yet what is like this.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
@@ -124,6 +128,9 @@ impl Frames {
 
     /// The first frame of a rule that goes on like this one.
     fn like_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
+        if nodes.len() > MANY {
+            return id;
+        }
         let tails = self.tails.get_or_init(|| Tails::new(self.nfa.nodes.len()));
         let tail = |&node: &u32| tails.of(&self.nfa, &self.analysis, rule, node);
         let mut tails: Vec<u32> = nodes.iter().map(tail).collect();

@@ -18,7 +18,7 @@ use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::frame::{FrameId, Frames, RETURN, View};
-use super::like::Sight;
+use super::like::{MANY, Sight};
 
 /// The number of an interned configuration.
 pub(crate) type ConfigId = u32;
@@ -173,8 +173,15 @@ impl Stacks {
                 let like = |(frame, callers): (FrameId, ConfigId)| {
                     Some((self.frames.like(frame, sight), known(callers)?))
                 };
-                let seen = self.frames.without_covered(self.pairs(at), sight);
-                let pairs: Option<Vec<_>> = seen.into_iter().map(like).collect();
+                let pairs: Option<Vec<_>> = match self.pairs(at) {
+                    many if many.len() > MANY => None,
+                    pairs => self
+                        .frames
+                        .without_covered(pairs, sight)
+                        .into_iter()
+                        .map(like)
+                        .collect(),
+                };
                 let like = pairs.map_or(at, |pairs| self.intern(pairs));
                 self.configs[like as usize].like.store(like, Ordering::Relaxed);
                 self.configs[at as usize].like.store(like, Ordering::Relaxed);

@@ -196,20 +196,35 @@ impl Terminal {
     /// The bytes with which all words begin and end, where these are one each.
     pub(super) fn edges(&self) -> Option<(u8, u8)> {
         *self.edges.get_or_init(|| {
-            let mut ends = vec![false; self.stride];
-            for row in self.next.chunks_exact(self.stride) {
-                for (ends, &packed) in ends.iter_mut().zip(row) {
-                    *ends |= packed != DEAD && self.accepting[(packed >> 1) as usize];
-                }
-            }
+            let only = |mut bytes: ByteSet| bytes.pop().filter(|_| bytes.is_empty());
+            let first = only(self.bytes_of(0)[0]).filter(|_| !self.accepting[0])?;
+            let ends = self.last_classes();
             let mut last = ByteSet::default();
-            for byte in (0..=255).filter(|&byte: &u8| ends[self.classes[byte as usize] as usize]) {
+            for byte in (0..=255).filter(|&byte: &u8| ends[self.classes[byte as usize] as usize] != 0) {
                 last.insert_range(byte, byte);
             }
-            let mut first = self.bytes_of(0)[0];
-            let edges = (first.pop()?, last.pop()?);
-            (first.is_empty() && last.is_empty() && !self.accepting[0]).then_some(edges)
+            Some((first, only(last)?))
         })
+    }
+
+    /// For each class of bytes whether some word ends with it; not 0 if so.
+    fn last_classes(&self) -> Vec<u32> {
+        let mut ends = vec![0; self.stride];
+        let mut accepting = (0..).zip(&self.accepting).filter(|&(_, &accepting)| accepting);
+        let (first, second) = (accepting.next(), accepting.next());
+        for row in self.next.chunks_exact(self.stride) {
+            let row = ends.iter_mut().zip(row);
+            match (first, second) {
+                // Mostly all words end in one state, and whole rows are compared with it at once.
+                (Some((end, _)), None) => {
+                    row.for_each(|(ends, &packed)| *ends |= u32::from(packed >> 1 == end))
+                }
+                _ => row.for_each(|(ends, &packed)| {
+                    *ends |= u32::from(packed != DEAD && self.accepting[(packed >> 1) as usize]);
+                }),
+            }
+        }
+        ends
     }
 
     /// Whether no byte goes on from here.

@@ -221,6 +221,15 @@ impl Tables {
         self.entries.entry(identity).or_insert(entry).clone()
     }
 
+    /// Whether something is known of a cursor already, or its bounds are felt.
+    pub(super) fn knows(&self, terminal: &Terminal, cursor: Cursor) -> bool {
+        if !terminal.is_plain(cursor, self.horizon) || narrow::entry(terminal, cursor, self).is_some() {
+            return true;
+        }
+        let language = &terminal.names(false)[cursor.state as usize];
+        self.base.factors.contains_key(language) || self.factors.contains_key(language)
+    }
+
     /// The factor of a state whose bounds are left aside.
     pub(crate) fn factor(&self, terminal: &Terminal, state: u32) -> Arc<Factor> {
         let language = terminal.names(false)[state as usize];

@@ -1,5 +1,7 @@
 //! The mask of a configuration from the factors of its frames.
 
+mod beside;
+
 use std::sync::Arc;
 
 use super::cache::Tables;
@@ -17,6 +19,7 @@ pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, conf
         tables,
         walk: Walk::new(stacks, tables, passages),
         lost: Vec::new(),
+        begun: None,
     };
     let mask = fill.configuration(config);
     (mask, fill.walk.threads.lowest())
@@ -28,17 +31,23 @@ struct Fill<'a> {
     walk: Walk<'a>,
     /// Tokens of the reader at hand that have to be judged by their bytes.
     lost: Vec<u32>,
+    /// What the readers before it allow, where it does not add to that itself.
+    begun: Option<Mask>,
 }
 
 impl Fill<'_> {
     fn configuration(&mut self, config: ConfigId) -> Mask {
         let mut walked = Vec::new();
-        let mut begun = None;
         let fringe = self.stacks.fringe(config);
         self.walk.threads.look_into(fringe.lowest);
         for &(frame, callers) in &fringe.readers {
             let part = match self.stacks.view(frame) {
-                View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
+                View::Terminal(terminal, cursor) => {
+                    match self.add_missing((frame, callers), (terminal, cursor)) {
+                        true => continue,
+                        false => self.part(Kind::Terminal, terminal, cursor),
+                    }
+                }
                 View::Judged(terminal, cursor) => self.part(Kind::Judged, terminal, cursor),
                 View::Key(terminal, cursor) => Part {
                     taken: self.taken(frame),
@@ -49,24 +58,29 @@ impl Fill<'_> {
                     continue;
                 }
             };
-            begun = Some(match begun {
-                Some(mut mask) if !part.takes_back() => {
-                    self.add((frame, callers), &part, &mut mask);
-                    mask
-                }
-                // A part that takes back what it cannot stand for must not take back what others allow.
-                Some(mut mask) => {
-                    mask.unite(&self.alone((frame, callers), part));
-                    mask
-                }
-                None => self.alone((frame, callers), part),
-            });
+            self.add_part((frame, callers), part);
         }
-        let mut mask = begun.unwrap_or_else(|| Mask::empty(self.tables.vocabulary().len()));
+        let mut mask = (self.begun.take()).unwrap_or_else(|| Mask::empty(self.tables.vocabulary().len()));
         if !walked.is_empty() {
             self.walk_all(&walked, &mut mask);
         }
         mask
+    }
+
+    fn add_part(&mut self, reader: (FrameId, ConfigId), part: Part<'_>) {
+        if !part.takes_back()
+            && let Some(mut mask) = self.begun.take()
+        {
+            self.add(reader, &part, &mut mask);
+            self.begun = Some(mask);
+            return;
+        }
+        // A part that takes back what it cannot stand for must not take back what others allow.
+        let alone = self.alone(reader, part);
+        match &mut self.begun {
+            Some(mask) => mask.unite(&alone),
+            None => self.begun = Some(alone),
+        }
     }
 
     /// What one frame allows.
@@ -273,6 +287,9 @@ impl Fill<'_> {
         self.lost.sort_unstable();
         self.lost.dedup();
         for token in std::mem::take(&mut self.lost) {
+            if mask.contains(token) || self.begun.as_ref().is_some_and(|begun| begun.contains(token)) {
+                continue;
+            }
             let bytes = vocab.bytes(token);
             let allowed = self.walk.allows(reader, bytes).unwrap_or_else(|| {
                 // Who copies the callers looks at all of them.

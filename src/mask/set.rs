@@ -55,6 +55,14 @@ impl Mask {
         })
     }
 
+    /// The tokens that are not in another set.
+    pub(crate) fn without(&self, other: &Mask) -> Mask {
+        let words = self.words.iter().zip(&other.words);
+        Mask {
+            words: words.map(|(word, other)| word & !other).collect(),
+        }
+    }
+
     #[inline]
     pub(crate) fn insert(&mut self, token: u32) {
         self.words[token as usize / 32] |= 1 << (token % 32);
