@@ -14,7 +14,7 @@
 //! The factor of a terminal state depends on its language and the vocabulary alone, so it is found once, by the only
 //! walk that visits a large part of the trie. It passes over subtrees that lead back to the state (`loops`), and those
 //! that no text of their characters can leave (`lasting`). States that differ in few tokens are found by their difference
-//! (`factor`), those near a bound by a `profile`, and those that take few bytes without a name for their language (`narrow`).
+//! (`factor`), or only in long ones (`near`), those near a bound by a `profile`, and those that take few bytes without a name for their language (`narrow`).
 //! What no token can see does not tell states apart (`sight`). Walks look ahead with threads, which remember nothing, and know what
 //! terminals (`branch`) and rules (`passage`) allow where they have been before; the
 //! few tokens for which that is not enough are judged one by one.
@@ -27,6 +27,7 @@ mod lasting;
 mod lengths;
 mod loops;
 mod narrow;
+mod near;
 mod passage;
 mod profile;
 mod set;

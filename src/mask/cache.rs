@@ -10,10 +10,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::branch::{Branch, Ground, KeyBranch, VOCABULARY};
 use super::factor::{Entry, Factor};
 use super::lengths::Lengths;
-use super::narrow;
 use super::profile::Profile;
 use super::set::Mask;
 use super::sight::Sights;
+use super::{narrow, near};
 use crate::grammar::Regular;
 use crate::limits::Limits;
 use crate::machine::{Automata, Cursor, Digest, Identity, Terminal, TerminalError, TerminalSource};
@@ -234,8 +234,9 @@ impl Tables {
     pub(crate) fn factor(&self, terminal: &Terminal, state: u32) -> Arc<Factor> {
         let language = terminal.names(false)[state as usize];
         self.known_or((&self.base.factors, &self.factors), language, || {
-            let factor = Factor::new(terminal, state, self);
-            (factor.bytes(), Arc::new(factor))
+            let factor = Arc::new(Factor::new(terminal, state, self));
+            near::remember(terminal, state, &factor);
+            (factor.bytes(), factor)
         })
     }
 

@@ -23,6 +23,7 @@ use super::branch::Ground;
 use super::cache::Tables;
 use super::lasting::{FIRST_KNOWN, Lasting};
 use super::loops;
+use super::near::{self, Near};
 use super::profile::Profile;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
@@ -146,7 +147,14 @@ impl Factor {
     /// Walks the vocabulary once from a state, bounds left aside, or where the state is like another only what they
     /// differ in. O(nodes of the trie that are visited).
     pub(crate) fn new(terminal: &Terminal, state: u32, tables: &Tables) -> Factor {
-        match model(terminal, state) {
+        let model = model(terminal, state).map(|state| Near {
+            state,
+            factor: tables.factor(terminal, state),
+            bytes: 0,
+        });
+        // A base has none itself.
+        let model = model.filter(|near| near.factor.base.is_none());
+        match model.or_else(|| near::find(terminal, state)) {
             Some(model) => Factor::by_difference(terminal, state, model, tables),
             None => {
                 let mut walk = Walk::new(terminal, tables.vocabulary().trie());
@@ -164,11 +172,11 @@ impl Factor {
         walk.into_factor(None, Vec::new(), tables)
     }
 
-    fn by_difference(terminal: &Terminal, state: u32, model: u32, tables: &Tables) -> Factor {
-        let base = tables.factor(terminal, model);
+    fn by_difference(terminal: &Terminal, state: u32, model: Near, tables: &Tables) -> Factor {
         let mut walk = Walk::new(terminal, tables.vocabulary().trie());
-        let except = Difference::new(terminal, (state, model), tables.vocabulary()).run(&mut walk);
-        walk.into_factor(Some(base), except, tables)
+        let difference = Difference::new(terminal, (state, &model), tables.vocabulary());
+        let except = difference.run(&mut walk);
+        walk.into_factor(Some(model.factor), except, tables)
     }
 
     /// Makes the tries of rests now.
@@ -423,6 +431,8 @@ impl Places {
 struct Difference<'a> {
     terminal: &'a Terminal,
     vocab: &'a Vocabulary,
+    /// Tokens of no more bytes are read alike.
+    alike: usize,
     /// The pair of states at each depth of the current path.
     pairs: Vec<(u32, u32)>,
     path: Vec<u32>,
@@ -430,11 +440,12 @@ struct Difference<'a> {
 }
 
 impl<'a> Difference<'a> {
-    fn new(terminal: &'a Terminal, start: (u32, u32), vocab: &'a Vocabulary) -> Difference<'a> {
+    fn new(terminal: &'a Terminal, (state, model): (u32, &Near), vocab: &'a Vocabulary) -> Difference<'a> {
         Difference {
             terminal,
             vocab,
-            pairs: vec![start],
+            alike: model.bytes,
+            pairs: vec![(state, model.state)],
             path: Vec::new(),
             except: Vec::new(),
         }
@@ -443,10 +454,15 @@ impl<'a> Difference<'a> {
     /// The tokens on which the states disagree; what the first of them says of those is found by `own`.
     fn run(mut self, own: &mut Walk<'_>) -> Vec<u32> {
         let nodes = self.vocab.trie().nodes();
+        let reaches = self.vocab.trie().reaches();
         let names = self.terminal.names(false);
         let mut at = 0;
         while at < nodes.len() {
             let node = &nodes[at];
+            if usize::from(reaches[at]) <= self.alike {
+                at = node.end as usize;
+                continue;
+            }
             let depth = node.depth as usize;
             self.pairs.truncate(depth);
             self.path.truncate(depth - 1);

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::cache::Tables;
 use super::factor::{Entry, Factor};
 use super::lasting::Kept;
+use super::near::Walked;
 use crate::machine::{Cursor, Terminal};
 
 /// What those who walk a terminal keep about it.
@@ -22,6 +23,7 @@ pub(super) struct Notes {
     narrow: Mutex<FxHashMap<u32, Arc<Entry>>>,
     /// How often states were asked for what was missing beside others.
     beside: Mutex<FxHashMap<u32, u32>>,
+    pub(super) walked: Walked,
 }
 
 impl Notes {

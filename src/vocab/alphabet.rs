@@ -145,6 +145,24 @@ pub(super) fn heights(trie: &Trie) -> Box<[u8]> {
     heights.into()
 }
 
+/// The length of the longest token that ends at each node or below it; 255 if it is longer. O(nodes).
+pub(super) fn reaches(trie: &Trie) -> Box<[u8]> {
+    let nodes = trie.nodes();
+    let mut reaches = vec![0u8; nodes.len()];
+    // Of the subtrees below the node at hand, the longest token.
+    let mut below = vec![0u8; 2];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        let depth = usize::from(node.depth);
+        if below.len() <= depth + 1 {
+            below.resize(depth + 2, 0);
+        }
+        let own = u8::try_from(depth).unwrap_or(u8::MAX);
+        reaches[at] = std::mem::take(&mut below[depth + 1]).max(own);
+        below[depth] = below[depth].max(reaches[at]);
+    }
+    reaches.into()
+}
+
 /// How many edges have a character of each bit; of those beyond ASCII the lead bytes count. O(nodes).
 pub(super) fn weights(trie: &Trie) -> [u32; 128] {
     let mut weights = [0; 128];
