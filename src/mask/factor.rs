@@ -415,7 +415,7 @@ impl Places {
         let tokens = vocab.trie().tokens();
         let at = |range: &Range<u32>| &tokens[range.start as usize..range.end as usize];
         if self.count * 2 < tokens.len() {
-            return TokenSet::new(self.ranges.iter().flat_map(at).copied().collect(), vocab.len());
+            return TokenSet::of(self.count, self.ranges.iter().map(at), vocab.len());
         }
         let mut mask = tables.everything().clone();
         let mut end = 0;

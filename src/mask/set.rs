@@ -105,11 +105,18 @@ pub(crate) enum TokenSet {
 impl TokenSet {
     /// The smaller form of these tokens of a vocabulary of `len`.
     pub(crate) fn new(tokens: Vec<u32>, len: usize) -> TokenSet {
-        if tokens.len() < len / 32 {
+        TokenSet::of(tokens.len(), std::iter::once(&tokens[..]), len)
+    }
+
+    /// The smaller form of so many tokens, which are listed in parts.
+    pub(crate) fn of<'a>(count: usize, parts: impl Iterator<Item = &'a [u32]>, len: usize) -> TokenSet {
+        if count < len / 32 {
+            let mut tokens = Vec::with_capacity(count);
+            parts.for_each(|part| tokens.extend_from_slice(part));
             return TokenSet::List(tokens.into());
         }
         let mut mask = Mask::empty(len);
-        mask.insert_all(&tokens);
+        parts.for_each(|part| mask.insert_all(part));
         TokenSet::Bits(mask)
     }
 
