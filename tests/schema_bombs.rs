@@ -190,6 +190,28 @@ fn thousands_of_keys_on_which_others_depend() {
     }
 }
 
+/// Each condition is a choice that is looked at whenever another one is made, with all that is known by then.
+#[test]
+fn thousands_of_choices_in_one_object() {
+    let all_of = |way: &dyn Fn(usize) -> Value| {
+        let list: Vec<Value> = (0..1_000).map(way).collect();
+        json!({"type": "object", "allOf": list})
+    };
+    let either =
+        all_of(&|at| json!({"anyOf": [{"required": [format!("a{at}")]}, {"required": [format!("b{at}")]}]}));
+    let grammar = compile(&either).expect("some of the ways");
+    let keys: Vec<String> = (0..1_000).map(|at| format!("\"a{at}\": 1")).collect();
+    assert!(accepts(&grammar, &format!("{{{}}}", keys.join(", "))));
+    assert!(!accepts(&grammar, &format!("{{{}}}", keys[1..].join(", "))));
+    let is_one =
+        |at: usize| json!({"properties": {format!("a{at}"): {"const": 1}}, "required": [format!("a{at}")]});
+    let denied = compile(&all_of(&|at| json!({"not": is_one(at)}))).expect("some of the ways");
+    assert!(!accepts(&denied, "{\"a999\": 1}"));
+    let condition = all_of(&|at| json!({"if": is_one(at), "then": {"required": [format!("b{at}")]}}));
+    let grammar = compile(&condition).expect("some of the ways");
+    assert!(!accepts(&grammar, "{\"a999\": 1}"));
+}
+
 #[test]
 fn fuel_bounds_the_algebra() {
     let limits = Limits {

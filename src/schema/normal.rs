@@ -22,7 +22,7 @@ mod expand;
 mod glance;
 mod keys;
 mod kinds;
-mod names;
+mod listed;
 mod negate;
 mod number;
 mod object;

@@ -95,20 +95,20 @@ impl Algebra<'_> {
     }
 
     fn values_clash(&mut self, shape: &ObjectShape, map: &KeyMap) -> bool {
-        for name in shape.required.iter() {
-            let Some(&node) = map.index.get(name) else {
-                continue;
-            };
+        let clashes = |algebra: &mut Self, name: &str, node: NodeId| {
             let mut literals = shape.said_of(name);
             if literals.is_empty() {
-                continue;
+                return false;
             }
             literals.push(Literal::yes(node));
-            if self.have_surely_no_value(literals, 1) {
-                return true;
-            }
+            algebra.have_surely_no_value(literals, 1)
+        };
+        if map.named.len() < shape.required.len() {
+            let mut named = map.named.iter();
+            return named.any(|(name, node)| shape.required.contains(&**name) && clashes(self, name, *node));
         }
-        false
+        let mut required = shape.required.iter();
+        required.any(|name| map.index.get(name).is_some_and(|&node| clashes(self, name, node)))
     }
 
     fn is_surely_empty(&mut self, goal: GoalId, depth: u32) -> bool {

@@ -16,6 +16,7 @@ use crate::schema::node::{Keyword, Kind, NodeId};
 
 use super::array::ArrayShape;
 use super::discriminate::{Decided, implication};
+use super::listed::Listed;
 use super::number::NumberShape;
 use super::object::ObjectShape;
 use super::step::{ObjectStep, Step};
@@ -88,7 +89,7 @@ struct Branch {
     todo: VecDeque<Todo>,
     /// In the order of the source.
     choices: Vec<Choice>,
-    seen: Vec<Literal>,
+    seen: Listed<Literal>,
     /// The keys of which the cases were told apart.
     decided: Vec<Rc<str>>,
     /// How many implications were open when they were looked at last, and no key was found that decides more of them.
@@ -231,7 +232,7 @@ impl Algebra<'_> {
             if branch.seen.contains(&Literal::new(literal.node, !literal.sign)) {
                 return false;
             }
-            branch.seen.push(literal);
+            branch.seen.add(literal);
             if !self.settle_literal(branch, literal, kind) {
                 return false;
             }
@@ -423,7 +424,7 @@ impl Branch {
             shape: Shape::new(kind),
             todo: VecDeque::new(),
             choices: Vec::new(),
-            seen: Vec::new(),
+            seen: Listed::default(),
             decided: Vec::new(),
             looked_at: 0,
             here: Place::default(),
@@ -500,7 +501,7 @@ impl Branch {
             Shape::Object(shape) => shape.required.len() + shape.absent.len() + shape.values.len(),
             _ => 0,
         };
-        self.choices.len() + names
+        self.choices.len() + self.seen.len() + self.maps() + names
     }
 
     /// The consequences of the implications among the choices.

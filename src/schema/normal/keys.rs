@@ -168,7 +168,7 @@ impl Algebra<'_> {
 
     fn named_keys(&mut self, shape: &ObjectShape, names: &[Rc<str>], keys: &[StringShape]) -> Vec<NamedKey> {
         let mut values: HashMap<&Rc<str>, Vec<Literal>> = HashMap::new();
-        for (name, literal) in &shape.values {
+        for (name, literal) in shape.values.iter() {
             values.entry(name).or_default().push(*literal);
         }
         let mut named = Vec::with_capacity(names.len());

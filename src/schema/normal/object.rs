@@ -22,7 +22,7 @@ use crate::schema::text::TextSet;
 use super::Algebra;
 use super::expand::Demand;
 use super::keys::Keys;
-use super::names::Names;
+use super::listed::Listed;
 use super::step::{ObjectStep, SomeKey, Step};
 use super::string::StringShape;
 use super::way::{MOST_WISHES, Way, Wish};
@@ -32,9 +32,9 @@ use super::way::{MOST_WISHES, Way, Wish};
 pub(super) struct ObjectShape {
     pub(super) maps: Vec<Rc<KeyMap>>,
     /// What further demands say of single keys.
-    pub(super) values: Vec<(Rc<str>, Literal)>,
-    pub(super) required: Names,
-    pub(super) absent: Names,
+    pub(super) values: Listed<(Rc<str>, Literal)>,
+    pub(super) required: Listed<Rc<str>>,
+    pub(super) absent: Listed<Rc<str>>,
     pub(super) names: Vec<Literal>,
     pub(super) min: u64,
     pub(super) max: Option<u64>,
@@ -111,7 +111,7 @@ impl ObjectShape {
                 }
                 self.absent.add(name);
             }
-            ObjectStep::Value(name, literal) => self.values.push((name, literal)),
+            ObjectStep::Value(name, literal) => self.values.add((name, literal)),
             ObjectStep::Names(literal) => self.names.push(literal),
             ObjectStep::Some(some) => super::push_new(&mut self.some, some),
         }
@@ -125,10 +125,7 @@ impl ObjectShape {
             ObjectStep::Max(max) => self.max.is_some_and(|have| have <= *max),
             ObjectStep::Require(name) => self.required.contains(name),
             ObjectStep::Absent(name) => self.absent.contains(name),
-            ObjectStep::Value(name, literal) => self
-                .values
-                .iter()
-                .any(|(key, value)| key == name && value == literal),
+            ObjectStep::Value(name, literal) => self.values.contains(&(name.clone(), *literal)),
             ObjectStep::Some(some) => self.some.contains(some),
             _ => false,
         }
