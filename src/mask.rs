@@ -28,6 +28,7 @@ mod lengths;
 mod loops;
 mod narrow;
 mod near;
+mod notes;
 mod passage;
 mod profile;
 mod set;

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::narrow::Notes;
+use super::notes::Notes;
 use crate::machine::{Digest, Terminal};
 use crate::vocab::{Alphabet, Trie, UNSOUND, Within, ascii, beyond};
 

@@ -5,38 +5,12 @@
 //! thirty languages, each of which takes a brace and a quote: walking is fifty times faster than naming, and twenty-nine
 //! of them are never met again.
 
-use std::sync::{Arc, Mutex, MutexGuard};
-
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 use super::cache::Tables;
 use super::factor::{Entry, Factor};
-use super::lasting::Kept;
-use super::near::Walked;
+use super::notes::Notes;
 use crate::machine::{Cursor, Terminal};
-
-/// What those who walk a terminal keep about it.
-#[derive(Default)]
-pub(super) struct Notes {
-    pub(super) lasting: Kept,
-    /// What narrow states allow.
-    narrow: Mutex<FxHashMap<u32, Arc<Entry>>>,
-    /// How often states were asked for what was missing beside others.
-    beside: Mutex<FxHashMap<u32, u32>>,
-    pub(super) walked: Walked,
-}
-
-impl Notes {
-    /// How often a state was asked for what was missing beside others, with this time.
-    pub(super) fn come_beside(&self, state: u32) -> u32 {
-        let count = |mut known: MutexGuard<'_, FxHashMap<u32, u32>>| {
-            let count = known.entry(state).or_default();
-            *count += 1;
-            *count
-        };
-        self.beside.lock().map_or(u32::MAX, count)
-    }
-}
 
 /// A state that takes more bytes is not narrow.
 const NARROW: u32 = 4;

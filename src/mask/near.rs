@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use super::factor::Factor;
-use super::narrow::Notes;
+use super::notes::Notes;
 use crate::machine::Terminal;
 
 /// So many states of a terminal are walked at least before it is found out which are alike.

@@ -129,38 +129,34 @@ pub(super) fn alphabets(trie: &Trie) -> Box<[Alphabet]> {
 
 /// The most characters on a way down from the edge into each node, one that is cut off among them. O(nodes).
 pub(super) fn heights(trie: &Trie) -> Box<[u8]> {
-    let nodes = trie.nodes();
-    let mut heights = vec![0u8; nodes.len()];
-    // Of the subtrees below the node at hand, the greatest height.
-    let mut below = vec![0u8; 2];
-    for (at, node) in nodes.iter().enumerate().rev() {
-        let depth = usize::from(node.depth);
-        if below.len() <= depth + 1 {
-            below.resize(depth + 2, 0);
-        }
+    upwards(trie, |node, below| {
         let is_within = node.byte & 0xC0 == 0x80;
-        heights[at] = std::mem::take(&mut below[depth + 1]).saturating_add(u8::from(!is_within));
-        below[depth] = below[depth].max(heights[at]);
-    }
-    heights.into()
+        below.saturating_add(u8::from(!is_within))
+    })
 }
 
 /// The length of the longest token that ends at each node or below it; 255 if it is longer. O(nodes).
 pub(super) fn reaches(trie: &Trie) -> Box<[u8]> {
+    upwards(trie, |node, below| {
+        below.max(u8::try_from(node.depth).unwrap_or(u8::MAX))
+    })
+}
+
+/// A value for each node from the greatest one of its children, which is 0 where there are none.
+fn upwards(trie: &Trie, value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
     let nodes = trie.nodes();
-    let mut reaches = vec![0u8; nodes.len()];
-    // Of the subtrees below the node at hand, the longest token.
+    let mut values = vec![0u8; nodes.len()];
+    // Of the subtrees below the node at hand, the greatest value.
     let mut below = vec![0u8; 2];
     for (at, node) in nodes.iter().enumerate().rev() {
         let depth = usize::from(node.depth);
         if below.len() <= depth + 1 {
             below.resize(depth + 2, 0);
         }
-        let own = u8::try_from(depth).unwrap_or(u8::MAX);
-        reaches[at] = std::mem::take(&mut below[depth + 1]).max(own);
-        below[depth] = below[depth].max(reaches[at]);
+        values[at] = value(node, std::mem::take(&mut below[depth + 1]));
+        below[depth] = below[depth].max(values[at]);
     }
-    reaches.into()
+    values.into()
 }
 
 /// How many edges have a character of each bit; of those beyond ASCII the lead bytes count. O(nodes).
@@ -269,6 +265,8 @@ mod tests {
             ["a", "aé", "aé中", "ab", "b", "中"].map(height),
             [4, 2, 1, 1, 1, 1]
         );
+        let reach = |path: &str| trie.reaches()[trie.find(path.as_bytes()).expect("the path is in the trie")];
+        assert_eq!(["a", "aé", "ab", "b", "中"].map(reach), [7, 7, 2, 1, 6]);
         assert_eq!(trie.weights()[usize::from(b'a')], 1);
         assert_eq!(trie.weights()[usize::from(b'b')], 2);
     }

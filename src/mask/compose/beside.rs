@@ -11,7 +11,7 @@
 //!
 //! This is not remembered, so that a state that comes back often is worth a factor.
 
-use super::super::narrow::Notes;
+use super::super::notes::Notes;
 use super::Fill;
 use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Terminal};
 

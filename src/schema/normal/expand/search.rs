@@ -1,4 +1,8 @@
 //! The search for the conjunctions of a goal, one after the other: who only asks whether there is a value stops at the first.
+//!
+//! A branch holds what is known and all choices that are left, which may be thousands, and for each choice that was made the
+//! other ways wait. So branches are weighed: fuel pays for looking at a large one, and if those that wait become too heavy,
+//! the ways that would be followed last are given up. What is left out is noted like all that is left out.
 
 use std::collections::VecDeque;
 
@@ -146,7 +150,9 @@ impl Search {
         let Some((first, others)) = ways.split_first() else {
             return;
         };
-        for way in others.iter().rev() {
+        let room = others.len().min(MOST_WEIGHT / branch.weight().max(1));
+        self.cut |= room < others.len();
+        for way in others[..room].iter().rev() {
             let mut next = branch.clone();
             next.go(way.iter().cloned());
             self.push(next);
