@@ -37,7 +37,7 @@ impl Stacks {
             let pairs = self.pairs(config).iter();
             let pairs = pairs
                 .map(|&(frame, callers)| (fresh.frames.copy_frame(&self.frames, frame), copies[&callers]));
-            let copy = fresh.intern(pairs.collect());
+            let copy = fresh.intern(pairs.collect::<Vec<_>>());
             copies.insert(config, copy);
         }
         (fresh, copies)

@@ -156,7 +156,7 @@ impl Frames {
     /// The members that begin like this, as far as they are fixed.
     fn expected_of_choice(&self, at: Choosing) -> Vec<(Expected, Vec<(u8, u8)>)> {
         let text = |(way, node): (choice::Way, u32)| {
-            let frame = self.rule_frame(way.rule, vec![node]);
+            let frame = self.rule_frame(way.rule, &[node]);
             let first = self
                 .edge_list(frame)
                 .iter()

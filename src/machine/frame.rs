@@ -16,16 +16,17 @@
 //! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call something
 //! empty passes the call by (see `closure`), so that entering never loops.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::FxBuildHasher;
 
-use super::analysis::{Analysis, leading_nodes};
+use super::analysis::Analysis;
 use super::bytes::ByteSet;
 use super::choice::{Choice, Choosing};
 use super::demand::Stock;
+use super::index::{Index, hash_of};
 use super::interner::{Chains, Interner};
 use super::like::{Class, Hidden, UNKNOWN};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
@@ -72,6 +73,35 @@ pub(super) enum FrameKey {
     },
 }
 
+impl FrameKey {
+    fn hash(&self) -> u64 {
+        match self {
+            FrameKey::Rule { rule, nodes } => hash_of_rule(*rule, nodes),
+            _ => hash_of(self),
+        }
+    }
+
+    /// Whether a frame never calls, wherever in its language it is.
+    fn never_calls(&self) -> bool {
+        match self {
+            FrameKey::Return
+            | FrameKey::TerminalStart(_)
+            | FrameKey::Terminal(..)
+            | FrameKey::Words { .. }
+            | FrameKey::Judged { .. } => true,
+            FrameKey::RuleStart(_)
+            | FrameKey::Rule { .. }
+            | FrameKey::Series(..)
+            | FrameKey::Choice(_)
+            | FrameKey::Key { .. } => false,
+        }
+    }
+}
+
+fn hash_of_rule(rule: u32, nodes: &[u32]) -> u64 {
+    hash_of(&(rule, nodes))
+}
+
 /// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
@@ -106,6 +136,15 @@ pub(super) struct Frame {
     edges: OnceLock<Edges>,
     /// The frame that is like it, once that was asked for.
     pub(super) like: AtomicU32,
+    /// For a frame at the top of configurations how deep masks looked below it, a bit for each depth.
+    pub(super) depths: AtomicU64,
+}
+
+impl Frame {
+    /// Whether it reads, and can do nothing else, whoever called it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.reads && !self.accepting && self.key.never_calls()
+    }
 }
 
 /// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
@@ -132,7 +171,7 @@ pub(super) struct Frames {
     /// What tokens cannot see of each series.
     pub(super) hidden: Arc<[OnceLock<Hidden>]>,
     frames: boxcar::Vec<Frame>,
-    known: DashMap<FrameKey, FrameId, FxBuildHasher>,
+    known: Index,
     pub(super) written: Interner<Bits>,
     /// How many items met each demand of a series.
     pub(super) met: Interner<Box<[u64]>>,
@@ -188,7 +227,7 @@ impl Frames {
             hidden: Arc::default(),
             tails: Arc::default(),
             frames: boxcar::Vec::new(),
-            known: DashMap::default(),
+            known: Index::default(),
             written: Interner::default(),
             met: Interner::default(),
             keys: Chains::default(),
@@ -234,14 +273,37 @@ impl Frames {
     }
 
     pub(super) fn intern(&self, key: FrameKey) -> FrameId {
-        if let Some(known) = self.known.get(&key) {
-            return *known;
-        }
-        let frame = self.describe(key.clone());
-        *self
-            .known
-            .entry(key)
-            .or_insert_with(|| self.frames.push(frame) as FrameId)
+        let hash = key.hash();
+        let known = self.known.find(hash, |id| self.get(id).key == key);
+        known.unwrap_or_else(|| self.add(hash, key))
+    }
+
+    fn add(&self, hash: u64, key: FrameKey) -> FrameId {
+        let is = |frame: &Frame, id| self.get(id).key == frame.key;
+        let add = |frame| self.frames.push(frame) as FrameId;
+        self.known.find_or_add(hash, self.describe(key), is, add)
+    }
+
+    /// The frame of a rule in these nodes. Only a new one copies them.
+    pub(super) fn intern_rule(&self, rule: u32, nodes: &[u32]) -> FrameId {
+        let hash = hash_of_rule(rule, nodes);
+        let is = |id| match &self.get(id).key {
+            FrameKey::Rule {
+                rule: of,
+                nodes: known,
+            } => *of == rule && **known == *nodes,
+            _ => false,
+        };
+        let known = self.known.find(hash, is);
+        known.unwrap_or_else(|| {
+            self.add(
+                hash,
+                FrameKey::Rule {
+                    rule,
+                    nodes: nodes.into(),
+                },
+            )
+        })
     }
 
     pub(super) fn start(&self, callee: Callee) -> FrameId {
@@ -282,6 +344,7 @@ impl Frames {
             calls: OnceLock::new(),
             edges: OnceLock::new(),
             like: AtomicU32::new(UNKNOWN),
+            depths: AtomicU64::new(0),
         }
     }
 
@@ -308,12 +371,10 @@ impl Frames {
     /// The calls that the frame can make without reading anything itself.
     pub(super) fn calls(&self, id: FrameId) -> &[Call] {
         let frame = self.get(id);
+        if frame.key.never_calls() {
+            return &[];
+        }
         frame.calls.get_or_init(|| match &frame.key {
-            FrameKey::Return
-            | FrameKey::TerminalStart(_)
-            | FrameKey::Terminal(..)
-            | FrameKey::Words { .. }
-            | FrameKey::Judged { .. } => Box::default(),
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
             FrameKey::Series(series, register) => self.series_calls(*series, *register),
@@ -325,6 +386,7 @@ impl Frames {
                 cursor,
                 text,
             } => self.key_calls(*series, *rest, *register, *cursor, *text),
+            _ => Box::default(),
         })
     }
 
@@ -395,15 +457,6 @@ impl Frames {
         &self.edges(id).bytes
     }
 
-    fn find_edges(&self, rule: u32, nodes: &[u32]) -> Box<[Edge]> {
-        let ranges = self.nfa.byte_ranges(nodes.iter().copied()).into_iter();
-        let edges = ranges.filter_map(|(first, last)| {
-            let to = self.read_nodes(rule, nodes, |label| covers(label, first))?;
-            Some((first, last, to))
-        });
-        edges.collect()
-    }
-
     /// The frame after reading a special token.
     pub(super) fn read_special(&self, id: FrameId, special: u32) -> Option<FrameId> {
         let wanted = |label: Label| label == Label::Special(special);
@@ -413,180 +466,4 @@ impl Frames {
             _ => None,
         }
     }
-
-    fn read_nodes(&self, rule: u32, nodes: &[u32], covers: impl Fn(Label) -> bool) -> Option<FrameId> {
-        let edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
-        let to: Vec<u32> = edges
-            .filter(|edge| covers(edge.label))
-            .map(|edge| edge.to)
-            .collect();
-        (!to.is_empty()).then(|| self.rule_frame(rule, to))
-    }
-
-    pub(super) fn rule_frame(&self, rule: u32, nodes: Vec<u32>) -> FrameId {
-        let nodes = match nodes[..] {
-            [node] if self.is_closed(node) => nodes,
-            _ => self.closure(nodes),
-        };
-        let accept = self.nfa.rules[rule as usize].accept;
-        if nodes
-            .iter()
-            .all(|&node| node == accept || self.nfa.nodes[node as usize].is_empty())
-            && nodes.contains(&accept)
-            && !self.analysis.left_corners.contains_key(&accept)
-        {
-            return RETURN;
-        }
-        self.intern(FrameKey::Rule {
-            rule,
-            nodes: nodes.into(),
-        })
-    }
-
-    /// The frame of a rule at one of its nodes, which is not where it begins.
-    pub(super) fn frame_at(&self, rule: u32, node: u32) -> FrameId {
-        let is_over = self.nfa.rules[rule as usize].accept == node
-            && self.nfa.nodes[node as usize].is_empty()
-            && self.has_no_left_corners(node);
-        match is_over {
-            true => RETURN,
-            false => self.rule_frame(rule, vec![node]),
-        }
-    }
-
-    /// Whether a rule that has come to the node reads bytes next and does nothing else.
-    pub(super) fn is_plain(&self, rule: u32, node: u32) -> bool {
-        let is_end = self.nfa.rules[rule as usize].accept == node;
-        !is_end && !self.nfa.nodes[node as usize].is_empty() && self.is_closed(node)
-    }
-
-    /// The nodes behind a byte from a node.
-    pub(super) fn behind(&self, node: u32, byte: u8) -> impl Iterator<Item = u32> + '_ {
-        let edges = self.nfa.nodes[node as usize].iter();
-        edges
-            .filter(move |edge| covers(edge.label, byte))
-            .map(|edge| edge.to)
-    }
-
-    /// The ranges of bytes that a node reads.
-    pub(super) fn ranges(&self, node: u32) -> impl Iterator<Item = (u8, u8)> + '_ {
-        let edges = self.nfa.nodes[node as usize].iter();
-        edges.filter_map(|edge| match edge.label {
-            Label::Bytes(first, last) => Some((first, last)),
-            _ => None,
-        })
-    }
-
-    fn has_no_left_corners(&self, node: u32) -> bool {
-        let corners = &self.analysis.left_corners;
-        corners.is_empty() || !corners.contains_key(&node)
-    }
-
-    /// Whether no other node is reached from the node without reading.
-    fn is_closed(&self, node: u32) -> bool {
-        let mut edges = self.nfa.nodes[node as usize].iter();
-        edges.all(|edge| matches!(edge.label, Label::Bytes(..))) && self.has_no_left_corners(node)
-    }
-
-    /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and behind
-    /// the leading calls of a left-recursive rule that has just been completed.
-    fn closure(&self, mut nodes: Vec<u32>) -> Vec<u32> {
-        let mut seen: FxHashSet<u32> = nodes.iter().copied().collect();
-        let mut at = 0;
-        while at < nodes.len() {
-            let node = nodes[at];
-            for edge in &self.nfa.nodes[node as usize] {
-                let passes = match edge.label {
-                    Label::Empty => true,
-                    Label::Call(callee) => self.analysis.is_nullable(callee),
-                    _ => false,
-                };
-                if passes && seen.insert(edge.to) {
-                    nodes.push(edge.to);
-                }
-            }
-            for &next in self.analysis.left_corners.get(&node).into_iter().flatten() {
-                if seen.insert(next) {
-                    nodes.push(next);
-                }
-            }
-            at += 1;
-        }
-        // Nodes without edges that accept nothing only make frames differ that are the same.
-        nodes.retain(|&node| !self.only_passes(node));
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes
-    }
-
-    /// Whether the node has empty edges only, so that it adds nothing to a set that holds their targets.
-    fn only_passes(&self, node: u32) -> bool {
-        let edges = &self.nfa.nodes[node as usize];
-        !edges.is_empty() && edges.iter().all(|edge| edge.label == Label::Empty)
-    }
-
-    /// The nodes in which a rule begins; for a left-recursive one also those of the rules it may begin with.
-    fn leading(&self, rule: u32) -> Vec<u32> {
-        let group = self.analysis.recursive_group[rule as usize];
-        let mut rules = vec![rule];
-        let mut found = Vec::new();
-        let mut at = 0;
-        while at < rules.len() {
-            let nodes = leading_nodes(
-                &self.nfa,
-                &self.analysis,
-                self.nfa.rules[rules[at] as usize].start,
-            );
-            for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
-                if let Label::Call(Callee::Rule(callee)) = edge.label
-                    && group.is_some()
-                    && self.analysis.recursive_group[callee as usize] == group
-                    && !rules.contains(&callee)
-                {
-                    rules.push(callee);
-                }
-            }
-            found.extend(nodes);
-            at += 1;
-        }
-        found.retain(|&node| !self.only_passes(node));
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
-    /// Whether a rule calls itself at its end. Where it is complete, it may also go on as what it begins with, but so
-    /// may the call itself: `s s` behind `s` is another `s`, and need not be remembered to be one.
-    fn is_own_end(&self, rule: u32, callee: Callee, to: &[u32]) -> bool {
-        callee == Callee::Rule(rule) && to == [self.nfa.rules[rule as usize].accept]
-    }
-
-    fn rule_calls(&self, rule: u32, nodes: &[u32], leading: bool) -> Box<[Call]> {
-        let group = self.analysis.recursive_group[rule as usize].filter(|_| leading);
-        let mut targets: Vec<(Callee, Vec<u32>)> = Vec::new();
-        for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
-            let Label::Call(callee) = edge.label else { continue };
-            if let (Some(_), Callee::Rule(callee)) = (group, callee)
-                && self.analysis.recursive_group[callee as usize] == group
-            {
-                continue;
-            }
-            match targets.iter_mut().find(|(known, _)| *known == callee) {
-                Some((_, to)) => to.push(edge.to),
-                None => targets.push((callee, vec![edge.to])),
-            }
-        }
-        let call = |(callee, to): (Callee, Vec<u32>)| Call {
-            callee: self.start(callee),
-            then: match self.is_own_end(rule, callee, &to) {
-                true => RETURN,
-                false => self.rule_frame(rule, to),
-            },
-        };
-        targets.into_iter().map(call).collect()
-    }
-}
-
-fn covers(label: Label, byte: u8) -> bool {
-    matches!(label, Label::Bytes(first, last) if first <= byte && byte <= last)
 }

@@ -3,24 +3,23 @@
 use std::fmt;
 use std::hash::Hash;
 
-use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
+use super::index::{Index, hash_of};
 
 /// Numbers for values: equal values have equal numbers. Reads never lock.
 pub(super) struct Interner<T> {
     values: boxcar::Vec<T>,
-    known: DashMap<T, u32, FxBuildHasher>,
+    known: Index,
 }
 
-impl<T: Clone + Eq + Hash> Interner<T> {
+impl<T: Eq + Hash> Interner<T> {
     pub(super) fn intern(&self, value: T) -> u32 {
-        if let Some(known) = self.known.get(&value) {
-            return *known;
-        }
-        *self
-            .known
-            .entry(value.clone())
-            .or_insert_with(|| self.values.push(value) as u32)
+        let hash = hash_of(&value);
+        let is = |value: &T, number| self.get(number) == value;
+        let known = self.known.find(hash, |number| is(&value, number));
+        known.unwrap_or_else(|| {
+            let add = |value| self.values.push(value) as u32;
+            self.known.find_or_add(hash, value, is, add)
+        })
     }
 
     pub(super) fn get(&self, id: u32) -> &T {
@@ -83,7 +82,7 @@ impl<T: Eq + Hash> Default for Interner<T> {
     fn default() -> Self {
         Interner {
             values: boxcar::Vec::new(),
-            known: DashMap::default(),
+            known: Index::default(),
         }
     }
 }

@@ -15,10 +15,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dashmap::DashMap;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
 
 use super::frame::{FrameId, Frames, RETURN, View};
+use super::index::{Index, hash_of};
 use super::like::{MANY, Sight};
+use super::seen::Seen;
 
 /// The number of an interned configuration.
 pub(crate) type ConfigId = u32;
@@ -44,10 +47,10 @@ struct Config {
 }
 
 impl Config {
-    fn new(pairs: Pairs, height: u32) -> Config {
+    fn new(pairs: Pairs, height: u32, fringe: OnceLock<Fringe>) -> Config {
         Config {
             pairs,
-            fringe: OnceLock::new(),
+            fringe,
             first: AtomicU64::new(NONE),
             row: OnceLock::new(),
             like: AtomicU32::new(UNKNOWN),
@@ -63,22 +66,28 @@ type Row = [OnceLock<Box<[AtomicU32; 16]>>; 16];
 #[derive(Debug, Default)]
 pub(crate) struct Fringe {
     /// The frames that read something, each with its callers.
-    pub(crate) readers: Vec<(FrameId, ConfigId)>,
+    pub(crate) readers: Readers,
     /// Whether the text may end here.
     pub(crate) accepting: bool,
     /// The least [height](Stacks::height) of a configuration that was looked into for it.
     pub(crate) lowest: u32,
 }
 
+/// Frames that read, each with its callers; mostly there is one.
+pub(crate) type Readers = SmallVec<[(FrameId, ConfigId); 2]>;
+
 /// All configurations of one grammar, found lazily. Reads never lock.
 #[derive(Debug)]
 pub(crate) struct Stacks {
     pub(super) frames: Frames,
     configs: boxcar::Vec<Config>,
-    known: DashMap<Pairs, ConfigId, FxBuildHasher>,
+    known: Index,
     /// The unions of configurations that were found.
     pub(super) unions: DashMap<Box<[ConfigId]>, ConfigId, FxBuildHasher>,
 }
+
+/// What has to be followed, the last one first.
+type Open = SmallVec<[(FrameId, ConfigId); 8]>;
 
 /// So many readers are compared with each other faster than they are sorted.
 const FEW: usize = 16;
@@ -106,12 +115,14 @@ impl Stacks {
         let stacks = Stacks {
             frames,
             configs: boxcar::Vec::new(),
-            known: DashMap::default(),
+            known: Index::default(),
             unions: DashMap::default(),
         };
         // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
         for _ in [END, FINISHED] {
-            stacks.configs.push(Config::new(Box::default(), 0));
+            stacks
+                .configs
+                .push(Config::new(Box::default(), 0, OnceLock::new()));
         }
         stacks
     }
@@ -191,27 +202,45 @@ impl Stacks {
     }
 
     /// Interns a set of pairs. Pairs with the same frame are merged: their callers are united.
-    pub(crate) fn intern(&self, mut pairs: Vec<(FrameId, ConfigId)>) -> ConfigId {
+    pub(crate) fn intern(&self, mut pairs: impl AsMut<[(FrameId, ConfigId)]>) -> ConfigId {
+        let pairs = pairs.as_mut();
         pairs.sort_unstable();
-        pairs.dedup();
-        if pairs.windows(2).any(|two| two[0].0 == two[1].0) {
-            pairs = self.merge(pairs);
+        // Equal pairs are neighbours, and so are those of one frame.
+        match pairs.windows(2).any(|two| two[0].0 == two[1].0) {
+            true => {
+                let mut pairs = pairs.to_vec();
+                pairs.dedup();
+                self.intern_as_is(&self.merge(pairs))
+            }
+            false => self.intern_as_is(pairs),
         }
-        self.intern_as_is(pairs)
     }
 
-    pub(super) fn intern_as_is(&self, pairs: Vec<(FrameId, ConfigId)>) -> ConfigId {
-        let pairs: Pairs = pairs.into();
-        if let Some(known) = self.known.get(&pairs) {
-            return *known;
-        }
-        *self.known.entry(pairs.clone()).or_insert_with(|| {
-            let height = match *pairs {
-                [(_, callers)] => self.height(callers).saturating_add(1),
-                _ => 0,
-            };
-            self.configs.push(Config::new(pairs, height)) as ConfigId
+    pub(super) fn intern_as_is(&self, pairs: &[(FrameId, ConfigId)]) -> ConfigId {
+        let hash = hash_of(pairs);
+        let is = |config| self.pairs(config) == pairs;
+        let known = self.known.find(hash, is);
+        known.unwrap_or_else(|| {
+            self.known
+                .find_or_add(hash, (), |(), config| is(config), |()| self.add(pairs))
         })
+    }
+
+    fn add(&self, pairs: &[(FrameId, ConfigId)]) -> ConfigId {
+        let height = match *pairs {
+            [(_, callers)] => self.height(callers).saturating_add(1),
+            _ => 0,
+        };
+        // Where the only frame reads and can do nothing else, nothing has to be found.
+        let fringe = match *pairs {
+            [(frame, _)] if self.frames.get(frame).is_plain() => OnceLock::from(Fringe {
+                readers: SmallVec::from_slice(pairs),
+                accepting: false,
+                lowest: height,
+            }),
+            _ => OnceLock::new(),
+        };
+        self.configs.push(Config::new(pairs.into(), height, fringe)) as ConfigId
     }
 
     /// How many single frames lie above one another from a configuration to the bottom, or to where there are several.
@@ -245,9 +274,24 @@ impl Stacks {
         Some(frames.into())
     }
 
-    /// The first frame of a configuration.
-    pub(crate) fn top(&self, config: ConfigId) -> Option<FrameId> {
-        self.pairs(config).first().map(|&(frame, _)| frame)
+    /// How deep masks looked below the first frame of a configuration, wherever that was; a bit for each depth.
+    pub(crate) fn depths(&self, config: ConfigId) -> u64 {
+        let top = self.pairs(config).first();
+        top.map_or(0, |&(frame, _)| {
+            self.frames.get(frame).depths.load(Ordering::Relaxed)
+        })
+    }
+
+    /// From now on it is known that a mask looked so deep below the first frame of a configuration.
+    pub(crate) fn add_depth(&self, config: ConfigId, depth: u32) {
+        if let Some(&(frame, _)) = self.pairs(config).first()
+            && self.depths(config) >> depth & 1 == 0
+        {
+            self.frames
+                .get(frame)
+                .depths
+                .fetch_or(1 << depth, Ordering::Relaxed);
+        }
     }
 
     fn height_of_callers(&self, config: ConfigId) -> u32 {
@@ -275,7 +319,7 @@ impl Stacks {
     /// each comes behind its own callers, which are numbered before it.
     fn ends_below(&self, config: ConfigId) -> Vec<ConfigId> {
         let mut found = Vec::new();
-        let mut seen = FxHashSet::default();
+        let mut seen = Seen::default();
         let (mut at, mut config) = (0, config);
         loop {
             for &(frame, callers) in self.pairs(config) {
@@ -294,13 +338,12 @@ impl Stacks {
 
     fn expand(&self, config: ConfigId) -> Fringe {
         let mut fringe = Fringe {
-            readers: Vec::new(),
+            readers: Readers::new(),
             accepting: config == END,
             lowest: self.height(config),
         };
-        let mut seen: FxHashSet<(FrameId, ConfigId)> = FxHashSet::default();
-        let mut open: Vec<(FrameId, ConfigId)> = self.configs[config as usize].pairs.to_vec();
-        open.reverse();
+        let mut seen = Seen::default();
+        let mut open: Open = self.pairs(config).iter().rev().copied().collect();
         while let Some((frame, callers)) = open.pop() {
             if !seen.insert((frame, callers)) {
                 continue;
@@ -313,7 +356,7 @@ impl Stacks {
                 let below = if call.then == RETURN {
                     callers
                 } else {
-                    self.intern_as_is(vec![(call.then, callers)])
+                    self.intern_as_is(&[(call.then, callers)])
                 };
                 open.push((call.callee, below));
             }
@@ -326,7 +369,7 @@ impl Stacks {
     }
 
     /// Goes on with the callers of a complete frame; mostly it is known already what they can do next.
-    fn give_back(&self, callers: ConfigId, open: &mut Vec<(FrameId, ConfigId)>, fringe: &mut Fringe) {
+    fn give_back(&self, callers: ConfigId, open: &mut Open, fringe: &mut Fringe) {
         let config = &self.configs[callers as usize];
         match config.fringe.get() {
             _ if callers == END => {
@@ -346,18 +389,18 @@ impl Stacks {
     }
 
     /// Readers of one frame are one reader with the callers of all. Others keep their order.
-    fn merge_readers(&self, readers: &mut Vec<(FrameId, ConfigId)>) {
+    fn merge_readers(&self, readers: &mut Readers) {
         let mut ahead = readers.iter().enumerate();
         if readers.len() <= FEW && !ahead.any(|(at, one)| readers[..at].iter().any(|other| other.0 == one.0))
         {
             return;
         }
-        let mut sorted = readers.clone();
+        let mut sorted = readers.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
         let merged: FxHashMap<FrameId, ConfigId> = self.merge(sorted).into_iter().collect();
-        let mut seen = FxHashSet::default();
-        readers.retain_mut(|(frame, callers)| {
+        let mut seen = Seen::default();
+        readers.retain(|(frame, callers)| {
             *callers = merged[frame];
             seen.insert(*frame)
         });
@@ -389,15 +432,13 @@ impl Stacks {
         }
     }
 
-    /// The first step from a configuration. Another thread may take its place with another byte, and what was found here is
-    /// found again.
+    /// The first step from a configuration. Another thread may put that of another byte in its place, and then what was
+    /// found here is found again.
     #[cold]
     fn find_first(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
         let next = self.find_step(config, byte);
         let first = &self.configs[config as usize].first;
-        let (found, order) = (step_of(byte, next), Ordering::Relaxed);
-        // Who came first stays.
-        first.compare_exchange(NONE, found, order, order).ok();
+        first.store(step_of(byte, next), Ordering::Relaxed);
         alive(next)
     }
 
@@ -417,7 +458,7 @@ impl Stacks {
 
     /// Interns what was read; a frame that is complete and nothing else gives way to its callers.
     fn settle(&self, next: impl Iterator<Item = (FrameId, ConfigId)>) -> Option<ConfigId> {
-        let mut pairs = Vec::new();
+        let mut pairs: Open = SmallVec::new();
         for (frame, callers) in next {
             match (frame, callers) {
                 (RETURN, END) => pairs.push((RETURN, END)),

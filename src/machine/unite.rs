@@ -78,7 +78,7 @@ impl Stacks {
                 (work.left, whole) = (own.left, own.whole);
             }
         }
-        let union = self.intern_as_is(pairs);
+        let union = self.intern_as_is(&pairs);
         // What was cut short may be found whole another time.
         match whole {
             true => drop(self.unions.insert(all.into(), union)),

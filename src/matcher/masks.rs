@@ -11,8 +11,6 @@
 
 use std::sync::Arc;
 
-use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use crate::machine::{FrameId, Sight, Stacks};
@@ -30,8 +28,6 @@ enum Key {
 #[derive(Debug)]
 pub(super) struct Masks {
     known: Stripes<Key, Arc<Mask>>,
-    /// For a frame at the top how deep masks looked below it, a bit for each depth.
-    depths: DashMap<FrameId, u64, FxBuildHasher>,
 }
 
 impl Masks {
@@ -39,7 +35,6 @@ impl Masks {
     pub(super) fn new(bound: usize) -> Masks {
         Masks {
             known: Stripes::new(bound),
-            depths: DashMap::default(),
         }
     }
 
@@ -78,7 +73,7 @@ impl Masks {
 
     /// The mask of a state that is not known by it.
     fn find(&self, like: u32, stacks: &Stacks, compute: impl FnOnce(u32) -> (Mask, u32)) -> Arc<Mask> {
-        let upper = self.upper(like, stacks).into_iter().map(Key::Frames);
+        let upper = Masks::upper(like, stacks).map(Key::Frames);
         let keys: SmallVec<[Key; 2]> = upper.chain([Key::State(like)]).collect();
         let found = keys.iter().find_map(|key| self.known.get(key));
         found
@@ -87,12 +82,10 @@ impl Masks {
     }
 
     /// The upper frames of a state, for each depth to which it was looked below its first one.
-    fn upper(&self, like: u32, stacks: &Stacks) -> Vec<Box<[FrameId]>> {
-        let depths = stacks
-            .top(like)
-            .and_then(|top| self.depths.get(&top).map(|depths| *depths));
-        let depths = (0..u64::BITS).filter(|&depth| depths.unwrap_or(0) >> depth & 1 == 1);
-        depths.filter_map(|depth| stacks.upper(like, depth)).collect()
+    fn upper(like: u32, stacks: &Stacks) -> impl Iterator<Item = Box<[FrameId]>> {
+        let depths = stacks.depths(like);
+        let depths = (0..u64::BITS).filter(move |&depth| depths >> depth & 1 == 1);
+        depths.filter_map(move |depth| stacks.upper(like, depth))
     }
 
     /// A copy of what another thread found.
@@ -109,10 +102,10 @@ impl Masks {
         let (mask, lowest) = compute(like);
         let mask = Arc::new(mask);
         let depth = stacks.depth(like, lowest).filter(|&depth| depth < u64::BITS);
-        let upper = depth.and_then(|depth| Some((depth, stacks.upper(like, depth)?, stacks.top(like)?)));
+        let upper = depth.and_then(|depth| Some((depth, stacks.upper(like, depth)?)));
         let key = match upper {
-            Some((depth, frames, top)) => {
-                *self.depths.entry(top).or_insert(0) |= 1 << depth;
+            Some((depth, frames)) => {
+                stacks.add_depth(like, depth);
                 Key::Frames(frames)
             }
             None => Key::State(like),

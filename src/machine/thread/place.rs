@@ -64,8 +64,8 @@ impl Threads<'_> {
         match behind.next() {
             None => Some(self.place_at(rule, first)),
             Some(second) => {
-                let nodes = [first, second].into_iter().chain(behind).collect();
-                Some(self.place_in_rule(frames.rule_frame(rule, nodes)))
+                let nodes = [first, second].into_iter().chain(behind).collect::<Vec<u32>>();
+                Some(self.place_in_rule(frames.rule_frame(rule, &nodes)))
             }
         }
     }
