@@ -294,10 +294,14 @@ impl Frames {
         !self.choice(at.series).nodes[at.node as usize].edges.is_empty()
     }
 
+    /// Whether some member is left to its own rule here.
+    pub(super) fn leaves_choice(&self, at: &Choosing) -> bool {
+        !self.choice(at.series).nodes[at.node as usize].own.is_empty()
+    }
+
     /// Whether the choice reads bytes itself and no member is left to its own rule here.
     pub(super) fn only_chooses(&self, at: &Choosing) -> bool {
-        let node = &self.choice(at.series).nodes[at.node as usize];
-        !node.edges.is_empty() && node.own.is_empty()
+        self.choice_reads(at) && !self.leaves_choice(at)
     }
 
     /// The choice after one more byte.

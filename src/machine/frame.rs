@@ -30,6 +30,7 @@ use super::index::{Index, hash_of};
 use super::interner::{Chains, Interner};
 use super::like::{Class, Hidden, UNKNOWN};
 use super::nfa::{Callee, Label, Nfa, SeriesPlan};
+use super::rule_frame::covers;
 use super::series::{Bits, Register};
 use super::tails::Tails;
 use super::terminal::{Cursor, Terminal};
@@ -80,22 +81,6 @@ impl FrameKey {
             _ => hash_of(self),
         }
     }
-
-    /// Whether a frame never calls, wherever in its language it is.
-    fn never_calls(&self) -> bool {
-        match self {
-            FrameKey::Return
-            | FrameKey::TerminalStart(_)
-            | FrameKey::Terminal(..)
-            | FrameKey::Words { .. }
-            | FrameKey::Judged { .. } => true,
-            FrameKey::RuleStart(_)
-            | FrameKey::Rule { .. }
-            | FrameKey::Series(..)
-            | FrameKey::Choice(_)
-            | FrameKey::Key { .. } => false,
-        }
-    }
 }
 
 fn hash_of_rule(rule: u32, nodes: &[u32]) -> u64 {
@@ -131,6 +116,8 @@ pub(super) struct Frame {
     pub(super) accepting: bool,
     /// Whether the frame reads bytes or special tokens itself.
     pub(super) reads: bool,
+    /// Whether the frame may have calls to make without reading.
+    may_call: bool,
     calls: OnceLock<Box<[Call]>>,
     /// What the frame of a rule reads.
     edges: OnceLock<Edges>,
@@ -143,7 +130,7 @@ pub(super) struct Frame {
 impl Frame {
     /// Whether it reads, and can do nothing else, whoever called it.
     pub(super) fn is_plain(&self) -> bool {
-        self.reads && !self.accepting && self.key.never_calls()
+        self.reads && !self.accepting && !self.may_call
     }
 }
 
@@ -322,25 +309,34 @@ impl Frames {
     }
 
     fn describe(&self, key: FrameKey) -> Frame {
-        let (accepting, reads) = match &key {
-            FrameKey::Return => (true, false),
-            FrameKey::RuleStart(rule) => (false, self.reads(&self.leading(*rule))),
-            FrameKey::Rule { rule, nodes } => (
-                nodes.contains(&self.nfa.rules[*rule as usize].accept),
-                self.reads(nodes),
-            ),
-            FrameKey::TerminalStart(_) => (false, true),
-            FrameKey::Terminal(terminal, cursor) => (self.terminal(*terminal).is_accepting(*cursor), true),
-            FrameKey::Series(series, register) => (self.series_may_end(*series, *register), false),
-            FrameKey::Choice(choosing) => (false, self.choice_reads(choosing)),
-            FrameKey::Key { .. } => (false, true),
-            FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), true),
-            FrameKey::Words { words, at } => super::repeat::ends_and_goes_on(words, *at),
+        let (accepting, (reads, may_call)) = match &key {
+            FrameKey::Return => (true, (false, false)),
+            FrameKey::RuleStart(rule) => (false, self.moves(&self.leading(*rule))),
+            FrameKey::Rule { rule, nodes } => {
+                let accept = self.nfa.rules[*rule as usize].accept;
+                (nodes.contains(&accept), self.moves(nodes))
+            }
+            FrameKey::TerminalStart(_) => (false, (true, false)),
+            FrameKey::Terminal(index, cursor) => (self.terminal(*index).is_accepting(*cursor), (true, false)),
+            FrameKey::Series(series, register) => (self.series_may_end(*series, *register), (false, true)),
+            FrameKey::Choice(at) => (false, (self.choice_reads(at), self.leaves_choice(at))),
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } => {
+                let key = self.key_terminal(*series, *rest);
+                (false, (true, key.is_accepting(*cursor)))
+            }
+            FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), (true, false)),
+            FrameKey::Words { words, at } => {
+                let (ends, reads) = super::repeat::ends_and_goes_on(words, *at);
+                (ends, (reads, false))
+            }
         };
         Frame {
             key,
             accepting,
             reads,
+            may_call,
             calls: OnceLock::new(),
             edges: OnceLock::new(),
             like: AtomicU32::new(UNKNOWN),
@@ -363,15 +359,20 @@ impl Frames {
         }
     }
 
-    fn reads(&self, nodes: &[u32]) -> bool {
-        let mut edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
-        edges.any(|edge| matches!(edge.label, Label::Bytes(..) | Label::Special(_)))
+    /// Whether a rule in these nodes reads, and whether it calls.
+    fn moves(&self, nodes: &[u32]) -> (bool, bool) {
+        let (mut reads, mut calls) = (false, false);
+        for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
+            reads |= matches!(edge.label, Label::Bytes(..) | Label::Special(_));
+            calls |= matches!(edge.label, Label::Call(_));
+        }
+        (reads, calls)
     }
 
     /// The calls that the frame can make without reading anything itself.
     pub(super) fn calls(&self, id: FrameId) -> &[Call] {
         let frame = self.get(id);
-        if frame.key.never_calls() {
+        if !frame.may_call {
             return &[];
         }
         frame.calls.get_or_init(|| match &frame.key {
@@ -394,7 +395,7 @@ impl Frames {
     pub(super) fn only_reads(&self, id: FrameId) -> bool {
         let frame = self.get(id);
         let is_rule = matches!(frame.key, FrameKey::RuleStart(_) | FrameKey::Rule { .. });
-        is_rule && frame.reads && !frame.accepting && self.calls(id).is_empty()
+        is_rule && frame.is_plain()
     }
 
     /// The frame after reading a byte, without whoever it calls.
@@ -422,11 +423,20 @@ impl Frames {
         }
     }
 
+    /// Most frames of rules are left by one byte only, so that the other ways out of them are not looked for here.
     fn read_rule(&self, id: FrameId, byte: u8) -> Option<FrameId> {
-        let edges = self.edge_list(id);
-        let at = edges.partition_point(|&(_, last, _)| last < byte);
-        let &(first, _, to) = edges.get(at)?;
-        (first <= byte).then_some(to)
+        let frame = self.get(id);
+        let wanted = |label| covers(label, byte);
+        match (&frame.key, frame.edges.get()) {
+            (FrameKey::RuleStart(rule), None) => self.read_nodes(*rule, &self.leading(*rule), wanted),
+            (FrameKey::Rule { rule, nodes }, None) => self.read_nodes(*rule, nodes, wanted),
+            _ => {
+                let edges = self.edge_list(id);
+                let at = edges.partition_point(|&(_, last, _)| last < byte);
+                let &(first, _, to) = edges.get(at)?;
+                (first <= byte).then_some(to)
+            }
+        }
     }
 
     /// What the frame of a rule or of listed words reads, as ranges of bytes in order. Found once.

@@ -196,6 +196,6 @@ impl Frames {
     }
 }
 
-fn covers(label: Label, byte: u8) -> bool {
+pub(super) fn covers(label: Label, byte: u8) -> bool {
     matches!(label, Label::Bytes(first, last) if first <= byte && byte <= last)
 }
