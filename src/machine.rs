@@ -44,6 +44,7 @@ mod series_frame;
 mod shortest;
 mod spelled;
 mod stack;
+mod stretch;
 mod tails;
 mod terminal;
 mod thread;

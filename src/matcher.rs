@@ -175,7 +175,10 @@ impl Grammar {
         let vocab = self.vocabulary();
         match vocab.kind(token) {
             TokenKind::Text if vocab.bytes(token).is_empty() => None,
-            TokenKind::Text => self.step_bytes(state, vocab.bytes(token)),
+            TokenKind::Text => {
+                let stacks = self.inner.machine.stacks();
+                stacks.step_token(state.0, token, vocab.bytes(token)).map(State)
+            }
             TokenKind::Special | TokenKind::Mark => self.step_special(state, token),
             TokenKind::Unused => None,
         }
@@ -197,11 +200,7 @@ impl Grammar {
 
     /// The state after these bytes, or `None` if no text of the language goes on with them.
     pub fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
-        let stacks = self.inner.machine.stacks();
-        let end = bytes
-            .iter()
-            .try_fold(state.0, |config, &byte| stacks.step(config, byte))?;
-        Some(State(end))
+        self.inner.machine.stacks().step_bytes(state.0, bytes).map(State)
     }
 
     /// Whether the text so far is complete.

@@ -37,6 +37,8 @@ type Pairs = Box<[(FrameId, ConfigId)]>;
 struct Config {
     pairs: Pairs,
     fringe: OnceLock<Fringe>,
+    /// The first token that was asked for, and where it leads.
+    token: AtomicU64,
     /// The first byte that was asked for, and where it leads.
     first: AtomicU64,
     row: OnceLock<Box<Row>>,
@@ -51,6 +53,7 @@ impl Config {
         Config {
             pairs,
             fringe,
+            token: AtomicU64::new(NONE),
             first: AtomicU64::new(NONE),
             row: OnceLock::new(),
             like: AtomicU32::new(UNKNOWN),
@@ -102,12 +105,12 @@ fn alive(next: u32) -> Option<ConfigId> {
     (next != DEAD).then_some(next)
 }
 
-/// No byte was asked for.
+/// No byte or token was asked for.
 const NONE: u64 = u64::MAX;
 
-/// A byte and where it leads.
-fn step_of(byte: u8, next: u32) -> u64 {
-    u64::from(byte) << 32 | u64::from(next)
+/// A byte or token and where it leads.
+fn step_of(read: u32, next: u32) -> u64 {
+    u64::from(read) << 32 | u64::from(next)
 }
 
 impl Stacks {
@@ -406,47 +409,67 @@ impl Stacks {
         });
     }
 
+    /// The configuration after a token with these bytes, or `None` if no text goes on with it. The first one from a
+    /// configuration is remembered.
+    pub(crate) fn step_token(&self, config: ConfigId, token: u32, bytes: &[u8]) -> Option<ConfigId> {
+        let known = &self.configs[config as usize].token;
+        let first = known.load(Ordering::Relaxed);
+        if first >> 32 == u64::from(token) {
+            return alive(first as u32);
+        }
+        let next = self.step_bytes(config, bytes)?;
+        if first == NONE {
+            known.store(step_of(token, next), Ordering::Relaxed);
+        }
+        Some(next)
+    }
+
     /// The configuration after a byte, or `None` if no text goes on with it. Memoised.
     #[inline]
     pub(crate) fn step(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
+        match self.known_step(config, byte) {
+            UNKNOWN => alive(self.find_step(config, byte)),
+            next => alive(next),
+        }
+    }
+
+    /// Whether it is known where a byte leads.
+    pub(super) fn is_known(&self, config: ConfigId, byte: u8) -> bool {
+        self.known_step(config, byte) != UNKNOWN
+    }
+
+    #[inline]
+    fn known_step(&self, config: ConfigId, byte: u8) -> u32 {
         let known = &self.configs[config as usize];
         let first = known.first.load(Ordering::Relaxed);
         if first >> 32 == u64::from(byte) {
-            return alive(first as u32);
+            return first as u32;
         }
-        if first == NONE {
-            return self.find_first(config, byte);
+        let block = known.row.get().and_then(|row| row[byte as usize >> 4].get());
+        block.map_or(UNKNOWN, |block| block[byte as usize & 15].load(Ordering::Relaxed))
+    }
+
+    /// Remembers where a byte leads, be it nowhere. Another thread may put another byte in the first place, and then what was found here is
+    /// found again.
+    pub(super) fn remember(&self, config: ConfigId, byte: u8, next: u32) {
+        let known = &self.configs[config as usize];
+        if known.first.load(Ordering::Relaxed) == NONE {
+            return known.first.store(step_of(byte.into(), next), Ordering::Relaxed);
         }
         let row = known
             .row
             .get_or_init(|| Box::new([const { OnceLock::new() }; 16]));
         let block = row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 16]));
-        let cell = &block[byte as usize & 15];
-        match cell.load(Ordering::Relaxed) {
-            UNKNOWN => {
-                let next = self.find_step(config, byte);
-                cell.store(next, Ordering::Relaxed);
-                alive(next)
-            }
-            next => alive(next),
-        }
-    }
-
-    /// The first step from a configuration. Another thread may put that of another byte in its place, and then what was
-    /// found here is found again.
-    #[cold]
-    fn find_first(&self, config: ConfigId, byte: u8) -> Option<ConfigId> {
-        let next = self.find_step(config, byte);
-        let first = &self.configs[config as usize].first;
-        first.store(step_of(byte, next), Ordering::Relaxed);
-        alive(next)
+        block[byte as usize & 15].store(next, Ordering::Relaxed);
     }
 
     /// Two threads may both get here; they find the same number, since configurations are interned.
     #[cold]
     fn find_step(&self, config: ConfigId, byte: u8) -> u32 {
         let next = self.step_readers(&self.fringe(config).readers, byte);
-        next.unwrap_or(DEAD)
+        let next = next.unwrap_or(DEAD);
+        self.remember(config, byte, next);
+        next
     }
 
     fn step_readers(&self, readers: &[(FrameId, ConfigId)], byte: u8) -> Option<ConfigId> {
@@ -457,7 +480,7 @@ impl Stacks {
     }
 
     /// Interns what was read; a frame that is complete and nothing else gives way to its callers.
-    fn settle(&self, next: impl Iterator<Item = (FrameId, ConfigId)>) -> Option<ConfigId> {
+    pub(super) fn settle(&self, next: impl Iterator<Item = (FrameId, ConfigId)>) -> Option<ConfigId> {
         let mut pairs: Open = SmallVec::new();
         for (frame, callers) in next {
             match (frame, callers) {
