@@ -17,7 +17,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::ByteSet;
-use super::frame::{Call, FrameId, FrameKey, Frames};
+use super::frame::{Call, Calls, FrameId, FrameKey, Frames};
 use super::nfa::{Callee, Label, Nfa};
 use super::series::{Outlook, Register};
 use crate::grammar::{Meets, SeriesOrder};
@@ -344,7 +344,7 @@ impl Frames {
         self.series_frame(at.series, after)
     }
 
-    pub(super) fn chosen_calls(&self, at: Choosing) -> Box<[Call]> {
+    pub(super) fn chosen_calls(&self, at: Choosing) -> Calls {
         let call = |(way, rule, node)| Call {
             callee: match self.begins(rule, node) {
                 true => self.start(Callee::Rule(rule)),

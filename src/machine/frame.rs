@@ -20,7 +20,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
+use once_cell::race::OnceBox;
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
 use super::analysis::Analysis;
 use super::bytes::ByteSet;
@@ -94,6 +96,9 @@ pub(super) struct Call {
     pub(super) then: FrameId,
 }
 
+/// What a frame may call; mostly that is one thing or two.
+pub(super) type Calls = SmallVec<[Call; 2]>;
+
 /// Where a frame stands in a regular language of its own, as masks see it.
 pub(crate) enum View<'a> {
     /// In a terminal.
@@ -109,6 +114,9 @@ pub(crate) enum View<'a> {
 /// All bytes of a range lead to the same frame.
 pub(super) type Edge = (u8, u8, FrameId);
 
+/// Edges in the order of their bytes.
+pub(super) type EdgeList = SmallVec<[Edge; 1]>;
+
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) key: FrameKey,
@@ -118,9 +126,9 @@ pub(super) struct Frame {
     pub(super) reads: bool,
     /// Whether the frame may have calls to make without reading.
     may_call: bool,
-    calls: OnceLock<Box<[Call]>>,
+    calls: OnceBox<Calls>,
     /// What the frame of a rule reads.
-    edges: OnceLock<Edges>,
+    edges: OnceBox<Edges>,
     /// The frame that is like it, once that was asked for.
     pub(super) like: AtomicU32,
     /// For a frame at the top of configurations how deep masks looked below it, a bit for each depth.
@@ -137,7 +145,7 @@ impl Frame {
 /// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
 #[derive(Debug, Default)]
 struct Edges {
-    list: Box<[Edge]>,
+    list: EdgeList,
     bytes: ByteSet,
 }
 
@@ -337,8 +345,8 @@ impl Frames {
             accepting,
             reads,
             may_call,
-            calls: OnceLock::new(),
-            edges: OnceLock::new(),
+            calls: OnceBox::new(),
+            edges: OnceBox::new(),
             like: AtomicU32::new(UNKNOWN),
             depths: AtomicU64::new(0),
         }
@@ -375,7 +383,7 @@ impl Frames {
         if !frame.may_call {
             return &[];
         }
-        frame.calls.get_or_init(|| match &frame.key {
+        let find = || match &frame.key {
             FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
             FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
             FrameKey::Series(series, register) => self.series_calls(*series, *register),
@@ -387,8 +395,9 @@ impl Frames {
                 cursor,
                 text,
             } => self.key_calls(*series, *rest, *register, *cursor, *text),
-            _ => Box::default(),
-        })
+            _ => Calls::new(),
+        };
+        frame.calls.get_or_init(|| Box::new(find()))
     }
 
     /// Whether the frame is that of a rule which reads bytes next, and does nothing else.
@@ -442,19 +451,20 @@ impl Frames {
     /// What the frame of a rule or of listed words reads, as ranges of bytes in order. Found once.
     fn edges(&self, id: FrameId) -> &Edges {
         let frame = self.get(id);
-        frame.edges.get_or_init(|| {
+        let find = || {
             let list = match &frame.key {
                 FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
                 FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
                 FrameKey::Words { words, at } => self.edges_of_words(words, *at),
-                _ => Box::default(),
+                _ => SmallVec::new(),
             };
             let mut bytes = ByteSet::default();
             for &(first, last, _) in &list {
                 bytes.insert_range(first, last);
             }
-            Edges { list, bytes }
-        })
+            Box::new(Edges { list, bytes })
+        };
+        frame.edges.get_or_init(find)
     }
 
     /// What the frame of a rule reads, as ranges of bytes in order with where each leads.

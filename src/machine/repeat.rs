@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use super::frame::{Call, Edge, FrameId, FrameKey, Frames, RETURN};
+use super::frame::{Call, Calls, EdgeList, FrameId, FrameKey, Frames, RETURN};
 use super::interner::NIL;
 use super::nfa::{Nfa, SeriesPlan};
 use super::series::Register;
@@ -85,21 +85,21 @@ impl Frames {
     }
 
     /// The items that may come next.
-    pub(super) fn repeating_calls(&self, series: u32, register: Register) -> Vec<Call> {
+    pub(super) fn repeating_calls(&self, series: u32, register: Register) -> Calls {
         let plan = &self.nfa.series[series as usize];
         if plan.max.is_some_and(|max| register.count >= max) {
-            return Vec::new();
+            return Calls::new();
         }
         let index = register.done as usize;
         if index < plan.members.len() {
             return match self.key_can_repeat(series, self.after_member(series, register, index, 0)) {
                 true => self.member_calls(series, register, index),
-                false => Vec::new(),
+                false => Calls::new(),
             };
         }
         // A new key needs a place behind it, to be written again.
         let new = register.repeated || plan.max.is_none_or(|max| register.count + 2 <= max);
-        let mut calls = Vec::new();
+        let mut calls = Calls::new();
         for (rest, index) in plan.rest.iter().zip(0..) {
             let open = match rest.key {
                 Some(_) => new,
@@ -164,7 +164,7 @@ impl Frames {
     }
 
     /// The bytes that go on with some of the words, in order, and where they lead.
-    pub(super) fn edges_of_words(&self, words: &[Arc<[u8]>], at: u32) -> Box<[Edge]> {
+    pub(super) fn edges_of_words(&self, words: &[Arc<[u8]>], at: u32) -> EdgeList {
         let longer = words.partition_point(|word| word.len() <= at as usize);
         let groups = words[longer..].chunk_by(|a, b| a[at as usize] == b[at as usize]);
         let edge = |group: &[Arc<[u8]>]| {

@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 
 use super::analysis::leading_nodes;
-use super::frame::{Call, Edge, FrameId, Frames, RETURN};
+use super::frame::{Call, Calls, EdgeList, FrameId, Frames, RETURN};
 use super::nfa::{Callee, Label};
 use super::seen::Seen;
 
 impl Frames {
-    pub(super) fn find_edges(&self, rule: u32, nodes: &[u32]) -> Box<[Edge]> {
+    pub(super) fn find_edges(&self, rule: u32, nodes: &[u32]) -> EdgeList {
         let ranges = self.nfa.byte_ranges(nodes.iter().copied()).into_iter();
         let edges = ranges.filter_map(|(first, last)| {
             let to = self.read_nodes(rule, nodes, |label| covers(label, first))?;
@@ -170,7 +170,7 @@ impl Frames {
         callee == Callee::Rule(rule) && to == [self.nfa.rules[rule as usize].accept]
     }
 
-    pub(super) fn rule_calls(&self, rule: u32, nodes: &[u32], leading: bool) -> Box<[Call]> {
+    pub(super) fn rule_calls(&self, rule: u32, nodes: &[u32], leading: bool) -> Calls {
         let group = self.analysis.recursive_group[rule as usize].filter(|_| leading);
         let mut targets: Vec<(Callee, Vec<u32>)> = Vec::new();
         for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::demand::Supply;
-use super::frame::{Call, FrameId, FrameKey, Frames, RETURN};
+use super::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use super::interner::NIL;
 use super::key_set::KeySet;
 use super::nfa::{Callee, RestPlan};
@@ -90,22 +92,22 @@ impl Frames {
             .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
     }
 
-    pub(super) fn series_calls(&self, series: u32, register: Register) -> Box<[Call]> {
+    pub(super) fn series_calls(&self, series: u32, register: Register) -> Calls {
         let plan = &self.nfa.series[series as usize];
         let separator = plan.separator.filter(|_| register.started && !register.separated);
         let Some(separator) = separator.map(Callee::Rule) else {
-            return self.item_calls(series, register).into();
+            return self.item_calls(series, register);
         };
         let separated = Register {
             separated: true,
             ..register
         };
         if !self.has_items(series, separated) {
-            return Box::default();
+            return Calls::new();
         }
         let mut items = match self.analysis.is_nullable(separator) {
             true => self.item_calls(series, separated),
-            false => Vec::new(),
+            false => Calls::new(),
         };
         let then = self.intern(FrameKey::Series(series, separated));
         items.push(Call {
@@ -129,7 +131,7 @@ impl Frames {
                 && rest.any(|rest| self.rest_call(series, register, rest).is_some()))
     }
 
-    pub(super) fn item_calls(&self, series: u32, register: Register) -> Vec<Call> {
+    pub(super) fn item_calls(&self, series: u32, register: Register) -> Calls {
         let plan = &self.nfa.series[series as usize];
         if plan.has_demands() {
             return self.demanded_calls(series, register);
@@ -147,26 +149,26 @@ impl Frames {
     }
 
     /// The members that may come next: one by itself, several by what they have in common.
-    fn next_member_calls(&self, series: u32, register: Register, outlook: Outlook) -> Vec<Call> {
+    fn next_member_calls(&self, series: u32, register: Register, outlook: Outlook) -> Calls {
         let plan = &self.nfa.series[series as usize];
         let is_written = |index| self.is_written(series, register, index);
         let mut members = plan.next_members(register, is_written, outlook);
         match (members.next(), members.next()) {
-            (None, _) => Vec::new(),
+            (None, _) => Calls::new(),
             (Some(only), None) => self.member_calls(series, register, only),
             _ => self.choice_call(series, register, outlook).into_iter().collect(),
         }
     }
 
     /// The items that may come next where demands have to be met: each is judged by the register behind it.
-    fn demanded_calls(&self, series: u32, register: Register) -> Vec<Call> {
+    fn demanded_calls(&self, series: u32, register: Register) -> Calls {
         let plan = &self.nfa.series[series as usize];
         let first = if plan.is_listed() {
             register.done as usize
         } else {
             0
         };
-        let mut calls = Vec::new();
+        let mut calls = Calls::new();
         let mut required = 0;
         for (index, member) in plan.members.iter().enumerate().skip(first) {
             if self.is_written(series, register, index) {
@@ -184,9 +186,9 @@ impl Frames {
         calls
     }
 
-    pub(super) fn member_calls(&self, series: u32, register: Register, index: usize) -> Vec<Call> {
+    pub(super) fn member_calls(&self, series: u32, register: Register, index: usize) -> Calls {
         let plan = &self.nfa.series[series as usize];
-        let mut calls = Vec::new();
+        let mut calls = Calls::new();
         for &(rule, meets) in &plan.members[index].ways {
             let after = self.after_member(series, register, index, meets);
             if !plan.has_demands() || self.can_meet_demands(series, after, None) {
@@ -297,15 +299,15 @@ impl Frames {
         register: Register,
         cursor: Cursor,
         text: u32,
-    ) -> Box<[Call]> {
+    ) -> Calls {
         if !self.key_terminal(series, rest).is_accepting(cursor) || self.is_used(series, register, text) {
-            return Box::default();
+            return Calls::new();
         }
         let then = self.frame_after_key(series, rest, register, text);
-        Box::new([Call {
+        smallvec![Call {
             callee: self.item_start(series, rest),
             then,
-        }])
+        }]
     }
 
     fn frame_after_key(&self, series: u32, rest: u32, register: Register, text: u32) -> FrameId {

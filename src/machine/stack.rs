@@ -11,10 +11,11 @@
 //!                       └ frame ┘   └────── callers ──────────────┘
 //! ```
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use dashmap::DashMap;
+use once_cell::race::OnceBox;
+use once_cell::sync::OnceCell;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
@@ -36,12 +37,12 @@ type Pairs = Box<[(FrameId, ConfigId)]>;
 #[derive(Debug)]
 struct Config {
     pairs: Pairs,
-    fringe: OnceLock<Fringe>,
+    fringe: OnceCell<Fringe>,
     /// The first token that was asked for, and where it leads.
     token: AtomicU64,
     /// The first byte that was asked for, and where it leads.
     first: AtomicU64,
-    row: OnceLock<Box<Row>>,
+    row: OnceBox<Row>,
     /// The configuration that is like it, once that was asked for.
     like: AtomicU32,
     /// How many single frames lie above one another from here to the bottom, or to where there are several.
@@ -49,13 +50,13 @@ struct Config {
 }
 
 impl Config {
-    fn new(pairs: Pairs, height: u32, fringe: OnceLock<Fringe>) -> Config {
+    fn new(pairs: Pairs, height: u32, fringe: OnceCell<Fringe>) -> Config {
         Config {
             pairs,
             fringe,
             token: AtomicU64::new(NONE),
             first: AtomicU64::new(NONE),
-            row: OnceLock::new(),
+            row: OnceBox::new(),
             like: AtomicU32::new(UNKNOWN),
             height,
         }
@@ -63,7 +64,7 @@ impl Config {
 }
 
 /// The configuration after each byte, as far as it was asked for; the high half of a byte finds the block.
-type Row = [OnceLock<Box<[AtomicU32; 16]>>; 16];
+type Row = [OnceBox<[AtomicU32; 16]>; 16];
 
 /// What a configuration can do next, calls and returns followed as far as nothing is read.
 #[derive(Debug, Default)]
@@ -125,7 +126,7 @@ impl Stacks {
         for _ in [END, FINISHED] {
             stacks
                 .configs
-                .push(Config::new(Box::default(), 0, OnceLock::new()));
+                .push(Config::new(Box::default(), 0, OnceCell::new()));
         }
         stacks
     }
@@ -236,12 +237,12 @@ impl Stacks {
         };
         // Where the only frame reads and can do nothing else, nothing has to be found.
         let fringe = match *pairs {
-            [(frame, _)] if self.frames.get(frame).is_plain() => OnceLock::from(Fringe {
+            [(frame, _)] if self.frames.get(frame).is_plain() => OnceCell::with_value(Fringe {
                 readers: SmallVec::from_slice(pairs),
                 accepting: false,
                 lowest: height,
             }),
-            _ => OnceLock::new(),
+            _ => OnceCell::new(),
         };
         self.configs.push(Config::new(pairs.into(), height, fringe)) as ConfigId
     }
@@ -458,7 +459,7 @@ impl Stacks {
         }
         let row = known
             .row
-            .get_or_init(|| Box::new([const { OnceLock::new() }; 16]));
+            .get_or_init(|| Box::new([const { OnceBox::new() }; 16]));
         let block = row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 16]));
         block[byte as usize & 15].store(next, Ordering::Relaxed);
     }
