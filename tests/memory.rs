@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use lexiform::compile::{Compiler, Options, Source};
 use lexiform::limits::Limits;
+use lexiform::schema::KeyOrder;
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Grammar, State};
+use lexiform::{Grammar, Mask, State};
 
 /// Objects with open keys inside objects: every token could begin a key of its own.
 const OPEN_KEYS: &str = r#"{"anyOf": [
@@ -111,4 +112,98 @@ fn dropped_masks_and_fresh_grammars_give_the_same_masks() {
         assert_eq!(small.mask(small_state), mask, "made again after it was dropped");
         assert_eq!(fresh.mask(fresh_state), mask);
     }
+}
+
+/// Two objects of other members within one, with keys of their own choosing if they are open.
+fn two_objects(open: bool) -> String {
+    let others = if open {
+        ""
+    } else {
+        r#", "additionalProperties": false"#
+    };
+    let object = |key: &str| {
+        let members = format!(r#"{{"{key}": {{"type": "integer"}}, "rest": {{"type": "integer"}}}}"#);
+        format!(r#"{{"type": "object", "properties": {members}, "required": ["rest"]{others}}}"#)
+    };
+    format!(
+        r#"{{"type": "object", "properties": {{"x": {}, "y": {}}}, "additionalProperties": false}}"#,
+        object("aa"),
+        object("bb"),
+    )
+}
+
+fn with_tokens(open: bool, tokens: &[&str]) -> Grammar {
+    let mut all = vec![(TokenKind::Special, b"<eos>".to_vec())];
+    all.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
+    all.extend(
+        tokens
+            .iter()
+            .map(|token| (TokenKind::Text, token.as_bytes().to_vec())),
+    );
+    let vocabulary = Arc::new(Vocabulary::new(&all, &[0]).expect("the vocabulary is well formed"));
+    let mut options = Options::default();
+    options.schema.key_order = KeyOrder::Any;
+    let compiled = Compiler::new(vocabulary).compile(Source::JsonSchema(&two_objects(open)), &options);
+    compiled.expect("the schema compiles").0
+}
+
+/// The masks behind these two texts, and which of the tokens behind all bytes they allow.
+fn masks(grammar: &Grammar, texts: [String; 2]) -> ([Arc<Mask>; 2], [Vec<u32>; 2]) {
+    let masks = texts.map(|text| {
+        let state = grammar.step_bytes(grammar.start(), text.as_bytes());
+        grammar.mask(state.expect("the text goes on"))
+    });
+    let longer = |mask: &Arc<Mask>| {
+        mask.iter()
+            .filter(|&token| token > 256)
+            .map(|token| token - 257)
+            .collect()
+    };
+    let allowed = [longer(&masks[0]), longer(&masks[1])];
+    (masks, allowed)
+}
+
+#[test]
+fn objects_share_a_mask_behind_their_members_unless_tokens_see_their_keys() {
+    for open in [false, true] {
+        let behind = || [r#"{"x": {"aa": 1"#, r#"{"y": {"bb": 1"#].map(str::to_owned);
+        let blind = with_tokens(open, &[",\"", ", \"", "},"]);
+        let ([one, other], allowed) = masks(&blind, behind());
+        assert!(Arc::ptr_eq(&one, &other), "open {open}");
+        assert_eq!(allowed[0], [0, 1], "the rest has to be written before the end");
+        let written = behind().map(|text| text + r#", "rest": 1"#);
+        let ([one, other], allowed) = masks(&blind, written);
+        assert!(Arc::ptr_eq(&one, &other), "open {open}");
+        assert_eq!(allowed[0], if open { vec![0, 1, 2] } else { vec![2] });
+        // One of the keys that tokens hold was written in the first object, and the other in the second.
+        let seeing = with_tokens(open, &[", \"aa\"", ", \"bb\"", ", \"b", ", \"r"]);
+        let (_, allowed) = masks(&seeing, behind());
+        let expected = if open {
+            [vec![1, 2, 3], vec![0, 2, 3]]
+        } else {
+            [vec![3], vec![3]]
+        };
+        assert_eq!(allowed, expected, "open {open}");
+    }
+}
+
+#[test]
+fn members_share_a_mask_where_no_more_is_left_of_them_than_of_others() {
+    let schema = r#"{"type": "object", "properties": {
+        "name": {"type": "string"}, "title": {"type": "string"}, "size": {"type": "integer"}},
+        "additionalProperties": false}"#;
+    let mut options = Options::default();
+    options.schema.key_order = KeyOrder::Any;
+    let compiled = Compiler::new(vocabulary()).compile(Source::JsonSchema(schema), &options);
+    let (grammar, _) = compiled.expect("the schema compiles");
+    let texts = |one: &str, other: &str| [one.to_owned(), other.to_owned()];
+    let ([name, title], _) = masks(&grammar, texts("{\"name", "{\"title"));
+    assert!(
+        Arc::ptr_eq(&name, &title),
+        "a quote, a colon and a string are left of both"
+    );
+    let ([begun, within], _) = masks(&grammar, texts("{\"name\": \"", "{\"title\": \"x"));
+    assert!(Arc::ptr_eq(&begun, &within), "a string goes on as it begins");
+    let ([name, size], _) = masks(&grammar, texts("{\"name\":", "{\"size\":"));
+    assert_ne!(name, size);
 }

@@ -244,7 +244,7 @@ proptest! {
     /// Keys that may be anything and must differ, with what tokens write behind and before them.
     #[test]
     fn objects_with_open_keys(
-        objects in open_keys::objects(),
+        objects in prop_oneof![open_keys::objects(), open_keys::objects_of_objects()],
         vocabulary in vocabulary::vocabularies_of(KEY_BYTES, KEY_PIECES),
     ) {
         let mut options = Options::default();

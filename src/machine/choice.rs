@@ -339,17 +339,25 @@ impl Frames {
 
     /// The frame of the series behind a member that was written in one of its ways.
     pub(super) fn behind_way(&self, at: &Choosing, way: u32) -> FrameId {
-        let Way { member, meets, .. } = self.choice(at.series).ways[way as usize];
-        let after = self.after_member(at.series, at.register, member as usize, meets);
+        self.behind_member(at, &self.choice(at.series).ways[way as usize])
+    }
+
+    pub(super) fn behind_member(&self, at: &Choosing, way: &Way) -> FrameId {
+        let after = self.after_member(at.series, at.register, way.member as usize, way.meets);
         self.series_frame(at.series, after)
+    }
+
+    /// The frame of a rule at one of its nodes, be it where it begins.
+    pub(super) fn standing(&self, rule: u32, node: u32) -> FrameId {
+        match self.begins(rule, node) {
+            true => self.start(Callee::Rule(rule)),
+            false => self.frame_at(rule, node),
+        }
     }
 
     pub(super) fn chosen_calls(&self, at: Choosing) -> Calls {
         let call = |(way, rule, node)| Call {
-            callee: match self.begins(rule, node) {
-                true => self.start(Callee::Rule(rule)),
-                false => self.frame_at(rule, node),
-            },
+            callee: self.standing(rule, node),
             then: self.behind_way(&at, way),
         };
         self.chosen(at).map(call).collect()

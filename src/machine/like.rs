@@ -29,6 +29,7 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
+use super::behind::Behind;
 use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, Frames};
 use super::interner::NIL;
@@ -63,6 +64,19 @@ pub(super) struct Hidden {
     anywhere: Bits,
 }
 
+impl Hidden {
+    /// Whether a member is not seen from behind an item.
+    pub(super) fn hides_behind_items(&self, member: usize) -> bool {
+        has_bit(&self.behind_item, member)
+    }
+
+    /// Whether tokens hold none of these keys, so far as is known.
+    pub(super) fn holds_none_of(&self, keys: &KeySet) -> bool {
+        let held = self.keys.as_ref();
+        held.is_some_and(|held| !keys.iter().any(|key| held.contains(key)))
+    }
+}
+
 /// What frames have in common of which the first stands for all.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) enum Class {
@@ -70,6 +84,8 @@ pub(super) enum Class {
     Key(FrameKey),
     /// The tails with which a rule may go on, in order.
     Tails(Box<[u32]>),
+    /// A series behind an item.
+    Behind(Behind),
 }
 
 /// Rules in more places at once than this are not compared with others, and configurations of more frames: they are seldom
@@ -95,7 +111,10 @@ impl Frames {
                 };
                 let register = self.without_members(series, register, (members, &hidden.anywhere));
                 let register = self.without_keys(register, hidden);
-                self.intern(FrameKey::Series(series, register))
+                match register.separated {
+                    true => self.intern(FrameKey::Series(series, register)),
+                    false => self.like_behind(series, register, hidden),
+                }
             }
             FrameKey::Key {
                 series,
@@ -126,17 +145,60 @@ impl Frames {
         like
     }
 
+    /// The same as a call and what comes behind it, for frames that can do nothing but that: where one member is left, its
+    /// rule, and where the terminal that is called may be empty, that terminal at its beginning.
+    pub(super) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
+        match &self.get(id).key {
+            FrameKey::Choice(at) if at.node != 0 => {
+                let mut ways = self.open_ways(*at);
+                let (way, node) = ways.next()?;
+                ways.next()
+                    .is_none()
+                    .then(|| (self.standing(way.rule, node), self.behind_member(at, &way)))
+            }
+            FrameKey::Rule { rule, nodes } if self.analysis.recursive_group[*rule as usize].is_none() => {
+                let (from, terminal, to) = nodes.iter().find_map(|&node| self.empty_word(node))?;
+                let begun = FrameKey::Terminal(terminal, self.terminal(terminal).start());
+                let is_all = self.closure(&[from])[..] == nodes[..];
+                is_all.then(|| (self.intern(begun), self.rule_frame(*rule, &[to])))
+            }
+            _ => None,
+        }
+    }
+
+    /// The terminal that is all a node calls, if it may be empty, with both nodes.
+    fn empty_word(&self, node: u32) -> Option<(u32, u32, u32)> {
+        match &self.nfa.nodes[node as usize][..] {
+            [edge] => match edge.label {
+                Label::Call(called @ Callee::Terminal(terminal)) if self.analysis.is_nullable(called) => {
+                    Some((node, terminal, edge.to))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The first frame of a rule that goes on like this one.
     fn like_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
         if nodes.len() > MANY {
             return id;
         }
-        let tails = self.tails.get_or_init(|| Tails::new(self.nfa.nodes.len()));
-        let tail = |&node: &u32| tails.of(&self.nfa, &self.analysis, rule, node);
+        let tail = |&node: &u32| self.tail(rule, node);
         let mut tails: Vec<u32> = nodes.iter().map(tail).collect();
         tails.sort_unstable();
         let class = Class::Tails(tails.into());
         *self.first_like.entry(class).or_insert(id)
+    }
+
+    /// What is left of a rule at its beginning.
+    pub(super) fn tail_of_rule(&self, rule: u32) -> u32 {
+        self.tail(rule, self.nfa.rules[rule as usize].start)
+    }
+
+    fn tail(&self, rule: u32, node: u32) -> u32 {
+        let tails = self.tails.get_or_init(|| Tails::new(self.nfa.nodes.len()));
+        tails.of(&self.nfa, &self.analysis, rule, node)
     }
 
     /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of another key: as

@@ -97,7 +97,7 @@ impl Frames {
 
     /// All nodes that are reached without reading: past empty edges, past calls of what may be empty, and behind
     /// the leading calls of a left-recursive rule that has just been completed.
-    fn closure(&self, nodes: &[u32]) -> Vec<u32> {
+    pub(super) fn closure(&self, nodes: &[u32]) -> Vec<u32> {
         let mut nodes = nodes.to_vec();
         let mut seen = Seen::default();
         nodes.retain(|&node| seen.insert(node));

@@ -114,7 +114,7 @@ impl Frames {
             callee: self.start(separator),
             then,
         });
-        items.into()
+        items
     }
 
     /// Whether an item may come next.

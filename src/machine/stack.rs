@@ -186,7 +186,16 @@ impl Stacks {
             open.pop();
             if known(at).is_none() {
                 let like = |(frame, callers): (FrameId, ConfigId)| {
-                    Some((self.frames.like(frame, sight), known(callers)?))
+                    let callers = known(callers)?;
+                    let (frame, callers) = match self.frames.unfolded(frame) {
+                        None => (frame, callers),
+                        Some((called, RETURN)) => (called, callers),
+                        Some((called, then)) => {
+                            let then = self.frames.like(then, sight);
+                            (called, self.intern_as_is(&[(then, callers)]))
+                        }
+                    };
+                    Some((self.frames.like(frame, sight), callers))
                 };
                 let pairs: Option<Vec<_>> = match self.pairs(at) {
                     many if many.len() > MANY => None,
@@ -457,9 +466,7 @@ impl Stacks {
         if known.first.load(Ordering::Relaxed) == NONE {
             return known.first.store(step_of(byte.into(), next), Ordering::Relaxed);
         }
-        let row = known
-            .row
-            .get_or_init(|| Box::new([const { OnceBox::new() }; 16]));
+        let row = known.row.get_or_init(|| Box::new([const { OnceBox::new() }; 16]));
         let block = row[byte as usize >> 4].get_or_init(|| Box::new([const { AtomicU32::new(UNKNOWN) }; 16]));
         block[byte as usize & 15].store(next, Ordering::Relaxed);
     }

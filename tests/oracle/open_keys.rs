@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::judge::{Judge, Verdict};
 use super::vocabulary::NAMED_MARK;
 
-/// Objects in compact spelling whose named keys have the value `[]`, and all others `""` or, if they nest, such an
-/// object again.
+/// Objects in compact spelling whose named keys have the value `[]` or an object of another kind, and all others `""` or,
+/// if they nest, such an object again.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
     named: Vec<&'static str>,
@@ -20,6 +20,8 @@ pub(crate) struct Objects {
     nest: bool,
     least: usize,
     most: Option<usize>,
+    /// What the named keys have.
+    inner: Option<Box<Objects>>,
 }
 
 /// How far a text belongs to a language.
@@ -35,10 +37,14 @@ use Read::{Never, Within, Word};
 impl Objects {
     /// The objects as a JSON Schema.
     pub(crate) fn source(&self) -> String {
+        let value = match &self.inner {
+            None => "{\"const\":[]}".to_owned(),
+            Some(inner) => inner.source(),
+        };
         let named: Vec<String> = self
             .named
             .iter()
-            .map(|key| format!("\"{key}\":{{\"const\":[]}}"))
+            .map(|key| format!("\"{key}\":{value}"))
             .collect();
         let others = match (self.open, self.nest) {
             (false, _) => "false",
@@ -110,7 +116,10 @@ impl Objects {
 
     fn value<'t>(&self, key: &[u8], text: &'t [u8]) -> Read<'t> {
         if self.named.iter().any(|named| named.as_bytes() == key) {
-            return after(text, b"[]");
+            return match &self.inner {
+                None => after(text, b"[]"),
+                Some(inner) => inner.object(text),
+            };
         }
         match after(text, b"\"\"") {
             Never if self.nest => self.object(text),
@@ -162,6 +171,24 @@ pub(crate) fn objects() -> impl Strategy<Value = Objects> {
             least: if open { least } else { least.min(named.len()) },
             most: most.filter(|_| open),
             named,
+            inner: None,
+        }
+    })
+}
+
+/// Random kinds of objects of which some are within others, so that what follows one looks like what follows the other.
+pub(crate) fn objects_of_objects() -> impl Strategy<Value = Objects> {
+    (objects(), objects(), objects()).prop_map(|(outer, middle, inner)| {
+        // What nests itself is the whole schema.
+        let inner = Objects { nest: false, ..inner };
+        let middle = Objects {
+            nest: false,
+            inner: Some(inner.into()),
+            ..middle
+        };
+        Objects {
+            inner: Some(middle.into()),
+            ..outer
         }
     })
 }
@@ -175,6 +202,7 @@ fn the_judge_knows_keys_that_were_written() {
         nest: true,
         least: 1,
         most: Some(2),
+        inner: None,
     };
     let viable = |text: &str| objects.verdict(text.as_bytes()).viable;
     assert!(viable("{\"a\":{\"a\":\"\"},\"a") && !viable("{\"a\":{\"a\":\"\"},\"a\""));
@@ -189,8 +217,15 @@ fn the_judge_knows_keys_that_were_written() {
         nest: false,
         least: 0,
         most: None,
+        inner: None,
     };
     let viable = |text: &str| closed.verdict(text.as_bytes()).viable;
     assert!(viable("{\"a\":[],\"b") && !viable("{\"a\":[],\"a") && !viable("{\"a\":[]}"));
     assert!(!viable("{\"a\":[],\"b\":[],") && !viable("{\"c"));
+    let within = Objects {
+        inner: Some(closed.into()),
+        ..objects
+    };
+    let viable = |text: &str| within.verdict(text.as_bytes()).viable;
+    assert!(viable("{\"b\":{\"b\":[]},\"a\":\"\"") && !viable("{\"b\":[") && !viable("{\"b\":{}"));
 }
