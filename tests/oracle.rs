@@ -44,7 +44,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use judge::{Judge, Memo};
-use walk::{Reach, check_everywhere};
+use walk::{Reach, check_everywhere, check_portions};
 
 const LETTERS: &[u8] = b"abc";
 /// `a`, `b`, and the two bytes of `é`, which tokens may cut.
@@ -254,6 +254,24 @@ proptest! {
         let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
         let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
         check_everywhere(&grammar, &Memo::new(objects), &DEEP)?;
+    }
+
+    /// A text leads to the same masks read at once, token by token and byte by byte.
+    #[test]
+    fn texts_are_read_alike_in_any_portions(
+        objects in open_keys::objects_of_objects(),
+        rules in context_free::grammars(),
+        vocabulary in vocabulary::vocabularies_of(KEY_BYTES, KEY_PIECES),
+        letters in vocabulary::vocabularies(LETTERS),
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
+    ) {
+        let mut options = Options::default();
+        options.schema.key_order = KeyOrder::Any;
+        let compiled = lexiform::compile(Source::JsonSchema(&objects.source()), &vocabulary, &options);
+        let grammars = [compiled.ok().map(|(grammar, _)| grammar), lower::compile(&lower::rules(&rules), &letters).ok()];
+        for grammar in grammars.iter().flatten() {
+            check_portions(grammar, &choices)?;
+        }
     }
 
     /// The comparison itself: a grammar of another language does not pass for this one.

@@ -176,3 +176,35 @@ fn only_byte(vocabulary: &Vocabulary, judge: &impl Judge, text: &[u8]) -> Option
 pub(crate) fn show(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
+
+/// Compares the states that the bytes of a walk lead to, which takes the tokens that these choices fall on.
+pub(crate) fn check_portions(
+    grammar: &Grammar,
+    choices: &[prop::sample::Index],
+) -> Result<(), TestCaseError> {
+    let vocabulary = grammar.vocabulary();
+    let (mut state, mut text) = (grammar.start(), Vec::new());
+    for choice in choices {
+        let is_text = |&token: &u32| vocabulary.kind(token) == TokenKind::Text;
+        let allowed: Vec<u32> = grammar.mask(state).iter().filter(is_text).collect();
+        if allowed.is_empty() {
+            break;
+        }
+        let token = *choice.get(&allowed);
+        state = grammar.step(state, token).expect("the mask allows it");
+        text.extend_from_slice(vocabulary.bytes(token));
+        let fresh = grammar.fresh();
+        let at_once = fresh
+            .step_bytes(fresh.start(), &text)
+            .map(|state| (fresh.mask(state), fresh.is_accepting(state)));
+        let fresh = grammar.fresh();
+        let by_bytes = text
+            .iter()
+            .try_fold(fresh.start(), |state, &byte| fresh.step_bytes(state, &[byte]));
+        let by_bytes = by_bytes.map(|state| (fresh.mask(state), fresh.is_accepting(state)));
+        let by_tokens = Some((grammar.mask(state), grammar.is_accepting(state)));
+        prop_assert_eq!(&by_tokens, &at_once, "after {:?}", show(&text));
+        prop_assert_eq!(&by_tokens, &by_bytes, "after {:?}", show(&text));
+    }
+    Ok(())
+}
