@@ -20,10 +20,10 @@ use super::Terminal;
 /// The lengths for which classes are kept.
 const LENGTHS: [usize; 4] = [8, 12, 20, 32];
 
-/// Spreads the bits of a name. Rows of one name that differ are told apart anyway.
+/// Spreads the bits of a name. States of one name that differ are told apart anyway.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Rows may be looked at so many times as there are states.
+/// States may be looked at so many times as there are states.
 const MOST_LOOKS: usize = 8;
 
 /// The classes of states that are alike for each of the lengths.
@@ -61,8 +61,13 @@ impl Terminal {
     }
 }
 
-struct Split<'a> {
-    terminal: &'a Terminal,
+/// What bytes lead to from a state: neighbouring classes of bytes that lead to the same are one run, which ends before
+/// this class of bytes.
+type Run = (u32, u32);
+
+struct Split {
+    /// The runs of each state, one state behind the other, and where those of each begin.
+    runs: (Vec<Run>, Vec<u32>),
     classes: Vec<u32>,
     /// How many states there are of each class.
     sizes: Vec<u32>,
@@ -74,19 +79,21 @@ struct Split<'a> {
     looks: usize,
 }
 
-impl<'a> Split<'a> {
-    fn new(terminal: &'a Terminal) -> Split<'a> {
+impl Split {
+    fn new(terminal: &Terminal) -> Split {
         let states = terminal.len();
+        let runs = terminal.runs();
+        let before = before(&runs);
         let accepting = terminal.accepting.iter().filter(|&&accepting| accepting).count() as u32;
         Split {
-            terminal,
+            runs,
             classes: terminal
                 .accepting
                 .iter()
                 .map(|&accepting| accepting.into())
                 .collect(),
             sizes: vec![states as u32 - accepting, accepting],
-            before: terminal.before(),
+            before,
             touched: (0..states as u32).collect(),
             looks: states * MOST_LOOKS,
         }
@@ -117,7 +124,7 @@ impl<'a> Split<'a> {
             let class = self.classes[state as usize];
             let name = self.name(state);
             let like = known.get(&name).copied();
-            let like = like.filter(|&(other, _)| self.behind(state).eq(self.behind(other)));
+            let like = like.filter(|&(other, _)| self.go_on_alike(state, other));
             let new = like.map_or_else(
                 || match std::mem::replace(&mut stay[class as usize], 1) {
                     0 => class,
@@ -136,20 +143,46 @@ impl<'a> Split<'a> {
         changed
     }
 
-    /// A number that states have in common with the same behind them, and others mostly not.
+    /// A number that states have in common with the same behind them, and others mostly not: a sum over the classes of
+    /// bytes, in which a run counts as all of its classes.
     fn name(&self, state: u32) -> u64 {
-        let mix = |name: u64, class| (name.rotate_left(5) ^ u64::from(class)).wrapping_mul(FACTOR);
-        self.behind(state).fold(0, mix)
+        let mut begin = 0;
+        let own = u64::from(self.classes[state as usize]).wrapping_mul(FACTOR);
+        self.runs_of(state).iter().fold(own, |name, &(end, packed)| {
+            let weight = weight(end).wrapping_sub(weight(begin));
+            begin = end;
+            let class = u64::from(self.class(packed)).wrapping_add(1).wrapping_mul(FACTOR);
+            name.wrapping_add((class ^ class >> 29).wrapping_mul(weight))
+        })
     }
 
-    /// The class of a state, and of those that bytes lead to.
-    fn behind(&self, state: u32) -> impl Iterator<Item = u32> + '_ {
-        let class = |&packed: &u32| match packed {
+    /// Whether two states are of one class, and those that each byte leads to.
+    fn go_on_alike(&self, one: u32, other: u32) -> bool {
+        let (mut ones, mut others) = (self.runs_of(one), self.runs_of(other));
+        let mut are_alike = self.classes[one as usize] == self.classes[other as usize];
+        while let ([(end, to), ..], [(other_end, other_to), ..]) = (ones, others) {
+            if !are_alike {
+                break;
+            }
+            are_alike = self.class(*to) == self.class(*other_to);
+            let (is_over, other_is_over) = (end <= other_end, other_end <= end);
+            ones = &ones[usize::from(is_over)..];
+            others = &others[usize::from(other_is_over)..];
+        }
+        are_alike
+    }
+
+    fn runs_of(&self, state: u32) -> &[Run] {
+        let (runs, starts) = &self.runs;
+        &runs[starts[state as usize] as usize..starts[state as usize + 1] as usize]
+    }
+
+    /// The class of what a byte leads to.
+    fn class(&self, packed: u32) -> u32 {
+        match packed {
             DEAD => DEAD,
             _ => self.classes[(packed >> 1) as usize],
-        };
-        let own = self.classes[state as usize];
-        std::iter::once(own).chain(self.terminal.row(state).iter().map(class))
+        }
     }
 
     fn touch_before(&mut self, changed: &[(u32, u32)]) {
@@ -165,37 +198,49 @@ impl<'a> Split<'a> {
     }
 }
 
+/// What the classes of bytes before this one weigh together in a name.
+fn weight(class: u32) -> u64 {
+    let mixed = u64::from(class).wrapping_mul(FACTOR);
+    (mixed ^ mixed >> 32).wrapping_mul(FACTOR)
+}
+
 impl Terminal {
-    fn row(&self, state: u32) -> &[u32] {
-        &self.next[state as usize * self.stride..][..self.stride]
-    }
-
-    /// The states that lead to each state, and where those of each begin; some may be there more than once.
-    fn before(&self) -> (Vec<u32>, Vec<u32>) {
-        let mut starts = vec![0; self.len() + 1];
-        self.for_each_run(|_, to| starts[to as usize + 1] += 1);
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
-        let mut ends = starts.clone();
-        let mut list = vec![0; starts[self.len()] as usize];
-        self.for_each_run(|from, to| {
-            let end = &mut ends[to as usize];
-            list[*end as usize] = from;
-            *end += 1;
-        });
-        (starts, list)
-    }
-
-    /// Calls for each state with those that bytes lead to, once for all neighbouring classes of bytes that lead to the same.
-    fn for_each_run(&self, mut call: impl FnMut(u32, u32)) {
-        for from in 0..self.len() as u32 {
-            let runs = self.row(from).chunk_by(|one, other| one == other);
-            for run in runs.filter(|run| run[0] != DEAD) {
-                call(from, run[0] >> 1);
+    /// The runs of each state, and where those of each begin.
+    fn runs(&self) -> (Vec<Run>, Vec<u32>) {
+        let (mut runs, mut starts) = (Vec::new(), vec![0]);
+        for row in self.next.chunks_exact(self.stride) {
+            let mut end = 0;
+            for run in row.chunk_by(|one, other| one == other) {
+                end += run.len() as u32;
+                runs.push((end, run[0]));
             }
+            starts.push(runs.len() as u32);
+        }
+        (runs, starts)
+    }
+}
+
+/// Where the states that lead to each state begin, and these; some may be there more than once.
+fn before((runs, begins): &(Vec<Run>, Vec<u32>)) -> (Vec<u32>, Vec<u32>) {
+    let states = begins.len() - 1;
+    let mut starts = vec![0; states + 1];
+    let alive = |&&(_, packed): &&Run| packed != DEAD;
+    for &(_, packed) in runs.iter().filter(alive) {
+        starts[(packed >> 1) as usize + 1] += 1;
+    }
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let mut ends = starts.clone();
+    let mut list = vec![0; starts[states] as usize];
+    for (from, of) in begins.windows(2).enumerate() {
+        for &(_, packed) in runs[of[0] as usize..of[1] as usize].iter().filter(alive) {
+            let end = &mut ends[(packed >> 1) as usize];
+            list[*end as usize] = from as u32;
+            *end += 1;
         }
     }
+    (starts, list)
 }
 
 #[cfg(test)]
