@@ -289,16 +289,12 @@ impl Frames {
             } => *of == rule && **known == *nodes,
             _ => false,
         };
+        let key = || FrameKey::Rule {
+            rule,
+            nodes: nodes.into(),
+        };
         let known = self.known.find(hash, is);
-        known.unwrap_or_else(|| {
-            self.add(
-                hash,
-                FrameKey::Rule {
-                    rule,
-                    nodes: nodes.into(),
-                },
-            )
-        })
+        known.unwrap_or_else(|| self.add(hash, key()))
     }
 
     pub(super) fn start(&self, callee: Callee) -> FrameId {
@@ -428,7 +424,10 @@ impl Frames {
                 let cursor = self.read_key(id, cursor, &[byte])?;
                 Some(self.key_frame(id, cursor, &[byte]))
             }
-            FrameKey::Judged { judged, cursor, text } => self.read_judged(judged, cursor, text, byte),
+            FrameKey::Judged { cursor, .. } => {
+                let cursor = self.beginnings_of(id).next(cursor, byte)?;
+                Some(self.judged_frame(id, cursor, &[byte]))
+            }
         }
     }
 

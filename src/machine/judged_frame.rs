@@ -33,10 +33,15 @@ impl Frames {
         self.judge(judged).accepts(&self.texts.to_vec(text))
     }
 
-    pub(super) fn read_judged(&self, judged: u32, cursor: Cursor, text: u32, byte: u8) -> Option<FrameId> {
-        let cursor = self.beginnings(judged).next(cursor, byte)?;
-        let text = self.texts.push(text, byte);
-        Some(self.intern(FrameKey::Judged { judged, cursor, text }))
+    /// The frame of a word that has gone on with these bytes.
+    pub(super) fn judged_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
+        match self.get(id).key {
+            FrameKey::Judged { judged, text, .. } => {
+                let text = self.add_text(text, written);
+                self.intern(FrameKey::Judged { judged, cursor, text })
+            }
+            _ => unreachable!("asked only of the frames of judged languages"),
+        }
     }
 
     /// The judge of a frame and the text that it has read.

@@ -456,7 +456,7 @@ impl Frames {
         })
     }
 
-    fn add_text(&self, text: u32, bytes: &[u8]) -> u32 {
+    pub(super) fn add_text(&self, text: u32, bytes: &[u8]) -> u32 {
         bytes.iter().fold(text, |text, &byte| self.texts.push(text, byte))
     }
 

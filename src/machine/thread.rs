@@ -160,7 +160,7 @@ impl<'a> Threads<'a> {
     /// A frame that reads, with its callers.
     pub(crate) fn reader(&self, frame: FrameId, callers: ConfigId, written: usize) -> Thread {
         Thread {
-            at: self.place(frame, written),
+            at: self.stacks.frames.place(frame, written),
             callers,
         }
     }
@@ -197,38 +197,13 @@ impl<'a> Threads<'a> {
     pub(crate) fn step(&mut self, readers: &[Thread], path: &[u8], next: &mut Vec<Thread>) {
         next.clear();
         for reader in readers {
-            if let Some(at) = self.read(reader.at, path) {
+            if let Some(at) = self.stacks.frames.read_at(reader.at, path) {
                 self.lost |= self.is_in_doubt(at);
                 self.settle(at, reader.callers, next);
             }
         }
         if next.len() > 1 {
             self.merge(next);
-        }
-    }
-
-    fn read(&self, at: At, path: &[u8]) -> Option<At> {
-        let frames = &self.stacks.frames;
-        let byte = *path.last()?;
-        match at {
-            At::Frame(frame) => Some(self.place_in_rule(frames.read(frame, byte)?)),
-            At::Node { rule, node } => self.read_node(rule, node, byte),
-            At::Terminal(index, cursor) => {
-                Some(At::Terminal(index, frames.terminal(index).next(cursor, byte)?))
-            }
-            At::Key { frame, cursor, start } => {
-                let cursor = frames.read_key(frame, cursor, &path[start as usize..])?;
-                Some(At::Key { frame, cursor, start })
-            }
-            At::Judged { frame, cursor, start } => {
-                let cursor = frames.beginnings_of(frame).next(cursor, byte)?;
-                Some(At::Judged { frame, cursor, start })
-            }
-            At::Choice { frame, node } => {
-                let node = frames.choose(&frames.choosing(frame, node), byte)?.node;
-                Some(At::Choice { frame, node })
-            }
-            At::Way { .. } | At::Item(_) => None,
         }
     }
 
@@ -265,7 +240,7 @@ impl<'a> Threads<'a> {
     fn merge(&mut self, threads: &mut Vec<Thread>) {
         for thread in threads.iter_mut() {
             if let At::Frame(frame) = thread.at {
-                thread.at = self.place_in_rule(frame);
+                thread.at = self.stacks.frames.place_in_rule(frame);
             }
         }
         threads.sort_unstable();
@@ -423,7 +398,7 @@ impl<'a> Threads<'a> {
         }
         if known.reads {
             readers.push(Thread {
-                at: self.place(frame, written),
+                at: self.stacks.frames.place(frame, written),
                 callers,
             });
         }
@@ -462,7 +437,7 @@ impl<'a> Threads<'a> {
         for (way, rule, node) in frames.chosen(at) {
             let at = At::Way { frame, way };
             let callers = self.local.single(Thread { at, callers });
-            let at = self.standing(rule, node);
+            let at = self.stacks.frames.place_along(rule, node);
             open.push(Thread { at, callers });
         }
     }

@@ -1,15 +1,15 @@
-//! Where a thread stands, named so that nothing need be interned to read on.
+//! Where a thread stands, named so that nothing need be interned to read on. The bytes of a token are read so, too
+//! (`stretch`).
 
 use super::{At, Thread, Threads};
-use crate::machine::frame::{FrameId, FrameKey};
+use crate::machine::frame::{FrameId, FrameKey, Frames};
 use crate::machine::nfa::Callee;
 
-impl Threads<'_> {
+impl Frames {
     /// A frame that reads, as a place that needs no interning to read on.
-    pub(super) fn place(&self, frame: FrameId, written: usize) -> At {
-        let frames = &self.stacks.frames;
-        match frames.get(frame).key {
-            FrameKey::TerminalStart(index) => At::Terminal(index, frames.terminal(index).start()),
+    pub(in crate::machine) fn place(&self, frame: FrameId, written: usize) -> At {
+        match self.get(frame).key {
+            FrameKey::TerminalStart(index) => At::Terminal(index, self.terminal(index).start()),
             FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
             FrameKey::Choice(at) => At::Choice { frame, node: at.node },
             FrameKey::Key { cursor, .. } => At::Key {
@@ -27,11 +27,10 @@ impl Threads<'_> {
     }
 
     /// The frame of a rule as a node, where it is at one that only reads.
-    pub(super) fn place_in_rule(&self, frame: FrameId) -> At {
-        let frames = &self.stacks.frames;
-        match &frames.get(frame).key {
+    pub(in crate::machine) fn place_in_rule(&self, frame: FrameId) -> At {
+        match &self.get(frame).key {
             FrameKey::Rule { rule, nodes } => match nodes[..] {
-                [node] if frames.is_plain(*rule, node) => At::Node { rule: *rule, node },
+                [node] if self.is_plain(*rule, node) => At::Node { rule: *rule, node },
                 _ => At::Frame(frame),
             },
             _ => At::Frame(frame),
@@ -39,37 +38,61 @@ impl Threads<'_> {
     }
 
     /// In a rule of which another reader has read the beginning, or nothing yet.
-    pub(super) fn standing(&self, rule: u32, node: u32) -> At {
-        let frames = &self.stacks.frames;
-        match frames.begins(rule, node) {
-            true => At::Frame(frames.start(Callee::Rule(rule))),
+    pub(in crate::machine) fn place_along(&self, rule: u32, node: u32) -> At {
+        match self.begins(rule, node) {
+            true => At::Frame(self.start(Callee::Rule(rule))),
             false => self.place_at(rule, node),
         }
     }
 
     /// Within a rule, at one of its nodes.
-    pub(super) fn place_at(&self, rule: u32, node: u32) -> At {
-        let frames = &self.stacks.frames;
-        match frames.is_plain(rule, node) {
+    fn place_at(&self, rule: u32, node: u32) -> At {
+        match self.is_plain(rule, node) {
             true => At::Node { rule, node },
-            false => At::Frame(frames.frame_at(rule, node)),
+            false => At::Frame(self.frame_at(rule, node)),
         }
     }
 
     /// The place behind a byte from a node that only reads.
-    pub(super) fn read_node(&self, rule: u32, node: u32, byte: u8) -> Option<At> {
-        let frames = &self.stacks.frames;
-        let mut behind = frames.behind(node, byte);
+    fn read_node(&self, rule: u32, node: u32, byte: u8) -> Option<At> {
+        let mut behind = self.behind(node, byte);
         let first = behind.next()?;
         match behind.next() {
             None => Some(self.place_at(rule, first)),
             Some(second) => {
                 let nodes = [first, second].into_iter().chain(behind).collect::<Vec<u32>>();
-                Some(self.place_in_rule(frames.rule_frame(rule, &nodes)))
+                Some(self.place_in_rule(self.rule_frame(rule, &nodes)))
             }
         }
     }
 
+    /// The place behind the last byte of a path; `None` if no text goes on so.
+    pub(in crate::machine) fn read_at(&self, at: At, path: &[u8]) -> Option<At> {
+        let byte = *path.last()?;
+        match at {
+            At::Frame(frame) => Some(self.place_in_rule(self.read(frame, byte)?)),
+            At::Node { rule, node } => self.read_node(rule, node, byte),
+            At::Terminal(index, cursor) => {
+                Some(At::Terminal(index, self.terminal(index).next(cursor, byte)?))
+            }
+            At::Key { frame, cursor, start } => {
+                let cursor = self.read_key(frame, cursor, &path[start as usize..])?;
+                Some(At::Key { frame, cursor, start })
+            }
+            At::Judged { frame, cursor, start } => {
+                let cursor = self.beginnings_of(frame).next(cursor, byte)?;
+                Some(At::Judged { frame, cursor, start })
+            }
+            At::Choice { frame, node } => {
+                let node = self.choose(&self.choosing(frame, node), byte)?.node;
+                Some(At::Choice { frame, node })
+            }
+            At::Way { .. } | At::Item(_) => None,
+        }
+    }
+}
+
+impl Threads<'_> {
     /// The thread behind a byte of one that is in fixed text and stays there; `None` for all others.
     #[inline]
     pub(crate) fn read_on(&self, reader: &Thread, byte: u8) -> Option<Thread> {

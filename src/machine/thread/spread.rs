@@ -47,7 +47,7 @@ impl Threads<'_> {
             };
             for (way, rule, node) in frames.read_here(frames.choosing(frame, node)) {
                 let place = *places.entry((rule, node)).or_insert_with(|| {
-                    members.push((self.standing(rule, node), Vec::new()));
+                    members.push((self.stacks.frames.place_along(rule, node), Vec::new()));
                     members.len() - 1
                 });
                 let at = At::Way { frame, way };
