@@ -15,10 +15,14 @@
 //!
 //! **What is exact.** A token that is allowed can always be completed in time: each way names a completion, and its
 //! first token leads to where the same way names the rest of it, so that a mask is never empty where the distance was
-//! within the budget. A token that is left out cannot be completed in time as far as 3 was tried to its end; with a
-//! large vocabulary it may be one for which only a completion longer in bytes would have been short enough in tokens.
-//! So may one inside a word that a judge tells (`grammar::Judge`), of whose completions not all are known. That is a property of
-//! the constraint "within the budget" as it is defined here, and laws are stated for it.
+//! within the budget. For that, the distance behind a token is always that of the whole configuration there; where it is
+//! found for many tokens at once, they must lead to the same one, but for what makes no difference (`nearby`).
+//!
+//! A token that is left out cannot be completed in time as far as 3 was tried to its end; with a large vocabulary it may
+//! be one for which only a completion longer in bytes would have been short enough in tokens, or one of very many whose
+//! futures have nothing in common, as in a key behind which more keys must follow. So may one inside a word that a judge
+//! tells (`grammar::Judge`), of whose completions not all are known. That is a property of the constraint "within the
+//! budget" as it is defined here, and laws are stated for it.
 
 mod nearby;
 mod profile;
@@ -50,6 +54,8 @@ pub(crate) struct Budget {
     at_least: Shortest,
     /// Never too few, over bytes that are tokens; `None` where it is the same.
     achievable: Option<Shortest>,
+    /// Whether a byte is no token, or not all completions of some words are known.
+    gaps: bool,
     /// The most steps that one token can make.
     stride: u64,
     profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
@@ -83,11 +89,14 @@ impl Budget {
             usable.insert_range(byte, byte);
         }
         let stacks = place.machine.stacks();
-        // Where the shortest completion is not known, one distance cannot serve as both.
-        let complete = usable == all && !stacks.has_judges();
+        // Where the shortest completion is not known, one distance cannot serve as both; nor where keys differ, since what
+        // is known to be achievable is not always the shortest.
+        let gaps = usable != all || stacks.has_judges();
+        let complete = !gaps && !stacks.counts_keys();
         Budget {
             at_least: Shortest::new(stacks, all, complete),
             achievable: (!complete).then(|| Shortest::new(stacks, usable, true)),
+            gaps,
             stride: vocabulary.longest().max(1) as u64,
             profiles: DashMap::default(),
             profile_bytes: AtomicUsize::new(0),
@@ -122,7 +131,9 @@ impl Budget {
         if steps <= limit {
             return true;
         }
-        if self.at_least.of(stacks, config).div_ceil(self.stride) > limit {
+        // In languages with great counts no known distance is not that there is none.
+        let least = self.at_least.of(stacks, config);
+        if least != NEVER && least.div_ceil(self.stride) > limit {
             return false;
         }
         self.spelled(place, config) <= limit
@@ -133,7 +144,7 @@ impl Budget {
     }
 
     fn searches(&self, place: Place<'_>, steps: u64) -> bool {
-        steps == NEVER || place.vocabulary().trie().nodes().len() <= SMALL_TRIE
+        steps == NEVER || is_small(place)
     }
 
     /// The mask of a configuration without the tokens, end tokens aside, after which the text cannot be completed with
@@ -194,6 +205,11 @@ impl Budget {
         let numbers = self.spelled.len() + self.searched.len();
         self.profile_bytes.load(Ordering::Relaxed) + numbers * NUMBER_BYTES
     }
+}
+
+/// Whether the vocabulary is so small that completions are searched among all texts.
+fn is_small(place: Place<'_>) -> bool {
+    place.vocabulary().trie().nodes().len() <= SMALL_TRIE
 }
 
 /// A number with its key in the table that finds it.

@@ -70,7 +70,7 @@ use stack::END;
 pub(crate) use stack::{ConfigId, FINISHED, Stacks};
 pub(crate) use terminal::Identity;
 pub use terminal::{Cursor, Terminal, TerminalError};
-pub(crate) use thread::{Local, SetLengths, Thread, Threads};
+pub(crate) use thread::{HangingSets, Local, SetLengths, Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};

@@ -10,7 +10,7 @@ use lexiform::{Compiler, Grammar, Options, Source, State};
 
 use published::published;
 
-const SCHEMAS: [&str; 5] = [
+const SCHEMAS: [&str; 7] = [
     "true",
     r#"{"type":"object","properties":{"name":{"type":"string","minLength":3},"tags":{"type":"array","items":{"type":"string"}},
         "inner":{"type":"object","properties":{"a":{"type":"number"},"b":{"enum":["red","green"]}},"required":["a","b"]}},
@@ -19,6 +19,10 @@ const SCHEMAS: [&str; 5] = [
         "properties":{"kind":{"const":"a long and tedious kind"},"next":{"$ref":"#/items"}},"required":["kind"]}]},"minItems":2}"##,
     r#"{"type":"object","additionalProperties":{"type":"string","pattern":"^[a-f0-9]{8}-[a-f0-9]{4}$"},"minProperties":2}"#,
     r#"{"type":"object","properties":{"x":{"type":"string","minLength":1000000000},"y":{"type":"string","format":"date-time"}}}"#,
+    // What may be written hangs on which keys were, and a token may be an open key's or the beginning of a named one.
+    r#"{"type":"object","properties":{"a":{"const":"a long and tedious value"},"ab":{"type":"integer"}},"required":["ab"],
+        "additionalProperties":{"const":""},"minProperties":4,"dependentRequired":{"a":["b"]}}"#,
+    r#"{"type":"object","propertyNames":{"pattern":"^([a-c]|id)$"},"additionalProperties":{"type":"boolean"},"minProperties":4}"#,
 ];
 
 /// How bad a token is to have chosen: what is then needed at least.

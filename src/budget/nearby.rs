@@ -1,13 +1,21 @@
 //! The mask where hardly any tokens are left: every token is judged by its own distance.
 //!
 //! Tokens with the same future are judged once, so that a hundred thousand ways to go on inside a string are one
-//! question: those that stay within a regular language by their place in it, others by their threads.
+//! question: those that stay within a regular language by their place in it, others by their threads. A place does not
+//! name the text of a key or of a word that a judge tells, so that tokens whose futures hang on it are questions of
+//! their own:
+//!
+//! ```text
+//!   a string value         by its place: any text may be closed
+//!   an open key            by its place, if it can be the last key; but not what a key that was written begins with
+//!   one of several keys    each: which ones are left hangs on it
+//! ```
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::profile::{Ahead, Part};
-use super::{Budget, Place};
-use crate::machine::{ConfigId, Cursor, FrameId, Thread, plus};
+use super::{Budget, Place, is_small};
+use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, HangingSets, Thread, View, plus};
 use crate::mask::Mask;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
@@ -22,12 +30,16 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
         walk: Ahead::new(budget.achievable(), place),
         near: Mask::empty(vocabulary.len()),
         worth: None,
+        hanging: HangingSets::default(),
+        shared: FxHashSet::default(),
+        judges_all: budget.searches(place, budget.achievable().of(stacks, config)),
+        may_search: budget.gaps || is_small(place),
         config,
     };
     let mut others = Vec::new();
-    for &reader in &stacks.fringe(config).readers {
-        if !nearby.reader(reader) {
-            others.push(reader);
+    for readers in nearby.together(&stacks.fringe(config).readers) {
+        if !nearby.bulk(&readers) {
+            others.extend(readers);
         }
     }
     if !others.is_empty() {
@@ -55,98 +67,201 @@ struct Nearby<'a> {
     walk: Ahead<'a>,
     near: Mask,
     config: ConfigId,
-    worth: Option<Worth>,
+    /// Whether each token may be judged by itself, however many they are.
+    judges_all: bool,
+    /// Whether completions may be searched, so that any may be found and not just the one that is spelled.
+    may_search: bool,
+    /// The completion that is spelled, once it was asked for.
+    worth: Option<Vec<u8>>,
+    /// What is known of the threads of the walk.
+    hanging: HangingSets,
+    /// Tokens that more than one reader may take.
+    shared: FxHashSet<u32>,
 }
 
-/// Which tokens that go on in a word in progress are worth judging by more than their steps. The future of each hangs on its
-/// text, so that each is a question of its own, and of a hundred thousand tokens that is too many questions.
-enum Worth {
-    All,
-    /// Those that the completion begins with which is spelled, so that following it leads to the end.
-    Beginning(Vec<u8>),
+/// So many tokens are each judged by themselves, where each is a question of its own. Of more, those are with which the
+/// completion begins that is spelled, so that following it leads to the end; a hundred thousand are too many questions.
+const EACH: usize = 64;
+
+/// What the text of a key in progress makes a difference to.
+#[derive(Default)]
+struct KeyText {
+    /// Whether to the futures of all tokens, and not only of those that go on like a taken key.
+    hangs: bool,
+    /// Bytes behind which only keys are left that may not be written.
+    taken: Vec<Vec<u8>>,
 }
 
-impl Nearby<'_> {
-    /// One reader, by parts; whether that is possible. Its tokens are judged by what it can do alone: a token that
-    /// another reader takes too is judged there as well. What stays is judged by one token for all that come to the same
-    /// place, so that none of them may have another way.
-    fn reader(&mut self, (frame, callers): (FrameId, ConfigId)) -> bool {
-        let part = Part::new(&mut self.walk, self.place, (frame, callers));
-        let Some(part) = part.filter(|part| !part.judged && !part.overlaps) else {
-            return false;
-        };
-        let alone = self.place.machine.stacks().intern(vec![(frame, callers)]);
+impl KeyText {
+    fn matters_to(&self, bytes: &[u8]) -> bool {
+        self.hangs || self.taken.iter().any(|taken| taken.starts_with(bytes))
+    }
+
+    /// Whether no key goes on with all of these bytes, or ends within them.
+    fn forbids(&self, bytes: &[u8]) -> bool {
+        self.taken.iter().any(|taken| bytes.starts_with(taken))
+    }
+}
+
+impl<'a> Nearby<'a> {
+    /// The readers in groups of which no two take a common token. How far it is behind a token hangs on all that take it:
+    /// the completion that is spelled is the shortest of all.
+    fn together(&self, readers: &[(FrameId, ConfigId)]) -> Vec<Vec<(FrameId, ConfigId)>> {
+        let threads = &self.walk.threads;
+        let mut groups: Vec<(ByteSet, Vec<(FrameId, ConfigId)>)> = Vec::new();
+        for &(frame, callers) in readers {
+            let (mut bytes, mut group) = (ByteSet::default(), vec![(frame, callers)]);
+            let reader = threads.reader(frame, callers, 0);
+            threads.add_bytes(&reader, &mut bytes, &mut ByteSet::default());
+            groups.retain_mut(|(others, other)| {
+                let apart = bytes.common(others).is_empty();
+                if !apart {
+                    bytes.unite(others);
+                    group.append(other);
+                }
+                apart
+            });
+            groups.push((bytes, group));
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    /// A group of readers of which one can be judged by parts; whether there is one. What the others take is judged apart.
+    fn bulk(&mut self, readers: &[(FrameId, ConfigId)]) -> bool {
+        for &bulk in readers {
+            let Some(part) = self.part(bulk) else { continue };
+            let others = readers.iter().copied().filter(|&reader| reader != bulk);
+            self.share(others.collect());
+            self.reader(bulk, &part);
+            return true;
+        }
+        false
+    }
+
+    /// Tokens that these readers take and another may take, too.
+    fn share(&mut self, readers: Vec<(FrameId, ConfigId)>) {
+        let (near, limit) = (&mut self.near, self.limit);
+        let (mut open, mut shared) = (Vec::new(), Vec::new());
+        walk_readers(&mut self.walk, self.place, &readers, |threads, length, tokens| {
+            shared.extend_from_slice(tokens);
+            sort_out(near, &mut open, limit, (threads, length, tokens));
+        });
+        self.shared.extend(shared);
+        self.each(open.into_iter().map(|(_, token)| token).collect());
+    }
+
+    /// A reader that can be judged by parts.
+    fn part(&mut self, reader: (FrameId, ConfigId)) -> Option<Part<'a>> {
+        let part = Part::new(&mut self.walk, self.place, reader);
+        part.filter(|part| !part.judged && !part.overlaps)
+    }
+
+    /// One reader, by parts. What stays is judged by one token for all that come to the same place, so that none of them
+    /// may have another way.
+    fn reader(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>) {
         let stacks = self.place.machine.stacks();
         let below = self.budget.achievable().of(stacks, callers);
+        let (text, vocabulary) = (self.text(frame), self.place.vocabulary());
         let mut lengths: FxHashMap<Cursor, u64> = FxHashMap::default();
         let mut judged: FxHashMap<Cursor, bool> = FxHashMap::default();
-        for_each_inner(&part, self.place, |cursor, tokens| {
+        let mut own = Vec::new();
+        for_each_inner(part, self.place, |cursor, tokens| {
             let length = *lengths
                 .entry(cursor)
                 .or_insert_with(|| plus(self.budget.achievable().of_view(stacks, frame, cursor), below));
-            let near = length <= self.limit || {
-                let first = tokens.iter().find(|&&token| self.mask.contains(token));
-                first.is_some_and(|&token| *judged.entry(cursor).or_insert_with(|| self.allows(alone, token)))
+            let Some(&token) = tokens.iter().find(|&&token| self.mask.contains(token)) else {
+                return;
             };
-            if near {
+            let is_own = || self.shared.contains(&token) || text.matters_to(vocabulary.bytes(token));
+            if length > self.limit && is_own() {
+                own.extend(tokens);
+            } else if length <= self.limit || *judged.entry(cursor).or_insert_with(|| self.allows(token)) {
                 self.near.insert_all(tokens);
             }
         });
+        self.each(own);
         let mut open = Vec::new();
         let (near, limit) = (&mut self.near, self.limit);
         if !part.is_sure() {
             part.leaving(&mut self.walk, self.place, |_, _, tokens| {
                 open.extend(tokens.iter().map(|&token| (Vec::new(), token)));
             });
-            self.judge(alone, open);
-            return true;
+            return self.judge(open);
         }
         part.leaving(&mut self.walk, self.place, |threads, length, tokens| {
+            if text.taken.is_empty() {
+                return sort_out(near, &mut open, limit, (threads, length, tokens));
+            }
+            // What follows is visited for keys alike, also behind those that may not be written.
+            let written = tokens
+                .iter()
+                .filter(|&&token| !text.forbids(vocabulary.bytes(token)));
+            written.for_each(|&token| sort_out(near, &mut open, limit, (threads, length, &[token])));
+        });
+        self.judge(open);
+    }
+
+    /// Readers of which none can be judged by parts, through the whole vocabulary.
+    fn readers(&mut self, readers: &[(FrameId, ConfigId)]) {
+        let (near, limit) = (&mut self.near, self.limit);
+        let mut open = Vec::new();
+        walk_readers(&mut self.walk, self.place, readers, |threads, length, tokens| {
             sort_out(near, &mut open, limit, (threads, length, tokens));
         });
-        self.judge(alone, open);
-        true
+        self.judge(open);
     }
 
-    /// Readers together, through the whole vocabulary.
-    fn readers(&mut self, readers: &[(FrameId, ConfigId)]) {
-        let config = self.place.machine.stacks().intern(readers.to_vec());
-        let readers = readers.iter();
-        let readers: Vec<Thread> = readers
-            .map(|&(frame, callers)| self.walk.threads.reader(frame, callers, 0))
-            .collect();
-        let mut open = Vec::new();
-        let (near, limit) = (&mut self.near, self.limit);
-        self.walk.visit(
-            self.place.vocabulary().trie(),
-            &readers,
-            |threads, length, tokens| {
-                sort_out(near, &mut open, limit, (threads, length, tokens));
-            },
-        );
-        self.judge(config, open);
+    /// What the text of the key makes a difference to which the frame reads, if it reads one.
+    fn text(&self, frame: FrameId) -> KeyText {
+        let stacks = self.place.machine.stacks();
+        if !matches!(stacks.view(frame), View::Key(..)) {
+            return KeyText::default();
+        }
+        KeyText {
+            hangs: self.may_search || self.budget.achievable().needs_key_behind(stacks, frame),
+            taken: stacks.taken(frame, |_| true),
+        }
     }
 
-    fn judge(&mut self, config: ConfigId, open: Vec<(Vec<Thread>, u32)>) {
+    fn judge(&mut self, open: Vec<(Vec<Thread>, u32)>) {
         let mut judged: FxHashMap<Vec<Thread>, bool> = FxHashMap::default();
+        let mut own = Vec::new();
         for (threads, token) in open {
             if !self.mask.contains(token) {
                 continue;
             }
             let allowed = match threads.is_empty() {
                 // Threads that do not know how to go on have no future to be told apart by.
-                true => self.allows(config, token),
-                false if self.walk.threads.are_judged(&threads) => {
-                    self.is_worth_judging(token) && self.allows(config, token)
+                true => self.allows(token),
+                false if self.shared.contains(&token) || self.hang_on_text(&threads) => {
+                    own.push(token);
+                    false
                 }
                 false => {
                     let futures = self.walk.threads.futures(&threads);
-                    *judged
-                        .entry(futures)
-                        .or_insert_with(|| self.allows(config, token))
+                    *judged.entry(futures).or_insert_with(|| self.allows(token))
                 }
             };
             if allowed {
+                self.near.insert(token);
+            }
+        }
+        self.each(own);
+    }
+
+    fn hang_on_text(&mut self, threads: &[Thread]) -> bool {
+        let (may_search, shortest) = (self.may_search, self.budget.achievable());
+        let stacks = self.place.machine.stacks();
+        let hangs = |frame| may_search || shortest.needs_key_behind(stacks, frame);
+        self.walk.threads.hang_on_text(threads, hangs, &mut self.hanging)
+    }
+
+    /// Tokens whose futures have nothing in common that is known.
+    fn each(&mut self, mut tokens: Vec<u32>) {
+        tokens.retain(|&token| self.mask.contains(token));
+        let all = self.judges_all || tokens.len() <= EACH;
+        for token in tokens {
+            if (all || self.is_worth_judging(token)) && self.allows(token) {
                 self.near.insert(token);
             }
         }
@@ -154,22 +269,28 @@ impl Nearby<'_> {
 
     fn is_worth_judging(&mut self, token: u32) -> bool {
         let (budget, place, config) = (self.budget, self.place, self.config);
-        let worth = self.worth.get_or_insert_with(|| {
-            let steps = budget.achievable().of(place.machine.stacks(), config);
-            match budget.searches(place, steps) {
-                true => Worth::All,
-                false => Worth::Beginning(budget.spelled_bytes(place, config)),
-            }
-        });
-        match worth {
-            Worth::All => true,
-            Worth::Beginning(text) => text.starts_with(place.vocabulary().bytes(token)),
-        }
+        let text = self
+            .worth
+            .get_or_insert_with(|| budget.spelled_bytes(place, config));
+        text.starts_with(place.vocabulary().bytes(token))
     }
 
-    fn allows(&self, config: ConfigId, token: u32) -> bool {
-        self.budget.allows(self.place, config, token, self.limit)
+    fn allows(&self, token: u32) -> bool {
+        self.budget.allows(self.place, self.config, token, self.limit)
     }
+}
+
+/// Visits what these readers take, through the whole vocabulary.
+fn walk_readers<'a>(
+    walk: &mut Ahead<'a>,
+    place: Place<'a>,
+    readers: &[(FrameId, ConfigId)],
+    visit: impl FnMut(&[Thread], u64, &[u32]),
+) {
+    let readers = readers.iter();
+    let threads = readers.map(|&(frame, callers)| walk.threads.reader(frame, callers, 0));
+    let threads: Vec<Thread> = threads.collect();
+    walk.visit(place.vocabulary().trie(), &threads, visit);
 }
 
 /// Tokens near enough by their steps alone go into the mask, others are kept to be judged.

@@ -97,6 +97,10 @@ impl<'a> Part<'a> {
             }
             _ => return None,
         };
+        // What follows a key may hang on which it is; then it is not all here.
+        if walk.threads.take_lost() {
+            return None;
+        }
         let mut next = ByteSet::default();
         for reader in &behind {
             walk.threads.add_bytes(reader, &mut next, &mut ByteSet::default());

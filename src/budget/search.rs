@@ -4,11 +4,15 @@
 //! token costs one. Places are found in rounds of equal cost, each round to its end, so that the work behind a token
 //! of a completion that was found is part of the work that found it: what is within the bound stays within it on the
 //! way to the end.
+//!
+//! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is. From there the
+//! completion counts that is spelled, since that is what will be asked for there.
 
 use rustc_hash::FxHashSet;
 
-use super::{Budget, Place, remember};
-use crate::machine::{ConfigId, Stacks};
+use super::spell::{Measured, spelled};
+use super::{Budget, Place, is_small, remember};
+use crate::machine::{ConfigId, NEVER, Stacks, plus};
 
 /// How much work one search may be: each place counts as often as its text can be read, since so much work is a step
 /// from there.
@@ -34,39 +38,57 @@ impl Budget {
         {
             return known.tokens;
         }
-        let found = run(place, config, limit.max(ROUNDS));
+        let found = self.run(place, config, limit.max(ROUNDS));
         remember(&self.searched, config, found);
         found.tokens
+    }
+
+    /// Searches in a machine of its own, so that nothing is remembered of ways that are not gone.
+    fn run(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Found {
+        let (stacks, config) = &place.machine.stacks().apart_whole(config);
+        let spelling = (!is_small(place)).then(|| self.achievable().apart());
+        let mut seen: FxHashSet<Spot> = FxHashSet::default();
+        let mut round = vec![root(place, *config)];
+        let mut work = WORK;
+        seen.insert(round[0]);
+        let mut best = NEVER;
+        for tokens in 0..=limit {
+            let ways = match &spelling {
+                Some(shortest) => settled((place, stacks, shortest), &mut round),
+                None => accepted(stacks, &round),
+            };
+            best = best.min(plus(tokens, ways));
+            if best <= tokens + 1 || round.is_empty() || work == 0 {
+                let (tokens, rounds) = ((best != NEVER).then_some(best), u64::MAX);
+                return Found { tokens, rounds };
+            }
+            if tokens < limit {
+                round = after_one_token((place, stacks), round, (&mut seen, &mut work));
+            }
+        }
+        let (tokens, rounds) = ((best <= limit).then_some(best), limit);
+        Found { tokens, rounds }
     }
 }
 
 /// A configuration, and the children that the token may go on with in the trie.
 type Spot = (ConfigId, u32, u32);
 
-/// Searches in a machine of its own, so that nothing is remembered of ways that are not gone.
-fn run(place: Place<'_>, config: ConfigId, limit: u64) -> Found {
-    let (stacks, config) = &place.machine.stacks().apart_whole(config);
-    let config = *config;
-    let mut seen: FxHashSet<Spot> = FxHashSet::default();
-    let mut round = vec![root(place, config)];
-    let mut work = WORK;
-    seen.insert(round[0]);
-    for tokens in 0..=limit {
-        if round.is_empty() || work == 0 {
-            let (tokens, rounds) = (None, u64::MAX);
-            return Found { tokens, rounds };
-        }
-        let mut ends = round.iter().filter(|spot| spot.1 == 0);
-        if ends.any(|spot| stacks.fringe(spot.0).accepting) {
-            let (tokens, rounds) = (Some(tokens), tokens);
-            return Found { tokens, rounds };
-        }
-        if tokens < limit {
-            round = after_one_token((place, stacks), round, (&mut seen, &mut work));
-        }
+/// 0 where the text may end at one of these places, else never.
+fn accepted(stacks: &Stacks, round: &[Spot]) -> u64 {
+    let mut ends = round.iter().filter(|spot| spot.1 == 0);
+    match ends.any(|spot| stacks.fringe(spot.0).accepting) {
+        true => 0,
+        false => NEVER,
     }
-    let (tokens, rounds) = (None, limit);
-    Found { tokens, rounds }
+}
+
+/// Takes the places away from which a distance is known, and tells the fewest tokens from one of them.
+fn settled(measured: Measured<'_>, round: &mut Vec<Spot>) -> u64 {
+    let (_, stacks, shortest) = measured;
+    let is_known = |spot: &mut Spot| spot.1 == 0 && shortest.of(stacks, spot.0) != NEVER;
+    let known = round.extract_if(.., is_known);
+    known.map(|spot| spelled(measured, spot.0)).min().unwrap_or(NEVER)
 }
 
 fn root(place: Place<'_>, config: ConfigId) -> Spot {

@@ -19,6 +19,8 @@ mod series;
 mod solve;
 mod words;
 
+use std::sync::Arc;
+
 use dashmap::DashMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -48,12 +50,12 @@ const REMEMBERED: usize = 1 << 18;
 pub(crate) struct Shortest {
     usable: ByteSet,
     achievable: bool,
-    words: Vec<Option<Words>>,
+    words: Arc<[Option<Words>]>,
     /// From each node to where its own rule is complete.
-    nodes: Vec<u64>,
-    rules: Vec<u64>,
-    series: Vec<u64>,
-    rule_of: Vec<u32>,
+    nodes: Arc<Vec<u64>>,
+    rules: Arc<Vec<u64>>,
+    series: Arc<Vec<u64>>,
+    rule_of: Arc<[u32]>,
     /// For the frames of a left-recursive rule: from where each rule of its group is complete to where it is.
     ascents: DashMap<u32, FxHashMap<u32, u64>, FxBuildHasher>,
     /// For a terminal of keys and how many of them are taken: how far from a free one a key can lead.
@@ -74,10 +76,10 @@ impl Shortest {
             usable,
             achievable,
             words: words.collect(),
-            nodes: Vec::new(),
-            rules: Vec::new(),
-            series: Vec::new(),
-            rule_of: rules_of_nodes(&frames.nfa),
+            nodes: Arc::default(),
+            rules: Arc::default(),
+            series: Arc::default(),
+            rule_of: rules_of_nodes(&frames.nfa).into(),
             ascents: DashMap::default(),
             peaks: DashMap::default(),
             many: DashMap::default(),
@@ -86,6 +88,24 @@ impl Shortest {
         };
         solve::solve(&mut shortest, frames);
         shortest
+    }
+
+    /// The same distances for a [copy](Stacks::apart_whole) of the machine, whose frames and configurations have other numbers.
+    pub(crate) fn apart(&self) -> Shortest {
+        Shortest {
+            usable: self.usable,
+            achievable: self.achievable,
+            words: self.words.clone(),
+            nodes: self.nodes.clone(),
+            rules: self.rules.clone(),
+            series: self.series.clone(),
+            rule_of: self.rule_of.clone(),
+            ascents: DashMap::default(),
+            peaks: DashMap::default(),
+            many: DashMap::default(),
+            frames: DashMap::default(),
+            configs: DashMap::default(),
+        }
     }
 
     /// The fewest steps that complete a configuration.
@@ -162,13 +182,7 @@ impl Shortest {
             FrameKey::Key { cursor, text, .. } if frames.may_come_again(frame) => {
                 self.of_key_to_repeat(frames, frame, *cursor, &frames.texts.to_vec(*text))
             }
-            FrameKey::Key { cursor, .. } => {
-                let taken = match self.achievable {
-                    true => frames.taken(frame, |_| true).len(),
-                    false => 0,
-                };
-                self.of_key(frames, frame, *cursor, taken)
-            }
+            FrameKey::Key { cursor, .. } => self.of_key(frames, frame, *cursor, Some(&[])),
             FrameKey::Judged { judged, text, .. } => {
                 self.of_word(frames.judge(*judged), &frames.texts.to_vec(*text))
             }
@@ -205,13 +219,8 @@ impl Shortest {
                 let text = [&frames.texts.to_vec(text)[..], written].concat();
                 self.of_key_to_repeat(frames, frame, cursor, &text)
             }
-            At::Key { frame, cursor, .. } => {
-                let taken = if self.achievable {
-                    frames.taken(frame, |_| true).len()
-                } else {
-                    0
-                };
-                self.of_key(frames, frame, cursor, taken)
+            At::Key { frame, cursor, start } => {
+                self.of_key(frames, frame, cursor, path.get(start as usize..))
             }
             At::Judged { frame, start, .. } => {
                 let (judged, mut text) = frames.judged_parts(frame);
@@ -230,20 +239,16 @@ impl Shortest {
         }
     }
 
-    /// The fewest steps that complete a frame in a regular language whose cursor has moved here.
+    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key so many that they
+    /// are enough whatever it is.
     pub(crate) fn of_view(&self, stacks: &Stacks, frame: FrameId, cursor: Cursor) -> u64 {
-        let at = match stacks.frames.get(frame).key {
+        match stacks.frames.get(frame).key {
             FrameKey::TerminalStart(terminal) | FrameKey::Terminal(terminal, _) => {
-                At::Terminal(terminal, cursor)
+                self.of_cursor(terminal, cursor)
             }
-            FrameKey::Key { .. } => At::Key {
-                frame,
-                cursor,
-                start: 0,
-            },
-            _ => return NEVER,
-        };
-        self.of_place(&stacks.frames, at, &[])
+            FrameKey::Key { .. } => self.of_key(&stacks.frames, frame, cursor, None),
+            _ => NEVER,
+        }
     }
 
     /// A bound for all that is reached from the frame by tokens that stay in its regular language; [`NEVER`] where
@@ -300,8 +305,7 @@ impl Shortest {
         words.map_or(NEVER, |words| words.shortest(cursor, self.achievable))
     }
 
-    /// No cursor that is reached within the terminal is further from the end than this.
-    /// The same where `taken` words must not be written.
+    /// The same as [`peak`](Self::peak) where `taken` words must not be written.
     fn peak_of_many(&self, terminal: &Terminal, index: u32, taken: usize) -> u64 {
         if terminal.bounds().is_some() {
             return NEVER;
@@ -318,6 +322,9 @@ impl Shortest {
 
     /// The fewest steps within which more than `taken` words end.
     fn of_many(&self, terminal: &Terminal, index: u32, cursor: Cursor, taken: usize) -> u64 {
+        if taken == 0 {
+            return self.of_cursor(index, cursor);
+        }
         if let Some(known) = self.many.get(&(index, cursor, taken)) {
             return *known;
         }
@@ -329,21 +336,59 @@ impl Shortest {
         length
     }
 
+    /// No cursor that is reached within the terminal from this one is further from the end.
     fn peak(&self, terminal: u32, cursor: Cursor) -> u64 {
         let words = self.words[terminal as usize].as_ref();
         words.map_or(NEVER, |words| words.peak(cursor))
     }
 
-    /// A key in progress with its item and the rest of its series; `taken` keys must not be written again.
-    pub(super) fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, taken: usize) -> u64 {
+    /// A key in progress with its item and the rest of its series. The key has gone on from the frame with these bytes; with
+    /// `None` what is found holds for any, and may be more than some need.
+    fn of_key(&self, frames: &Frames, frame: FrameId, cursor: Cursor, written: Option<&[u8]>) -> u64 {
         let (series, rest, register, _) = frames.key_parts(frame);
-        let key = frames.nfa.series[series as usize].rest[rest as usize].key;
-        let word = match (key, taken) {
-            (None, _) => 0,
-            (Some(key), 0) => self.of_cursor(key, cursor),
-            (Some(key), taken) => self.of_many(frames.terminal(key), key, cursor, taken),
+        let word = match frames.nfa.series[series as usize].rest[rest as usize].key {
+            None => 0,
+            Some(key) if !self.achievable => self.of_cursor(key, cursor),
+            Some(key) => self.of_free_key(frames, (frame, key), cursor, written),
         };
         plus(word, self.behind_key(frames, series, rest, register))
+    }
+
+    /// The rest of a key that was not written before.
+    fn of_free_key(
+        &self,
+        frames: &Frames,
+        (frame, key): (FrameId, u32),
+        cursor: Cursor,
+        written: Option<&[u8]>,
+    ) -> u64 {
+        let terminal = frames.terminal(key);
+        let unwritable = written.and_then(|written| frames.unwritable_behind(frame, written, usize::MAX));
+        match unwritable {
+            Some(unwritable) => self.of_free_word(terminal, key, cursor, &unwritable),
+            None => self.of_many(terminal, key, cursor, frames.taken(frame, |_| true).len()),
+        }
+    }
+
+    /// The fewest steps to the end of a word of the terminal that is none of these: as many as more words end within than
+    /// there are of them.
+    fn of_free_word(&self, terminal: &Terminal, index: u32, cursor: Cursor, unwritable: &[Vec<u8>]) -> u64 {
+        let usable = |word: &&Vec<u8>| word.iter().all(|&byte| self.usable.contains(byte));
+        let unwritable = unwritable.iter().filter(usable);
+        let mut lengths: Vec<u64> = unwritable
+            .filter(|word| terminal.matches_from(cursor, word))
+            .map(|word| word.len() as u64)
+            .collect();
+        lengths.sort_unstable();
+        let mut passed = 0;
+        loop {
+            let length = self.of_many(terminal, index, cursor, passed);
+            let within = lengths.partition_point(|&word| word <= length);
+            if within <= passed {
+                return length;
+            }
+            passed = within;
+        }
     }
 
     /// What follows a key: its item and the rest of its series.

@@ -150,6 +150,12 @@ impl Stacks {
         !self.frames.nfa.judged.is_empty()
     }
 
+    /// Whether keys must differ, or items meet demands, so that some distances are those of a way that may not be the shortest.
+    pub(crate) fn counts_keys(&self) -> bool {
+        let mut series = self.frames.nfa.series.iter();
+        series.any(|plan| plan.has_demands() || plan.rest.iter().any(|rest| rest.key.is_some()))
+    }
+
     /// Whether the word of a frame that is judged ends behind these bytes.
     pub(crate) fn word_ends(&self, frame: FrameId, written: &[u8]) -> bool {
         self.frames.word_ends(frame, written)

@@ -87,6 +87,10 @@ pub(super) enum At {
 #[derive(Default)]
 pub(crate) struct SetLengths(Vec<u64>);
 
+/// The local sets of one walk, as far as it was asked whether what comes behind them hangs on text.
+#[derive(Default)]
+pub(crate) struct HangingSets(Vec<bool>);
+
 /// The local sets of one walk; see the module.
 pub(crate) struct Threads<'a> {
     stacks: &'a Stacks,
@@ -513,29 +517,45 @@ impl<'a> Threads<'a> {
         lengths.min().unwrap_or(NEVER)
     }
 
-    /// Whether the futures of the threads hang on the text of a word in progress, which they do not name.
-    pub(crate) fn are_judged(&self, threads: &[Thread]) -> bool {
-        threads.iter().any(|thread| match thread.at {
+    /// Whether the futures of the threads hang on text that they do not name: on a word that a judge tells, or on that of
+    /// a key. It does on every text of the keys of which `hangs` says so, and on one that goes on like a key that may
+    /// not be written again. `known` must be used with these sets and this `hangs` only.
+    pub(crate) fn hang_on_text(
+        &self,
+        threads: &[Thread],
+        hangs: impl Fn(FrameId) -> bool,
+        known: &mut HangingSets,
+    ) -> bool {
+        let frames = &self.stacks.frames;
+        let hangs = |frame| frames.may_come_again(frame) || hangs(frame);
+        let here = |thread: &Thread| match thread.at {
             At::Judged { .. } => true,
-            At::Key { frame, .. } => self.stacks.frames.may_come_again(frame),
+            At::Key { frame, .. } => hangs(frame) || !frames.taken(frame, |_| true).is_empty(),
+            At::Item(frame) => hangs(frame),
             _ => false,
-        })
+        };
+        let below = |thread: &Thread, known: &[bool]| {
+            thread.callers & LOCAL != 0 && known[(thread.callers & !LOCAL) as usize]
+        };
+        // A set is older than those that name it.
+        for index in known.0.len()..self.local.sets.len() {
+            let set = self.local.set(index as u32 | LOCAL);
+            let hanging = set.iter().any(|thread| here(thread) || below(thread, &known.0));
+            known.0.push(hanging);
+        }
+        threads
+            .iter()
+            .any(|thread| here(thread) || below(thread, &known.0))
     }
 
-    /// The threads with what makes no difference to their futures left out: where a key began, as long as no key that
-    /// was written before goes on like it.
+    /// The threads with what makes no difference to their futures left out, for threads that do not
+    /// [hang on text](Self::hang_on_text): where a key began.
     pub(crate) fn futures(&self, threads: &[Thread]) -> Vec<Thread> {
         let without_start = |thread: &Thread| match thread.at {
-            At::Key { frame, cursor, .. } if self.stacks.frames.taken(frame, |_| true).is_empty() => {
-                let at = At::Key {
-                    frame,
-                    cursor,
-                    start: 0,
-                };
-                Thread {
-                    at,
-                    callers: thread.callers,
-                }
+            At::Key { frame, cursor, .. } => {
+                let start = 0;
+                let at = At::Key { frame, cursor, start };
+                Thread { at, ..*thread }
             }
             _ => *thread,
         };

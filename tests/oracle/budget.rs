@@ -3,14 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use lexiform::grammar::{Cfg, Judge};
+use lexiform::grammar::{Cfg, Judge, SeriesOrder};
+use lexiform::schema::{KeyOrder, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Grammar, State};
+use lexiform::{Grammar, Options, Source, State};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use super::walk::show;
-use super::{BYTES, LETTERS, cases, context_free, json, lower, regular, series, vocabulary};
+use super::{BYTES, LETTERS, cases, context_free, json, lower, open_keys, regular, series, vocabulary};
 
 /// Token sequences are tried up to this length.
 const ROUNDS: usize = 7;
@@ -185,6 +186,101 @@ fn budgets_of_judged_words() {
     }
 }
 
+/// A vocabulary of these tokens and an end, padded.
+fn large(texts: &[&str]) -> Arc<Vocabulary> {
+    let texts = texts
+        .iter()
+        .map(|text| (TokenKind::Text, text.as_bytes().to_vec()));
+    let end = (TokenKind::Special, b"<end>".to_vec());
+    let tokens: Vec<_> = std::iter::once(end).chain(texts).collect();
+    vocabulary::padded(&Vocabulary::new(&tokens, &[0]).expect("a vocabulary"))
+}
+
+/// Checks that from wherever the first tokens of a vocabulary lead within a budget the text can be completed within it,
+/// for budgets of so many tokens more than the least one.
+fn check_all_walks(grammar: &Grammar, tokens: u32, more: usize) {
+    let least = grammar.min_completion(grammar.start()).expect("there are texts");
+    let mut open: Vec<_> = (least..=least + more)
+        .map(|budget| (grammar.start(), budget, Vec::new()))
+        .collect();
+    let mut seen = HashSet::new();
+    while let Some((state, budget, text)) = open.pop() {
+        if grammar.is_finished(state) || !seen.insert((state, budget)) {
+            continue;
+        }
+        let mask = grammar.mask_within(state, budget);
+        assert!(
+            !mask.is_empty(),
+            "nothing is allowed after {:?} within {budget}",
+            show(&text)
+        );
+        for token in (0..tokens).filter(|&token| mask.contains(token)) {
+            let next = grammar.step(state, token).expect("the mask allows it");
+            let text = [&text, grammar.vocabulary().bytes(token)].concat();
+            open.push((next, budget - 1, text));
+        }
+    }
+}
+
+/// Lists in which a token would be too many, if it were judged by another that comes to the same place.
+#[test]
+fn all_walks_through_lists_end_in_time() {
+    let texts = ["a", "b", ",", ":", ",a", ":b", "aab", ",b"];
+    let vocabulary = large(&texts);
+    type Texts = &'static [&'static str];
+    type Keyed = &'static [(&'static str, &'static str)];
+    let lists: [(Texts, Keyed, Texts, u64); 6] = [
+        (&[], &[("a|b:", "a")], &[], 2),
+        (&[], &[("a", "a"), ("b:", "a")], &[], 2),
+        (&[], &[("b:|a", "ab")], &[], 2),
+        (&[], &[("ab:|a", "a")], &["ab:"], 1),
+        (&["[ab]+", "[ab]+"], &[("a", "a"), ("a:|b:", "a")], &[], 2),
+        (&["a,b|bb", "ab"], &[("a", "bb")], &[], 2),
+    ];
+    for (members, rest, taken, min) in lists {
+        for order in [SeriesOrder::Listed, SeriesOrder::Any] {
+            let grammar = lower::compile(&series::list(members, rest, taken, min, order), &vocabulary);
+            check_all_walks(&grammar.expect("there are texts"), texts.len() as u32 + 1, 4);
+        }
+    }
+}
+
+/// Objects in which a token is both the beginning of a named key and of another.
+#[test]
+fn all_walks_through_objects_end_in_time() {
+    let texts = [
+        "\"",
+        "a",
+        "b",
+        "{",
+        "}",
+        ":",
+        ",",
+        "\"a\":",
+        "\"a",
+        "\":\"\",\"",
+        "a\":\"\"",
+        ":\"\"",
+    ];
+    let vocabulary = large(&texts);
+    let objects = [
+        r#"{"properties":{"a":{"const":"aaaa"}},"additionalProperties":{"const":""},"minProperties":2}"#,
+        r#"{"properties":{"a":{"const":"aaaa"},"ab":{"const":""}},"required":["ab"],"additionalProperties":{"const":""}}"#,
+        r#"{"additionalProperties":{"const":""},"minProperties":3}"#,
+    ];
+    for object in objects {
+        for order in [KeyOrder::Schema, KeyOrder::Any] {
+            let mut options = Options::default();
+            options.schema.key_order = order;
+            options.schema.whitespace = Whitespace::Compact;
+            let schema = format!("{{\"type\":\"object\",{}", &object[1..]);
+            let compiled = lexiform::compile(Source::JsonSchema(&schema), &vocabulary, &options);
+            let (grammar, _) = compiled.unwrap_or_else(|error| panic!("{error} in {schema}"));
+            check_all_walks(&grammar, texts.len() as u32 + 1, 1);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(cases(60))]
 
@@ -259,10 +355,10 @@ proptest! {
         schema in json::schemas(),
         vocabulary in vocabulary::vocabularies_of(super::JSON_BYTES, super::JSON_PIECES),
     ) {
-        let mut options = lexiform::Options::default();
-        options.schema.whitespace = lexiform::schema::Whitespace::Compact;
+        let mut options = Options::default();
+        options.schema.whitespace = Whitespace::Compact;
         let source = schema.source();
-        let compiled = lexiform::compile(lexiform::Source::JsonSchema(&source), &vocabulary, &options);
+        let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
         let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
         check_budgets(&grammar)?;
     }
@@ -272,23 +368,95 @@ proptest! {
     fn every_walk_within_a_budget_ends_in_time(
         rules in context_free::grammars(),
         vocabulary in vocabulary::vocabularies(LETTERS),
-        more in 0usize..12,
-        choices in prop::collection::vec(any::<prop::sample::Index>(), 40),
+        walk in walks(),
     ) {
-        let Ok(grammar) = lower::compile(&lower::rules(&rules), &vocabulary) else { return Ok(()) };
-        let mut state = grammar.start();
-        let Some(least) = grammar.min_completion(state) else { return Ok(()) };
-        let mut budget = (least + more).min(choices.len());
-        prop_assume!(budget >= least);
-        for choice in choices {
-            let allowed: Vec<u32> = grammar.mask_within(state, budget).iter().collect();
-            prop_assert!(!allowed.is_empty(), "nothing is allowed within {}", budget);
-            state = grammar.step(state, *choice.get(&allowed)).expect("the mask allows it");
-            budget -= 1;
-            if grammar.is_finished(state) {
-                break;
-            }
-        }
-        prop_assert!(grammar.is_finished(state));
+        check_walk(&lower::rules(&rules), &vocabulary, &walk)?;
     }
+
+    /// The same where what must still be written hangs on the keys that were.
+    #[test]
+    fn every_walk_through_a_list_ends_in_time(
+        list in prop_oneof![series::lists(), series::repeating_lists()],
+        vocabulary in vocabulary::vocabularies(b"ab,:"),
+        gappy in gappy(b"ab,:"),
+        walk in walks(),
+    ) {
+        for vocabulary in [vocabulary, gappy] {
+            check_walk(&list.grammar(), &vocabulary, &walk)?;
+        }
+    }
+
+    /// The same with keys of which there is no end.
+    #[test]
+    fn every_walk_through_an_object_ends_in_time(
+        objects in prop_oneof![open_keys::objects(), open_keys::objects_of_objects()],
+        order in prop::sample::select(vec![KeyOrder::Schema, KeyOrder::Any]),
+        vocabulary in vocabulary::vocabularies_of(super::KEY_BYTES, super::KEY_PIECES),
+        walk in walks(),
+    ) {
+        let mut options = Options::default();
+        options.schema.key_order = order;
+        let source = objects.source();
+        let vocabulary = vocabulary::padded(&vocabulary);
+        let compiled = lexiform::compile(Source::JsonSchema(&source), &vocabulary, &options);
+        let (grammar, _) = compiled.map_err(|error| TestCaseError::fail(format!("{error} in {source}")))?;
+        check_walk_of(&grammar, &walk)?;
+    }
+}
+
+/// How many tokens a walk has more than it needs, and how it chooses among those that it may write.
+fn walks() -> impl Strategy<Value = (usize, Vec<prop::sample::Index>)> {
+    (
+        0usize..12,
+        prop::collection::vec(any::<prop::sample::Index>(), 60),
+    )
+}
+
+/// Walks through a grammar over a vocabulary, and over one so large that completions are not searched.
+fn check_walk(
+    cfg: &Cfg,
+    vocabulary: &Arc<Vocabulary>,
+    walk: &(usize, Vec<prop::sample::Index>),
+) -> Result<(), TestCaseError> {
+    for vocabulary in [vocabulary, &vocabulary::padded(vocabulary)] {
+        if let Ok(grammar) = lower::compile(cfg, vocabulary) {
+            check_walk_of(&grammar, walk)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what the masks within a budget allow until the text is complete.
+fn check_walk_of(
+    grammar: &Grammar,
+    (more, choices): &(usize, Vec<prop::sample::Index>),
+) -> Result<(), TestCaseError> {
+    let mut state = grammar.start();
+    let Some(least) = grammar.min_completion(state) else {
+        return Ok(());
+    };
+    let mut budget = (least + more).min(choices.len());
+    if budget < least {
+        return Ok(());
+    }
+    let mut written = Vec::new();
+    for choice in choices {
+        let allowed: Vec<u32> = grammar.mask_within(state, budget).iter().collect();
+        let text = || show(&written);
+        prop_assert!(
+            !allowed.is_empty(),
+            "nothing is allowed after {:?} within {}",
+            text(),
+            budget
+        );
+        let token = *choice.get(&allowed);
+        state = grammar.step(state, token).expect("the mask allows it");
+        written.extend(grammar.vocabulary().bytes(token));
+        budget -= 1;
+        if grammar.is_finished(state) {
+            break;
+        }
+    }
+    prop_assert!(grammar.is_finished(state));
+    Ok(())
 }

@@ -37,6 +37,47 @@ struct Written {
     started: bool,
 }
 
+/// A list of optional members and of items that are told apart by their keys, all of them patterns; some keys are taken.
+pub(crate) fn list(
+    members: &[&str],
+    rest: &[(&str, &str)],
+    taken: &[&str],
+    min: u64,
+    order: SeriesOrder,
+) -> Cfg {
+    lower::grammar_of(|builder| {
+        let mut regular = |pattern: &str| {
+            let hir = regex_syntax::parse(pattern).expect("a pattern");
+            let parts = vec![Part::Match(hir.into())];
+            let regular = builder.add_regular(Regular { parts });
+            (regular, builder.regular(regular))
+        };
+        let member = |item| Member {
+            ways: vec![Way { item, meets: 0 }],
+            required: false,
+        };
+        let members = members.iter().map(|pattern| member(regular(pattern).1)).collect();
+        let rest = rest.iter().map(|(key, item)| Rest {
+            key: Some(regular(key).0),
+            item: regular(item).1,
+            meets: 0,
+        });
+        let rest = rest.collect();
+        let separator = builder.bytes(",");
+        builder.series(Series {
+            members,
+            rest,
+            taken: taken.iter().map(|key| key.as_bytes().into()).collect(),
+            keys: Keys::Differ,
+            separator,
+            order,
+            min,
+            max: None,
+            demands: Vec::new(),
+        })
+    })
+}
+
 impl List {
     pub(crate) fn grammar(&self) -> Cfg {
         lower::grammar_of(|builder| {

@@ -27,6 +27,16 @@ pub(crate) fn vocabularies_of(
     with_longer(bytes, piece.boxed())
 }
 
+/// The same vocabulary with a token for every byte, and so many more that completions are not searched among all texts.
+pub(crate) fn padded(vocabulary: &Vocabulary) -> Arc<Vocabulary> {
+    let tokens = 0..vocabulary.len() as u32;
+    let tokens = tokens.map(|token| (vocabulary.kind(token), vocabulary.bytes(token).to_vec()));
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let more = bytes.chain((0x80..=0xff).flat_map(|first| (0..8).map(move |second| vec![first, second])));
+    let all: Vec<_> = tokens.chain(more.map(|bytes| (TokenKind::Text, bytes))).collect();
+    Arc::new(Vocabulary::new(&all, vocabulary.eos()).expect("a vocabulary"))
+}
+
 fn with_longer(
     bytes: &'static [u8],
     piece: BoxedStrategy<Vec<u8>>,

@@ -6,11 +6,12 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{NEVER, Shortest, plus};
-use crate::grammar::SeriesOrder;
+use crate::grammar::{Meets, SeriesOrder};
 use crate::machine::choice::Choosing;
-use crate::machine::frame::{Call, FrameKey, Frames};
+use crate::machine::frame::{Call, FrameId, FrameKey, Frames};
 use crate::machine::nfa::{Callee, MemberPlan, SeriesPlan};
 use crate::machine::series::Register;
+use crate::machine::stack::Stacks;
 use crate::machine::terminal::Terminal;
 
 /// Where demands have to be met, no more registers than this are looked at.
@@ -136,21 +137,37 @@ impl Shortest {
         if frames.is_repeating(series) {
             return self.of_repeating(frames, series, register, self.of_used(frames, register));
         }
-        let members = plan.members.iter().enumerate();
-        let members = members.filter(|&(index, _)| !frames.is_written(series, register, index));
-        let mut left = Left {
-            members: members
-                .map(|(_, member)| (self.of_member(member), member.required))
-                .collect(),
-            rest: Vec::new(),
-            separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
-        };
+        let mut left = self.left(frames, series, register);
         let rests = left.rests(plan, register);
         if rests > 0 {
             let written = frames.keys.iter(register.used).count() + more;
             left.rest = self.rest_of(frames, plan, written, rests);
         }
         left.shortest(plan, register)
+    }
+
+    /// The members that can still be written, and nothing of the rest.
+    fn left(&self, frames: &Frames, series: u32, register: Register) -> Left {
+        let plan = &frames.nfa.series[series as usize];
+        let members = plan.members.iter().enumerate();
+        let members = members.filter(|&(index, _)| !frames.is_written(series, register, index));
+        Left {
+            members: members
+                .map(|(_, member)| (self.of_member(member), member.required))
+                .collect(),
+            rest: Vec::new(),
+            separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
+        }
+    }
+
+    /// Whether the shortest completion may write more keys of the rest behind the key of a frame, so that it hangs on which
+    /// key that is.
+    pub(crate) fn needs_key_behind(&self, stacks: &Stacks, frame: FrameId) -> bool {
+        let frames = &stacks.frames;
+        let (series, rest, register, _) = frames.key_parts(frame);
+        let plan = &frames.nfa.series[series as usize];
+        let after = frames.after_rest(series, rest, register);
+        plan.has_demands() || self.left(frames, series, after).rests(plan, after) > 0
     }
 
     /// What so many items of the rest cost, where so many keys have been written before.
@@ -164,23 +181,63 @@ impl Shortest {
         (0..items.min(RESTS)).map(one).collect()
     }
 
-    /// One of the members that are left to choose from, and the rest of the series behind it. Members that cost the
-    /// same leave the same to be written.
+    /// One of the members that are left to choose from, and the rest of the series behind it, which is found once for
+    /// members that leave the same to be written.
     pub(super) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
         let plan = &frames.nfa.series[at.series as usize];
-        let mut behind: FxHashMap<(u64, bool), u64> = FxHashMap::default();
+        let changes = self.changes_behind(frames, at);
+        let mut behind: FxHashMap<_, u64> = FxHashMap::default();
         let lengths = frames.open_ways(at).map(|(way, node)| {
             let index = way.member as usize;
             let member = &plan.members[index];
-            let rest = behind
-                .entry((self.of_member(member), member.required))
-                .or_insert_with(|| {
-                    let after = frames.after_member(at.series, at.register, index, way.meets);
-                    self.of_register(frames, at.series, after)
-                });
+            let costs = (self.of_member(member), self.meets_of(plan, member));
+            let meets = if plan.has_demands() { way.meets } else { 0 };
+            let leaves = (costs, member.required, meets, changes.get(index).copied());
+            let rest = behind.entry(leaves).or_insert_with(|| {
+                let after = frames.after_member(at.series, at.register, index, way.meets);
+                self.of_register(frames, at.series, after)
+            });
             plus(self.nodes[node as usize], *rest)
         });
         lengths.min().unwrap_or(NEVER)
+    }
+
+    /// What each way to write a member costs and meets, where there are demands.
+    fn meets_of(&self, plan: &SeriesPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
+        let ways = member.ways.iter().filter(|_| plan.has_demands());
+        ways.map(|&(rule, meets)| (self.rules[rule as usize], meets))
+            .collect()
+    }
+
+    /// In listed order, a number for each member that tells apart what is left behind it where members are chosen to make up
+    /// a count: it grows where the cheapest that are wanted change. Empty where that is the same behind all.
+    fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
+        let plan = &frames.nfa.series[at.series as usize];
+        if plan.order == SeriesOrder::Any {
+            return Vec::new();
+        }
+        if plan.has_demands() {
+            return (0..plan.members.len()).collect();
+        }
+        let wanted = plan.min.saturating_sub(at.register.count + 1);
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let mut cheapest: Vec<u64> = Vec::new();
+        let mut changed = 0;
+        let mut changes = vec![0; plan.members.len()];
+        for (member, change) in plan.members.iter().zip(&mut changes).rev() {
+            *change = changed;
+            let cost = self.of_member(member);
+            let place = cheapest.partition_point(|&other| other <= cost);
+            if place < wanted {
+                cheapest.insert(place, cost);
+                cheapest.truncate(wanted);
+                changed += 1;
+            }
+        }
+        changes
     }
 
     /// The cheapest way to write a member.

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -19,9 +20,9 @@ use crate::machine::series::Register;
 /// Finds the distances of all nodes, rules and series.
 pub(super) fn solve(shortest: &mut Shortest, frames: &Frames) {
     let nfa = &frames.nfa;
-    shortest.nodes = vec![NEVER; nfa.nodes.len()];
-    shortest.rules = vec![NEVER; nfa.rules.len()];
-    shortest.series = vec![NEVER; nfa.series.len()];
+    shortest.nodes = vec![NEVER; nfa.nodes.len()].into();
+    shortest.rules = vec![NEVER; nfa.rules.len()].into();
+    shortest.series = vec![NEVER; nfa.series.len()].into();
     let mut solve = Solve {
         into: vec![Vec::new(); nfa.nodes.len()],
         calls: FxHashMap::default(),
@@ -121,7 +122,7 @@ impl Solve<'_> {
         if self.shortest.nodes[node as usize] != NEVER {
             return;
         }
-        self.shortest.nodes[node as usize] = length;
+        Arc::make_mut(&mut self.shortest.nodes)[node as usize] = length;
         for index in 0..self.into[node as usize].len() {
             let (from, label) = self.into[node as usize][index];
             let step = self.step(label);
@@ -158,7 +159,7 @@ impl Solve<'_> {
     }
 
     fn settle_rule(&mut self, rule: u32, length: u64) {
-        self.shortest.rules[rule as usize] = length;
+        Arc::make_mut(&mut self.shortest.rules)[rule as usize] = length;
         self.wake(Callee::Rule(rule), length);
         for (series, role) in std::mem::take(&mut self.used_by[rule as usize]) {
             if !self.settled[series as usize] {
@@ -232,7 +233,7 @@ impl Solve<'_> {
 
     fn settle_series(&mut self, series: u32, length: u64) {
         if !std::mem::replace(&mut self.settled[series as usize], true) {
-            self.shortest.series[series as usize] = length;
+            Arc::make_mut(&mut self.shortest.series)[series as usize] = length;
             self.wake(Callee::Series(series), length);
         }
     }
