@@ -85,6 +85,8 @@ pub struct Vocabulary {
     kinds: Vec<TokenKind>,
     eos: Vec<u32>,
     trie: Trie,
+    /// For each byte the token that writes it alone.
+    of_byte: Box<[Option<u32>; 256]>,
     special: FxHashMap<Box<[u8]>, u32>,
     longest: usize,
 }
@@ -129,6 +131,7 @@ impl Vocabulary {
             starts,
             kinds,
             eos: eos.to_vec(),
+            of_byte: tokens_of_bytes(&trie),
             trie,
             special,
             longest,
@@ -146,6 +149,7 @@ impl Vocabulary {
             kinds: self.kinds.clone(),
             eos: self.eos.clone(),
             trie: Trie::default(),
+            of_byte: self.of_byte.clone(),
             special: self.special.clone(),
             longest: self.longest,
         };
@@ -226,8 +230,9 @@ impl Vocabulary {
 
     /// The token that writes this byte alone. Not every vocabulary has one for every byte: bytes that no UTF-8 text
     /// contains are often missing, and some SentencePiece models have none.
+    /// O(1).
     pub fn token_of_byte(&self, byte: u8) -> Option<u32> {
-        self.token_of(&[byte])
+        self.of_byte[usize::from(byte)]
     }
 
     /// The bytes of the longest text token; 0 where there is no text token.
@@ -251,6 +256,17 @@ impl Vocabulary {
         let trie = size_of_val(self.trie.nodes()) + size_of_val(self.trie.tokens());
         tables + size_of_val(&*self.eos) + names + trie
     }
+}
+
+/// For each byte the first token that writes it alone.
+fn tokens_of_bytes(trie: &Trie) -> Box<[Option<u32>; 256]> {
+    let mut found = Box::new([None; 256]);
+    let mut at = 0;
+    while let Some(node) = trie.nodes().get(at) {
+        found[usize::from(node.byte)] = trie.tokens_at(node).first().copied();
+        at = node.end as usize;
+    }
+    found
 }
 
 /// All bytes one after another, and where each token starts.
