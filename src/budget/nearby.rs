@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::profile::{Ahead, Part};
 use super::{Budget, Place, is_small};
-use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, HangingSets, Thread, View, plus};
+use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, HangingSets, NEVER, Thread, View, plus};
 use crate::mask::Mask;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
@@ -32,7 +32,6 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
         worth: None,
         hanging: HangingSets::default(),
         shared: FxHashSet::default(),
-        judges_all: budget.searches(place, budget.achievable().of(stacks, config)),
         may_search: budget.gaps || is_small(place),
         config,
     };
@@ -67,11 +66,9 @@ struct Nearby<'a> {
     walk: Ahead<'a>,
     near: Mask,
     config: ConfigId,
-    /// Whether each token may be judged by itself, however many they are.
-    judges_all: bool,
     /// Whether completions may be searched, so that any may be found and not just the one that is spelled.
     may_search: bool,
-    /// The completion that is spelled, once it was asked for.
+    /// How a completion begins that is found, once it was asked for.
     worth: Option<Vec<u8>>,
     /// What is known of the threads of the walk.
     hanging: HangingSets,
@@ -80,7 +77,8 @@ struct Nearby<'a> {
 }
 
 /// So many tokens are each judged by themselves, where each is a question of its own. Of more, those are with which the
-/// completion begins that is spelled, so that following it leads to the end; a hundred thousand are too many questions.
+/// completion begins that is spelled, or the way that is searched, so that following it leads to the end; a hundred
+/// thousand are too many questions.
 const EACH: usize = 64;
 
 /// What the text of a key in progress makes a difference to.
@@ -259,7 +257,7 @@ impl<'a> Nearby<'a> {
     /// Tokens whose futures have nothing in common that is known.
     fn each(&mut self, mut tokens: Vec<u32>) {
         tokens.retain(|&token| self.mask.contains(token));
-        let all = self.judges_all || tokens.len() <= EACH;
+        let all = is_small(self.place) || tokens.len() <= EACH;
         for token in tokens {
             if (all || self.is_worth_judging(token)) && self.allows(token) {
                 self.near.insert(token);
@@ -269,9 +267,15 @@ impl<'a> Nearby<'a> {
 
     fn is_worth_judging(&mut self, token: u32) -> bool {
         let (budget, place, config) = (self.budget, self.place, self.config);
-        let text = self
-            .worth
-            .get_or_insert_with(|| budget.spelled_bytes(place, config));
+        let limit = plus(self.limit, 1);
+        let text =
+            self.worth
+                .get_or_insert_with(|| match budget.achievable().of(place.machine.stacks(), config) {
+                    NEVER => budget
+                        .first_found(place, config, limit)
+                        .map_or(Vec::new(), |token| place.vocabulary().bytes(token).to_vec()),
+                    _ => budget.spelled_bytes(place, config),
+                });
         text.starts_with(place.vocabulary().bytes(token))
     }
 

@@ -22,6 +22,8 @@ const WORK: usize = 1 << 14;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     tokens: Option<u64>,
+    /// The token that a way with so many begins with.
+    first: Option<u32>,
     /// No more rounds can change that; or so many were made.
     rounds: u64,
 }
@@ -33,14 +35,23 @@ impl Budget {
     /// The fewest tokens if they are at most `limit`, or possibly if they are more; `None` if there is no way, or if
     /// finding one is too much work.
     pub(super) fn search(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Option<u64> {
+        self.found(place, config, limit).tokens
+    }
+
+    /// A token with which a way begins that the search for it finds.
+    pub(super) fn first_found(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Option<u32> {
+        self.found(place, config, limit).first
+    }
+
+    fn found(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Found {
         if let Some(known) = self.searched.get(&config)
             && (known.tokens.is_some() || known.rounds >= limit)
         {
-            return known.tokens;
+            return *known;
         }
         let found = self.run(place, config, limit.max(ROUNDS));
         remember(&self.searched, config, found);
-        found.tokens
+        found
     }
 
     /// Searches in a machine of its own, so that nothing is remembered of ways that are not gone.
@@ -48,47 +59,67 @@ impl Budget {
         let (stacks, config) = &place.machine.stacks().apart_whole(config);
         let spelling = (!is_small(place)).then(|| self.achievable().apart());
         let mut seen: FxHashSet<Spot> = FxHashSet::default();
-        let mut round = vec![root(place, *config)];
+        let mut round = vec![(root(place, *config), None)];
         let mut work = WORK;
-        seen.insert(round[0]);
-        let mut best = NEVER;
+        seen.insert(round[0].0);
+        let mut best = (NEVER, None);
         for tokens in 0..=limit {
-            let ways = match &spelling {
+            let (more, first) = match &spelling {
                 Some(shortest) => settled((place, stacks, shortest), &mut round),
                 None => accepted(stacks, &round),
             };
-            best = best.min(plus(tokens, ways));
-            if best <= tokens + 1 || round.is_empty() || work == 0 {
-                let (tokens, rounds) = ((best != NEVER).then_some(best), u64::MAX);
-                return Found { tokens, rounds };
+            if plus(tokens, more) < best.0 {
+                best = (plus(tokens, more), first);
+            }
+            if best.0 <= tokens + 1 || round.is_empty() || work == 0 {
+                return Found::new(best, u64::MAX);
             }
             if tokens < limit {
                 round = after_one_token((place, stacks), round, (&mut seen, &mut work));
             }
         }
-        let (tokens, rounds) = ((best <= limit).then_some(best), limit);
-        Found { tokens, rounds }
+        match best.0 <= limit {
+            true => Found::new(best, limit),
+            // Another way may be shorter.
+            false => Found::new((NEVER, None), limit),
+        }
+    }
+}
+
+impl Found {
+    fn new((tokens, first): (u64, Option<u32>), rounds: u64) -> Found {
+        let tokens = (tokens != NEVER).then_some(tokens);
+        Found {
+            tokens,
+            first,
+            rounds,
+        }
     }
 }
 
 /// A configuration, and the children that the token may go on with in the trie.
 type Spot = (ConfigId, u32, u32);
 
-/// 0 where the text may end at one of these places, else never.
-fn accepted(stacks: &Stacks, round: &[Spot]) -> u64 {
-    let mut ends = round.iter().filter(|spot| spot.1 == 0);
-    match ends.any(|spot| stacks.fringe(spot.0).accepting) {
-        true => 0,
-        false => NEVER,
+/// A place, and the token with which the way to it begins, once one is finished.
+type Reached = (Spot, Option<u32>);
+
+/// 0 where the text may end at one of these places, else never; and how the way there begins.
+fn accepted(stacks: &Stacks, round: &[Reached]) -> (u64, Option<u32>) {
+    let mut ends = round.iter().filter(|(spot, _)| spot.1 == 0);
+    match ends.find(|(spot, _)| stacks.fringe(spot.0).accepting) {
+        Some(&(_, first)) => (0, first),
+        None => (NEVER, None),
     }
 }
 
-/// Takes the places away from which a distance is known, and tells the fewest tokens from one of them.
-fn settled(measured: Measured<'_>, round: &mut Vec<Spot>) -> u64 {
+/// Takes the places away from which a distance is known, and tells the fewest tokens from one of them, and how the way there
+/// begins.
+fn settled(measured: Measured<'_>, round: &mut Vec<Reached>) -> (u64, Option<u32>) {
     let (_, stacks, shortest) = measured;
-    let is_known = |spot: &mut Spot| spot.1 == 0 && shortest.of(stacks, spot.0) != NEVER;
+    let is_known = |(spot, _): &mut Reached| spot.1 == 0 && shortest.of(stacks, spot.0) != NEVER;
     let known = round.extract_if(.., is_known);
-    known.map(|spot| spelled(measured, spot.0)).min().unwrap_or(NEVER)
+    let known = known.map(|(spot, first)| (spelled(measured, spot.0), first));
+    known.min_by_key(|known| known.0).unwrap_or((NEVER, None))
 }
 
 fn root(place: Place<'_>, config: ConfigId) -> Spot {
@@ -98,34 +129,34 @@ fn root(place: Place<'_>, config: ConfigId) -> Spot {
 /// The places at the beginning of a token that one more token leads to.
 fn after_one_token(
     (place, stacks): (Place<'_>, &Stacks),
-    mut round: Vec<Spot>,
+    mut round: Vec<Reached>,
     (seen, work): (&mut FxHashSet<Spot>, &mut usize),
-) -> Vec<Spot> {
+) -> Vec<Reached> {
     let trie = place.vocabulary().trie();
     let mut next = Vec::new();
-    while let Some((config, mut at, end)) = round.pop() {
+    while let Some(((config, mut at, end), first)) = round.pop() {
         *work = work.saturating_sub(stacks.fringe(config).readers.len().max(1));
         if *work == 0 {
             return Vec::new();
         }
         if at == 0 {
-            let specials = 0..place.specials.len() as u32;
-            let ended = specials.filter_map(|special| stacks.step_special(config, special));
-            next.extend(
-                ended
-                    .map(|config| root(place, config))
-                    .filter(|&spot| seen.insert(spot)),
-            );
+            for (special, &token) in place.specials.iter().enumerate() {
+                let ended = stacks.step_special(config, special as u32);
+                let spot = ended.map(|config| root(place, config));
+                let spot = spot.filter(|&spot| seen.insert(spot));
+                next.extend(spot.map(|spot| (spot, first.or(Some(token)))));
+            }
         }
         while at < end {
             let node = trie.nodes()[at as usize];
             if let Some(after) = stacks.step(config, node.byte) {
                 if node.count > 0 && seen.insert(root(place, after)) {
-                    next.push(root(place, after));
+                    let token = trie.tokens_at(&node).first().copied();
+                    next.push((root(place, after), first.or(token)));
                 }
                 let deeper = (after, at + 1, node.end);
                 if at + 1 < node.end && seen.insert(deeper) {
-                    round.push(deeper);
+                    round.push((deeper, first));
                 }
             }
             at = node.end;

@@ -188,12 +188,17 @@ fn budgets_of_judged_words() {
 
 /// A vocabulary of these tokens and an end, padded.
 fn large(texts: &[&str]) -> Arc<Vocabulary> {
+    large_without(texts, &[])
+}
+
+/// The same without tokens for these bytes alone.
+fn large_without(texts: &[&str], missing: &[u8]) -> Arc<Vocabulary> {
     let texts = texts
         .iter()
         .map(|text| (TokenKind::Text, text.as_bytes().to_vec()));
     let end = (TokenKind::Special, b"<end>".to_vec());
     let tokens: Vec<_> = std::iter::once(end).chain(texts).collect();
-    vocabulary::padded(&Vocabulary::new(&tokens, &[0]).expect("a vocabulary"))
+    vocabulary::padded_without(&Vocabulary::new(&tokens, &[0]).expect("a vocabulary"), missing)
 }
 
 /// Checks that from wherever the first tokens of a vocabulary lead within a budget the text can be completed within it,
@@ -279,6 +284,21 @@ fn all_walks_through_objects_end_in_time() {
             check_all_walks(&grammar, texts.len() as u32 + 1, 1);
         }
     }
+}
+
+/// Where no completion can be spelled byte by byte, a search finds one; of hundreds of tokens that a key may go on with, that
+/// is judged with which the way begins.
+#[test]
+fn all_walks_that_are_searched_end_in_time() {
+    let texts = ["{\"", "a", "\":\"\"}", "{", "}", "\""];
+    let schema = r#"{"type":"object","propertyNames":{"minLength":1},"additionalProperties":{"const":""},"minProperties":1}"#;
+    let mut options = Options::default();
+    options.schema.whitespace = Whitespace::Compact;
+    let vocabulary = large_without(&texts, b":");
+    let compiled = lexiform::compile(Source::JsonSchema(schema), &vocabulary, &options);
+    let (grammar, _) = compiled.expect("the schema compiles");
+    assert_eq!(grammar.min_completion(grammar.start()), Some(4));
+    check_all_walks(&grammar, vocabulary.len() as u32, 0);
 }
 
 proptest! {

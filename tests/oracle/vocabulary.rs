@@ -29,9 +29,15 @@ pub(crate) fn vocabularies_of(
 
 /// The same vocabulary with a token for every byte, and so many more that completions are not searched among all texts.
 pub(crate) fn padded(vocabulary: &Vocabulary) -> Arc<Vocabulary> {
+    padded_without(vocabulary, &[])
+}
+
+/// The same with no more tokens for these bytes alone.
+pub(crate) fn padded_without(vocabulary: &Vocabulary, missing: &[u8]) -> Arc<Vocabulary> {
     let tokens = 0..vocabulary.len() as u32;
     let tokens = tokens.map(|token| (vocabulary.kind(token), vocabulary.bytes(token).to_vec()));
-    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let bytes = (0..=u8::MAX).filter(|byte| !missing.contains(byte));
+    let bytes = bytes.map(|byte| vec![byte]);
     let more = bytes.chain((0x80..=0xff).flat_map(|first| (0..8).map(move |second| vec![first, second])));
     let all: Vec<_> = tokens.chain(more.map(|bytes| (TokenKind::Text, bytes))).collect();
     Arc::new(Vocabulary::new(&all, vocabulary.eos()).expect("a vocabulary"))
