@@ -221,6 +221,49 @@ fn thousands_of_choices_in_one_object() {
     assert!(!accepts(&grammar, "{\"a999\": 1}"));
 }
 
+/// Of 2,000 alternatives there are two million pairs, of which each had been looked at: seconds, and no fuel was left then.
+/// Mostly it is seen at once which of them exclude one another.
+#[test]
+fn thousands_of_which_one_holds() {
+    let one_of = |way: &dyn Fn(usize) -> Value| {
+        let list: Vec<Value> = (0..2_000).map(way).collect();
+        json!({"type": "object", "oneOf": list})
+    };
+    let kind = |value: Value, at: usize| {
+        let properties =
+            json!({"v": {"const": 1}, "kind": {"const": value}, format!("a{at}"): {"type": "string"}});
+        json!({"properties": properties, "required": ["v", "kind"]})
+    };
+    let own_key = |at: usize| {
+        let key = format!("a{at}");
+        json!({"properties": {&key: {"type": "string"}}, "required": [key], "additionalProperties": false})
+    };
+    let apart = [
+        (
+            one_of(&|at| kind(json!(format!("k{at}")), at)),
+            r#"{"v": 1, "kind": "k1999", "a1999": "x"}"#,
+            r#"{"v": 1, "kind": "k1999", "a1999": 1}"#,
+        ),
+        (
+            one_of(&|at| kind(json!(at), at)),
+            r#"{"v": 1, "kind": 1999, "a1999": "x"}"#,
+            r#"{"v": 1, "kind": 1998.5}"#,
+        ),
+        (
+            one_of(&own_key),
+            r#"{"a1999": "x"}"#,
+            r#"{"a1999": "x", "a1998": "x"}"#,
+        ),
+    ];
+    for (schema, right, wrong) in apart {
+        let grammar = compile(&schema).expect("they exclude one another");
+        assert!(accepts(&grammar, right), "{right}");
+        assert!(!accepts(&grammar, wrong), "{wrong}");
+    }
+    let alike = one_of(&|at| json!({"required": [format!("a{at}")]}));
+    assert_limited(&compile(&alike).expect_err("each is denied beside each"));
+}
+
 #[test]
 fn fuel_bounds_the_algebra() {
     let limits = Limits {

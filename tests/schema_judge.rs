@@ -11,6 +11,8 @@ mod dependent;
 mod drafts;
 #[path = "schema_judge/random.rs"]
 mod random;
+#[path = "schema_judge/rivals.rs"]
+mod rivals;
 
 use std::path::Path;
 

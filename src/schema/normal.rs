@@ -27,6 +27,7 @@ mod negate;
 mod number;
 mod object;
 mod repeated;
+mod rivals;
 mod step;
 mod string;
 mod unevaluated;
@@ -369,6 +370,12 @@ impl Algebra<'_> {
     /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile that was called
     /// off has none left either.
     pub(super) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
+        let node = self.goals.literals(goal).first().map(|literal| literal.node);
+        self.burn_at(amount, node)
+    }
+
+    /// The same where it is a schema that asks for it.
+    pub(super) fn burn_at(&mut self, amount: usize, node: Option<NodeId>) -> bool {
         if self.fuel >= amount && !self.limits.cancel.is_asked() {
             self.fuel -= amount;
             return true;
@@ -379,11 +386,7 @@ impl Algebra<'_> {
             .iter()
             .any(|problem| problem.kind == ProblemKind::Limit)
         {
-            let place = self
-                .goals
-                .literals(goal)
-                .first()
-                .map_or(String::new(), |literal| self.tree.pointer(literal.node));
+            let place = node.map_or(String::new(), |node| self.tree.pointer(node));
             let message = format!(
                 "the schema combines its parts in too many ways; the limit fuel is {}",
                 self.limits.fuel

@@ -160,7 +160,7 @@ impl Algebra<'_> {
     }
 
     /// The values that a schema lists, where none of them is an array or an object.
-    fn scalars(&self, node: NodeId) -> Option<Rc<Values>> {
+    pub(super) fn scalars(&self, node: NodeId) -> Option<Rc<Values>> {
         let literal = Literal::yes(node);
         let values = self.list_of(literal).filter(|_| self.lists_values(literal))?;
         (values.arrays.is_empty() && values.objects.is_empty()).then_some(values)

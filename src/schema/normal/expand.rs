@@ -335,17 +335,15 @@ impl Algebra<'_> {
     fn exactly_one(&mut self, list: &[NodeId], kind: Kind) -> Demand {
         let able = list.iter().copied().filter(|&node| self.may_be(node, kind));
         let list: Vec<NodeId> = able.collect();
-        let mut ways = Vec::with_capacity(list.len());
-        for (at, &node) in list.iter().enumerate() {
-            let mut way = vec![Step::Literal(Literal::yes(node))];
-            for (other_at, &other) in list.iter().enumerate() {
-                if other_at != at && !self.are_disjoint(node, other) {
-                    way.push(Step::Literal(Literal::new(other, false)));
-                }
-            }
-            ways.push(way);
-        }
-        Demand::any(ways)
+        let rivals = self.rivals(&list, kind);
+        let ways = list.iter().zip(rivals).map(|(&node, rivals)| {
+            let denied = rivals.into_iter().map(|other| Literal::new(list[other], false));
+            std::iter::once(Literal::yes(node))
+                .chain(denied)
+                .map(Step::Literal)
+                .collect()
+        });
+        Demand::any(ways.collect())
     }
 
     /// Drops denials of schemas that the branch excludes anyway: the discriminator of a `oneOf` is enough.

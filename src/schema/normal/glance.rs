@@ -28,9 +28,9 @@ struct Lists<'t> {
 
 /// What the schemas of a conjunction say of the keys of objects.
 #[derive(Default)]
-struct Said {
-    required: SmallVec<[Rc<[Rc<str>]>; 4]>,
-    maps: SmallVec<[Rc<KeyMap>; 4]>,
+pub(super) struct Said {
+    pub(super) required: SmallVec<[Rc<[Rc<str>]>; 4]>,
+    pub(super) maps: SmallVec<[Rc<KeyMap>; 4]>,
 }
 
 /// How many references are followed from one schema.
@@ -74,7 +74,7 @@ impl Algebra<'_> {
     }
 
     /// What is said of objects by the schemas that are affirmed, and by those that apply in place.
-    fn said_of_objects(&self, literals: &[Literal]) -> Said {
+    pub(super) fn said_of_objects(&self, literals: &[Literal]) -> Said {
         let affirmed = literals.iter().filter(|literal| literal.sign);
         let mut open: SmallVec<[NodeId; MOST_PARTS]> = affirmed.map(|literal| literal.node).collect();
         let mut said = Said::default();

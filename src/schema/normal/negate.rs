@@ -25,7 +25,7 @@ impl Algebra<'_> {
             Keyword::Ref(reference) => Demand::one(denied(self.tree.target(*reference))),
             Keyword::AllOf(list) => Demand::any(list.iter().map(|&node| vec![denied(node)]).collect()),
             Keyword::AnyOf(list) => Demand::All(list.iter().copied().map(denied).collect()),
-            Keyword::OneOf(list) => self.not_exactly_one(list),
+            Keyword::OneOf(list) => self.not_exactly_one(list, kind),
             Keyword::Not(child) => Demand::one(affirmed(*child)),
             Keyword::If {
                 condition,
@@ -71,16 +71,14 @@ impl Algebra<'_> {
     }
 
     /// None of the list holds, or at least two do.
-    fn not_exactly_one(&mut self, list: &[NodeId]) -> Demand {
+    fn not_exactly_one(&mut self, list: &[NodeId], kind: Kind) -> Demand {
         let mut ways = vec![list.iter().copied().map(denied).collect()];
-        for (at, &first) in list.iter().enumerate() {
-            for &second in &list[at + 1..] {
-                if !self.are_disjoint(first, second) {
-                    ways.push(vec![
-                        Step::Literal(Literal::yes(first)),
-                        Step::Literal(Literal::yes(second)),
-                    ]);
-                }
+        for (first, rivals) in self.rivals(list, kind).into_iter().enumerate() {
+            for second in rivals.into_iter().filter(|&second| second > first) {
+                ways.push(vec![
+                    Step::Literal(Literal::yes(list[first])),
+                    Step::Literal(Literal::yes(list[second])),
+                ]);
             }
         }
         Demand::any(ways)

@@ -299,12 +299,11 @@ impl Algebra<'_> {
 
     fn one_of(&mut self, list: &[NodeId], kind: Kind, depth: usize) -> Vec<Case> {
         let mut cases = Vec::new();
-        for (at, &node) in list.iter().enumerate() {
+        let rivals = self.rivals(list, kind);
+        for (&node, rivals) in list.iter().zip(rivals) {
             let mut held = self.held(node, kind, depth);
-            for (other_at, &other) in list.iter().enumerate() {
-                if other_at != at && !self.are_disjoint(node, other) {
-                    held = product(&held, &[denied(other)]);
-                }
+            for other in rivals {
+                held = product(&held, &[denied(list[other])]);
             }
             cases.extend(held);
         }

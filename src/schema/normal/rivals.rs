@@ -1,0 +1,216 @@
+//! Which alternatives of a `oneOf` may hold at once.
+//!
+//! Each has to be denied where another one is chosen, unless the two exclude one another, and of a thousand alternatives
+//! there are half a million pairs. But mostly all of them list values for the same key, and nearly all list different
+//! ones: so they are sorted by those values first, and only the pairs that are left are looked at.
+//!
+//! ```text
+//!   kind = "a"        ─► a: 1        1 and 4 share a value of `kind`, and 3 does not speak of it:
+//!   kind = "b"        ─► b: 2
+//!   size > 3          ─► any: 3      pairs left   1–4, 1–3, 2–3, 3–4
+//!   kind = "a", "c"   ─► a, c: 4
+//! ```
+//!
+//! Or each has a key of its own and allows no other; then they are sorted by the keys that they allow.
+
+use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt, HashSet};
+
+use crate::schema::decimal::Decimal;
+use crate::schema::goal::Literal;
+use crate::schema::node::{KeyMap, Kind, NodeId, Values};
+
+use super::Algebra;
+
+/// So few alternatives are looked at pair by pair.
+const FEW: usize = 2;
+
+/// As many pairs are looked at for one unit of fuel.
+const PAIRS_OF_FUEL: usize = 16;
+
+/// A scalar by which alternatives are sorted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Tag {
+    Null,
+    No,
+    Yes,
+    Number(Decimal),
+    String(Rc<str>),
+}
+
+/// Alternatives by the values that they list, for one key or for the value itself.
+#[derive(Default)]
+struct ByValue {
+    /// The values that each lists; `None` where it may have any.
+    listed: Vec<Option<Rc<Values>>>,
+    by_tag: HashMap<Tag, Vec<usize>>,
+    /// Those that may have any value.
+    any: Vec<usize>,
+    /// Those that list values and do not ask for the key: all of them hold where it is missing.
+    optional: Vec<usize>,
+    asks: Vec<bool>,
+}
+
+/// Alternatives by the keys that they allow.
+#[derive(Default)]
+struct ByKey {
+    /// What each asks for.
+    required: Vec<Vec<Rc<str>>>,
+    /// Those that allow keys which they do not name.
+    open: Vec<usize>,
+    /// Those that allow a key among few.
+    allows: HashMap<Rc<str>, Vec<usize>>,
+}
+
+impl Algebra<'_> {
+    /// For each alternative the places of those that may hold with it for the same value of a kind, in ascending order.
+    /// O(what the alternatives say of their keys, and the pairs that are left); fuel pays for the pairs.
+    pub(super) fn rivals(&mut self, list: &[NodeId], kind: Kind) -> Vec<Vec<usize>> {
+        let is_long = list.len() > FEW;
+        let by_value = is_long.then(|| self.by_value(list, kind)).flatten();
+        let by_key = (is_long && kind == Kind::Object)
+            .then(|| self.by_key(list))
+            .flatten();
+        let mut rivals = vec![Vec::new(); list.len()];
+        for one in 0..list.len() {
+            let by_value = by_value.as_ref().and_then(|sorted| sorted.near(one));
+            let by_key = by_key.as_ref().and_then(|sorted| sorted.near(one));
+            let near = [by_value, by_key].into_iter().flatten().min_by_key(Vec::len);
+            let mut others = near.unwrap_or_else(|| (0..list.len()).collect());
+            others.retain(|&other| other > one);
+            others.sort_unstable();
+            others.dedup();
+            let known = self.disjoint.len();
+            for other in others {
+                if !self.are_disjoint(list[one], list[other]) {
+                    rivals[one].push(other);
+                    rivals[other].push(one);
+                }
+            }
+            let pairs = self.disjoint.len() - known;
+            if !self.burn_at(pairs / PAIRS_OF_FUEL, list.first().copied()) {
+                break;
+            }
+        }
+        rivals
+    }
+
+    /// The alternatives by what they list, for objects as the value of a key.
+    fn by_value(&self, list: &[NodeId], kind: Kind) -> Option<ByValue> {
+        let mut sorted = ByValue::default();
+        if kind != Kind::Object {
+            list.iter().for_each(|&node| sorted.add(self.scalars(node), true));
+        } else {
+            let key = self.telling_key(list)?;
+            for &node in list {
+                let (values, asks) = self.listed_for(node, &key);
+                sorted.add(values, asks);
+            }
+        }
+        (sorted.any.len() < list.len()).then_some(sorted)
+    }
+
+    /// The required key for which the alternatives list the most different values.
+    fn telling_key(&self, list: &[NodeId]) -> Option<Rc<str>> {
+        let mut lists: HashMap<Rc<str>, HashSet<Tag>> = HashMap::new();
+        let mut most: Option<(Rc<str>, usize)> = None;
+        for &node in list {
+            let said = self.said_of_objects(&[Literal::yes(node)]);
+            for name in said.required.iter().flat_map(|names| names.iter()) {
+                let mut nodes = said.maps.iter().filter_map(|map| map.index.get(name));
+                let Some(values) = nodes.find_map(|&node| self.scalars(node)) else {
+                    continue;
+                };
+                let known = lists.entry(name.clone()).or_default();
+                known.extend(tags(&values));
+                if most.as_ref().is_none_or(|&(_, most)| known.len() > most) {
+                    most = Some((name.clone(), known.len()));
+                }
+            }
+        }
+        most.map(|(name, _)| name)
+    }
+
+    /// The values that an alternative lists for a key, and whether it asks for the key.
+    fn listed_for(&self, node: NodeId, key: &Rc<str>) -> (Option<Rc<Values>>, bool) {
+        let said = self.said_of_objects(&[Literal::yes(node)]);
+        let mut nodes = said.maps.iter().filter_map(|map| map.index.get(key));
+        let values = nodes.find_map(|&node| self.scalars(node));
+        let asks = said.required.iter().any(|names| names.contains(key));
+        (values, asks)
+    }
+
+    /// The alternatives by the keys that they allow, if some allow only those that they name.
+    fn by_key(&self, list: &[NodeId]) -> Option<ByKey> {
+        let mut sorted = ByKey::default();
+        for (place, &node) in list.iter().enumerate() {
+            let said = self.said_of_objects(&[Literal::yes(node)]);
+            let required = said.required.iter().flat_map(|names| names.iter());
+            sorted.required.push(required.cloned().collect());
+            match said.maps.iter().find(|map| self.is_closed(map)) {
+                None => sorted.open.push(place),
+                Some(map) => {
+                    for (name, _) in &map.named {
+                        sorted.allows.entry(name.clone()).or_default().push(place);
+                    }
+                }
+            }
+        }
+        (sorted.open.len() < list.len()).then_some(sorted)
+    }
+
+    /// Whether a map allows no key that it does not name.
+    fn is_closed(&self, map: &KeyMap) -> bool {
+        let others = map.additional.filter(|_| map.patterns.is_empty());
+        others.is_some_and(|node| self.is_never(Literal::yes(node)))
+    }
+}
+
+impl ByValue {
+    /// One more alternative, with the values that it lists, and whether it asks for the key.
+    fn add(&mut self, values: Option<Rc<Values>>, asks: bool) {
+        let place = self.listed.len();
+        match &values {
+            None => self.any.push(place),
+            Some(values) => {
+                for tag in tags(values) {
+                    self.by_tag.entry(tag).or_default().push(place);
+                }
+                self.optional.extend((!asks).then_some(place));
+            }
+        }
+        self.listed.push(values);
+        self.asks.push(asks);
+    }
+
+    /// The alternatives that may hold with one, in any order; `None` where that may be all.
+    fn near(&self, one: usize) -> Option<Vec<usize>> {
+        let values = self.listed[one].as_ref()?;
+        let shared = tags(values).filter_map(|tag| self.by_tag.get(&tag)).flatten();
+        let optional = if self.asks[one] { &[][..] } else { &self.optional };
+        Some(shared.chain(&self.any).chain(optional).copied().collect())
+    }
+}
+
+impl ByKey {
+    /// The alternatives that may hold with one, in any order; `None` where that may be all.
+    fn near(&self, one: usize) -> Option<Vec<usize>> {
+        let allows = |name: &Rc<str>| self.allows.get(name).map_or(&[][..], Vec::as_slice);
+        let required = self.required[one].iter().map(allows);
+        let rare = required.min_by_key(|places| places.len())?;
+        Some(rare.iter().chain(&self.open).copied().collect())
+    }
+}
+
+fn tags(values: &Values) -> impl Iterator<Item = Tag> + '_ {
+    let constants = [
+        (values.null, Tag::Null),
+        (values.no, Tag::No),
+        (values.yes, Tag::Yes),
+    ];
+    let constants = constants.into_iter().filter(|(there, _)| *there);
+    let numbers = values.numbers.iter().cloned().map(Tag::Number);
+    let strings = values.strings.iter().cloned().map(Tag::String);
+    constants.map(|(_, tag)| tag).chain(numbers).chain(strings)
+}
