@@ -199,6 +199,31 @@ fn thousands_of_keys_on_which_others_depend() {
     }
 }
 
+/// How discriminated unions are written where there is no `oneOf`: seventy of them had been too many ways. The discriminator
+/// is written first.
+#[test]
+fn hundreds_of_conditions_about_one_key() {
+    let condition = |at: usize| {
+        let asked = json!({"properties": {"kind": {"const": format!("k{at}")}}, "required": ["kind"]});
+        let key = format!("a{at}");
+        json!({"if": asked, "then": {"properties": {&key: {"type": "string"}}, "required": [key]}})
+    };
+    let conditions: Vec<Value> = (0..300).map(condition).collect();
+    let schema = json!({"type": "object", "allOf": conditions, "required": ["kind"]});
+    let report = lexiform::schema::report(
+        &schema.to_string(),
+        &Options::default().schema,
+        &Limits::default(),
+    );
+    assert!(report.expect("it compiles").is_exact(), "nothing is left out");
+    let grammar = compile(&schema).expect("as many cases as there are kinds");
+    assert!(accepts(&grammar, r#"{"kind": "k299", "a299": "x", "more": 1}"#));
+    assert!(accepts(&grammar, r#"{"kind": "none of them"}"#));
+    assert!(!accepts(&grammar, r#"{"a299": "x", "kind": "k299"}"#));
+    assert!(!accepts(&grammar, r#"{"kind": "k299", "a299": 1}"#));
+    assert!(!accepts(&grammar, r#"{"kind": "k299", "a298": "x"}"#));
+}
+
 /// Each condition is a choice that is looked at whenever another one is made, with all that is known by then.
 #[test]
 fn thousands_of_choices_in_one_object() {

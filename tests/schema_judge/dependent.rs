@@ -99,6 +99,71 @@ fn keys_that_depend_on_the_value_of_another_are_judged_alike() {
     assert!(judged > 1_000, "{judged} valid objects");
 }
 
+/// What is asked of an object: mostly the value of `type`, at times of another key, or more than that.
+fn condition(dice: &mut Dice) -> Value {
+    let listed = json!({"properties": {"type": {"enum": some(dice)}}});
+    match dice.roll(9) {
+        0 => json!({"properties": {"other": {"const": some(dice)[0]}}}),
+        1 => json!({"properties": {"type": {"const": some(dice)[0]}, "a": {"const": 0}}}),
+        2 => json!({"type": "object", "properties": {"type": {"enum": some(dice)}}, "required": ["type"]}),
+        3 => json!({"properties": {"type": {"type": "string"}}}),
+        4..6 => json!({"properties": {"type": {"const": some(dice)[0]}}, "required": ["type"]}),
+        _ => listed,
+    }
+}
+
+/// What follows: some of the keys must be there, or may not, or `type` has one of some values.
+fn follows(dice: &mut Dice) -> Value {
+    let key = *dice.pick(&KEYS);
+    match dice.roll(5) {
+        0 => json!({"properties": {key: false}}),
+        1 => json!({"required": [key, "type"]}),
+        2 => consequence(dice),
+        _ => json!({"required": [key]}),
+    }
+}
+
+#[test]
+fn conditions_about_one_key_are_judged_alike() {
+    let (mut dice, compiler, cases) = (Dice(0x1f7e_e15e_0dd5_7b1d), compiler(), cases(120));
+    let (mut judged, mut refused) = (0, 0);
+    for _ in 0..cases {
+        let conditions = (0..3 + dice.roll(4)).map(|_| {
+            let mut conditional = json!({"if": condition(&mut dice), "then": follows(&mut dice)});
+            if dice.roll(3) == 0 {
+                conditional["else"] = follows(&mut dice);
+            }
+            conditional
+        });
+        let conditions: Vec<Value> = conditions.collect();
+        let mut schema = json!({"type": "object", "allOf": conditions});
+        match dice.roll(3) {
+            0 => schema["required"] = json!(["type"]),
+            1 => schema["properties"] = json!({"type": {"enum": some(&mut dice)}}),
+            _ => {}
+        }
+        let judge = jsonschema::draft202012::new(&schema).expect("a valid schema");
+        let Ok((grammar, narrower)) = compile(&compiler, &schema) else {
+            assert!(
+                !objects().any(|object| judge.is_valid(&object)),
+                "{schema} is refused"
+            );
+            refused += 1;
+            continue;
+        };
+        assert!(!narrower, "{schema} is exact");
+        for object in objects() {
+            let (accepted, valid) = (accepts(&grammar, &object), judge.is_valid(&object));
+            assert_eq!(accepted, valid, "{schema} and {object}");
+            judged += usize::from(valid);
+        }
+    }
+    assert!(
+        judged > 10 * cases && refused < cases / 4,
+        "{judged} valid objects, {refused} refused"
+    );
+}
+
 /// Twenty keys that depend on one are as many cases as its values can be told apart, and not a million objects.
 #[test]
 fn twenty_keys_may_depend_on_the_value_of_one() {

@@ -1,4 +1,4 @@
-//! Implications about the values of one key, decided by that key.
+//! Implications and conditions about the values of one key, decided by that key.
 //!
 //! "If there is an `analyzer`, the `type` is one of these" is a choice between an object without `analyzer` and one with
 //! it, and twenty of them are a million objects. But where the `type` is known, each is decided: either all is well
@@ -10,6 +10,9 @@
 //!   b ⇒ type ∈ {x}         type = y:              a as it likes, no b
 //!                          type anything else:    neither
 //! ```
+//!
+//! So it is with a list of "if the `kind` is this, then …", which is how unions are written where there is no `oneOf`: where
+//! the `kind` is known, all conditions but one are known to fail, and need not be denied.
 //!
 //! The cases exclude one another and leave nothing out, whatever else is asked of the object.
 
@@ -28,19 +31,19 @@ use super::step::{ObjectStep, Step};
 const FEW: usize = 2;
 
 /// The most implications and values that are looked at together.
-const MOST_LISTS: usize = 64;
-const MOST_VALUES: usize = 256;
+const MOST_LISTS: usize = 1_000;
+const MOST_VALUES: usize = 1_000;
 
 /// The ways to tell the cases of a key apart, shared by the branches in which the same implications are open.
 pub(super) type Cases = Rc<[Vec<Step>]>;
 
-/// What is known of an implication in an object.
+/// What is known in an object of what an implication leads to, or a condition asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decided {
-    /// It holds, whether the key is there or not.
+    /// The schema holds.
     Holds,
-    /// Its consequence cannot hold, so that the key is absent.
-    Absent,
+    /// It cannot hold.
+    Impossible,
     /// Nothing yet.
     Open,
 }
@@ -56,6 +59,15 @@ pub(super) fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
         return None;
     };
     (key == needed && then.sign).then_some(then.node)
+}
+
+/// The schema of a condition: one way affirms it, the other denies it.
+pub(super) fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
+    let [holds, fails] = ways else { return None };
+    let (Some(Step::Literal(asked)), Some(Step::Literal(denied))) = (holds.first(), fails.first()) else {
+        return None;
+    };
+    (asked.node == denied.node && asked.sign && !denied.sign).then_some(asked.node)
 }
 
 impl Algebra<'_> {
@@ -116,18 +128,19 @@ impl Algebra<'_> {
         Some(ways.into())
     }
 
-    /// What an object decides about an implication with this consequence.
+    /// What an object decides about a schema.
     pub(super) fn decide(&mut self, shape: &ObjectShape, consequence: NodeId) -> Decided {
         let keywords = self.tree.node(consequence).keywords.clone();
         let holds = keywords.iter().all(|(_, keyword)| match keyword {
             Keyword::Properties(map) => self.keys_are_fine(shape, map),
             Keyword::Type { types, .. } => types.has(Kind::Object),
+            Keyword::Required(names) => names.iter().all(|name| shape.required.contains(name)),
             _ => false,
         });
         if holds {
             Decided::Holds
         } else if self.rules_out(shape, consequence) {
-            Decided::Absent
+            Decided::Impossible
         } else {
             Decided::Open
         }
@@ -185,11 +198,12 @@ fn together(lists: &[Rc<Values>]) -> Values {
 
 /// The values of the lists, those together that stand in the same ones.
 fn classes(lists: &[Rc<Values>]) -> Vec<Values> {
-    let mut places: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut places: FxHashMap<Vec<usize>, usize> = FxHashMap::default();
     let mut classes: Vec<Values> = Vec::new();
     for value in singles(&together(lists)) {
-        let bit = |(bit, values): (usize, &Rc<Values>)| u64::from(covers(values, &value)) << bit;
-        let stands_in = lists.iter().enumerate().map(bit).sum();
+        let stands_in = (0..lists.len())
+            .filter(|&at| covers(&lists[at], &value))
+            .collect();
         let place = *places.entry(stands_in).or_insert_with(|| {
             classes.push(Values::default());
             classes.len() - 1

@@ -15,7 +15,7 @@ use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, NodeId};
 
 use super::array::ArrayShape;
-use super::discriminate::{Decided, implication};
+use super::discriminate::{Decided, condition, implication};
 use super::listed::Listed;
 use super::number::NumberShape;
 use super::object::ObjectShape;
@@ -24,6 +24,9 @@ use super::string::StringShape;
 use super::{Algebra, LeftOut};
 
 pub(super) use search::TooMany;
+
+/// So many choices are looked at for one unit of fuel, whether they are decided.
+const DECISIONS_OF_FUEL: usize = 16;
 
 /// What a branch says about values of its kind.
 #[derive(Clone, Debug)]
@@ -92,7 +95,7 @@ struct Branch {
     seen: Listed<Literal>,
     /// The keys of which the cases were told apart.
     decided: Vec<Rc<str>>,
-    /// How many implications were open when they were looked at last, and no key was found that decides more of them.
+    /// How many decisions were open when they were looked at last, and no key was found that decides more of them.
     looked_at: usize,
     here: Place,
 }
@@ -356,31 +359,49 @@ impl Algebra<'_> {
         branch.choices = choices;
     }
 
-    /// Drops implications that hold by what is known of the keys whose cases were told apart, and the ways of others that
-    /// cannot be gone.
-    fn drop_decided(&mut self, branch: &mut Branch) {
+    /// Drops implications that hold by what is known of the keys whose cases were told apart, and the ways of others, and of
+    /// conditions, that cannot be gone.
+    fn drop_decided(&mut self, branch: &mut Branch, goal: GoalId) {
+        // What was open before is open still, until the case of another key is known.
+        if branch.decided.is_empty() || branch.decisions().count() <= branch.looked_at {
+            return;
+        }
         let Shape::Object(shape) = &branch.shape else {
             return;
         };
-        // What was open before is open still, until the case of another key is known.
-        if branch.decided.is_empty() || branch.implications().count() <= branch.looked_at {
+        if !self.burn(branch.choices.len() / DECISIONS_OF_FUEL, goal) {
             return;
         }
-        branch.choices.retain_mut(|choice| {
-            let decided = implication(&choice.ways).map(|then| self.decide(shape, then));
-            if decided == Some(Decided::Absent) {
-                choice.ways = choice.ways[..1].into();
-            }
-            decided != Some(Decided::Holds)
-        });
+        branch.choices.retain_mut(|choice| self.is_open(shape, choice));
     }
 
-    /// A choice between the cases of a key that decides about several implications.
+    /// Whether a choice is left where it stands, after the ways were dropped that cannot be gone.
+    fn is_open(&mut self, shape: &ObjectShape, choice: &mut Choice) -> bool {
+        if let Some(then) = implication(&choice.ways) {
+            let decided = self.decide(shape, then);
+            if decided == Decided::Impossible {
+                choice.ways = choice.ways[..1].into();
+            }
+            return decided != Decided::Holds;
+        }
+        let Some(asked) = condition(&choice.ways) else {
+            return true;
+        };
+        match self.decide(shape, asked) {
+            Decided::Open => {}
+            // It says in which order its keys come.
+            Decided::Holds => choice.ways = choice.ways[..1].into(),
+            Decided::Impossible => choice.ways = [choice.ways[1][1..].to_vec()].into(),
+        }
+        choice.ways.iter().all(|way| !way.is_empty())
+    }
+
+    /// A choice between the cases of a key that decides about several implications and conditions.
     fn take_cases(&mut self, branch: &mut Branch) -> Option<Choice> {
-        if branch.implications().count() <= branch.looked_at {
+        if branch.decisions().count() <= branch.looked_at {
             return None;
         }
-        let open: Vec<NodeId> = branch.implications().collect();
+        let open: Vec<NodeId> = branch.decisions().collect();
         let Some((key, ways)) = self.discriminate(&open, &branch.decided) else {
             branch.looked_at = open.len();
             return None;
@@ -502,9 +523,10 @@ impl Branch {
         self.choices.len() + self.seen.len() + self.maps() + names
     }
 
-    /// The consequences of the implications among the choices.
-    fn implications(&self) -> impl Iterator<Item = NodeId> {
-        self.choices.iter().filter_map(|choice| implication(&choice.ways))
+    /// The consequences of the implications among the choices, and what the conditions among them ask.
+    fn decisions(&self) -> impl Iterator<Item = NodeId> {
+        let decision = |choice: &Choice| implication(&choice.ways).or_else(|| condition(&choice.ways));
+        self.choices.iter().filter_map(decision)
     }
 
     /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is met already

@@ -114,7 +114,7 @@ impl Algebra<'_> {
                 continue;
             }
             self.drop_ruled_out(&mut branch);
-            self.drop_decided(&mut branch);
+            self.drop_decided(&mut branch, goal);
             if branch.choices.iter().any(|choice| choice.denied.is_some()) {
                 search.most = MOST_SHAPES;
             }
