@@ -222,6 +222,16 @@ fn hundreds_of_conditions_about_one_key() {
     assert!(!accepts(&grammar, r#"{"a299": "x", "kind": "k299"}"#));
     assert!(!accepts(&grammar, r#"{"kind": "k299", "a299": 1}"#));
     assert!(!accepts(&grammar, r#"{"kind": "k299", "a298": "x"}"#));
+    // The first of two keys tells which conditions matter.
+    let of_two = |at: usize| {
+        let asked = json!({"properties": {"kind": {"const": at}, "size": {"const": at % 3}}, "required": ["kind", "size"]});
+        json!({"if": asked, "then": {"required": [format!("a{at}")]}})
+    };
+    let conditions: Vec<Value> = (0..200).map(of_two).collect();
+    let grammar = compile(&json!({"type": "object", "allOf": conditions})).expect("and of two keys");
+    assert!(accepts(&grammar, r#"{"kind": 100, "size": 1, "a100": "x"}"#));
+    assert!(accepts(&grammar, r#"{"kind": 100, "size": 2}"#));
+    assert!(!accepts(&grammar, r#"{"kind": 100, "size": 1}"#));
 }
 
 /// Each condition is a choice that is looked at whenever another one is made, with all that is known by then.
@@ -285,6 +295,15 @@ fn thousands_of_which_one_holds() {
         assert!(accepts(&grammar, right), "{right}");
         assert!(!accepts(&grammar, wrong), "{wrong}");
     }
+    let unions = |at: usize| {
+        let parts: Vec<Value> = (0..40).map(|part| kind(json!(40 * at + part), part)).collect();
+        json!({ "oneOf": parts })
+    };
+    let unions: Vec<Value> = (0..40).map(unions).collect();
+    let grammar =
+        compile(&json!({"type": "object", "oneOf": unions})).expect("unions exclude one another, too");
+    assert!(accepts(&grammar, r#"{"v": 1, "kind": 45, "a5": "x"}"#));
+    assert!(!accepts(&grammar, r#"{"v": 1, "kind": 45, "a5": 1}"#));
     let alike = one_of(&|at| json!({"required": [format!("a{at}")]}));
     assert_limited(&compile(&alike).expect_err("each is denied beside each"));
 }

@@ -107,7 +107,10 @@ fn condition(dice: &mut Dice) -> Value {
         1 => json!({"properties": {"type": {"const": some(dice)[0]}, "a": {"const": 0}}}),
         2 => json!({"type": "object", "properties": {"type": {"enum": some(dice)}}, "required": ["type"]}),
         3 => json!({"properties": {"type": {"type": "string"}}}),
-        4..6 => json!({"properties": {"type": {"const": some(dice)[0]}}, "required": ["type"]}),
+        7 => {
+            json!({"properties": {"type": {"const": some(dice)[0]}, "other": {"const": some(dice)[0]}}, "required": ["type"]})
+        }
+        4..=6 => json!({"properties": {"type": {"const": some(dice)[0]}}, "required": ["type"]}),
         _ => listed,
     }
 }

@@ -58,8 +58,10 @@ fn alternative(dice: &mut Dice) -> Value {
             schema["patternProperties"] = json!({"^[am]": {}});
         }
     }
-    match dice.roll(4) {
+    match dice.roll(6) {
         0 => json!({"allOf": [schema, alternative(dice)]}),
+        1 => json!({"anyOf": [schema, alternative(dice)]}),
+        2 => json!({"oneOf": [schema, alternative(dice)], "required": ["a"]}),
         _ => schema,
     }
 }

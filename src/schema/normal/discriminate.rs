@@ -12,7 +12,8 @@
 //! ```
 //!
 //! So it is with a list of "if the `kind` is this, then …", which is how unions are written where there is no `oneOf`: where
-//! the `kind` is known, all conditions but one are known to fail, and need not be denied.
+//! the `kind` is known, all conditions but one are known to fail, and need not be denied. A condition may ask for the values
+//! of other keys, too; if it asks for another `kind`, they do not matter.
 //!
 //! The cases exclude one another and leave nothing out, whatever else is asked of the object.
 
@@ -30,12 +31,33 @@ use super::step::{ObjectStep, Step};
 /// So many implications about one key are decided by their own choices.
 const FEW: usize = 2;
 
+/// A condition that asks for the values of more keys is decided by its own choice. What an implication leads to is told by
+/// a key only if it speaks of no other.
+const FEW_KEYS: usize = 4;
+
 /// The most implications and values that are looked at together.
 const MOST_LISTS: usize = 1_000;
 const MOST_VALUES: usize = 1_000;
 
 /// The ways to tell the cases of a key apart, shared by the branches in which the same implications are open.
 pub(super) type Cases = Rc<[Vec<Step>]>;
+
+/// A choice that the value of a key may decide.
+#[derive(Clone, Copy)]
+pub(super) enum Decision {
+    /// This schema holds if a key is there.
+    Implication(NodeId),
+    /// This schema holds, and then one thing follows, or it does not, and then another.
+    Condition(NodeId),
+}
+
+impl Decision {
+    /// The decision between these ways, if it is one.
+    pub(super) fn of(ways: &[Vec<Step>]) -> Option<Decision> {
+        let implied = implication(ways).map(Decision::Implication);
+        implied.or_else(|| condition(ways).map(Decision::Condition))
+    }
+}
 
 /// What is known in an object of what an implication leads to, or a condition asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +71,7 @@ pub(super) enum Decided {
 }
 
 /// The schema that holds if a key is there, where these ways say just that.
-pub(super) fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
+fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
     let [absent, present] = ways else { return None };
     let (
         [Step::Object(ObjectStep::Absent(key))],
@@ -62,7 +84,7 @@ pub(super) fn implication(ways: &[Vec<Step>]) -> Option<NodeId> {
 }
 
 /// The schema of a condition: one way affirms it, the other denies it.
-pub(super) fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
+fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
     let [holds, fails] = ways else { return None };
     let (Some(Step::Literal(asked)), Some(Step::Literal(denied))) = (holds.first(), fails.first()) else {
         return None;
@@ -71,29 +93,28 @@ pub(super) fn condition(ways: &[Vec<Step>]) -> Option<NodeId> {
 }
 
 impl Algebra<'_> {
-    /// The cases of a key on whose value many of these consequences depend, but for the keys that were `decided`; `None` where
+    /// The cases of a key on whose value many of these decisions depend, but for the keys that were `decided`; `None` where
     /// there is no such key.
     pub(super) fn discriminate(
         &mut self,
-        consequences: &[NodeId],
+        decisions: &[Decision],
         decided: &[Rc<str>],
     ) -> Option<(Rc<str>, Cases)> {
-        if consequences.len() <= FEW {
+        if decisions.len() <= FEW {
             return None;
         }
         let mut lists: FxHashMap<Rc<str>, Vec<NodeId>> = FxHashMap::default();
         let mut most: Option<(Rc<str>, usize)> = None;
-        for &node in consequences {
-            let Some((name, child)) = self.only_value(node) else {
-                continue;
-            };
-            if decided.contains(&name) || self.scalars(child).is_none() {
-                continue;
-            }
-            let list = lists.entry(name.clone()).or_default();
-            list.push(child);
-            if most.as_ref().is_none_or(|(_, length)| list.len() > *length) {
-                most = Some((name, list.len()));
+        for &decision in decisions {
+            for (name, child) in self.few_values(decision) {
+                if decided.contains(name) || self.scalars(*child).is_none() {
+                    continue;
+                }
+                let list = lists.entry(name.clone()).or_default();
+                list.push(*child);
+                if most.as_ref().is_none_or(|(_, length)| list.len() > *length) {
+                    most = Some((name.clone(), list.len()));
+                }
             }
         }
         let (name, _) = most.filter(|(_, length)| (FEW + 1..=MOST_LISTS).contains(length))?;
@@ -159,17 +180,18 @@ impl Algebra<'_> {
         map.patterns.is_empty() && map.additional.is_none() && map.named.iter().all(is_fine)
     }
 
-    /// The key of whose value alone a schema speaks, and what it says of it.
-    fn only_value(&self, node: NodeId) -> Option<(Rc<str>, NodeId)> {
+    /// The keys of whose values the schema of a decision speaks, if they are few, and what it says of them.
+    fn few_values(&self, decision: Decision) -> &[(Rc<str>, NodeId)] {
+        let (node, most) = match decision {
+            Decision::Implication(then) => (then, 1),
+            Decision::Condition(asked) => (asked, FEW_KEYS),
+        };
         let mut keywords = self.tree.node(node).keywords.iter();
-        let map = keywords.find_map(|(_, keyword)| match keyword {
-            Keyword::Properties(map) => Some(map),
+        let named = keywords.find_map(|(_, keyword)| match keyword {
+            Keyword::Properties(map) => Some(&map.named[..]),
             _ => None,
-        })?;
-        match &map.named[..] {
-            [(name, child)] => Some((name.clone(), *child)),
-            _ => None,
-        }
+        });
+        named.filter(|named| named.len() <= most).unwrap_or(&[])
     }
 
     /// The values that a schema lists, where none of them is an array or an object.

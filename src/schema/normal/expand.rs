@@ -15,7 +15,7 @@ use crate::schema::goal::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, NodeId};
 
 use super::array::ArrayShape;
-use super::discriminate::{Decided, condition, implication};
+use super::discriminate::{Decided, Decision};
 use super::listed::Listed;
 use super::number::NumberShape;
 use super::object::ObjectShape;
@@ -377,21 +377,19 @@ impl Algebra<'_> {
 
     /// Whether a choice is left where it stands, after the ways were dropped that cannot be gone.
     fn is_open(&mut self, shape: &ObjectShape, choice: &mut Choice) -> bool {
-        if let Some(then) = implication(&choice.ways) {
-            let decided = self.decide(shape, then);
-            if decided == Decided::Impossible {
-                choice.ways = choice.ways[..1].into();
-            }
-            return decided != Decided::Holds;
-        }
-        let Some(asked) = condition(&choice.ways) else {
-            return true;
-        };
-        match self.decide(shape, asked) {
-            Decided::Open => {}
-            // It says in which order its keys come.
-            Decided::Holds => choice.ways = choice.ways[..1].into(),
-            Decided::Impossible => choice.ways = [choice.ways[1][1..].to_vec()].into(),
+        match Decision::of(&choice.ways) {
+            None => return true,
+            Some(Decision::Implication(then)) => match self.decide(shape, then) {
+                Decided::Open => {}
+                Decided::Holds => return false,
+                Decided::Impossible => choice.ways = choice.ways[..1].into(),
+            },
+            Some(Decision::Condition(asked)) => match self.decide(shape, asked) {
+                Decided::Open => {}
+                // It says in which order its keys come.
+                Decided::Holds => choice.ways = choice.ways[..1].into(),
+                Decided::Impossible => choice.ways = [choice.ways[1][1..].to_vec()].into(),
+            },
         }
         choice.ways.iter().all(|way| !way.is_empty())
     }
@@ -401,7 +399,7 @@ impl Algebra<'_> {
         if branch.decisions().count() <= branch.looked_at {
             return None;
         }
-        let open: Vec<NodeId> = branch.decisions().collect();
+        let open: Vec<Decision> = branch.decisions().collect();
         let Some((key, ways)) = self.discriminate(&open, &branch.decided) else {
             branch.looked_at = open.len();
             return None;
@@ -523,10 +521,11 @@ impl Branch {
         self.choices.len() + self.seen.len() + self.maps() + names
     }
 
-    /// The consequences of the implications among the choices, and what the conditions among them ask.
-    fn decisions(&self) -> impl Iterator<Item = NodeId> {
-        let decision = |choice: &Choice| implication(&choice.ways).or_else(|| condition(&choice.ways));
-        self.choices.iter().filter_map(decision)
+    /// The implications and conditions among the choices.
+    fn decisions(&self) -> impl Iterator<Item = Decision> {
+        self.choices
+            .iter()
+            .filter_map(|choice| Decision::of(&choice.ways))
     }
 
     /// The choice with the fewest ways, and what is read next is what it brings. Choices of which one way is met already

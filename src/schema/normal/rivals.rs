@@ -11,7 +11,8 @@
 //!   kind = "a", "c"   ─► a, c: 4
 //! ```
 //!
-//! Or each has a key of its own and allows no other; then they are sorted by the keys that they allow.
+//! Or each has a key of its own and allows no other; then they are sorted by the keys that they allow. An alternative that
+//! is a union itself lists what its own alternatives list.
 
 use std::rc::Rc;
 
@@ -19,15 +20,21 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 
 use crate::schema::decimal::Decimal;
 use crate::schema::goal::Literal;
-use crate::schema::node::{KeyMap, Kind, NodeId, Values};
+use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
 
 use super::Algebra;
 
 /// So few alternatives are looked at pair by pair.
 const FEW: usize = 2;
 
-/// As many pairs are looked at for one unit of fuel.
+/// As many pairs are looked at for one unit of fuel, and as many that are known already.
 const PAIRS_OF_FUEL: usize = 16;
+const KNOWN_PAIRS_OF_FUEL: usize = 256;
+
+/// How deep alternatives of alternatives are looked into, how many of them, and through how many references.
+const DEPTH: u32 = 3;
+const MOST_LEAVES: usize = 256;
+const REFERENCES: usize = 8;
 
 /// A scalar by which alternatives are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +50,7 @@ enum Tag {
 #[derive(Default)]
 struct ByValue {
     /// The values that each lists; `None` where it may have any.
-    listed: Vec<Option<Rc<Values>>>,
+    listed: Vec<Option<Vec<Tag>>>,
     by_tag: HashMap<Tag, Vec<usize>>,
     /// Those that may have any value.
     any: Vec<usize>,
@@ -67,11 +74,10 @@ impl Algebra<'_> {
     /// For each alternative the places of those that may hold with it for the same value of a kind, in ascending order.
     /// O(what the alternatives say of their keys, and the pairs that are left); fuel pays for the pairs.
     pub(super) fn rivals(&mut self, list: &[NodeId], kind: Kind) -> Vec<Vec<usize>> {
-        let is_long = list.len() > FEW;
-        let by_value = is_long.then(|| self.by_value(list, kind)).flatten();
-        let by_key = (is_long && kind == Kind::Object)
-            .then(|| self.by_key(list))
-            .flatten();
+        let long = Some(list).filter(|list| list.len() > FEW);
+        let by_value = long.and_then(|list| self.by_value(list, kind));
+        let objects = long.filter(|_| kind == Kind::Object);
+        let by_key = objects.and_then(|list| self.by_key(list));
         let mut rivals = vec![Vec::new(); list.len()];
         for one in 0..list.len() {
             let by_value = by_value.as_ref().and_then(|sorted| sorted.near(one));
@@ -81,7 +87,7 @@ impl Algebra<'_> {
             others.retain(|&other| other > one);
             others.sort_unstable();
             others.dedup();
-            let known = self.disjoint.len();
+            let (known, looked_at) = (self.disjoint.len(), others.len());
             for other in others {
                 if !self.are_disjoint(list[one], list[other]) {
                     rivals[one].push(other);
@@ -89,7 +95,8 @@ impl Algebra<'_> {
                 }
             }
             let pairs = self.disjoint.len() - known;
-            if !self.burn_at(pairs / PAIRS_OF_FUEL, list.first().copied()) {
+            let cost = pairs / PAIRS_OF_FUEL + looked_at / KNOWN_PAIRS_OF_FUEL;
+            if !self.burn_at(cost, list.first().copied()) {
                 break;
             }
         }
@@ -99,13 +106,18 @@ impl Algebra<'_> {
     /// The alternatives by what they list, for objects as the value of a key.
     fn by_value(&self, list: &[NodeId], kind: Kind) -> Option<ByValue> {
         let mut sorted = ByValue::default();
-        if kind != Kind::Object {
-            list.iter().for_each(|&node| sorted.add(self.scalars(node), true));
-        } else {
-            let key = self.telling_key(list)?;
-            for &node in list {
-                let (values, asks) = self.listed_for(node, &key);
-                sorted.add(values, asks);
+        let key = match kind {
+            Kind::Object => Some(self.telling_key(list)?),
+            _ => None,
+        };
+        for &node in list {
+            let told = |leaf: NodeId| match &key {
+                Some(key) => self.listed_for(leaf, key),
+                None => (self.scalars(leaf), true),
+            };
+            match told(node) {
+                (None, _) => sorted.add(self.leaves(node).into_iter().map(told)),
+                told => sorted.add([told].into_iter()),
             }
         }
         (sorted.any.len() < list.len()).then_some(sorted)
@@ -115,7 +127,8 @@ impl Algebra<'_> {
     fn telling_key(&self, list: &[NodeId]) -> Option<Rc<str>> {
         let mut lists: HashMap<Rc<str>, HashSet<Tag>> = HashMap::new();
         let mut most: Option<(Rc<str>, usize)> = None;
-        for &node in list {
+        let leaves = list.iter().flat_map(|&node| self.leaves(node));
+        for node in leaves.chain(list.iter().copied()) {
             let said = self.said_of_objects(&[Literal::yes(node)]);
             for name in said.required.iter().flat_map(|names| names.iter()) {
                 let mut nodes = said.maps.iter().filter_map(|map| map.index.get(name));
@@ -130,6 +143,39 @@ impl Algebra<'_> {
             }
         }
         most.map(|(name, _)| name)
+    }
+
+    /// The alternatives of an alternative and of those; none where it has none, or too many.
+    fn leaves(&self, node: NodeId) -> Vec<NodeId> {
+        let (mut leaves, mut open) = (Vec::new(), vec![(node, 0)]);
+        while let Some((at, depth)) = open.pop() {
+            match self.alternatives(at) {
+                Some(list) if depth < DEPTH => open.extend(list.iter().map(|&node| (node, depth + 1))),
+                _ => leaves.push(at),
+            }
+            if leaves.len() + open.len() > MOST_LEAVES {
+                return Vec::new();
+            }
+        }
+        leaves.retain(|&leaf| leaf != node);
+        leaves
+    }
+
+    /// The alternatives that a schema has, or the one that it refers to.
+    fn alternatives(&self, mut node: NodeId) -> Option<&[NodeId]> {
+        for _ in 0..REFERENCES {
+            let keywords = self.tree.node(node).keywords.iter();
+            let mut next = None;
+            for (_, keyword) in keywords {
+                match keyword {
+                    Keyword::AnyOf(list) | Keyword::OneOf(list) => return Some(list),
+                    Keyword::Ref(reference) => next = Some(self.tree.target(*reference)),
+                    _ => {}
+                }
+            }
+            node = next?;
+        }
+        None
     }
 
     /// The values that an alternative lists for a key, and whether it asks for the key.
@@ -168,26 +214,34 @@ impl Algebra<'_> {
 }
 
 impl ByValue {
-    /// One more alternative, with the values that it lists, and whether it asks for the key.
-    fn add(&mut self, values: Option<Rc<Values>>, asks: bool) {
-        let place = self.listed.len();
-        match &values {
+    /// One more alternative, with the values that each of its own alternatives lists, and whether it asks for the key.
+    fn add(&mut self, told: impl Iterator<Item = (Option<Rc<Values>>, bool)>) {
+        let (place, mut all_ask) = (self.listed.len(), true);
+        let listed = told.map(|(values, asks)| {
+            all_ask &= asks;
+            values.map(|values| tags(&values).collect::<Vec<Tag>>())
+        });
+        let listed: Option<Vec<Vec<Tag>>> = listed.collect();
+        let listed = listed
+            .filter(|lists| !lists.is_empty())
+            .map(|lists| lists.concat());
+        match &listed {
             None => self.any.push(place),
-            Some(values) => {
-                for tag in tags(values) {
-                    self.by_tag.entry(tag).or_default().push(place);
+            Some(tags) => {
+                for tag in tags {
+                    self.by_tag.entry(tag.clone()).or_default().push(place);
                 }
-                self.optional.extend((!asks).then_some(place));
+                self.optional.extend((!all_ask).then_some(place));
             }
         }
-        self.listed.push(values);
-        self.asks.push(asks);
+        self.listed.push(listed);
+        self.asks.push(all_ask);
     }
 
     /// The alternatives that may hold with one, in any order; `None` where that may be all.
     fn near(&self, one: usize) -> Option<Vec<usize>> {
-        let values = self.listed[one].as_ref()?;
-        let shared = tags(values).filter_map(|tag| self.by_tag.get(&tag)).flatten();
+        let tags = self.listed[one].as_ref()?.iter();
+        let shared = tags.filter_map(|tag| self.by_tag.get(tag)).flatten();
         let optional = if self.asks[one] { &[][..] } else { &self.optional };
         Some(shared.chain(&self.any).chain(optional).copied().collect())
     }
