@@ -25,7 +25,7 @@ use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
 use super::Algebra;
 
 /// So few alternatives are looked at pair by pair.
-const FEW: usize = 2;
+const FEW: usize = 4;
 
 /// As many pairs are looked at for one unit of fuel, and as many that are known already.
 const PAIRS_OF_FUEL: usize = 16;
@@ -147,6 +147,9 @@ impl Algebra<'_> {
 
     /// The alternatives of an alternative and of those; none where it has none, or too many.
     fn leaves(&self, node: NodeId) -> Vec<NodeId> {
+        if self.alternatives(node).is_none() {
+            return Vec::new();
+        }
         let (mut leaves, mut open) = (Vec::new(), vec![(node, 0)]);
         while let Some((at, depth)) = open.pop() {
             match self.alternatives(at) {
