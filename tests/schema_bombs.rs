@@ -304,6 +304,12 @@ fn thousands_of_which_one_holds() {
         compile(&json!({"type": "object", "oneOf": unions})).expect("unions exclude one another, too");
     assert!(accepts(&grammar, r#"{"v": 1, "kind": 45, "a5": "x"}"#));
     assert!(!accepts(&grammar, r#"{"v": 1, "kind": 45, "a5": 1}"#));
+    // All of them refer to the same long lists, which are not looked at for each.
+    let keys: Vec<String> = (0..3_000).map(|at| format!("k{at}")).collect();
+    let long = json!({"required": keys, "properties": {"k0": {"enum": keys}}});
+    let same: Vec<Value> = (0..3_000).map(|_| json!({"$ref": "#/$defs/long"})).collect();
+    let same = json!({"type": "object", "oneOf": same, "$defs": {"long": long}});
+    assert!(compile(&same).is_err(), "all hold, or none");
     let alike = one_of(&|at| json!({"required": [format!("a{at}")]}));
     assert_limited(&compile(&alike).expect_err("each is denied beside each"));
 }

@@ -169,6 +169,20 @@ pub(crate) fn accepts(grammar: &Grammar, value: &Value) -> bool {
     end.is_some_and(|state| grammar.is_accepting(state))
 }
 
+/// Whether a value is accepted, which it is if it is valid, and only then; a grammar that says it is narrower may refuse it.
+pub(crate) fn judged_alike(
+    (grammar, narrower): (&Grammar, bool),
+    value: &Value,
+    (judge, schema): (&jsonschema::Validator, &Value),
+) -> bool {
+    let (accepted, valid) = (accepts(grammar, value), judge.is_valid(value));
+    assert!(
+        accepted == valid || valid && (narrower || accepts_plain(grammar, value)),
+        "{schema} and {value}, valid: {valid}"
+    );
+    accepted
+}
+
 /// The same in another spelling of its numbers: whole ones without a fraction. Among items that are compared, each number
 /// has this spelling alone.
 pub(crate) fn accepts_plain(grammar: &Grammar, value: &Value) -> bool {

@@ -83,7 +83,7 @@ impl Algebra<'_> {
             for (_, keyword) in self.tree.node(open[at]).keywords.iter() {
                 match keyword {
                     Keyword::Ref(reference) => open.push(self.tree.target(*reference)),
-                    Keyword::AllOf(list) => open.extend_from_slice(list),
+                    Keyword::AllOf(list) => open.extend(list.iter().take(MOST_PARTS).copied()),
                     Keyword::Required(names) => said.required.push(names.clone()),
                     Keyword::Properties(map) => said.maps.push(map.clone()),
                     _ => {}

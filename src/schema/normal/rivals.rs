@@ -36,6 +36,12 @@ const DEPTH: u32 = 3;
 const MOST_LEAVES: usize = 256;
 const REFERENCES: usize = 8;
 
+/// What the alternatives list together, through references too, may be so much; more is not sorted.
+const MOST_TOLD: usize = 1 << 19;
+
+/// So much of that is looked at for one unit of fuel.
+const TOLD_OF_FUEL: usize = 64;
+
 /// A scalar by which alternatives are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Tag {
@@ -74,7 +80,15 @@ impl Algebra<'_> {
     /// For each alternative the places of those that may hold with it for the same value of a kind, in ascending order.
     /// O(what the alternatives say of their keys, and the pairs that are left); fuel pays for the pairs.
     pub(super) fn rivals(&mut self, list: &[NodeId], kind: Kind) -> Vec<Vec<usize>> {
-        let long = Some(list).filter(|list| list.len() > FEW);
+        let told = if list.len() > FEW {
+            self.told(list)
+        } else {
+            MOST_TOLD
+        };
+        let long = Some(list).filter(|_| told < MOST_TOLD);
+        if long.is_some() && !self.burn_at(told / TOLD_OF_FUEL, list.first().copied()) {
+            return vec![Vec::new(); list.len()];
+        }
         let by_value = long.and_then(|list| self.by_value(list, kind));
         let objects = long.filter(|_| kind == Kind::Object);
         let by_key = objects.and_then(|list| self.by_key(list));
@@ -101,6 +115,34 @@ impl Algebra<'_> {
             }
         }
         rivals
+    }
+
+    /// How many keys and values the alternatives name, up to [`MOST_TOLD`]: what sorting them looks at.
+    fn told(&self, list: &[NodeId]) -> usize {
+        let listed = |node: NodeId| {
+            let values = self.scalars(node);
+            values.map_or(0, |values| values.numbers.len() + values.strings.len())
+        };
+        let mut told = 0;
+        for &node in list {
+            for node in std::iter::once(node).chain(self.leaves(node)) {
+                let said = self.said_of_objects(&[Literal::yes(node)]);
+                let required: usize = said.required.iter().map(|names| names.len()).sum();
+                told += 1 + required + listed(node);
+                for (_, child) in said
+                    .maps
+                    .iter()
+                    .flat_map(|map| &map.named)
+                    .take(MOST_TOLD - told.min(MOST_TOLD))
+                {
+                    told += 1 + listed(*child);
+                }
+                if told >= MOST_TOLD {
+                    return MOST_TOLD;
+                }
+            }
+        }
+        told
     }
 
     /// The alternatives by what they list, for objects as the value of a key.
@@ -244,7 +286,12 @@ impl ByValue {
     /// The alternatives that may hold with one, in any order; `None` where that may be all.
     fn near(&self, one: usize) -> Option<Vec<usize>> {
         let tags = self.listed[one].as_ref()?.iter();
-        let shared = tags.filter_map(|tag| self.by_tag.get(tag)).flatten();
+        let shared: Vec<&Vec<usize>> = tags.filter_map(|tag| self.by_tag.get(tag)).collect();
+        // Each of many values may be shared with all others.
+        if shared.iter().map(|places| places.len()).sum::<usize>() > self.listed.len() {
+            return None;
+        }
+        let shared = shared.into_iter().flatten();
         let optional = if self.asks[one] { &[][..] } else { &self.optional };
         Some(shared.chain(&self.any).chain(optional).copied().collect())
     }
