@@ -40,10 +40,6 @@ use crate::mask::{Mask, Tables};
 use crate::vocab::Vocabulary;
 use profile::Profile;
 
-/// How many numbers are remembered at most of each kind, for speed alone.
-const REMEMBERED: usize = 1 << 16;
-/// The memory for profiles in bytes; beyond it all are dropped and found again.
-const PROFILE_BYTES: usize = 16 << 20;
 /// Completions are searched among all texts where the trie of the vocabulary has no more nodes than this.
 const SMALL_TRIE: usize = 512;
 
@@ -60,6 +56,10 @@ pub(crate) struct Budget {
     stride: u64,
     profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
     profile_bytes: AtomicUsize,
+    /// The memory for profiles in bytes; beyond it all are dropped and found again.
+    most_profile_bytes: usize,
+    /// How many numbers are remembered at most of each kind, for speed alone.
+    most_numbers: usize,
     spelled: DashMap<ConfigId, u64, FxBuildHasher>,
     searched: DashMap<ConfigId, search::Found, FxBuildHasher>,
 }
@@ -80,8 +80,9 @@ impl<'a> Place<'a> {
 }
 
 impl Budget {
-    /// The distances of a grammar. O(size of the automata of its rules and terminals).
-    pub(crate) fn new(place: Place<'_>) -> Budget {
+    /// The distances of a grammar, of which those that are found later take at most so many bytes. O(size of the automata of
+    /// its rules and terminals).
+    pub(crate) fn new(place: Place<'_>, bytes: usize) -> Budget {
         let vocabulary = place.vocabulary();
         let (mut all, mut usable) = (ByteSet::default(), ByteSet::default());
         all.insert_range(0, u8::MAX);
@@ -100,6 +101,8 @@ impl Budget {
             stride: vocabulary.longest().max(1) as u64,
             profiles: DashMap::default(),
             profile_bytes: AtomicUsize::new(0),
+            most_profile_bytes: bytes / 2,
+            most_numbers: bytes / 4 / NUMBER_BYTES,
             spelled: DashMap::default(),
             searched: DashMap::default(),
         }
@@ -192,12 +195,20 @@ impl Budget {
         }
         let profile = Arc::new(Profile::new(self.achievable(), place, config));
         let bytes = profile.bytes();
-        if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > PROFILE_BYTES {
+        if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_profile_bytes {
             self.profiles.clear();
             self.profile_bytes.store(bytes, Ordering::Relaxed);
         }
         self.profiles.insert(config, profile.clone());
         profile
+    }
+
+    /// Keeps a number that can be found again.
+    fn remember<V>(&self, known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {
+        if known.len() >= self.most_numbers {
+            known.clear();
+        }
+        known.insert(config, value);
     }
 
     /// About how much memory is taken by what was found so far, in bytes.
@@ -214,11 +225,3 @@ fn is_small(place: Place<'_>) -> bool {
 
 /// A number with its key in the table that finds it.
 const NUMBER_BYTES: usize = 48;
-
-/// Keeps a value that can be found again.
-fn remember<V>(known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {
-    if known.len() >= REMEMBERED {
-        known.clear();
-    }
-    known.insert(config, value);
-}

@@ -36,8 +36,9 @@ pub struct Limits {
     pub regular_bytes: usize,
     /// The states of the rules before determinisation.
     pub rule_states: usize,
-    /// The memory for the masks of one grammar, which are dropped and found again beyond it. Services give new
-    /// sequences a fresh grammar where the states it has read pass it too.
+    /// The memory for what one grammar finds while it is used. Half of it is for masks, a quarter for what speeds up finding
+    /// them and for distances to the end; these are dropped beyond that and found again. When the states of the texts that
+    /// it read pass the last quarter, [`Grammar::renewed`](crate::Grammar::renewed) tells where sequences go on.
     pub grammar_bytes: usize,
     /// Steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,

@@ -119,10 +119,17 @@ impl Machine {
         Machine::over(self.stacks.frames.fresh())
     }
 
+    /// What a configuration of another machine of the same grammar is here.
+    pub(crate) fn adopt(&self, other: &Machine, config: ConfigId) -> ConfigId {
+        self.stacks.adopt(&other.stacks, config)
+    }
+
     /// About how much memory the frames and configurations take that were found so far, in bytes, with the unions of these.
     pub(crate) fn bytes(&self) -> usize {
         let (frames, configurations) = self.size();
-        frames * FRAME_BYTES + (configurations + self.stacks.unions.len()) * CONFIG_BYTES
+        let configurations = configurations + self.stacks.unions.len();
+        let remembered = self.stacks.frames.remembered();
+        frames * FRAME_BYTES + configurations * CONFIG_BYTES + remembered * VALUE_BYTES
     }
 
     pub(crate) fn start(&self) -> ConfigId {
@@ -148,6 +155,9 @@ impl Machine {
 const FRAME_BYTES: usize = 400;
 /// A configuration with its pairs, twice, and what it can do next; few have a row.
 const CONFIG_BYTES: usize = 600;
+
+/// A value that a frame remembers, as a byte of a key, with its place in the table that finds it.
+const VALUE_BYTES: usize = 40;
 
 /// How many times the bytes of one automaton all automata of a grammar may take.
 const TOGETHER: usize = 2;

@@ -13,9 +13,11 @@
 mod batch;
 mod explain;
 mod masks;
+mod renewal;
 mod within;
 
 use std::fmt;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use crate::budget::Budget;
@@ -30,6 +32,7 @@ use crate::vocab::{TokenKind, Vocabulary};
 pub use batch::{Row, fill_batch};
 pub use explain::Explanation;
 use masks::Masks;
+use renewal::{Lineage, Shares};
 
 /// Where a sequence stands: a small value whose equality means "the same may follow".
 ///
@@ -52,6 +55,10 @@ struct Inner {
     specials: Vec<u32>,
     /// How far it is to the end; found when it is first asked for.
     budget: OnceLock<Budget>,
+    shares: Shares,
+    /// The memory of the states that others handed over, in bytes.
+    brought: AtomicUsize,
+    lineage: Arc<Lineage>,
 }
 
 impl fmt::Debug for Grammar {
@@ -73,38 +80,21 @@ impl Grammar {
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
         let machine = Machine::new(cfg, &**tables, limits)?;
         let specials = find_specials(&machine, tables.vocabulary())?;
-        let passages = limits.grammar_bytes / PASSAGES;
+        let shares = Shares::of(limits.grammar_bytes);
         let inner = Inner {
             machine,
             tables: tables.clone(),
-            masks: Masks::new(limits.grammar_bytes - passages),
-            passages: Passages::new(passages),
+            masks: Masks::new(shares.masks),
+            passages: Passages::new(shares.passages),
             specials,
             budget: OnceLock::new(),
+            shares,
+            brought: AtomicUsize::new(0),
+            lineage: Arc::default(),
         };
         Ok(Grammar {
             inner: Arc::new(inner),
         })
-    }
-
-    /// The same grammar with nothing found yet. O(1).
-    ///
-    /// A grammar remembers the masks that it made, within [`Limits::grammar_bytes`], and the states of the texts that
-    /// it read, since a [`State`] stays valid for ever; it never remembers what a token only could have written. One
-    /// that serves for long grows with the texts that it reads: look at [`bytes`](Grammar::bytes) now and then, and
-    /// give new sequences a fresh one. States belong to the grammar that handed them out.
-    pub fn fresh(&self) -> Grammar {
-        let old = &self.inner;
-        Grammar {
-            inner: Arc::new(Inner {
-                machine: old.machine.fresh(),
-                tables: old.tables.clone(),
-                masks: Masks::new(old.masks.bound()),
-                passages: Passages::new(old.passages.bound()),
-                specials: old.specials.clone(),
-                budget: OnceLock::new(),
-            }),
-        }
     }
 
     /// About how much memory the masks and states take that were found so far, in bytes.
@@ -257,9 +247,6 @@ impl Constraint for Grammar {
 
 /// Forced text is cut at this length; what is left is forced again from there.
 const FORCED_BYTES: usize = 1 << 12;
-
-/// One in so many bytes of a grammar is for passages, and the others are for masks.
-const PASSAGES: usize = 8;
 
 fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {
     let mut problems = Vec::new();

@@ -114,6 +114,84 @@ fn dropped_masks_and_fresh_grammars_give_the_same_masks() {
     }
 }
 
+/// An object whose keys must be remembered, members in it that need not be, and a list of those.
+fn long_text(objects: usize) -> String {
+    let object = |number: usize| format!(r#"{{"a": {{"grades": {{"{number:07}": [{number}]}}}}}}"#);
+    let objects: Vec<String> = (0..objects).map(object).collect();
+    format!("[{}]", objects.join(", "))
+}
+
+#[test]
+fn a_text_without_end_is_read_within_the_bound() {
+    const BOUND: usize = 1 << 20;
+    let schema = format!(r#"{{"type": "array", "items": {OPEN_KEYS}}}"#);
+    let (plain, mut renewed) = (grammar(&schema, 64 << 20), grammar(&schema, BOUND));
+    let (first, mut generations) = (renewed.clone(), 1);
+    let (mut state, mut moved) = (plain.start(), renewed.start());
+    for byte in long_text(200).bytes() {
+        state = plain.step_bytes(state, &[byte]).expect("the text is allowed");
+        moved = renewed.step_bytes(moved, &[byte]).expect("the text is allowed");
+        assert_eq!(renewed.mask(moved), plain.mask(state));
+        generations += usize::from(renewed.renew(std::slice::from_mut(&mut moved)));
+        assert!(
+            renewed.bytes() <= BOUND,
+            "{} bytes in generation {generations}",
+            renewed.bytes()
+        );
+    }
+    assert!(plain.bytes() > 2 * BOUND, "{} bytes", plain.bytes());
+    assert!(generations > 4, "{generations} generations");
+    assert!(!renewed.is(&first) && renewed.is_accepting(moved));
+    assert_eq!(renewed.adopt(&plain, state), None, "it was compiled apart");
+}
+
+/// A text that has to be remembered as a whole becomes more than the bound. It is copied when what is remembered has grown
+/// by a part of itself, and not each time that so many bytes were read.
+#[test]
+fn what_must_be_remembered_is_copied_seldom() {
+    let mut grammar = grammar(r#"{"type": "object"}"#, 1 << 16);
+    let (mut state, mut generations) = (grammar.start(), 0);
+    let mut read = |keys: std::ops::Range<usize>| {
+        for key in keys {
+            let member = format!(r#"{} "{key}": {key}"#, if key == 0 { '{' } else { ',' });
+            let next = grammar.step_bytes(state, member.as_bytes());
+            state = next.expect("the key is new");
+            generations += usize::from(grammar.renew(std::slice::from_mut(&mut state)));
+        }
+        let goes_on = |key: &str| {
+            let member = format!(r#", "{key}":"#);
+            grammar.step_bytes(state, member.as_bytes()).is_some()
+        };
+        assert!(!goes_on("7") && !goes_on("70") && goes_on("x"));
+        generations
+    };
+    let (some, more) = (read(0..200), read(200..1600));
+    assert!(some > 10 && more < 3 * some, "{some} times, then {more}");
+}
+
+#[test]
+fn all_sequences_go_on_in_the_same_grammar() {
+    let old = grammar(r#"{"type": "object"}"#, 1 << 18);
+    let behind = |text: &str| {
+        old.step_bytes(old.start(), text.as_bytes())
+            .expect("the text is allowed")
+    };
+    let [mut a, mut b] = [r#"{"a": 1"#, r#"{"b": 1"#].map(behind);
+    assert!(old.renewed().is_none(), "{} bytes", old.bytes());
+    states(&old, &format!(r#"{{"{}": 1"#, "k".repeat(200)));
+    let [mut one, mut other] = [old.clone(), old.clone()];
+    assert!(one.renew(std::slice::from_mut(&mut a)) && other.renew(std::slice::from_mut(&mut b)));
+    assert!(one.is(&other) && !one.is(&old));
+    assert_ne!(a, b);
+    let takes = |state, key: &str| {
+        one.step_bytes(state, format!(r#", "{key}":"#).as_bytes())
+            .is_some()
+    };
+    assert_eq!([takes(a, "a"), takes(a, "b")], [false, true]);
+    assert_eq!([takes(b, "a"), takes(b, "b")], [true, false]);
+    assert_eq!(one.adopt(&old, old.start()), Some(one.start()));
+}
+
 /// Two objects of other members within one, with keys of their own choosing if they are open.
 fn two_objects(open: bool) -> String {
     let others = if open {

@@ -139,6 +139,14 @@ impl Sequence {
         !self.request.weigh_end && self.walk.is_certain()
     }
 
+    /// Goes on with the grammar that takes the place of one which has outgrown its memory. Not while a pass is under way,
+    /// whose states are those of the old one.
+    pub(crate) fn renew_grammar(&mut self) {
+        if let Some((grammar, state)) = self.request.grammar.as_mut().zip(self.state.as_mut()) {
+            grammar.renew(std::slice::from_mut(state));
+        }
+    }
+
     /// Goes back to the prompt: the attempt failed.
     pub(crate) fn restart(&mut self) {
         self.tokens.truncate(self.request.prompt.len());

@@ -1,9 +1,9 @@
 //! The main flow: one call of [`Core::step`] is one pass of the model.
 //!
 //! ```text
-//!   propose ─► schedule ─► forward  ─► sample ─► collect
-//!   drafts     who, how    model,       draw,      hand blocks
-//!              much        masks beside verify     back, tell stats
+//!   renew    ─► propose ─► schedule ─► forward  ─► sample ─► collect
+//!   grammars    drafts     who, how    model,       draw,      hand blocks
+//!                          much        masks beside verify     back, tell stats
 //! ```
 
 use crate::blocks::Blocks;
@@ -112,6 +112,7 @@ impl Core {
 
     /// One pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
+        self.renew_grammars();
         self.propose();
         let works = self.scheduler.schedule(&mut self.blocks, &self.config);
         let (logits, masks) = self.forward(&works);
@@ -129,6 +130,15 @@ impl Core {
         }
         self.collect();
         self.stats.steps += 1;
+    }
+
+    fn renew_grammars(&mut self) {
+        let Scheduler { running, waiting, .. } = &mut self.scheduler;
+        running
+            .iter_mut()
+            .chain(waiting)
+            .for_each(Sequence::renew_grammar);
+        self.tries.renew_grammars();
     }
 
     fn propose(&mut self) {

@@ -76,6 +76,15 @@ impl Tries {
         }
         trie
     }
+
+    /// Lets go of grammars that have outgrown their memory; requests come with those that took their place.
+    pub(crate) fn renew_grammars(&mut self) {
+        for (key, _) in &mut self.recent {
+            if let Some(renewed) = key.grammar.renewed() {
+                key.grammar = renewed;
+            }
+        }
+    }
 }
 
 /// A trie that has learned nothing yet.

@@ -111,12 +111,12 @@ impl Grammars {
         })
     }
 
-    /// The grammar, or a fresh one if it has outgrown its bound; one that grew a good deal is weighed again.
+    /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is weighed again.
     fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
         let bytes = compiled.grammar.bytes();
-        if bytes > self.limits.grammar_bytes {
-            compiled.grammar = compiled.grammar.fresh();
-            compiled.weight = 0;
+        if let Some(renewed) = compiled.grammar.renewed() {
+            compiled.weight = u32::try_from(renewed.bytes()).unwrap_or(u32::MAX);
+            compiled.grammar = renewed;
         } else if bytes > 2 * compiled.weight as usize + BASE_BYTES as usize {
             compiled.weight = u32::try_from(bytes).unwrap_or(u32::MAX);
         } else {
@@ -184,13 +184,16 @@ mod tests {
         Grammars::new(vocabulary, bytes)
     }
 
+    fn language(pattern: String) -> Language {
+        Language {
+            content: Some(Constraint::new(Source::Regex(pattern), "guided_regex")),
+            ..Language::default()
+        }
+    }
+
     /// Asks for a grammar of this number; whether it had to be compiled.
     fn get(grammars: &Grammars, number: usize, owner: Owner) -> bool {
-        let source = Source::Regex(format!("a{{{number}}}"));
-        let language = Language {
-            content: Some(Constraint::new(source, "guided_regex")),
-            ..Language::default()
-        };
+        let language = language(format!("a{{{number}}}"));
         let known = grammars.cache.get(&language).is_some();
         let (wanted, metrics) = (Wanted::by(owner), Metrics::default());
         let got = grammars.get(&language, &wanted.interest(), &metrics);
@@ -209,6 +212,31 @@ mod tests {
         assert!(now.cache_bytes <= bytes && now.cache_entries < 16, "{now:?}");
         assert_eq!(now.evictions + now.cache_entries, 199);
         assert!(get(&grammars, 1, None));
+    }
+
+    /// Guards against a grammar that grows with every text that it reads: the next request goes on in one that takes its
+    /// place, and so do those that run.
+    #[test]
+    fn a_grammar_that_has_outgrown_its_memory_is_replaced() {
+        let mut grammars = grammars(1 << 24);
+        grammars.limits.grammar_bytes = 1 << 16;
+        let language = language("((a|b){1,90})*".to_owned());
+        let get = || {
+            let (wanted, metrics) = (Wanted::by(None), Metrics::default());
+            let got = grammars.get(&language, &wanted.interest(), &metrics);
+            got.expect("somebody wants it").expect("it compiles").grammar
+        };
+        let (mut first, charged) = (get(), grammars.charged(&None));
+        assert!(get().is(&first));
+        let mut state = first.start();
+        for _ in 0..90 {
+            state = first.step_bytes(state, b"a").expect("a text goes on");
+        }
+        let second = get();
+        assert!(!second.is(&first), "{} bytes", first.bytes());
+        assert!(grammars.charged(&None) < charged + (1 << 16));
+        assert!(first.renew(&mut [state]) && first.is(&second));
+        assert!(get().is(&second));
     }
 
     /// Guards against an API key that pushes out the grammars of all others, compiled or registered.

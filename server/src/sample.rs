@@ -80,6 +80,7 @@ impl Watched {
                 if let Some(next) = grammar.step(*state, token) {
                     *state = next;
                 }
+                grammar.renew(std::slice::from_mut(state));
                 allowed
             }
         };

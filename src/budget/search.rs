@@ -11,7 +11,7 @@
 use rustc_hash::FxHashSet;
 
 use super::spell::{Measured, spelled};
-use super::{Budget, Place, is_small, remember};
+use super::{Budget, Place, is_small};
 use crate::machine::{ConfigId, NEVER, Stacks, plus};
 
 /// How much work one search may be: each place counts as often as its text can be read, since so much work is a step
@@ -50,7 +50,7 @@ impl Budget {
             return *known;
         }
         let found = self.run(place, config, limit.max(ROUNDS));
-        remember(&self.searched, config, found);
+        self.remember(&self.searched, config, found);
         found
     }
 

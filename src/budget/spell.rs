@@ -4,7 +4,7 @@
 //! the place reached there, so following it token by token gives what was promised. Inside JSON it is what closes the
 //! text: `"}]}` is four bytes and, in most vocabularies, one or two tokens.
 
-use super::{Budget, Place, remember};
+use super::{Budget, Place};
 use crate::machine::{ConfigId, NEVER, Shortest, Stacks};
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
@@ -24,7 +24,7 @@ impl Budget {
             return *known;
         }
         let tokens = spelled((place, place.machine.stacks(), self.achievable()), config);
-        remember(&self.spelled, config, tokens);
+        self.remember(&self.spelled, config, tokens);
         tokens
     }
 

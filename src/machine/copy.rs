@@ -2,9 +2,10 @@
 //!
 //! Real steps are remembered, which is wrong for what is only tried: tokens that depend on a key which they write
 //! themselves, or a search for the shortest completion. Such steps are taken in a copy of the configuration, in a
-//! machine that has found nothing else and is dropped when the question is answered.
+//! machine that has found nothing else and is dropped when the question is answered. The same way a sequence moves on to
+//! another machine of its grammar.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::choice::Choosing;
 use super::frame::{FrameId, FrameKey, Frames};
@@ -29,31 +30,42 @@ impl Stacks {
         (fresh, copies[&config])
     }
 
+    /// A configuration of another machine of the same grammar, in this one.
+    pub(super) fn adopt(&self, other: &Stacks, config: ConfigId) -> ConfigId {
+        self.take_below(other, config)[&config]
+    }
+
     /// A fresh machine with a copy of a configuration and of all that it may return to.
     fn copy_below(&self, callers: ConfigId) -> (Stacks, FxHashMap<ConfigId, ConfigId>) {
         let fresh = Stacks::new(self.frames.fresh());
+        let copies = fresh.take_below(self, callers);
+        (fresh, copies)
+    }
+
+    /// What a configuration of another machine and all that it may return to are here.
+    fn take_below(&self, other: &Stacks, callers: ConfigId) -> FxHashMap<ConfigId, ConfigId> {
         let mut copies = FxHashMap::from_iter([(END, END), (FINISHED, FINISHED)]);
-        for config in self.below(callers) {
-            let pairs = self.pairs(config).iter();
+        for config in other.below(callers) {
+            let pairs = other.pairs(config).iter();
             let pairs = pairs
-                .map(|&(frame, callers)| (fresh.frames.copy_frame(&self.frames, frame), copies[&callers]));
-            let copy = fresh.intern(pairs.collect::<Vec<_>>());
+                .map(|&(frame, callers)| (self.frames.copy_frame(&other.frames, frame), copies[&callers]));
+            let copy = self.intern(pairs.collect::<Vec<_>>());
             copies.insert(config, copy);
         }
-        (fresh, copies)
+        copies
     }
 
     /// A configuration and all that it may return to, each after those that it names itself: a configuration is
     /// numbered after its callers.
     fn below(&self, config: ConfigId) -> Vec<ConfigId> {
-        let mut found = Vec::new();
+        let mut found = FxHashSet::default();
         let mut open = vec![config];
         while let Some(config) = open.pop() {
-            if config != END && !found.contains(&config) {
-                found.push(config);
+            if config != END && config != FINISHED && found.insert(config) {
                 open.extend(self.pairs(config).iter().map(|&(_, callers)| callers));
             }
         }
+        let mut found: Vec<ConfigId> = found.into_iter().collect();
         found.sort_unstable();
         found
     }

@@ -267,6 +267,11 @@ impl Frames {
         self.frames.count()
     }
 
+    /// How many values the frames remember of what was written.
+    pub(super) fn remembered(&self) -> usize {
+        self.written.len() + self.met.len() + self.keys.len() + self.texts.len()
+    }
+
     pub(super) fn intern(&self, key: FrameKey) -> FrameId {
         let hash = key.hash();
         let known = self.known.find(hash, |id| self.get(id).key == key);

@@ -22,6 +22,11 @@ impl<T: Eq + Hash> Interner<T> {
         })
     }
 
+    /// How many values have numbers.
+    pub(super) fn len(&self) -> usize {
+        self.values.count()
+    }
+
     pub(super) fn get(&self, id: u32) -> &T {
         &self.values[id as usize]
     }
@@ -39,6 +44,11 @@ impl<T: Copy + Eq + Hash> Chains<T> {
     /// The list with one more value at its end.
     pub(super) fn push(&self, list: u32, value: T) -> u32 {
         self.nodes.intern((list, value)) + 1
+    }
+
+    /// How many nodes all lists have together.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// The list without its last value, and that.
@@ -89,6 +99,6 @@ impl<T: Eq + Hash> Default for Interner<T> {
 
 impl<T: Eq + Hash> fmt::Debug for Interner<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Interner of {} values", self.values.count())
+        write!(f, "Interner of {} values", self.len())
     }
 }

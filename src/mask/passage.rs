@@ -88,10 +88,6 @@ impl Passages {
         Passages(Stripes::new(bound))
     }
 
-    pub(crate) fn bound(&self) -> usize {
-        self.0.bound()
-    }
-
     /// The memory that the passages take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.0.bytes()

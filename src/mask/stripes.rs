@@ -55,10 +55,6 @@ impl<K: Eq + Hash, V: Clone> Stripes<K, V> {
         }
     }
 
-    pub(crate) fn bound(&self) -> usize {
-        self.bound
-    }
-
     /// The memory that is taken, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)

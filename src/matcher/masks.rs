@@ -38,10 +38,6 @@ impl Masks {
         }
     }
 
-    pub(super) fn bound(&self) -> usize {
-        self.known.bound()
-    }
-
     /// The memory that the masks take.
     pub(super) fn bytes(&self) -> usize {
         self.known.bytes()
@@ -184,7 +180,8 @@ mod tests {
 
     #[test]
     fn beyond_the_bound_all_are_dropped_and_found_again() {
-        let (grammar, masks, computed) = (grammar(), Masks::new(3 * (4 + 2 * ENTRY)), AtomicUsize::new(0));
+        let bound = 3 * (4 + 2 * ENTRY);
+        let (grammar, masks, computed) = (grammar(), Masks::new(bound), AtomicUsize::new(0));
         let states: Vec<State> = (0..20)
             .map(|depth| behind(&grammar, &"[".repeat(depth)))
             .collect();
@@ -193,9 +190,7 @@ mod tests {
                 .iter()
                 .map(|&state| ask(&grammar, &masks, state, &computed))
         };
-        let first: Vec<_> = all()
-            .inspect(|_| assert!(masks.bytes() <= masks.bound()))
-            .collect();
+        let first: Vec<_> = all().inspect(|_| assert!(masks.bytes() <= bound)).collect();
         let before = computed.load(Ordering::Relaxed);
         assert!(all().eq(first), "masks do not hang on what is remembered");
         assert!(computed.load(Ordering::Relaxed) > before, "some were dropped");

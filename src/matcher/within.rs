@@ -80,7 +80,9 @@ impl Grammar {
     }
 
     fn budget(&self) -> &Budget {
-        self.inner.budget.get_or_init(|| Budget::new(self.place()))
+        self.inner
+            .budget
+            .get_or_init(|| Budget::new(self.place(), self.inner.shares.budget))
     }
 
     fn place(&self) -> Place<'_> {

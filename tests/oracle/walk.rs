@@ -35,6 +35,7 @@ pub(crate) fn check_everywhere(
         }
         check_mask(grammar, judge, state, &text)?;
         check_forced(grammar, judge, state, &text)?;
+        check_adopted(grammar, state, &text)?;
         let vocabulary = grammar.vocabulary();
         for token in grammar
             .mask(state)
@@ -47,6 +48,20 @@ pub(crate) fn check_everywhere(
             open.push((next, [&text, vocabulary.bytes(token)].concat()));
         }
     }
+    Ok(())
+}
+
+/// A state is the same in a grammar that has read nothing else.
+fn check_adopted(grammar: &Grammar, state: State, text: &[u8]) -> Result<(), TestCaseError> {
+    let fresh = grammar.fresh();
+    let adopted = fresh.adopt(grammar, state).expect("it is the same grammar");
+    prop_assert_eq!(fresh.mask(adopted), grammar.mask(state), "after {:?}", show(text));
+    prop_assert_eq!(
+        fresh.is_accepting(adopted),
+        grammar.is_accepting(state),
+        "after {:?}",
+        show(text)
+    );
     Ok(())
 }
 
@@ -177,13 +192,16 @@ pub(crate) fn show(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// Compares the states that the bytes of a walk lead to, which takes the tokens that these choices fall on.
+/// Compares the states that the bytes of a walk lead to, which takes the tokens that these choices fall on, also with a
+/// walk that goes on in another grammar after each token.
 pub(crate) fn check_portions(
     grammar: &Grammar,
     choices: &[prop::sample::Index],
 ) -> Result<(), TestCaseError> {
     let vocabulary = grammar.vocabulary();
     let (mut state, mut text) = (grammar.start(), Vec::new());
+    let mut last = grammar.clone();
+    let mut moved = last.start();
     for choice in choices {
         let is_text = |&token: &u32| vocabulary.kind(token) == TokenKind::Text;
         let allowed: Vec<u32> = grammar.mask(state).iter().filter(is_text).collect();
@@ -205,6 +223,14 @@ pub(crate) fn check_portions(
         let by_tokens = Some((grammar.mask(state), grammar.is_accepting(state)));
         prop_assert_eq!(&by_tokens, &at_once, "after {:?}", show(&text));
         prop_assert_eq!(&by_tokens, &by_bytes, "after {:?}", show(&text));
+        let next = grammar.fresh();
+        moved = last.step(moved, token).expect("the other masks allow it");
+        moved = next.adopt(&last, moved).expect("it is the same grammar");
+        last = next;
+        let by_moves = Some((last.mask(moved), last.is_accepting(moved)));
+        prop_assert_eq!(&by_tokens, &by_moves, "after {:?}", show(&text));
+        let least = grammar.min_completion(state);
+        prop_assert_eq!(least, last.min_completion(moved), "after {:?}", show(&text));
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Answers stay inside their grammar, whatever the model would rather write.
 
 use crate::rig::{
-    EOS, WIDTH, cycle_script, engine, generate, grammar, grammar_over, letters, phrase_script, start,
-    text_of, vocabulary, wait_until, wordy_script,
+    EOS, WIDTH, cycle_script, engine, generate, grammar, grammar_over, grammar_within, letters,
+    phrase_script, start, text_of, vocabulary, wait_until, wordy_script,
 };
 use lexiform::vocab::Vocabulary;
 use lexiform_engine::{
@@ -38,6 +38,45 @@ fn a_constraint_takes_no_passes_of_its_own() {
     let (tokens, constrained) = passes(Some(grammar("[a-z0-9 ]{12}[a-m]*")));
     assert!(free_tokens > 5 && tokens > 5, "{free_tokens} {tokens}");
     assert_eq!(free - free_tokens, constrained - tokens, "{free} {constrained}");
+}
+
+/// Long answers outgrow the memory of their grammar, and go on in one that takes its place.
+#[test]
+fn answers_outlive_their_grammars() {
+    let pattern = "((ab|cd){1,500} ){40}";
+    let engine = engine(wordy_script);
+    let answer = |bytes: usize, seed: u64| {
+        let grammar = grammar_within(bytes, pattern);
+        let request = Request {
+            grammar: Some(grammar.clone()),
+            ..constrained(pattern, seed)
+        };
+        let heard = generate(
+            &engine,
+            Request {
+                max_tokens: 400,
+                ..request
+            },
+        );
+        (heard.text(), grammar)
+    };
+    for seed in 0..4 {
+        let ((expected, whole), (text, left)) = (answer(64 << 20, seed), answer(1 << 16, seed));
+        assert!(expected.len() > 100, "{expected}");
+        assert_eq!(text, expected);
+        assert!(
+            whole.renewed().is_none() && left.renewed().is_some(),
+            "{} and {} bytes",
+            whole.bytes(),
+            left.bytes()
+        );
+        assert!(
+            left.bytes() < whole.bytes() / 2,
+            "{} bytes were found where the answer began, {} in all",
+            left.bytes(),
+            whole.bytes()
+        );
+    }
 }
 
 #[test]

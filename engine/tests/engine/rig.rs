@@ -42,7 +42,19 @@ pub(crate) fn grammar(pattern: &str) -> Grammar {
 }
 
 pub(crate) fn grammar_over(vocabulary: &Arc<Vocabulary>, pattern: &str) -> Grammar {
-    let limits = Limits::default();
+    compiled(vocabulary, pattern, Limits::default())
+}
+
+/// The same, which may find so many bytes before another takes its place.
+pub(crate) fn grammar_within(grammar_bytes: usize, pattern: &str) -> Grammar {
+    let limits = Limits {
+        grammar_bytes,
+        ..Limits::default()
+    };
+    compiled(&vocabulary(), pattern, limits)
+}
+
+fn compiled(vocabulary: &Arc<Vocabulary>, pattern: &str, limits: Limits) -> Grammar {
     let tables = Arc::new(Tables::new(vocabulary.clone(), 1 << 24));
     Grammar::new(
         &lexiform::regex::lower(pattern, &limits).unwrap(),
