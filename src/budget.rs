@@ -18,9 +18,9 @@
 //! within the budget. For that, the distance behind a token is always that of the whole configuration there; where it is
 //! found for many tokens at once, they must lead to the same one, but for what makes no difference (`nearby`).
 //!
-//! A token that is left out cannot be completed in time as far as 3 was tried to its end; with a large vocabulary it may
-//! be one for which only a completion longer in bytes would have been short enough in tokens, or one of very many whose
-//! futures have nothing in common, as in a key behind which more keys must follow. So may one inside a word that a judge
+//! A token that is left out cannot be completed in time as far as 3 was tried to its end. Otherwise it may be one of many whose
+//! futures have nothing in common, as in a key behind which more keys must follow, or with a large vocabulary one for which
+//! only a completion longer in bytes would have been short enough in tokens. So may one inside a word that a judge
 //! tells (`grammar::Judge`), of whose completions not all are known. That is a property of the constraint "within the
 //! budget" as it is defined here, and laws are stated for it.
 

@@ -81,6 +81,9 @@ struct Nearby<'a> {
 /// thousand are too many questions.
 const EACH: usize = 64;
 
+/// The same in a small vocabulary, where each may be a search.
+const EACH_SEARCHED: usize = 32;
+
 /// What the text of a key in progress makes a difference to.
 #[derive(Default)]
 struct KeyText {
@@ -257,7 +260,10 @@ impl<'a> Nearby<'a> {
     /// Tokens whose futures have nothing in common that is known.
     fn each(&mut self, mut tokens: Vec<u32>) {
         tokens.retain(|&token| self.mask.contains(token));
-        let all = is_small(self.place) || tokens.len() <= EACH;
+        let all = match is_small(self.place) {
+            true => tokens.len() <= EACH_SEARCHED,
+            false => tokens.len() <= EACH,
+        };
         for token in tokens {
             if (all || self.is_worth_judging(token)) && self.allows(token) {
                 self.near.insert(token);
@@ -266,17 +272,23 @@ impl<'a> Nearby<'a> {
     }
 
     fn is_worth_judging(&mut self, token: u32) -> bool {
+        let text = self.worth.take().unwrap_or_else(|| self.way());
+        let is_worth = text.starts_with(self.place.vocabulary().bytes(token));
+        self.worth = Some(text);
+        is_worth
+    }
+
+    /// The text of a way that ends in time, or how it begins, if there is one.
+    fn way(&self) -> Vec<u8> {
         let (budget, place, config) = (self.budget, self.place, self.config);
         let limit = plus(self.limit, 1);
-        let text =
-            self.worth
-                .get_or_insert_with(|| match budget.achievable().of(place.machine.stacks(), config) {
-                    NEVER => budget
-                        .first_found(place, config, limit)
-                        .map_or(Vec::new(), |token| place.vocabulary().bytes(token).to_vec()),
-                    _ => budget.spelled_bytes(place, config),
-                });
-        text.starts_with(place.vocabulary().bytes(token))
+        let steps = budget.achievable().of(place.machine.stacks(), config);
+        let is_spelled = || steps <= limit || budget.spelled(place, config) <= limit;
+        if steps != NEVER && (!is_small(place) || is_spelled()) {
+            return budget.spelled_bytes(place, config);
+        }
+        let first = budget.first_found(place, config, limit);
+        first.map_or(Vec::new(), |token| place.vocabulary().bytes(token).to_vec())
     }
 
     fn allows(&self, token: u32) -> bool {

@@ -1,9 +1,18 @@
 //! The fewest tokens among all completions, by a search over the machine and the trie.
 //!
 //! A place of the search is a configuration and how much of a token has been read; reading on is free, a finished
-//! token costs one. Places are found in rounds of equal cost, each round to its end, so that the work behind a token
-//! of a completion that was found is part of the work that found it: what is within the bound stays within it on the
-//! way to the end.
+//! token costs one. Places are found in rounds of equal cost, each round to its end. In a small vocabulary a place is given up
+//! where not even the longest tokens would end in time; since it is not known in which time that is, the search is made for
+//! the fewest tokens first, and for one more until it finds a way (iterative deepening, Korf 1985).
+//!
+//! ```text
+//!   least: 3 tokens      within 3   ○─○─✕
+//!                        within 4   ○─○─○─✕
+//!                        within 5   ○─○─○─○─●     which no search without a bound need have reached
+//! ```
+//!
+//! Each search behind a token of a completion that was found is part of one of those that found it, so that there is work
+//! enough for it: what is within the bound stays within it on the way to the end.
 //!
 //! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is. From there the
 //! completion counts that is spelled, since that is what will be asked for there.
@@ -12,24 +21,23 @@ use rustc_hash::FxHashSet;
 
 use super::spell::{Measured, spelled};
 use super::{Budget, Place, is_small};
-use crate::machine::{ConfigId, NEVER, Stacks, plus};
+use crate::machine::{ConfigId, NEVER, Shortest, Stacks, plus};
 
-/// How much work one search may be: each place counts as often as its text can be read, since so much work is a step
-/// from there.
+/// How much work the searches from one place may be: each place that they find counts as often as its text can be read, since
+/// so much work is a step from there.
 const WORK: usize = 1 << 14;
 
-/// What a search found out.
+/// What is known from searches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     tokens: Option<u64>,
     /// The token that a way with so many begins with.
     first: Option<u32>,
-    /// No more rounds can change that; or so many were made.
+    /// Within how many tokens was searched; the greatest number if more would change nothing.
     rounds: u64,
+    /// What is left of the work.
+    work: usize,
 }
-
-/// Rounds that are made at least, so that a search seldom has to be made again with more.
-const ROUNDS: u64 = 4;
 
 impl Budget {
     /// The fewest tokens if they are at most `limit`, or possibly if they are more; `None` if there is no way, or if
@@ -44,56 +52,131 @@ impl Budget {
     }
 
     fn found(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Found {
-        if let Some(known) = self.searched.get(&config)
+        let known = self.searched.get(&config).map(|known| *known);
+        if let Some(known) = known
             && (known.tokens.is_some() || known.rounds >= limit)
         {
-            return *known;
+            return known;
         }
-        let found = self.run(place, config, limit.max(ROUNDS));
+        let found = self.deepen(place, config, (known, limit));
         self.remember(&self.searched, config, found);
         found
     }
 
-    /// Searches in a machine of its own, so that nothing is remembered of ways that are not gone.
-    fn run(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Found {
+    /// Searches within more and more tokens, in a machine of its own, so that nothing is remembered of ways that are not
+    /// gone. What is found does not hang on what was asked before.
+    fn deepen(&self, place: Place<'_>, config: ConfigId, (known, limit): (Option<Found>, u64)) -> Found {
         let (stacks, config) = &place.machine.stacks().apart_whole(config);
-        let spelling = (!is_small(place)).then(|| self.achievable().apart());
-        let mut seen: FxHashSet<Spot> = FxHashSet::default();
-        let mut round = vec![(root(place, *config), None)];
-        let mut work = WORK;
-        seen.insert(round[0].0);
-        let mut best = (NEVER, None);
-        for tokens in 0..=limit {
-            let (more, first) = match &spelling {
-                Some(shortest) => settled((place, stacks, shortest), &mut round),
-                None => accepted(stacks, &round),
-            };
-            if plus(tokens, more) < best.0 {
-                best = (plus(tokens, more), first);
-            }
-            if best.0 <= tokens + 1 || round.is_empty() || work == 0 {
-                return Found::new(best, u64::MAX);
-            }
-            if tokens < limit {
-                round = after_one_token((place, stacks), round, (&mut seen, &mut work));
-            }
+        let search = Search {
+            place,
+            stacks,
+            at_least: self.at_least.apart(),
+            stride: self.stride,
+            spelling: (!is_small(place)).then(|| self.achievable().apart()),
+        };
+        let (searched, mut work) = known.map_or((0, WORK), |known| (known.rounds + 1, known.work));
+        let mut rounds = search.least(*config).max(searched);
+        if search.spelling.is_some() {
+            (rounds, work) = (limit.max(ROUNDS), WORK);
         }
-        match best.0 <= limit {
-            true => Found::new(best, limit),
-            // Another way may be shorter.
-            false => Found::new((NEVER, None), limit),
+        while rounds <= limit.max(ROUNDS) {
+            let (tokens, first) = match search.run(*config, rounds, &mut work) {
+                Outcome::Found(tokens, first) => (Some(tokens), first),
+                Outcome::Never => (None, None),
+                Outcome::Beyond => {
+                    rounds += 1;
+                    continue;
+                }
+            };
+            return Found {
+                tokens,
+                first,
+                rounds: u64::MAX,
+                work,
+            };
+        }
+        Found {
+            tokens: None,
+            first: None,
+            rounds: limit.max(ROUNDS),
+            work,
         }
     }
 }
 
-impl Found {
-    fn new((tokens, first): (u64, Option<u32>), rounds: u64) -> Found {
-        let tokens = (tokens != NEVER).then_some(tokens);
-        Found {
-            tokens,
-            first,
-            rounds,
+/// Within so many tokens is searched at least, so that a search seldom has to be made again for more.
+const ROUNDS: u64 = 4;
+
+/// What a search within a bound comes to.
+enum Outcome {
+    /// The fewest tokens, and the one that a way with so many begins with.
+    Found(u64, Option<u32>),
+    /// If there is a way, it takes more tokens than the bound.
+    Beyond,
+    /// There is no way, or finding one is too much work.
+    Never,
+}
+
+/// What a search goes through.
+struct Search<'a> {
+    place: Place<'a>,
+    stacks: &'a Stacks,
+    at_least: Shortest,
+    stride: u64,
+    /// How far it is, where completions are not searched to their ends.
+    spelling: Option<Shortest>,
+}
+
+impl Search<'_> {
+    /// No completion has fewer tokens.
+    fn least(&self, config: ConfigId) -> u64 {
+        match self.at_least.of(self.stacks, config) {
+            // In languages with great counts no known distance is not that there is none.
+            NEVER => 0,
+            steps => steps.div_ceil(self.stride),
         }
+    }
+
+    /// Searches among the completions of at most so many tokens, with what is left of the work.
+    fn run(&self, config: ConfigId, bound: u64, work: &mut usize) -> Outcome {
+        let mut seen: FxHashSet<Spot> = FxHashSet::default();
+        let mut round = vec![(root(self.place, config), None)];
+        let mut given_up = false;
+        seen.insert(round[0].0);
+        let mut best = (NEVER, None);
+        for tokens in 0..=bound {
+            let (more, first) = match &self.spelling {
+                Some(shortest) => settled((self.place, self.stacks, shortest), &mut round),
+                None => accepted(self.stacks, &round),
+            };
+            if plus(tokens, more) < best.0 {
+                best = (plus(tokens, more), first);
+            }
+            if best.0 <= tokens + 1 || round.is_empty() || *work == 0 {
+                break;
+            }
+            if tokens < bound {
+                round = after_one_token((self.place, self.stacks), round, (&mut seen, work));
+                given_up |= self.give_up(&mut round, bound - tokens - 1);
+            }
+        }
+        let is_all = *work == 0 || round.is_empty() && !given_up;
+        match best.0 {
+            NEVER if is_all => Outcome::Never,
+            tokens if tokens <= bound || is_all => Outcome::Found(tokens, best.1),
+            // Another way may be shorter.
+            _ => Outcome::Beyond,
+        }
+    }
+
+    /// Takes the places away from which no completion has so few tokens; whether there were any. Where distances are known
+    /// that are spelled, none are: the way to a known one may lead through such a place.
+    fn give_up(&self, round: &mut Vec<Reached>, left: u64) -> bool {
+        let before = round.len();
+        if self.spelling.is_none() {
+            round.retain(|(spot, _)| self.least(spot.0) <= left);
+        }
+        round.len() < before
     }
 }
 

@@ -186,6 +186,36 @@ fn budgets_of_judged_words() {
     }
 }
 
+/// Each of nine open lists can end in three ways, and a way to the end takes one of them for each: more ways than are searched
+/// where those are not given up that are too long already.
+#[test]
+fn budgets_of_many_ways() {
+    let source = format!(
+        r#"
+        r0 ::= r1 r0 ("ab" | {} | r0) | "c"
+        r1 ::= "cc" | "ab" | "ab" r1 | "b"
+        "#,
+        vocabulary::NAMED
+    );
+    let texts = ["a", "b", "c", "abc", "aba", "ccb", "bbb", "ab"];
+    let texts = texts.map(|text| (TokenKind::Text, text.as_bytes().to_vec()));
+    let specials = ["<end>", vocabulary::NAMED].map(|name| (TokenKind::Special, name.as_bytes().to_vec()));
+    let tokens: Vec<_> = specials.into_iter().chain(texts).collect();
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+    let compiled = lexiform::compile(Source::Ebnf(&source), &vocabulary, &Options::default());
+    let (grammar, _) = compiled.expect("there are texts");
+    for open in 1..=9 {
+        let text = [b"a", "b".repeat(open).as_bytes()].concat();
+        let state = grammar.step_bytes(grammar.start(), &text);
+        let state = state.expect("the text goes on");
+        check_distance(&grammar, state, &text).unwrap_or_else(|error| panic!("{error}"));
+        for budget in 0..=ROUNDS {
+            let checked = check_mask(&grammar, state, budget, &text, &mut HashMap::new());
+            checked.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
 /// A vocabulary of these tokens and an end, padded.
 fn large(texts: &[&str]) -> Arc<Vocabulary> {
     large_without(texts, &[])
@@ -299,6 +329,71 @@ fn all_walks_that_are_searched_end_in_time() {
     let (grammar, _) = compiled.expect("the schema compiles");
     assert_eq!(grammar.min_completion(grammar.start()), Some(4));
     check_all_walks(&grammar, vocabulary.len() as u32, 0);
+}
+
+/// A key may begin with more tokens than are judged one by one. The shortest text is not the one of the fewest tokens, so
+/// that the way is searched, and that with which it begins is judged whatever its number.
+#[test]
+fn all_walks_that_are_searched_among_many_end_in_time() {
+    let letters = (b'A'..=b'Z').chain(b'a'..=b'z').chain(*b"{}:\"");
+    let letters = letters.map(|byte| vec![byte]);
+    let end = (TokenKind::Special, b"<end>".to_vec());
+    let pieces = ["{\"", "abcd\":\"\"}"].map(|text| text.as_bytes().to_vec());
+    let tokens = letters.chain(pieces).map(|text| (TokenKind::Text, text));
+    let tokens: Vec<_> = std::iter::once(end).chain(tokens).collect();
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+    let keys = "^([A-Za-xz][A-Z]{2}|y[a-z]{4})$";
+    let schema = format!(
+        r#"{{"type":"object","propertyNames":{{"pattern":"{keys}"}},"additionalProperties":{{"const":""}},"minProperties":1}}"#
+    );
+    let mut options = Options::default();
+    options.schema.whitespace = Whitespace::Compact;
+    let compiled = lexiform::compile(Source::JsonSchema(&schema), &vocabulary, &options);
+    let (grammar, _) = compiled.expect("the schema compiles");
+    assert_eq!(grammar.min_completion(grammar.start()), Some(4));
+    check_all_walks(&grammar, vocabulary.len() as u32, 5);
+}
+
+/// Searches that end before they find anything: what can be completed within some tokens can be within more of them,
+/// whatever was asked before.
+#[test]
+fn more_tokens_are_enough_where_fewer_are() {
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let pieces = [
+        "\": \"", "\",", "\"}", "\", \"", "}}", "]}", "\"]", "{\"", "[\"", ": ", ", ", "the", "name", "type",
+        "id", "in", "er", "on", "at", "re", "\": {\"", "\": [", "\": ", "null", "true", "false", "00", "10",
+    ];
+    let pieces = pieces.map(|piece| piece.as_bytes().to_vec());
+    let tokens = bytes.chain(pieces).map(|text| (TokenKind::Text, text));
+    let end = (TokenKind::Special, b"<end>".to_vec());
+    let tokens: Vec<_> = std::iter::once(end).chain(tokens).collect();
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+    let schema = r#"{"type": "object", "properties": {
+        "name": {"type": "string", "minLength": 8}, "type": {"enum": ["thing", "other", "reins"]},
+        "id": {"type": "integer", "minimum": 1000},
+        "in": {"type": "array", "items": {"type": "string", "minLength": 3}, "minItems": 3}},
+        "required": ["name", "type", "id", "in"]}"#;
+    let mut options = Options::default();
+    options.schema.key_order = KeyOrder::Any;
+    let compiled = lexiform::compile(Source::JsonSchema(schema), &vocabulary, &options);
+    let (grammar, _) = compiled.expect("the schema compiles");
+    let text = br#"{"type": "reins", "in": ["abcdef", "ab{", "some"],"id": 1069."#;
+    let state = grammar.step_bytes(grammar.start(), text);
+    let state = state.expect("the text goes on");
+    let least = grammar.min_completion(state).expect("there is a way");
+    for more in [9, 6, 3, 0] {
+        // One that was asked nothing else says the same.
+        let fresh = grammar.fresh();
+        let adopted = fresh.adopt(&grammar, state).expect("it is the same grammar");
+        let mask = fresh.mask_within(adopted, least + more);
+        assert!(
+            !mask.is_empty(),
+            "nothing is allowed with {more} more than {least}"
+        );
+        assert_eq!(grammar.mask_within(state, least + more), mask, "{more} more");
+        assert!(grammar.completes_within(state, least + more));
+    }
+    assert!(!grammar.completes_within(state, least - 1));
 }
 
 proptest! {
