@@ -35,6 +35,9 @@ pub(crate) struct Parts {
     pub(crate) config: EngineConfig,
 }
 
+/// The passes between two looks at the memory of grammars.
+const RENEWED_EVERY: u64 = 16;
+
 /// All that the decode thread owns.
 pub(crate) struct Core {
     model: Box<dyn Model>,
@@ -132,7 +135,12 @@ impl Core {
         self.stats.steps += 1;
     }
 
+    /// Moves sequences away from grammars that have outgrown their memory. To look is cheap and not free, and a pass adds
+    /// little to a grammar.
     fn renew_grammars(&mut self) {
+        if !self.stats.steps.is_multiple_of(RENEWED_EVERY) {
+            return;
+        }
         let Scheduler { running, waiting, .. } = &mut self.scheduler;
         running
             .iter_mut()
