@@ -80,25 +80,22 @@ impl Budget {
             (rounds, work) = (limit.max(ROUNDS), WORK);
         }
         while rounds <= limit.max(ROUNDS) {
-            let (tokens, first) = match search.run(*config, rounds, &mut work) {
-                Outcome::Found(tokens, first) => (Some(tokens), first),
-                Outcome::Never => (None, None),
-                Outcome::Beyond => {
-                    rounds += 1;
-                    continue;
-                }
-            };
-            return Found {
-                tokens,
-                first,
-                rounds: u64::MAX,
-                work,
-            };
+            match search.run(*config, rounds, &mut work) {
+                Outcome::Beyond => rounds += 1,
+                Outcome::Never => return Found::new(None, u64::MAX, work),
+                Outcome::Found(tokens, first) => return Found::new(Some((tokens, first)), u64::MAX, work),
+            }
         }
+        Found::new(None, limit.max(ROUNDS), work)
+    }
+}
+
+impl Found {
+    fn new(way: Option<(u64, Option<u32>)>, rounds: u64, work: usize) -> Found {
         Found {
-            tokens: None,
-            first: None,
-            rounds: limit.max(ROUNDS),
+            tokens: way.map(|(tokens, _)| tokens),
+            first: way.and_then(|(_, first)| first),
+            rounds,
             work,
         }
     }
