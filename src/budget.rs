@@ -58,9 +58,9 @@ pub(crate) struct Budget {
     profile_bytes: AtomicUsize,
     /// The memory for profiles in bytes; beyond it all are dropped and found again.
     most_profile_bytes: usize,
-    /// How many numbers are remembered at most of each kind, for speed alone.
-    most_numbers: usize,
-    spelled: DashMap<ConfigId, u64, FxBuildHasher>,
+    /// How many searches are remembered at most, for speed alone.
+    most_searches: usize,
+    spelling: spell::Spelling,
     searched: DashMap<ConfigId, search::Found, FxBuildHasher>,
 }
 
@@ -102,8 +102,8 @@ impl Budget {
             profiles: DashMap::default(),
             profile_bytes: AtomicUsize::new(0),
             most_profile_bytes: bytes / 2,
-            most_numbers: bytes / 4 / NUMBER_BYTES,
-            spelled: DashMap::default(),
+            most_searches: bytes / 4 / NUMBER_BYTES,
+            spelling: spell::Spelling::new(bytes / 4 / NUMBER_BYTES),
             searched: DashMap::default(),
         }
     }
@@ -203,18 +203,10 @@ impl Budget {
         profile
     }
 
-    /// Keeps a number that can be found again.
-    fn remember<V>(&self, known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {
-        if known.len() >= self.most_numbers {
-            known.clear();
-        }
-        known.insert(config, value);
-    }
-
     /// About how much memory is taken by what was found so far, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let numbers = self.spelled.len() + self.searched.len();
-        self.profile_bytes.load(Ordering::Relaxed) + numbers * NUMBER_BYTES
+        let searched = self.searched.len() * NUMBER_BYTES;
+        self.profile_bytes.load(Ordering::Relaxed) + self.spelling.bytes() + searched
     }
 }
 

@@ -19,7 +19,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::spell::{Measured, spelled};
+use super::spell::{Measured, Spelling};
 use super::{Budget, Place, is_small};
 use crate::machine::{ConfigId, NEVER, Shortest, Stacks, plus};
 
@@ -59,7 +59,10 @@ impl Budget {
             return known;
         }
         let found = self.deepen(place, config, (known, limit));
-        self.remember(&self.searched, config, found);
+        if self.searched.len() >= self.most_searches {
+            self.searched.clear();
+        }
+        self.searched.insert(config, found);
         found
     }
 
@@ -72,7 +75,8 @@ impl Budget {
             stacks,
             at_least: self.at_least.apart(),
             stride: self.stride,
-            spelling: (!is_small(place)).then(|| self.achievable().apart()),
+            spelling: (!is_small(place))
+                .then(|| (self.achievable().apart(), Spelling::new(self.most_searches))),
         };
         let (searched, mut work) = known.map_or((0, WORK), |known| (known.rounds + 1, known.work));
         let mut rounds = search.least(*config).max(searched);
@@ -121,7 +125,7 @@ struct Search<'a> {
     at_least: Shortest,
     stride: u64,
     /// How far it is, where completions are not searched to their ends.
-    spelling: Option<Shortest>,
+    spelling: Option<(Shortest, Spelling)>,
 }
 
 impl Search<'_> {
@@ -143,7 +147,9 @@ impl Search<'_> {
         let mut best = (NEVER, None);
         for tokens in 0..=bound {
             let (more, first) = match &self.spelling {
-                Some(shortest) => settled((self.place, self.stacks, shortest), &mut round),
+                Some((shortest, spelling)) => {
+                    settled(spelling, (self.place, self.stacks, shortest), &mut round)
+                }
                 None => accepted(self.stacks, &round),
             };
             if plus(tokens, more) < best.0 {
@@ -194,11 +200,11 @@ fn accepted(stacks: &Stacks, round: &[Reached]) -> (u64, Option<u32>) {
 
 /// Takes the places away from which a distance is known, and tells the fewest tokens from one of them, and how the way there
 /// begins.
-fn settled(measured: Measured<'_>, round: &mut Vec<Reached>) -> (u64, Option<u32>) {
+fn settled(spelling: &Spelling, measured: Measured<'_>, round: &mut Vec<Reached>) -> (u64, Option<u32>) {
     let (_, stacks, shortest) = measured;
     let is_known = |(spot, _): &mut Reached| spot.1 == 0 && shortest.of(stacks, spot.0) != NEVER;
     let known = round.extract_if(.., is_known);
-    let known = known.map(|(spot, first)| (spelled(measured, spot.0), first));
+    let known = known.map(|(spot, first)| (spelling.tokens(measured, spot.0), first));
     known.min_by_key(|known| known.0).unwrap_or((NEVER, None))
 }
 

@@ -3,98 +3,203 @@
 //! Of the shortest completions that with the smallest bytes is taken. Behind its first token it goes on as the one of
 //! the place reached there, so following it token by token gives what was promised. Inside JSON it is what closes the
 //! text: `"}]}` is four bytes and, in most vocabularies, one or two tokens.
+//!
+//! Near the end of a budget many tokens are judged, and behind each a completion is spelled that soon goes on like those
+//! before it. So a place remembers the first step of its completion, and into how many tokens it can be cut:
+//!
+//! ```text
+//!   hello"   ──,"b":1──┐
+//!   hello"}  ──────────┼──► • ──}──► • ──]──► • ──}──► end
+//!   hello",  ──"b":1───┘    2        2        1        0      tokens, known since the first was spelled
+//! ```
 
-use super::{Budget, Place};
-use crate::machine::{ConfigId, NEVER, Shortest, Stacks};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::{Budget, NUMBER_BYTES, Place};
+use crate::machine::{ByteSet, ConfigId, NEVER, Shortest, Stacks, Threads};
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
 const LONGEST: u64 = 1 << 12;
 
 /// One step of a completion.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Byte(u8),
     Special,
 }
 
-impl Budget {
-    /// The tokens of that completion; [`NEVER`] where it is too long or cannot be written.
-    pub(super) fn spelled(&self, place: Place<'_>, config: ConfigId) -> u64 {
-        if let Some(known) = self.spelled.get(&config) {
-            return *known;
-        }
-        let tokens = spelled((place, place.machine.stacks(), self.achievable()), config);
-        self.remember(&self.spelled, config, tokens);
-        tokens
-    }
-
-    /// The bytes of that completion, up to its first special token.
-    pub(super) fn spelled_bytes(&self, place: Place<'_>, config: ConfigId) -> Vec<u8> {
-        let steps = completion((place, place.machine.stacks(), self.achievable()), config);
-        let steps = steps.unwrap_or_default();
-        let bytes = steps.iter().map_while(|step| match step {
-            Step::Byte(byte) => Some(*byte),
-            Step::Special => None,
-        });
-        bytes.collect()
-    }
-}
-
 /// A machine, which may be a copy of the grammar's, and the distances in it.
 pub(super) type Measured<'a> = (Place<'a>, &'a Stacks, &'a Shortest);
 
-/// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written.
-pub(super) fn spelled(measured: Measured<'_>, config: ConfigId) -> u64 {
-    let (place, stacks, shortest) = measured;
-    match shortest.of(stacks, config) {
-        NEVER => NEVER,
-        length if length > LONGEST => NEVER,
-        _ => completion(measured, config).map_or(NEVER, |steps| fewest(place, &steps)),
+/// The completions in one machine, as far as they were asked for.
+#[derive(Debug)]
+pub(super) struct Spelling {
+    steps: DashMap<ConfigId, (Step, ConfigId), FxBuildHasher>,
+    tokens: DashMap<ConfigId, u64, FxBuildHasher>,
+    kept: AtomicUsize,
+    /// How many numbers are remembered at most, for speed alone.
+    most: usize,
+}
+
+impl Budget {
+    /// The tokens of that completion; [`NEVER`] where it is too long or cannot be written.
+    pub(super) fn spelled(&self, place: Place<'_>, config: ConfigId) -> u64 {
+        let measured = (place, place.machine.stacks(), self.achievable());
+        self.spelling.tokens(measured, config)
+    }
+
+    /// The bytes of that completion, up to its first special token.
+    pub(super) fn spelled_bytes(&self, place: Place<'_>, mut config: ConfigId) -> Vec<u8> {
+        let measured = (place, place.machine.stacks(), self.achievable());
+        let mut bytes = Vec::new();
+        while let Some((Step::Byte(byte), next)) = self.spelling.step(measured, config) {
+            bytes.push(byte);
+            config = next;
+        }
+        bytes
     }
 }
 
-fn completion((place, stacks, shortest): Measured<'_>, mut config: ConfigId) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    let mut length = shortest.of(stacks, config);
-    while length > 0 {
-        let closer = |next: &ConfigId| shortest.of(stacks, *next) < length;
-        let bytes = (0..=u8::MAX).filter(|&byte| place.vocabulary().token_of_byte(byte).is_some());
-        let mut ways = bytes.filter_map(|byte| Some((Step::Byte(byte), stacks.step(config, byte)?)));
-        let byte = ways.find(|(_, next)| closer(next));
-        let specials = 0..place.specials.len() as u32;
-        let mut ways = specials.filter_map(|special| stacks.step_special(config, special));
-        let special = || ways.find(|next| closer(next)).map(|next| (Step::Special, next));
-        let (step, next) = byte.or_else(special)?;
-        steps.push(step);
-        config = next;
-        length = shortest.of(stacks, config);
-    }
-    Some(steps)
+/// A place on the way to the end.
+struct Stop {
+    config: ConfigId,
+    /// The step from here; none at the end.
+    step: Option<Step>,
+    tokens: Option<u64>,
 }
 
-/// The fewest tokens that write these steps, from the end.
-fn fewest(place: Place<'_>, steps: &[Step]) -> u64 {
-    let bytes: Vec<u8> = steps
-        .iter()
-        .map(|step| match step {
-            Step::Byte(byte) => *byte,
-            Step::Special => 0,
-        })
-        .collect();
-    let mut best = vec![NEVER; steps.len() + 1];
-    best[steps.len()] = 0;
-    for at in (0..steps.len()).rev() {
-        if steps[at] == Step::Special {
-            best[at] = best[at + 1].saturating_add(1);
-            continue;
-        }
-        let run = steps[at..]
-            .iter()
-            .take_while(|step| **step != Step::Special)
-            .count();
-        for (length, _) in place.vocabulary().trie().prefixes(&bytes[at..at + run]) {
-            best[at] = best[at].min(best[at + length].saturating_add(1));
+impl Spelling {
+    /// Remembers at most so many numbers.
+    pub(super) fn new(most: usize) -> Spelling {
+        Spelling {
+            steps: DashMap::default(),
+            tokens: DashMap::default(),
+            kept: AtomicUsize::new(0),
+            most,
         }
     }
-    best[0]
+
+    /// The memory that is taken, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.kept.load(Ordering::Relaxed) * NUMBER_BYTES
+    }
+
+    /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written. O(steps that are
+    /// not known yet + the longest token).
+    pub(super) fn tokens(&self, measured: Measured<'_>, config: ConfigId) -> u64 {
+        if let Some(known) = self.tokens.get(&config) {
+            return *known;
+        }
+        let (place, stacks, shortest) = measured;
+        let way = match shortest.of(stacks, config) {
+            length if length > LONGEST => None,
+            _ => self.way(measured, config),
+        };
+        let Some(mut way) = way else { return NEVER };
+        let bytes: Vec<u8> = way.iter().map(Stop::byte).collect();
+        let mut run = way.len();
+        for at in (0..way.len()).rev() {
+            match way[at].step {
+                _ if way[at].tokens.is_some() => {}
+                None => way[at].tokens = Some(0),
+                Some(Step::Special) => way[at].tokens = Some(plus_one(way[at + 1].tokens)),
+                Some(Step::Byte(_)) => {
+                    let tokens = place.vocabulary().trie().prefixes(&bytes[at..run]);
+                    let ways = tokens.map(|(length, _)| plus_one(way[at + length].tokens));
+                    way[at].tokens = Some(ways.min().unwrap_or(NEVER));
+                }
+            }
+            if way[at].step == Some(Step::Special) {
+                run = at;
+            }
+            self.remember(&self.tokens, way[at].config, way[at].tokens.unwrap_or(NEVER));
+        }
+        way[0].tokens.unwrap_or(NEVER)
+    }
+
+    /// The way from a place to the end, or so far that no token leads from a place whose tokens are not known to beyond it.
+    fn way(&self, measured: Measured<'_>, mut config: ConfigId) -> Option<Vec<Stop>> {
+        let longest = measured.0.vocabulary().longest();
+        let (mut way, mut known): (Vec<Stop>, usize) = (Vec::new(), 0);
+        while known <= longest {
+            let tokens = self.tokens.get(&config).map(|tokens| *tokens);
+            known = if tokens.is_some() { known + 1 } else { 0 };
+            if measured.2.of(measured.1, config) == 0 {
+                way.push(Stop {
+                    config,
+                    step: None,
+                    tokens,
+                });
+                break;
+            }
+            let (step, next) = self.step(measured, config)?;
+            way.push(Stop {
+                config,
+                step: Some(step),
+                tokens,
+            });
+            config = next;
+        }
+        Some(way)
+    }
+
+    /// The first step of the completion, and where it leads; `None` at the end.
+    fn step(&self, measured: Measured<'_>, config: ConfigId) -> Option<(Step, ConfigId)> {
+        if let Some(known) = self.steps.get(&config) {
+            return Some(*known);
+        }
+        let step = first_step(measured, config)?;
+        self.remember(&self.steps, config, step);
+        Some(step)
+    }
+
+    fn remember<V>(&self, known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {
+        if known.insert(config, value).is_none() && self.kept.fetch_add(1, Ordering::Relaxed) >= self.most {
+            self.steps.clear();
+            self.tokens.clear();
+            self.kept.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Stop {
+    fn byte(&self) -> u8 {
+        match self.step {
+            Some(Step::Byte(byte)) => byte,
+            _ => 0,
+        }
+    }
+}
+
+fn plus_one(tokens: Option<u64>) -> u64 {
+    tokens.unwrap_or(NEVER).saturating_add(1)
+}
+
+/// The least byte that leads closer to the end, else a special token.
+fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Option<(Step, ConfigId)> {
+    let length = shortest.of(stacks, config);
+    let closer = |next: &ConfigId| shortest.of(stacks, *next) < length;
+    let mut bytes = readable(stacks, config);
+    let bytes = std::iter::from_fn(|| bytes.pop());
+    let bytes = bytes.filter(|&byte| place.vocabulary().token_of_byte(byte).is_some());
+    let mut ways = bytes.filter_map(|byte| Some((byte, stacks.step(config, byte)?)));
+    if let Some((byte, next)) = ways.find(|(_, next)| closer(next)) {
+        return Some((Step::Byte(byte), next));
+    }
+    let specials = 0..place.specials.len() as u32;
+    let mut ways = specials.filter_map(|special| stacks.step_special(config, special));
+    ways.find(|next| closer(next)).map(|next| (Step::Special, next))
+}
+
+/// The bytes that may come next, and perhaps others.
+fn readable(stacks: &Stacks, config: ConfigId) -> ByteSet {
+    let threads = Threads::strict(stacks);
+    let (mut bytes, mut sure) = (ByteSet::default(), ByteSet::default());
+    for reader in threads.readers_of(config, 0) {
+        threads.add_bytes(&reader, &mut bytes, &mut sure);
+    }
+    bytes
 }
