@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::machine::{ByteSet, ConfigId, Machine, NEVER, Shortest};
+use crate::machine::{ByteSet, ConfigId, Machine, NEVER, Reach, Shortest};
 use crate::mask::{Mask, Tables};
 use crate::vocab::Vocabulary;
 use profile::Profile;
@@ -54,6 +54,8 @@ pub(crate) struct Budget {
     gaps: bool,
     /// The most steps that one token can make.
     stride: u64,
+    /// How far from the end tokens lead at most; `None` where a byte is no token.
+    reach: Option<Reach>,
     profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
     profile_bytes: AtomicUsize,
     /// The memory for profiles in bytes; beyond it all are dropped and found again.
@@ -94,9 +96,14 @@ impl Budget {
         // is known to be achievable is not always the shortest.
         let gaps = usable != all || stacks.has_judges();
         let complete = !gaps && !stacks.counts_keys();
+        let at_least = Shortest::new(stacks, all, complete);
+        let achievable = (!complete).then(|| Shortest::new(stacks, usable, true));
+        let known = achievable.as_ref().unwrap_or(&at_least);
+        let reach = || Reach::new(stacks, known, place.tables);
         Budget {
-            at_least: Shortest::new(stacks, all, complete),
-            achievable: (!complete).then(|| Shortest::new(stacks, usable, true)),
+            reach: (usable == all).then(reach),
+            at_least,
+            achievable,
             gaps,
             stride: vocabulary.longest().max(1) as u64,
             profiles: DashMap::default(),
@@ -159,6 +166,9 @@ impl Budget {
         mask: &Mask,
         limit: u64,
     ) -> Option<Mask> {
+        if self.is_ample(place, config, limit) {
+            return None;
+        }
         let profile = self.profile(place, config);
         if profile.most <= limit {
             return None;
@@ -173,6 +183,13 @@ impl Budget {
             }
         }
         narrowed
+    }
+
+    /// Whether no token can matter, as far as can be said without looking at tokens.
+    fn is_ample(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
+        let (stacks, shortest) = (place.machine.stacks(), self.achievable());
+        let reach = self.reach.as_ref();
+        reach.is_some_and(|reach| reach.of(stacks, shortest, config) <= limit)
     }
 
     /// Whether the text can be completed within the limit after this token, which the mask allows.

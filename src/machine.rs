@@ -65,7 +65,7 @@ pub(crate) use digest::Digest;
 pub(crate) use frame::{FrameId, View};
 pub(crate) use key_set::KeySet;
 pub(crate) use like::Sight;
-pub(crate) use shortest::{NEVER, Shortest, plus};
+pub(crate) use shortest::{NEVER, Reach, Shortest, plus};
 use stack::END;
 pub(crate) use stack::{ConfigId, FINISHED, Stacks};
 pub(crate) use terminal::Identity;

@@ -49,6 +49,9 @@ pub(crate) trait Sight {
     /// All texts within tokens that begin and end with these bytes, at different places; `None` if they are very many.
     fn texts(&self, opening: u8, closing: u8) -> Option<Arc<KeySet>>;
 
+    /// How many bytes of these some token has at most.
+    fn most(&self, bytes: &ByteSet) -> usize;
+
     /// Whether some token begins with these bytes.
     fn begins(&self, text: &[u8]) -> bool;
 }

@@ -14,6 +14,7 @@
 //! special token leads to where it says n − 1 or less. So it bounds the tokens of the shortest completion, and
 //! following it leads to an end.
 
+mod reach;
 mod repeat;
 mod series;
 mod solve;
@@ -32,6 +33,7 @@ use super::stack::{ConfigId, END, FINISHED, Stacks};
 use super::terminal::{Cursor, Terminal};
 use super::thread::At;
 use crate::grammar::Judge;
+pub(crate) use reach::Reach;
 use words::Words;
 
 /// There is no way, or none is known.
@@ -113,30 +115,13 @@ impl Shortest {
         if let Some(known) = self.known(config) {
             return known;
         }
-        // Callers are older than what they called, so this ends; a list, because stacks may be deep.
-        let mut open = vec![config];
-        let mut found: FxHashMap<ConfigId, u64> = FxHashMap::default();
-        while let Some(&config) = open.last() {
-            let known = |config| found.get(&config).copied().or_else(|| self.known(config));
-            let pairs = stacks.pairs(config);
-            let unknown = pairs
+        let known = |config| self.known(config);
+        let found = from_below(stacks, config, known, |pairs, below| {
+            let lengths = pairs
                 .iter()
-                .map(|pair| pair.1)
-                .find(|&callers| known(callers).is_none());
-            if let Some(callers) = unknown {
-                open.push(callers);
-                continue;
-            }
-            let lengths = pairs.iter().map(|&(frame, callers)| {
-                plus(
-                    self.of_frame(&stacks.frames, frame),
-                    known(callers).unwrap_or(NEVER),
-                )
-            });
-            let length = lengths.min().unwrap_or(NEVER);
-            found.insert(config, length);
-            open.pop();
-        }
+                .map(|&(frame, callers)| plus(self.of_frame(&stacks.frames, frame), below(callers)));
+            lengths.min().unwrap_or(NEVER)
+        });
         let length = found[&config];
         if self.configs.len() + found.len() > REMEMBERED {
             self.configs.clear();
@@ -450,6 +435,31 @@ impl Shortest {
             }
         }
     }
+}
+
+/// Finds something for a configuration out of its pairs and what is known or found for their callers; all that was found on
+/// the way. Callers are older than what they called, so this ends; a list, because stacks may be deep.
+fn from_below(
+    stacks: &Stacks,
+    config: ConfigId,
+    known: impl Fn(ConfigId) -> Option<u64>,
+    mut find: impl FnMut(&[(FrameId, ConfigId)], &dyn Fn(ConfigId) -> u64) -> u64,
+) -> FxHashMap<ConfigId, u64> {
+    let mut open = vec![config];
+    let mut found: FxHashMap<ConfigId, u64> = FxHashMap::default();
+    while let Some(&config) = open.last() {
+        let known = |config| found.get(&config).copied().or_else(|| known(config));
+        let pairs = stacks.pairs(config);
+        let mut callers = pairs.iter().map(|pair| pair.1);
+        if let Some(unknown) = callers.find(|&callers| known(callers).is_none()) {
+            open.push(unknown);
+            continue;
+        }
+        let value = find(pairs, &|callers| known(callers).unwrap_or(NEVER));
+        found.insert(config, value);
+        open.pop();
+    }
+    found
 }
 
 /// The rule that each node belongs to.

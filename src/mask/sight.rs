@@ -20,6 +20,9 @@ use crate::machine::{ByteSet, KeySet, Sight};
 /// More texts than this are not looked for.
 const MOST_TEXTS: usize = 1 << 12;
 
+/// More counts than this are not remembered.
+const MOST_COUNTS: usize = 1 << 10;
+
 /// The texts between two bytes, if they are not too many.
 type Texts = Option<Arc<KeySet>>;
 
@@ -28,6 +31,7 @@ type Texts = Option<Arc<KeySet>>;
 pub(super) struct Sights {
     behind: DashMap<(ByteSet, u8), ByteSet, FxBuildHasher>,
     texts: DashMap<(u8, u8), Texts, FxBuildHasher>,
+    most: DashMap<ByteSet, usize, FxBuildHasher>,
 }
 
 impl Sight for Tables {
@@ -70,6 +74,19 @@ impl Sight for Tables {
         let few = texts.len() <= MOST_TEXTS;
         let texts = few.then(|| Arc::new(KeySet::new(texts.into_iter().collect())));
         known.entry((opening, closing)).or_insert(texts).clone()
+    }
+
+    fn most(&self, bytes: &ByteSet) -> usize {
+        let known = &self.sights().most;
+        if let Some(known) = known.get(bytes) {
+            return *known;
+        }
+        let count = |token: &[u8]| token.iter().filter(|&&byte| bytes.contains(byte)).count();
+        let most = self.tokens().map(count).max().unwrap_or(0);
+        if known.len() >= MOST_COUNTS {
+            known.clear();
+        }
+        *known.entry(*bytes).or_insert(most)
     }
 
     fn begins(&self, text: &[u8]) -> bool {

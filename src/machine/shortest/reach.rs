@@ -1,0 +1,131 @@
+//! How far from the end any one token can lead, without looking at tokens.
+//!
+//! A token leaves some frames of the stack, goes on in one of those below, and calls others from there. So the text
+//! behind it is at most as far from its end as the furthest place of that frame, with all that can be called from it in
+//! so many bytes, and what stands below:
+//!
+//! ```text
+//!   [{"id":1,"tags":["a     frame      the furthest place                  below
+//!   ││               │└     string     a \u of which no digit is there     ] } ]
+//!   ││               └      array      …,"\u                               } ]
+//!   │└                      object     …,"key":{"id":…                     ]
+//!   └                       array      …,{"id":…                           –
+//! ```
+//!
+//! Nearly all budgets are ample, and one number for each configuration says so. It is put together from one for each rule and
+//! series, which is found along the calls:
+//!
+//! ```text
+//!   rule        max over its nodes      distance(node)
+//!                   and its calls       distance(behind) + reach(callee)
+//!   register    distance(register) +    the separator and another item, which must follow it
+//!               max over                a key and its item
+//!                   the items           reach(item)
+//! ```
+//!
+//! Where rules call themselves, each level reads a byte at least before it calls the next, and one of those that it can begin
+//! with. No token of Llama's has more than four brackets that open something, so that it opens four levels at most.
+
+mod calls;
+mod free;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
+
+use self::calls::Calls;
+use super::{NEVER, REMEMBERED, Shortest, from_below, plus};
+use crate::machine::frame::{FrameId, FrameKey, Frames};
+use crate::machine::like::Sight;
+use crate::machine::series::Register;
+use crate::machine::stack::{ConfigId, END, FINISHED, Stacks};
+
+/// Where a series has written more keys than this, no bound is known.
+const KEYS: usize = 256;
+
+/// The bounds of one grammar.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    /// Of each rule, wherever in it a token begins.
+    rules: Vec<u64>,
+    /// Of each series what is added to the distance of a register.
+    series: Vec<u64>,
+    configs: DashMap<ConfigId, u64, FxBuildHasher>,
+    kept: AtomicUsize,
+}
+
+impl Reach {
+    /// The bounds for distances that are never too few, over all bytes, and tokens of which `sight` knows what they hold.
+    /// O(size of the grammar); where rules call themselves, times how often a token can open one.
+    pub(crate) fn new(stacks: &Stacks, shortest: &Shortest, sight: &impl Sight) -> Reach {
+        let mut rules = Calls::new(&stacks.frames, shortest).furthest(sight);
+        Reach {
+            series: rules.split_off(stacks.frames.nfa.rules.len()),
+            rules,
+            configs: DashMap::default(),
+            kept: AtomicUsize::new(0),
+        }
+    }
+
+    /// No token leads from the configuration to where the end is further than this; [`NEVER`] where no bound is known.
+    pub(crate) fn of(&self, stacks: &Stacks, shortest: &Shortest, config: ConfigId) -> u64 {
+        if let Some(known) = self.known(config) {
+            return known;
+        }
+        let known = |config| self.known(config);
+        let found = from_below(stacks, config, known, |pairs, below| {
+            let furthest = pairs.iter().map(|&(frame, callers)| {
+                let here = self.of_frame(&stacks.frames, shortest, frame);
+                plus(here, shortest.of(stacks, callers)).max(below(callers))
+            });
+            furthest.max().unwrap_or(NEVER)
+        });
+        let furthest = found[&config];
+        if self.kept.fetch_add(found.len(), Ordering::Relaxed) > REMEMBERED {
+            self.configs.clear();
+            self.kept.store(found.len(), Ordering::Relaxed);
+        }
+        found.into_iter().for_each(|(config, furthest)| {
+            self.configs.insert(config, furthest);
+        });
+        furthest
+    }
+
+    fn known(&self, config: ConfigId) -> Option<u64> {
+        match config {
+            END | FINISHED => Some(0),
+            _ => self.configs.get(&config).map(|known| *known),
+        }
+    }
+
+    fn of_frame(&self, frames: &Frames, shortest: &Shortest, frame: FrameId) -> u64 {
+        match &frames.get(frame).key {
+            FrameKey::Return => 0,
+            FrameKey::RuleStart(rule) | FrameKey::Rule { rule, .. } => self.rules[*rule as usize],
+            FrameKey::TerminalStart(terminal) => shortest.peak(*terminal, frames.terminal(*terminal).start()),
+            FrameKey::Terminal(terminal, cursor) => shortest.peak(*terminal, *cursor),
+            FrameKey::Series(series, register) => {
+                let left = shortest.of_frame(frames, frame);
+                self.of_register(frames, (*series, *register), left)
+            }
+            FrameKey::Choice(at) => {
+                let left = shortest.of_register(frames, at.series, at.register);
+                self.of_register(frames, (at.series, at.register), left)
+            }
+            FrameKey::Key { series, register, .. } => {
+                let left = shortest.of_register(frames, *series, *register);
+                self.of_register(frames, (*series, *register), left)
+            }
+            FrameKey::Words { words, .. } => words.iter().map(|word| word.len() as u64).max().unwrap_or(0),
+            FrameKey::Judged { judged, .. } => frames.judge(*judged).longest_completion() as u64,
+        }
+    }
+
+    fn of_register(&self, frames: &Frames, (series, register): (u32, Register), left: u64) -> u64 {
+        match frames.keys.iter(register.used).nth(KEYS) {
+            Some(_) => NEVER,
+            None => plus(self.series[series as usize], left),
+        }
+    }
+}
