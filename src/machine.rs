@@ -17,6 +17,7 @@
 
 mod analysis;
 mod automaton;
+mod bare;
 mod behind;
 mod bytes;
 mod choice;

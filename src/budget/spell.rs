@@ -39,6 +39,8 @@ pub(super) type Measured<'a> = (Place<'a>, &'a Stacks, &'a Shortest);
 pub(super) struct Spelling {
     steps: DashMap<ConfigId, (Step, ConfigId), FxBuildHasher>,
     tokens: DashMap<ConfigId, u64, FxBuildHasher>,
+    /// For a configuration one with the same completion, which many share.
+    bare: DashMap<ConfigId, ConfigId, FxBuildHasher>,
     kept: AtomicUsize,
     /// How many numbers are remembered at most, for speed alone.
     most: usize,
@@ -55,6 +57,7 @@ impl Budget {
     pub(super) fn spelled_bytes(&self, place: Place<'_>, mut config: ConfigId) -> Vec<u8> {
         let measured = (place, place.machine.stacks(), self.achievable());
         let mut bytes = Vec::new();
+        config = self.spelling.bare(measured.1, config);
         while let Some((Step::Byte(byte), next)) = self.spelling.step(measured, config) {
             bytes.push(byte);
             config = next;
@@ -77,6 +80,7 @@ impl Spelling {
         Spelling {
             steps: DashMap::default(),
             tokens: DashMap::default(),
+            bare: DashMap::default(),
             kept: AtomicUsize::new(0),
             most,
         }
@@ -90,10 +94,13 @@ impl Spelling {
     /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written. O(steps that are
     /// not known yet + the longest token).
     pub(super) fn tokens(&self, measured: Measured<'_>, config: ConfigId) -> u64 {
+        let (place, stacks, shortest) = measured;
+        let bare = self.bare(stacks, config);
+        debug_assert_eq!(shortest.of(stacks, bare), shortest.of(stacks, config));
+        let config = bare;
         if let Some(known) = self.tokens.get(&config) {
             return *known;
         }
-        let (place, stacks, shortest) = measured;
         let way = match shortest.of(stacks, config) {
             length if length > LONGEST => None,
             _ => self.way(measured, config),
@@ -146,20 +153,29 @@ impl Spelling {
         Some(way)
     }
 
-    /// The first step of the completion, and where it leads; `None` at the end.
+    /// The first step of the completion of a bare configuration, and the bare one that it leads to; `None` at the end.
     fn step(&self, measured: Measured<'_>, config: ConfigId) -> Option<(Step, ConfigId)> {
         if let Some(known) = self.steps.get(&config) {
             return Some(*known);
         }
-        let step = first_step(measured, config)?;
+        let (step, next) = first_step(measured, config)?;
+        let step = (step, self.bare(measured.1, next));
         self.remember(&self.steps, config, step);
         Some(step)
+    }
+
+    fn bare(&self, stacks: &Stacks, config: ConfigId) -> ConfigId {
+        let known = |config| self.bare.get(&config).map(|bare| *bare);
+        stacks.bare(config, known, |config, bare| {
+            self.remember(&self.bare, config, bare)
+        })
     }
 
     fn remember<V>(&self, known: &DashMap<ConfigId, V, FxBuildHasher>, config: ConfigId, value: V) {
         if known.insert(config, value).is_none() && self.kept.fetch_add(1, Ordering::Relaxed) >= self.most {
             self.steps.clear();
             self.tokens.clear();
+            self.bare.clear();
             self.kept.store(0, Ordering::Relaxed);
         }
     }

@@ -251,7 +251,7 @@ impl Frames {
     }
 
     /// Whether nothing of a series is counted any more.
-    fn forgets(&self, series: u32, register: Register) -> bool {
+    pub(super) fn forgets(&self, series: u32, register: Register) -> bool {
         let plan = &self.nfa.series[series as usize];
         plan.max.is_none()
             && register.count >= plan.min

@@ -116,7 +116,7 @@ impl Shortest {
             return known;
         }
         let known = |config| self.known(config);
-        let found = from_below(stacks, config, known, |pairs, below| {
+        let found = stacks.from_below(config, known, |pairs, below| {
             let lengths = pairs
                 .iter()
                 .map(|&(frame, callers)| plus(self.of_frame(&stacks.frames, frame), below(callers)));
@@ -435,31 +435,6 @@ impl Shortest {
             }
         }
     }
-}
-
-/// Finds something for a configuration out of its pairs and what is known or found for their callers; all that was found on
-/// the way. Callers are older than what they called, so this ends; a list, because stacks may be deep.
-fn from_below(
-    stacks: &Stacks,
-    config: ConfigId,
-    known: impl Fn(ConfigId) -> Option<u64>,
-    mut find: impl FnMut(&[(FrameId, ConfigId)], &dyn Fn(ConfigId) -> u64) -> u64,
-) -> FxHashMap<ConfigId, u64> {
-    let mut open = vec![config];
-    let mut found: FxHashMap<ConfigId, u64> = FxHashMap::default();
-    while let Some(&config) = open.last() {
-        let known = |config| found.get(&config).copied().or_else(|| known(config));
-        let pairs = stacks.pairs(config);
-        let mut callers = pairs.iter().map(|pair| pair.1);
-        if let Some(unknown) = callers.find(|&callers| known(callers).is_none()) {
-            open.push(unknown);
-            continue;
-        }
-        let value = find(pairs, &|callers| known(callers).unwrap_or(NEVER));
-        found.insert(config, value);
-        open.pop();
-    }
-    found
 }
 
 /// The rule that each node belongs to.

@@ -506,6 +506,31 @@ impl Stacks {
         (!pairs.is_empty()).then(|| self.intern(pairs))
     }
 
+    /// Finds something for a configuration out of its pairs and what is known or found for their callers; all that was found
+    /// on the way. Callers are older than what they called, so this ends; a list, because stacks may be deep.
+    pub(super) fn from_below<T: Copy + Default>(
+        &self,
+        config: ConfigId,
+        known: impl Fn(ConfigId) -> Option<T>,
+        mut find: impl FnMut(&[(FrameId, ConfigId)], &dyn Fn(ConfigId) -> T) -> T,
+    ) -> FxHashMap<ConfigId, T> {
+        let mut open = vec![config];
+        let mut found: FxHashMap<ConfigId, T> = FxHashMap::default();
+        while let Some(&config) = open.last() {
+            let known = |config| found.get(&config).copied().or_else(|| known(config));
+            let pairs = self.pairs(config);
+            let mut callers = pairs.iter().map(|pair| pair.1);
+            if let Some(unknown) = callers.find(|&callers| known(callers).is_none()) {
+                open.push(unknown);
+                continue;
+            }
+            let value = find(pairs, &|callers| known(callers).unwrap_or_default());
+            found.insert(config, value);
+            open.pop();
+        }
+        found
+    }
+
     /// The configuration after a special token.
     pub(crate) fn step_special(&self, config: ConfigId, special: u32) -> Option<ConfigId> {
         let readers = &self.fringe(config).readers;

@@ -35,7 +35,7 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use self::calls::Calls;
-use super::{NEVER, REMEMBERED, Shortest, from_below, plus};
+use super::{NEVER, REMEMBERED, Shortest, plus};
 use crate::machine::frame::{FrameId, FrameKey, Frames};
 use crate::machine::like::Sight;
 use crate::machine::series::Register;
@@ -74,7 +74,7 @@ impl Reach {
             return known;
         }
         let known = |config| self.known(config);
-        let found = from_below(stacks, config, known, |pairs, below| {
+        let found = stacks.from_below(config, known, |pairs, below| {
             let furthest = pairs.iter().map(|&(frame, callers)| {
                 let here = self.of_frame(&stacks.frames, shortest, frame);
                 plus(here, shortest.of(stacks, callers)).max(below(callers))
