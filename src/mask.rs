@@ -23,6 +23,7 @@ mod branch;
 mod cache;
 mod compose;
 mod factor;
+mod landing;
 mod lasting;
 mod lengths;
 mod loops;

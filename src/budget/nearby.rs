@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::profile::{Ahead, Part};
 use super::{Budget, Place, is_small};
-use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, HangingSets, NEVER, Thread, View, plus};
+use crate::machine::{ByteSet, ConfigId, FrameId, HangingSets, NEVER, Thread, View, plus};
 use crate::mask::Mask;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
@@ -94,10 +94,6 @@ struct KeyText {
 }
 
 impl KeyText {
-    fn matters_to(&self, bytes: &[u8]) -> bool {
-        self.hangs || self.taken.iter().any(|taken| taken.starts_with(bytes))
-    }
-
     /// Whether no key goes on with all of these bytes, or ends within them.
     fn forbids(&self, bytes: &[u8]) -> bool {
         self.taken.iter().any(|taken| bytes.starts_with(taken))
@@ -163,24 +159,25 @@ impl<'a> Nearby<'a> {
         let stacks = self.place.machine.stacks();
         let below = self.budget.achievable().of(stacks, callers);
         let (text, vocabulary) = (self.text(frame), self.place.vocabulary());
-        let mut lengths: FxHashMap<Cursor, u64> = FxHashMap::default();
-        let mut judged: FxHashMap<Cursor, bool> = FxHashMap::default();
-        let mut own = Vec::new();
-        for_each_inner(part, self.place, |cursor, tokens| {
-            let length = *lengths
-                .entry(cursor)
-                .or_insert_with(|| plus(self.budget.achievable().of_view(stacks, frame, cursor), below));
-            let Some(&token) = tokens.iter().find(|&&token| self.mask.contains(token)) else {
-                return;
-            };
-            let is_own = || self.shared.contains(&token) || text.matters_to(vocabulary.bytes(token));
-            if length > self.limit && is_own() {
-                own.extend(tokens);
-            } else if length <= self.limit || *judged.entry(cursor).or_insert_with(|| self.allows(token)) {
-                self.near.insert_all(tokens);
+        let own = self.own(&text);
+        let mut judged = Vec::new();
+        for (cursor, tokens) in self.place.tables.landings(part.terminal, part.cursor).iter() {
+            let length = plus(self.budget.achievable().of_view(stacks, frame, cursor), below);
+            if length <= self.limit {
+                tokens.add_to(&mut self.near);
+                continue;
             }
-        });
-        self.each(own);
+            let mut here = Mask::empty(vocabulary.len());
+            tokens.add_to(&mut here);
+            here.intersect(self.mask);
+            let others = here.without(&own);
+            if others.iter().next().is_some_and(|token| self.allows(token)) {
+                self.near.unite(&others);
+            }
+            here.intersect(&own);
+            judged.extend(here.iter());
+        }
+        self.each(judged);
         let mut open = Vec::new();
         let (near, limit) = (&mut self.near, self.limit);
         if !part.is_sure() {
@@ -200,6 +197,22 @@ impl<'a> Nearby<'a> {
             written.for_each(|&token| sort_out(near, &mut open, limit, (threads, length, &[token])));
         });
         self.judge(open);
+    }
+
+    /// The tokens for which no other may speak.
+    fn own(&self, text: &KeyText) -> Mask {
+        let vocabulary = self.place.vocabulary();
+        if text.hangs {
+            return self.mask.clone();
+        }
+        let mut own = Mask::empty(vocabulary.len());
+        self.shared.iter().for_each(|&token| own.insert(token));
+        let begins = text
+            .taken
+            .iter()
+            .flat_map(|taken| vocabulary.trie().prefixes(taken));
+        begins.for_each(|(_, tokens)| own.insert_all(tokens));
+        own
     }
 
     /// Readers of which none can be judged by parts, through the whole vocabulary.
@@ -320,25 +333,5 @@ fn sort_out(
         near.insert_all(tokens);
     } else {
         open.extend(tokens.iter().map(|&token| (threads.to_vec(), token)));
-    }
-}
-
-/// Visits the nodes of the vocabulary at which tokens end that stay within the regular language of a part.
-fn for_each_inner(part: &Part<'_>, place: Place<'_>, mut visit: impl FnMut(Cursor, &[u32])) {
-    let trie = place.vocabulary().trie();
-    let mut cursors = vec![part.cursor];
-    let mut at = 0;
-    while let Some(node) = trie.nodes().get(at) {
-        cursors.truncate(usize::from(node.depth));
-        match part.terminal.next(cursors[cursors.len() - 1], node.byte) {
-            Some(cursor) => {
-                cursors.push(cursor);
-                if node.count > 0 {
-                    visit(cursor, trie.tokens_at(node));
-                }
-                at += 1;
-            }
-            None => at = node.end as usize,
-        }
     }
 }

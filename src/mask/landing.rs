@@ -1,0 +1,80 @@
+//! Where the tokens lead that stay within a regular language.
+//!
+//! ```text
+//!   inside a string     hello, ␠the, \n, …       to where they came from     100,000 tokens
+//!                       \                        behind a backslash
+//!                       \u00                     where two digits are missing
+//! ```
+//!
+//! Near the end of a budget all tokens are judged that lead to the same place by one of them. To find out which do takes a walk
+//! through the vocabulary, so it is kept with the terminal.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::cache::Tables;
+use super::notes::Notes;
+use super::set::TokenSet;
+use crate::machine::{Cursor, Terminal};
+
+/// The tokens that stay, by the places that they lead to.
+#[derive(Debug)]
+pub(crate) struct Landings(Vec<(Cursor, TokenSet)>);
+
+/// So many are kept for one terminal.
+const KEPT: usize = 16;
+
+impl Landings {
+    fn new(terminal: &Terminal, cursor: Cursor, tables: &Tables) -> Landings {
+        let vocabulary = tables.vocabulary();
+        let trie = vocabulary.trie();
+        let mut found: FxHashMap<Cursor, Vec<u32>> = FxHashMap::default();
+        let mut path = vec![cursor];
+        let mut at = 0;
+        while let Some(node) = trie.nodes().get(at) {
+            path.truncate(usize::from(node.depth));
+            let next = terminal.next(path[path.len() - 1], node.byte);
+            at = next.map_or(node.end as usize, |_| at + 1);
+            if let Some(next) = next {
+                path.push(next);
+                if node.count > 0 {
+                    found.entry(next).or_default().extend(trie.tokens_at(node));
+                }
+            }
+        }
+        let groups = found.into_iter();
+        let groups = groups.map(|(cursor, tokens)| (cursor, TokenSet::new(tokens, vocabulary.len())));
+        let mut groups: Vec<_> = groups.collect();
+        groups.sort_unstable_by_key(|(cursor, _)| (cursor.state, cursor.count));
+        Landings(groups)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cursor, &TokenSet)> {
+        self.0.iter().map(|(cursor, tokens)| (*cursor, tokens))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|(_, tokens)| tokens.bytes() + 48).sum()
+    }
+}
+
+impl Tables {
+    /// Where the tokens lead that stay within the language, from a place in it. O(vocabulary) for the first few places of a terminal
+    /// that counts nothing, whatever it is asked for; each time elsewhere.
+    pub(crate) fn landings(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Landings> {
+        let notes = terminal.notes::<Notes>().filter(|_| !terminal.is_counted());
+        let known = |notes: &Notes| notes.landings.lock().ok()?.get(&cursor.state).cloned();
+        if let Some(known) = notes.and_then(known) {
+            return known;
+        }
+        let landings = Arc::new(Landings::new(terminal, cursor, self));
+        if let Some(Ok(mut kept)) = notes.map(|notes| notes.landings.lock())
+            && kept.len() < KEPT
+        {
+            self.grow(landings.bytes());
+            kept.insert(cursor.state, landings.clone());
+        }
+        landings
+    }
+}
