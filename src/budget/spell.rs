@@ -198,7 +198,7 @@ fn plus_one(tokens: Option<u64>) -> u64 {
 fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Option<(Step, ConfigId)> {
     let length = shortest.of(stacks, config);
     let closer = |next: &ConfigId| shortest.of(stacks, *next) < length;
-    let mut bytes = readable(stacks, config);
+    let mut bytes = readable(stacks, shortest, config);
     let bytes = std::iter::from_fn(|| bytes.pop());
     let bytes = bytes.filter(|&byte| place.vocabulary().token_of_byte(byte).is_some());
     let mut ways = bytes.filter_map(|byte| Some((byte, stacks.step(config, byte)?)));
@@ -210,12 +210,17 @@ fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Opti
     ways.find(|next| closer(next)).map(|next| (Step::Special, next))
 }
 
-/// The bytes that may come next, and perhaps others.
-fn readable(stacks: &Stacks, config: ConfigId) -> ByteSet {
+/// The bytes that may be read next on a shortest way, and perhaps others.
+fn readable(stacks: &Stacks, shortest: &Shortest, config: ConfigId) -> ByteSet {
     let threads = Threads::strict(stacks);
+    let readers = &stacks.fringe(config).readers;
+    let lengths = readers.iter().map(|&reader| shortest.of_reader(stacks, reader));
+    let least = lengths.clone().min().unwrap_or(NEVER);
     let (mut bytes, mut sure) = (ByteSet::default(), ByteSet::default());
-    for reader in threads.readers_of(config, 0) {
-        threads.add_bytes(&reader, &mut bytes, &mut sure);
+    for (&(frame, callers), length) in readers.iter().zip(lengths) {
+        if length == least {
+            threads.add_bytes(&threads.reader(frame, callers, 0), &mut bytes, &mut sure);
+        }
     }
     bytes
 }

@@ -34,7 +34,7 @@ use super::terminal::{Cursor, Terminal};
 use super::thread::At;
 use crate::grammar::Judge;
 pub(crate) use reach::Reach;
-use words::Words;
+pub(super) use words::Words;
 
 /// There is no way, or none is known.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -52,7 +52,7 @@ const REMEMBERED: usize = 1 << 18;
 pub(crate) struct Shortest {
     usable: ByteSet,
     achievable: bool,
-    words: Arc<[Option<Words>]>,
+    words: Arc<[Option<Arc<Words>>]>,
     /// From each node to where its own rule is complete.
     nodes: Arc<Vec<u64>>,
     rules: Arc<Vec<u64>>,
@@ -73,7 +73,7 @@ impl Shortest {
     pub(crate) fn new(stacks: &Stacks, usable: ByteSet, achievable: bool) -> Shortest {
         let frames = &stacks.frames;
         let words = frames.terminals.iter();
-        let words = words.map(|terminal| Some(Words::new(terminal.as_ref()?, &usable)));
+        let words = words.map(|terminal| Some(Words::over(terminal.as_ref()?, &usable)));
         let mut shortest = Shortest {
             usable,
             achievable,
@@ -137,6 +137,11 @@ impl Shortest {
             END | FINISHED => Some(0),
             _ => self.configs.get(&config).map(|length| *length),
         }
+    }
+
+    /// The fewest steps from a reader on.
+    pub(crate) fn of_reader(&self, stacks: &Stacks, (frame, callers): (FrameId, ConfigId)) -> u64 {
+        plus(self.of_frame(&stacks.frames, frame), self.of(stacks, callers))
     }
 
     /// The fewest steps that complete a frame.

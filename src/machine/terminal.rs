@@ -26,6 +26,7 @@ use super::counter::Counter;
 use super::digest::{Digest, Table, digests};
 use super::infinite::Infinite;
 use super::product::DEAD;
+use super::shortest::Words;
 use super::spelled::{Named, Spelled};
 use super::words_left::WordsLeft;
 use crate::grammar::Regular;
@@ -96,6 +97,8 @@ pub struct Terminal {
     edges: OnceLock<Option<(u8, u8)>>,
     /// Which states go on alike for so many bytes.
     alike: OnceLock<Alike>,
+    /// How long the shortest words are.
+    shortest: OnceLock<Arc<Words>>,
 }
 
 /// What can follow a cursor, as far as a token can tell: equal identities allow the same bytes, whatever terminals
@@ -144,6 +147,7 @@ impl Terminal {
             endless_inside: OnceLock::new(),
             edges: OnceLock::new(),
             alike: OnceLock::new(),
+            shortest: OnceLock::new(),
         };
         let start = terminal.start();
         if terminal.alive(start.state, start.count) {
@@ -255,6 +259,11 @@ impl Terminal {
         *known[state as usize].get_or_init(|| find(names))
     }
 
+    /// How long the shortest words are, as was found when it was asked first.
+    pub(super) fn shortest_words(&self, find: impl FnOnce() -> Words) -> Arc<Words> {
+        self.shortest.get_or_init(|| Arc::new(find())).clone()
+    }
+
     /// What those who walk the terminal keep about it, which is of one type.
     pub(crate) fn notes<T: Default + Send + Sync + 'static>(&self) -> Option<&T> {
         self.notes.get_or_init(|| Box::<T>::default()).downcast_ref()
@@ -317,6 +326,15 @@ impl Terminal {
     pub(crate) fn next_unit(&self, state: u32, byte: u8) -> Option<(u32, bool)> {
         let packed = self.next[state as usize * self.stride + self.classes[byte as usize] as usize];
         (packed != DEAD).then_some((packed >> 1, packed & 1 == 1))
+    }
+
+    /// One of these bytes for each class of bytes that lead to the same from everywhere.
+    pub(crate) fn kinds_of(&self, mut bytes: ByteSet) -> Vec<u8> {
+        let mut seen = [false; 256];
+        let bytes = std::iter::from_fn(|| bytes.pop());
+        bytes
+            .filter(|&byte| !std::mem::replace(&mut seen[usize::from(self.classes[usize::from(byte)])], true))
+            .collect()
     }
 
     /// Whether a word within the bounds can be completed from a state of this language after so many units.

@@ -12,6 +12,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -28,7 +29,7 @@ const PLACES: usize = 1 << 14;
 
 /// The lengths of one terminal.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(in crate::machine) struct Words {
     /// One layer without a counter.
     layers: Vec<Vec<u64>>,
     /// What each layer beyond the last adds to it, where that is known.
@@ -41,8 +42,15 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The lengths in steps over these bytes alone.
-    pub(super) fn new(terminal: &Terminal, usable: &ByteSet) -> Words {
+    /// The lengths in steps over these bytes alone. Where they are all bytes, all grammars with the terminal share them.
+    pub(super) fn over(terminal: &Terminal, usable: &ByteSet) -> Arc<Words> {
+        match usable.len() {
+            256 => terminal.shortest_words(|| Words::new(terminal, usable)),
+            _ => Arc::new(Words::new(terminal, usable)),
+        }
+    }
+
+    fn new(terminal: &Terminal, usable: &ByteSet) -> Words {
         let bounds = terminal.bounds();
         let into = edges_into(terminal, usable);
         let first = match bounds {
@@ -130,9 +138,10 @@ impl Words {
 /// For each state the edges that lead into it, and whether they complete a unit.
 fn edges_into(terminal: &Terminal, usable: &ByteSet) -> Vec<Vec<(u32, bool)>> {
     let mut into = vec![Vec::new(); terminal.len()];
+    let kinds = terminal.kinds_of(*usable);
     for from in 0..terminal.len() as u32 {
-        let usable = (0..=255u8).filter(|&byte| usable.contains(byte));
-        for (to, unit) in usable.filter_map(|byte| terminal.next_unit(from, byte)) {
+        let next = kinds.iter().filter_map(|&byte| terminal.next_unit(from, byte));
+        for (to, unit) in next {
             let edges: &mut Vec<(u32, bool)> = &mut into[to as usize];
             if edges.last() != Some(&(from, unit)) {
                 edges.push((from, unit));
