@@ -14,6 +14,7 @@
 //! special token leads to where it says n − 1 or less. So it bounds the tokens of the shortest completion, and
 //! following it leads to an end.
 
+mod key;
 mod reach;
 mod repeat;
 mod series;
@@ -33,6 +34,7 @@ use super::stack::{ConfigId, END, FINISHED, Stacks};
 use super::terminal::{Cursor, Terminal};
 use super::thread::At;
 use crate::grammar::Judge;
+pub(super) use key::KeyLengths;
 pub(crate) use reach::Reach;
 pub(super) use words::Words;
 
@@ -65,6 +67,8 @@ pub(crate) struct Shortest {
     /// For a place in a terminal: how far it is to the last of so many different words.
     many: DashMap<(u32, Cursor, usize), u64, FxBuildHasher>,
     frames: DashMap<FrameId, u64, FxBuildHasher>,
+    /// For a series and its register, and so many more keys.
+    registers: DashMap<(u32, Register, usize), u64, FxBuildHasher>,
     configs: DashMap<ConfigId, u64, FxBuildHasher>,
 }
 
@@ -86,6 +90,7 @@ impl Shortest {
             peaks: DashMap::default(),
             many: DashMap::default(),
             frames: DashMap::default(),
+            registers: DashMap::default(),
             configs: DashMap::default(),
         };
         solve::solve(&mut shortest, frames);
@@ -106,6 +111,7 @@ impl Shortest {
             peaks: DashMap::default(),
             many: DashMap::default(),
             frames: DashMap::default(),
+            registers: DashMap::default(),
             configs: DashMap::default(),
         }
     }

@@ -23,11 +23,13 @@ mod spread;
 
 use std::cell::Cell;
 
+use rustc_hash::FxHashMap;
+
 pub(crate) use local::Local;
 use local::Reached;
 
 use super::frame::{FrameId, FrameKey, RETURN};
-use super::shortest::{NEVER, Shortest, plus};
+use super::shortest::{KeyLengths, NEVER, Shortest, plus};
 use super::stack::{ConfigId, END, Stacks};
 use super::terminal::Cursor;
 
@@ -83,9 +85,12 @@ pub(super) enum At {
     Item(FrameId),
 }
 
-/// The lengths of the local sets of one walk, as far as they were asked for.
+/// The lengths of the local sets of one walk, as far as they were asked for, and what is behind the keys in which it began.
 #[derive(Default)]
-pub(crate) struct SetLengths(Vec<u64>);
+pub(crate) struct SetLengths {
+    sets: Vec<u64>,
+    keys: FxHashMap<FrameId, Option<KeyLengths>>,
+}
 
 /// The local sets of one walk, as far as it was asked whether what comes behind them hangs on text.
 #[derive(Default)]
@@ -497,22 +502,41 @@ impl<'a> Threads<'a> {
         known: &mut SetLengths,
     ) -> u64 {
         // A set is older than those that name it.
-        for index in known.0.len()..self.local.sets.len() {
+        for index in known.sets.len()..self.local.sets.len() {
             let set = self.local.set(index as u32 | LOCAL);
             // Nothing of a path is in the places that threads return to.
             let length = self.shortest_of(set, &[], shortest, known);
-            known.0.push(length);
+            known.sets.push(length);
         }
         self.shortest_of(threads, path, shortest, known)
     }
 
-    fn shortest_of(&self, threads: &[Thread], path: &[u8], shortest: &Shortest, known: &SetLengths) -> u64 {
+    fn shortest_of(
+        &self,
+        threads: &[Thread],
+        path: &[u8],
+        shortest: &Shortest,
+        known: &mut SetLengths,
+    ) -> u64 {
+        let frames = &self.stacks.frames;
         let lengths = threads.iter().map(|thread| {
             let callers = match thread.callers {
-                local if local & LOCAL != 0 => known.0[(local & !LOCAL) as usize],
+                local if local & LOCAL != 0 => known.sets[(local & !LOCAL) as usize],
                 config => shortest.of(self.stacks, config),
             };
-            plus(shortest.of_place(&self.stacks.frames, thread.at, path), callers)
+            let free = match thread.at {
+                At::Key { frame, cursor, start } => {
+                    let find = || KeyLengths::new(frames, shortest, frame);
+                    let key = known.keys.entry(frame).or_insert_with(find);
+                    let key = key.as_ref().zip(path.get(start as usize..));
+                    key.and_then(|(key, written)| key.free(shortest, cursor, written))
+                }
+                _ => None,
+            };
+            plus(
+                free.unwrap_or_else(|| shortest.of_place(frames, thread.at, path)),
+                callers,
+            )
         });
         lengths.min().unwrap_or(NEVER)
     }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{NEVER, Shortest, plus};
+use super::{NEVER, REMEMBERED, Shortest, plus};
 use crate::grammar::{Meets, SeriesOrder};
 use crate::machine::choice::Choosing;
 use crate::machine::frame::{Call, FrameId, FrameKey, Frames};
@@ -130,6 +130,18 @@ impl Shortest {
         register: Register,
         more: usize,
     ) -> u64 {
+        if let Some(known) = self.registers.get(&(series, register, more)) {
+            return *known;
+        }
+        let length = self.find_register(frames, series, register, more);
+        if self.registers.len() >= REMEMBERED {
+            self.registers.clear();
+        }
+        self.registers.insert((series, register, more), length);
+        length
+    }
+
+    fn find_register(&self, frames: &Frames, series: u32, register: Register, more: usize) -> u64 {
         let plan = &frames.nfa.series[series as usize];
         if plan.has_demands() {
             return self.of_demanding(frames, series, register, more);
