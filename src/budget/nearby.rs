@@ -139,12 +139,15 @@ impl<'a> Nearby<'a> {
     fn share(&mut self, readers: Vec<(FrameId, ConfigId)>) {
         let (near, limit) = (&mut self.near, self.limit);
         let (mut open, mut shared) = (Vec::new(), Vec::new());
-        walk_readers(&mut self.walk, self.place, &readers, |threads, length, tokens| {
+        walk_readers(&mut self.walk, self.place, &readers, |_, length, tokens| {
             shared.extend_from_slice(tokens);
-            sort_out(near, &mut open, limit, (threads, length, tokens));
+            match length <= limit {
+                true => near.insert_all(tokens),
+                false => open.extend_from_slice(tokens),
+            }
         });
         self.shared.extend(shared);
-        self.each(open.into_iter().map(|(_, token)| token).collect());
+        self.each(open);
     }
 
     /// A reader that can be judged by parts.
