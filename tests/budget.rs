@@ -6,6 +6,7 @@ mod published;
 
 use std::sync::Arc;
 
+use lexiform::schema::KeyOrder;
 use lexiform::{Compiler, Grammar, Options, Source, State};
 
 use published::published;
@@ -24,6 +25,34 @@ const SCHEMAS: [&str; 7] = [
         "additionalProperties":{"const":""},"minProperties":4,"dependentRequired":{"a":["b"]}}"#,
     r#"{"type":"object","propertyNames":{"pattern":"^([a-c]|id)$"},"additionalProperties":{"type":"boolean"},"minProperties":4}"#,
 ];
+
+/// Schemas with texts that are valid.
+const WRITTEN: [(&str, &str); 4] = [
+    (
+        SCHEMAS[0],
+        r#"{"a": [1, {"b": null, "": "x\ny"}], "c": -1.5e3}"#,
+    ),
+    (
+        SCHEMAS[1],
+        r#"{"x": 1, "inner": {"b": "red", "y": [], "a": 0.5}, "tags": ["t"], "name": "Ada"}"#,
+    ),
+    (
+        SCHEMAS[2],
+        r#"[100000, {"kind": "a long and tedious kind", "next": {"kind": "a long and tedious kind"}}]"#,
+    ),
+    (
+        r##"{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"id":{"type":"integer"},"note":{"maxLength":40},
+            "below":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["id","below"],"additionalProperties":false}}}"##,
+        r#"{"note": "né", "below": [{"id": 1, "below": []}, {"below": [], "id": 22}], "id": 3}"#,
+    ),
+];
+
+fn compiled(compiler: &Compiler, schema: &str) -> Grammar {
+    let mut options = Options::default();
+    options.schema.key_order = KeyOrder::Any;
+    let compiled = compiler.compile(Source::JsonSchema(schema), &options);
+    compiled.expect("the schema compiles").0
+}
 
 /// How bad a token is to have chosen: what is then needed at least.
 fn needed(grammar: &Grammar, state: State, token: u32) -> usize {
@@ -130,4 +159,115 @@ fn an_ample_budget_gives_the_mask_itself() {
         assert!(Arc::ptr_eq(&mask, &within));
         state = grammar.step_bytes(state, &[byte]).expect("the text is valid");
     }
+}
+
+/// Where a budget first takes no token away, those that make most necessary can still be completed in time.
+#[test]
+fn budgets_are_called_ample_only_where_they_are() {
+    let Some((vocabulary, _)) = published("budgets_are_called_ample", "llama3_1") else {
+        return;
+    };
+    let compiler = Compiler::new(vocabulary);
+    let mut checked = 0;
+    for (schema, text) in WRITTEN {
+        let grammar = compiled(&compiler, schema);
+        for written in 0..text.len() {
+            let state = grammar.step_bytes(grammar.start(), &text.as_bytes()[..written]);
+            let state = state.expect("the text is valid");
+            let mask = grammar.mask(state);
+            let budgets: Vec<usize> = (0..512).collect();
+            let least = budgets.partition_point(|&budget| grammar.mask_within(state, budget) != mask);
+            let going: Vec<u32> = mask
+                .iter()
+                .filter(|&token| !grammar.vocabulary().is_eos(token))
+                .collect();
+            if least == 512 || going.is_empty() {
+                continue;
+            }
+            let worst = worst(&grammar, state, &going, written);
+            let needed = needed(&grammar, state, worst);
+            assert!(
+                needed < least,
+                "{schema} after {}: {needed} within {least}",
+                &text[..written]
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 150, "{checked} states were checked");
+}
+
+/// What was asked before makes no difference to how far the end is, nor to what is allowed near it.
+#[test]
+fn what_was_asked_before_makes_no_difference() {
+    let Some((vocabulary, _)) = published("what_was_asked_before", "llama3_1") else {
+        return;
+    };
+    let compiler = Compiler::new(vocabulary);
+    for (schema, text) in WRITTEN {
+        let asked = compiled(&compiler, schema);
+        let mut known = Vec::new();
+        for written in (0..text.len()).rev() {
+            let state = asked.step_bytes(asked.start(), &text.as_bytes()[..written]);
+            let state = state.expect("the text is valid");
+            let least = asked.min_completion(state).expect("every byte is a token");
+            known.push((written, least, asked.mask_within(state, least + 1)));
+        }
+        for (written, least, mask) in known.iter().step_by(5) {
+            let fresh = compiled(&compiler, schema);
+            let state = fresh.step_bytes(fresh.start(), &text.as_bytes()[..*written]);
+            let state = state.expect("the text is valid");
+            let written = &text[..*written];
+            assert_eq!(
+                fresh.mask_within(state, least + 1),
+                *mask,
+                "{schema} after {written}"
+            );
+            assert_eq!(
+                fresh.min_completion(state),
+                Some(*least),
+                "{schema} after {written}"
+            );
+        }
+    }
+}
+
+/// The end of an object hangs on the members that are missing, whatever else was written.
+#[test]
+fn what_else_an_object_has_makes_no_difference_to_its_end() {
+    let Some((vocabulary, _)) = published("what_else_an_object_has", "llama3_1") else {
+        return;
+    };
+    let compiler = Compiler::new(vocabulary);
+    let schema = r#"{"type":"object","properties":{"a":true,"b":{"type":"string"},"c":{"type":"object","required":["d","e"]}},
+        "required":["b","c"]}"#;
+    let grammar = compiled(&compiler, schema);
+    let least = |text: &str| {
+        let state = grammar.step_bytes(grammar.start(), text.as_bytes());
+        grammar.min_completion(state.expect("the text is valid"))
+    };
+    let alike = [
+        [
+            r#"{"a":1"#,
+            r#"{"x":1"#,
+            r#"{"a":1,"x":{"y":[2]}"#,
+            r#"{"x":1,"y":2,"a":3"#,
+        ],
+        [
+            r#"{"b":"","c":{"d":1"#,
+            r#"{"c":{"d":1"#,
+            r#"{"a":0,"c":{"f":1,"d":1"#,
+            r#"{"b":"x","c":{"d":1,"f":[]"#,
+        ],
+    ];
+    for [first, more @ ..] in alike {
+        for text in more {
+            let is_missing = |text: &str| !text.contains(r#""b""#);
+            match is_missing(text) == is_missing(first) {
+                true => assert_eq!(least(text), least(first), "{first} and {text}"),
+                false => assert!(least(text) > least(first), "{first} and {text}"),
+            }
+        }
+    }
+    assert!(least(r#"{"c":{"d":1"#) > least(r#"{"b":"","c":{"d":1"#));
 }

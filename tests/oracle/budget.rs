@@ -18,6 +18,9 @@ const ROUNDS: usize = 7;
 /// Where more states than this are met, the rounds end there and distances beyond are not compared.
 const STATES: usize = 3000;
 
+/// Budgets are tried up to this one to see which takes nothing away.
+const AMPLE: usize = 128;
+
 /// The fewest tokens to the end, the end token among them, as far as brute force got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Distance {
@@ -75,6 +78,7 @@ fn check_budgets(grammar: &Grammar) -> Result<(), TestCaseError> {
         for budget in 0..=ROUNDS {
             check_mask(grammar, state, budget, &text, &mut known)?;
         }
+        check_least_ample(grammar, state, &text)?;
         let vocabulary = grammar.vocabulary();
         for token in grammar
             .mask(state)
@@ -84,6 +88,26 @@ fn check_budgets(grammar: &Grammar) -> Result<(), TestCaseError> {
             let next = grammar.step(state, token).expect("the mask allows it");
             open.push((next, [&text, vocabulary.bytes(token)].concat()));
         }
+    }
+    Ok(())
+}
+
+/// Where a budget first takes no token away, each of them must lead to where the text can be completed in time: budgets that are
+/// ample are told without looking at tokens.
+fn check_least_ample(grammar: &Grammar, state: State, text: &[u8]) -> Result<(), TestCaseError> {
+    let mask = grammar.mask(state);
+    let is_ample = |budget: usize| grammar.mask_within(state, budget) == mask;
+    let budgets: Vec<usize> = (0..AMPLE).collect();
+    let least = budgets.partition_point(|&budget| !is_ample(budget));
+    for token in mask.iter().filter(|_| least < AMPLE) {
+        let next = grammar.step(state, token).expect("the mask allows it");
+        prop_assert!(
+            grammar.completes_within(next, least - 1),
+            "{} takes more than {} after {:?}",
+            show(grammar.vocabulary().bytes(token)),
+            least - 1,
+            show(text)
+        );
     }
     Ok(())
 }
