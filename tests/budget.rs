@@ -27,11 +27,8 @@ const SCHEMAS: [&str; 7] = [
 ];
 
 /// Schemas with texts that are valid.
-const WRITTEN: [(&str, &str); 4] = [
-    (
-        SCHEMAS[0],
-        r#"{"a": [1, {"b": null, "": "x\ny"}], "c": -1.5e3}"#,
-    ),
+const WRITTEN: [(&str, &str); 6] = [
+    (SCHEMAS[0], r#"{"a": [1, {"b": null, "": "x\ny"}], "c": -1.5e3}"#),
     (
         SCHEMAS[1],
         r#"{"x": 1, "inner": {"b": "red", "y": [], "a": 0.5}, "tags": ["t"], "name": "Ada"}"#,
@@ -44,6 +41,17 @@ const WRITTEN: [(&str, &str); 4] = [
         r##"{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"id":{"type":"integer"},"note":{"maxLength":40},
             "below":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["id","below"],"additionalProperties":false}}}"##,
         r#"{"note": "né", "below": [{"id": 1, "below": []}, {"below": [], "id": 22}], "id": 3}"#,
+    ),
+    // Which key is short and not taken hangs on those that are written.
+    (
+        r#"{"type":"object","propertyNames":{"pattern":"^[a-h]*$"},"additionalProperties":{"type":"integer"}}"#,
+        r#"{"": 1, "a": 2, "b": 3}"#,
+    ),
+    // A token opens up to three levels, each of which must be closed in many steps.
+    (
+        r##"{"$ref":"#/$defs/node","$defs":{"node":{"type":["array","null"],"prefixItems":[{"$ref":"#/$defs/node"},
+            {"const":"a long and tedious value"}],"items":false,"minItems":2}}}"##,
+        r#"[[null, "a long and tedious value"], "a long and tedious value"]"#,
     ),
 ];
 
@@ -184,14 +192,19 @@ fn budgets_are_called_ample_only_where_they_are() {
             if least == 512 || going.is_empty() {
                 continue;
             }
-            let worst = worst(&grammar, state, &going, written);
-            let needed = needed(&grammar, state, worst);
-            assert!(
-                needed < least,
-                "{schema} after {}: {needed} within {least}",
-                &text[..written]
-            );
-            checked += 1;
+            let openers = going.iter().copied().filter(|&token| {
+                let bytes = grammar.vocabulary().bytes(token);
+                bytes.len() <= 4 && bytes.iter().all(|byte| b"{[\",: ".contains(byte))
+            });
+            for token in openers.chain([worst(&grammar, state, &going, written)]) {
+                let needed = needed(&grammar, state, token);
+                let written = &text[..written];
+                assert!(
+                    needed < least,
+                    "{schema} after {written}: {token} takes {needed}, not {least}"
+                );
+                checked += 1;
+            }
         }
     }
     assert!(checked > 150, "{checked} states were checked");

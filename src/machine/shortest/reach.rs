@@ -18,9 +18,9 @@
 //! ```text
 //!   rule        max over its nodes      distance(node)
 //!                   and its calls       distance(behind) + reach(callee)
-//!   register    distance(register) +    the separator and another item, which must follow it
-//!               max over                a key and its item
-//!                   the items           reach(item)
+//!   register    distance(register) +    reach(item)
+//!               max over the items      a key and its item
+//!               and the separator       reach(separator) + another item, which must follow it
 //! ```
 //!
 //! Where rules call themselves, each level reads a byte at least before it calls the next, and one of those that it can begin

@@ -133,8 +133,6 @@ impl<'a> Calls<'a> {
         });
         let rests: Vec<u64> = rests.collect();
         let another = self.another(plan, &rests);
-        let separator = plan.separator.map_or(0, |rule| shortest.rules[rule as usize]);
-        self.add_own(caller, plus(separator, another));
         let members = plan.members.iter().flat_map(|member| &member.ways);
         let call = |callee, before, behind| Call {
             callee,
