@@ -198,7 +198,7 @@ fn budgets_are_called_ample_only_where_they_are() {
             });
             for token in openers.chain([worst(&grammar, state, &going, written)]) {
                 let needed = needed(&grammar, state, token);
-                let written = &text[..written];
+                let written = text.as_bytes()[..written].escape_ascii();
                 assert!(
                     needed < least,
                     "{schema} after {written}: {token} takes {needed}, not {least}"
@@ -230,7 +230,7 @@ fn what_was_asked_before_makes_no_difference() {
             let fresh = compiled(&compiler, schema);
             let state = fresh.step_bytes(fresh.start(), &text.as_bytes()[..*written]);
             let state = state.expect("the text is valid");
-            let written = &text[..*written];
+            let written = text.as_bytes()[..*written].escape_ascii();
             assert_eq!(
                 fresh.mask_within(state, least + 1),
                 *mask,
