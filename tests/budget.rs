@@ -7,6 +7,7 @@ mod published;
 use std::sync::Arc;
 
 use lexiform::schema::KeyOrder;
+use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Compiler, Grammar, Options, Source, State};
 
 use published::published;
@@ -208,6 +209,44 @@ fn budgets_are_called_ample_only_where_they_are() {
         }
     }
     assert!(checked > 150, "{checked} states were checked");
+}
+
+/// The same where each byte is a token, so that nothing is shorter than it seems.
+#[test]
+fn budgets_of_bytes_are_called_ample_only_where_they_are() {
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let texts = ["[[[[[", ", ", ",\"", "{\"", "]]", "ab"].map(|text| text.as_bytes().to_vec());
+    let tokens = bytes.chain(texts).map(|text| (TokenKind::Text, text));
+    let end = (TokenKind::Special, b"<end>".to_vec());
+    let tokens: Vec<_> = std::iter::once(end).chain(tokens).collect();
+    let compiler = Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")));
+    let schemas = [
+        (r#"{"type":"array","items":{"type":"integer"}}"#, "[1, 2"),
+        (
+            r#"{"propertyNames":{"pattern":"^[a-h]*$"},"additionalProperties":{"type":"integer"},"type":"object"}"#,
+            r#"{"": 1, "a": 2"#,
+        ),
+        (WRITTEN[5].0, "[[null, "),
+        (WRITTEN[1].0, r#"{"inner": {"#),
+    ];
+    for (schema, text) in schemas {
+        let grammar = compiled(&compiler, schema);
+        for written in 0..=text.len() {
+            let state = grammar.step_bytes(grammar.start(), &text.as_bytes()[..written]);
+            let state = state.expect("the text is valid");
+            let mask = grammar.mask(state);
+            let budgets: Vec<usize> = (0..1024).collect();
+            let least = budgets.partition_point(|&budget| grammar.mask_within(state, budget) != mask);
+            for token in mask.iter().filter(|&token| !grammar.vocabulary().is_eos(token)) {
+                let needed = needed(&grammar, state, token);
+                let text = grammar.vocabulary().bytes(token).escape_ascii();
+                assert!(
+                    needed < least,
+                    "{schema} after {written}: {text} takes {needed}, not {least}"
+                );
+            }
+        }
+    }
 }
 
 /// What was asked before makes no difference to how far the end is, nor to what is allowed near it.
