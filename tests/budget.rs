@@ -216,7 +216,12 @@ fn budgets_are_called_ample_only_where_they_are() {
 fn budgets_of_bytes_are_called_ample_only_where_they_are() {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
     let texts = ["[[[[[", ", ", ",\"", "{\"", "]]", "ab"].map(|text| text.as_bytes().to_vec());
-    let tokens = bytes.chain(texts).map(|text| (TokenKind::Text, text));
+    // In so large a vocabulary completions are spelled, which is fast, and bytes are tokens all the same.
+    let others = (0..=u8::MAX).flat_map(|byte| [vec![0, byte, 0], vec![1, byte, 1]]);
+    let tokens = bytes
+        .chain(texts)
+        .chain(others)
+        .map(|text| (TokenKind::Text, text));
     let end = (TokenKind::Special, b"<end>".to_vec());
     let tokens: Vec<_> = std::iter::once(end).chain(tokens).collect();
     let compiler = Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")));
