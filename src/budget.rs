@@ -1,7 +1,7 @@
 //! Ending in time: which tokens leave a text that can still be completed within so many more.
 //!
 //! ```text
-//!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison
+//!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison (`Reach`)
 //!                      fewer than some tokens would make necessary   the mask without those tokens (profile)
 //!                      hardly any                                    every token by its own distance (nearby)
 //! ```

@@ -22,7 +22,7 @@ use crate::machine::{Cursor, Terminal};
 #[derive(Debug)]
 pub(crate) struct Landings(Vec<(Cursor, TokenSet)>);
 
-/// So many are kept for one terminal.
+/// For so many places of one terminal it is kept.
 const KEPT: usize = 16;
 
 impl Landings {
@@ -60,8 +60,8 @@ impl Landings {
 }
 
 impl Tables {
-    /// Where the tokens lead that stay within the language, from a place in it. O(vocabulary) for the first few places of a terminal
-    /// that counts nothing, whatever it is asked for; each time elsewhere.
+    /// Where the tokens lead that stay within the language, from a place in it. O(vocabulary); for some places of a terminal
+    /// that counts nothing only the first time.
     pub(crate) fn landings(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Landings> {
         let notes = terminal.notes::<Notes>().filter(|_| !terminal.is_counted());
         let known = |notes: &Notes| notes.landings.lock().ok()?.get(&cursor.state).cloned();

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{NEVER, REMEMBERED, Shortest, plus};
+use super::{NEVER, Shortest, plus};
 use crate::grammar::{Meets, SeriesOrder};
 use crate::machine::choice::Choosing;
 use crate::machine::frame::{Call, FrameId, FrameKey, Frames};
@@ -16,6 +16,9 @@ use crate::machine::terminal::Terminal;
 
 /// Where demands have to be met, no more registers than this are looked at.
 const REGISTERS: usize = 512;
+
+/// What is remembered of registers at most; then it is forgotten and found anew.
+const REGISTERS_REMEMBERED: usize = 1 << 15;
 
 /// So many items of a rest are told apart by what their keys cost; those that follow cost as much as the last.
 const RESTS: usize = 32;
@@ -134,7 +137,7 @@ impl Shortest {
             return *known;
         }
         let length = self.find_register(frames, series, register, more);
-        if self.registers.len() >= REMEMBERED {
+        if self.registers.len() >= REGISTERS_REMEMBERED {
             self.registers.clear();
         }
         self.registers.insert((series, register, more), length);
