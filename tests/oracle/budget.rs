@@ -96,17 +96,14 @@ fn check_budgets(grammar: &Grammar) -> Result<(), TestCaseError> {
 /// ample are told without looking at tokens.
 fn check_least_ample(grammar: &Grammar, state: State, text: &[u8]) -> Result<(), TestCaseError> {
     let mask = grammar.mask(state);
-    let is_ample = |budget: usize| grammar.mask_within(state, budget) == mask;
     let budgets: Vec<usize> = (0..AMPLE).collect();
-    let least = budgets.partition_point(|&budget| !is_ample(budget));
+    let least = budgets.partition_point(|&budget| grammar.mask_within(state, budget) != mask);
     for token in mask.iter().filter(|_| least < AMPLE) {
         let next = grammar.step(state, token).expect("the mask allows it");
+        let (left, text) = (least - 1, show(text));
         prop_assert!(
-            grammar.completes_within(next, least - 1),
-            "{} takes more than {} after {:?}",
-            show(grammar.vocabulary().bytes(token)),
-            least - 1,
-            show(text)
+            grammar.completes_within(next, left),
+            "{token} takes more than {left} after {text}"
         );
     }
     Ok(())
