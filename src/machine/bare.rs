@@ -33,7 +33,7 @@ impl Stacks {
         if let Some(known) = known(config) {
             return known;
         }
-        let all = self.from_below(config, known, |pairs, below| {
+        let all = self.fold_callers(config, known, |pairs, below| {
             let pairs = pairs
                 .iter()
                 .map(|&(frame, callers)| (self.frames.bare(frame), below(callers)));

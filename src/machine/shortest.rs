@@ -122,7 +122,7 @@ impl Shortest {
             return known;
         }
         let known = |config| self.known(config);
-        let found = stacks.from_below(config, known, |pairs, below| {
+        let found = stacks.fold_callers(config, known, |pairs, below| {
             let lengths = pairs
                 .iter()
                 .map(|&(frame, callers)| plus(self.of_frame(&stacks.frames, frame), below(callers)));

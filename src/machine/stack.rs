@@ -508,7 +508,7 @@ impl Stacks {
 
     /// Finds something for a configuration out of its pairs and what is known or found for their callers; all that was found
     /// on the way. Callers are older than what they called, so this ends; a list, because stacks may be deep.
-    pub(super) fn from_below<T: Copy + Default>(
+    pub(super) fn fold_callers<T: Copy + Default>(
         &self,
         config: ConfigId,
         known: impl Fn(ConfigId) -> Option<T>,

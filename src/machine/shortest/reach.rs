@@ -74,7 +74,7 @@ impl Reach {
             return known;
         }
         let known = |config| self.known(config);
-        let found = stacks.from_below(config, known, |pairs, below| {
+        let found = stacks.fold_callers(config, known, |pairs, below| {
             let furthest = pairs.iter().map(|&(frame, callers)| {
                 let here = self.of_frame(&stacks.frames, shortest, frame);
                 plus(here, shortest.of(stacks, callers)).max(below(callers))

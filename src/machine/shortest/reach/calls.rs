@@ -329,9 +329,9 @@ impl Levels {
 
     /// Follows calls before which nothing is read, one level a round; whether that ends. It does but for rules that begin with
     /// themselves.
-    fn call_at_once(&self, reached: &mut Vec<u64>) -> bool {
+    fn call_at_once(&self, reached: &mut [u64]) -> bool {
         (0..=reached.len()).any(|_| {
-            let before = reached.clone();
+            let before = reached.to_vec();
             !self.add_calls(false, &before, reached)
         })
     }
