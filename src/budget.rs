@@ -35,8 +35,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::machine::{ByteSet, ConfigId, Machine, NEVER, Reach, Shortest};
-use crate::mask::{Mask, Tables};
+use crate::machine::{ByteSet, ConfigId, Cursor, Machine, NEVER, Reach, Shortest, Terminal};
+use crate::mask::{Landings, Mask, Tables};
 use crate::vocab::Vocabulary;
 use profile::Profile;
 
@@ -57,8 +57,11 @@ pub(crate) struct Budget {
     /// How far from the end tokens lead at most; `None` where a byte is no token.
     reach: Option<Reach>,
     profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
+    /// By the address of the terminal, which the machine holds as long as this lives, and the state in it.
+    landings: DashMap<(usize, u32), Arc<Landings>, FxBuildHasher>,
+    /// What profiles and landings take.
     profile_bytes: AtomicUsize,
-    /// The memory for profiles in bytes; beyond it all are dropped and found again.
+    /// The memory for them in bytes; beyond it all are dropped and found again.
     most_profile_bytes: usize,
     /// How many searches are remembered at most, for speed alone.
     most_searches: usize,
@@ -107,6 +110,7 @@ impl Budget {
             gaps,
             stride: vocabulary.longest().max(1) as u64,
             profiles: DashMap::default(),
+            landings: DashMap::default(),
             profile_bytes: AtomicUsize::new(0),
             most_profile_bytes: bytes / 2,
             most_searches: bytes / 4 / NUMBER_BYTES,
@@ -211,13 +215,33 @@ impl Budget {
             return known.clone();
         }
         let profile = Arc::new(Profile::new(self.achievable(), place, config));
-        let bytes = profile.bytes();
-        if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_profile_bytes {
-            self.profiles.clear();
-            self.profile_bytes.store(bytes, Ordering::Relaxed);
-        }
+        self.grow(profile.bytes());
         self.profiles.insert(config, profile.clone());
         profile
+    }
+
+    /// Where the tokens lead that stay within a language; kept where nothing is counted, since a text comes by the same places then.
+    fn landings(&self, place: Place<'_>, terminal: &Terminal, cursor: Cursor) -> Arc<Landings> {
+        let find = || Arc::new(Landings::new(terminal, cursor, place.tables));
+        if terminal.is_counted() {
+            return find();
+        }
+        let key = (std::ptr::from_ref(terminal).addr(), cursor.state);
+        if let Some(known) = self.landings.get(&key) {
+            return known.clone();
+        }
+        let landings = find();
+        self.grow(landings.bytes());
+        self.landings.insert(key, landings.clone());
+        landings
+    }
+
+    fn grow(&self, bytes: usize) {
+        if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_profile_bytes {
+            self.profiles.clear();
+            self.landings.clear();
+            self.profile_bytes.store(bytes, Ordering::Relaxed);
+        }
     }
 
     /// About how much memory is taken by what was found so far, in bytes.

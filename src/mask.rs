@@ -40,6 +40,7 @@ mod walk;
 pub use cache::Tables;
 pub(crate) use compose::fill;
 pub(crate) use factor::Entry;
+pub(crate) use landing::Landings;
 pub(crate) use passage::Passages;
 pub use set::Mask;
 #[cfg(test)]

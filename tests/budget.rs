@@ -226,7 +226,10 @@ fn budgets_of_bytes_are_called_ample_only_where_they_are() {
     let tokens: Vec<_> = std::iter::once(end).chain(tokens).collect();
     let compiler = Compiler::new(Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary")));
     let schemas = [
-        (r#"{"type":"array","items":{"type":"integer","minimum":100}}"#, "[100, 2"),
+        (
+            r#"{"type":"array","items":{"type":"integer","minimum":100}}"#,
+            "[100, 2",
+        ),
         (
             r#"{"propertyNames":{"pattern":"^[a-h]*$"},"additionalProperties":{"type":"integer"},"type":"object"}"#,
             r#"{"": 1, "a": 2"#,
@@ -327,4 +330,33 @@ fn what_else_an_object_has_makes_no_difference_to_its_end() {
         }
     }
     assert!(least(r#"{"c":{"d":1"#) > least(r#"{"b":"","c":{"d":1"#));
+}
+
+/// Thousands of rules that call each other in one circle, most of them before anything is read: how far tokens reach is given up,
+/// and what tokens make necessary is found by looking at them.
+#[test]
+fn rules_in_a_large_circle_have_budgets() {
+    let last = 3_000;
+    let rules = (0..last).map(|rule| format!("r{} ::= r{rule} | \"a{rule}\"\n", rule + 1));
+    let source = format!(
+        "root ::= r{last}\nr0 ::= \"[\" r{last} \"]\"\n{}",
+        rules.collect::<String>()
+    );
+    let bytes = (0..=u8::MAX).map(|byte| (TokenKind::Text, vec![byte]));
+    let more = [
+        (TokenKind::Special, b"<end>".to_vec()),
+        (TokenKind::Text, b"[[[".to_vec()),
+    ];
+    let tokens: Vec<_> = bytes.chain(more).collect();
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[256]).expect("a vocabulary"));
+    let compiler = Compiler::new(vocabulary);
+    let (grammar, _) = compiler
+        .compile(Source::Ebnf(&source), &Options::default())
+        .expect("the grammar compiles");
+    let start = grammar.start();
+    assert_eq!(grammar.min_completion(start), Some(3));
+    assert_eq!(grammar.mask_within(start, 1_000), grammar.mask(start));
+    // What opens must be closed: three brackets, `a0`, three brackets, and the end.
+    assert!(!grammar.mask_within(start, 6).contains(257));
+    assert!(grammar.mask_within(start, 7).contains(257));
 }

@@ -164,7 +164,8 @@ impl<'a> Nearby<'a> {
         let (text, vocabulary) = (self.text(frame), self.place.vocabulary());
         let own = self.own(&text);
         let mut judged = Vec::new();
-        for (cursor, tokens) in self.place.tables.landings(part.terminal, part.cursor).iter() {
+        let landings = self.budget.landings(self.place, part.terminal, part.cursor);
+        for (cursor, tokens) in landings.iter() {
             let length = plus(self.budget.achievable().of_view(stacks, frame, cursor), below);
             if length <= self.limit {
                 tokens.add_to(&mut self.near);

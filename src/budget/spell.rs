@@ -158,8 +158,13 @@ impl Spelling {
         if let Some(known) = self.steps.get(&config) {
             return Some(*known);
         }
+        let (_, stacks, shortest) = measured;
         let (step, next) = first_step(measured, config)?;
-        let step = (step, self.bare(measured.1, next));
+        let step = (step, self.bare(stacks, next));
+        // Each step leads closer, so that the way ends.
+        if shortest.of(stacks, step.1) >= shortest.of(stacks, config) {
+            return None;
+        }
         self.remember(&self.steps, config, step);
         Some(step)
     }

@@ -16,6 +16,7 @@
 
 mod key;
 mod reach;
+mod remembered;
 mod repeat;
 mod series;
 mod solve;
@@ -30,12 +31,13 @@ use super::bytes::ByteSet;
 use super::frame::{FrameId, FrameKey, Frames};
 use super::nfa::Nfa;
 use super::series::Register;
-use super::stack::{ConfigId, END, FINISHED, Stacks};
+use super::stack::{ConfigId, Stacks};
 use super::terminal::{Cursor, Terminal};
 use super::thread::At;
 use crate::grammar::Judge;
 pub(super) use key::KeyLengths;
 pub(crate) use reach::Reach;
+use remembered::Remembered;
 pub(super) use words::Words;
 
 /// There is no way, or none is known.
@@ -45,9 +47,6 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) fn plus(a: u64, b: u64) -> u64 {
     a.saturating_add(b)
 }
-
-/// What is remembered of configurations at most; then it is forgotten and found anew.
-const REMEMBERED: usize = 1 << 18;
 
 /// The distances of one grammar over one set of bytes.
 #[derive(Debug)]
@@ -65,11 +64,11 @@ pub(crate) struct Shortest {
     /// For a terminal of keys and how many of them are taken: how far from a free one a key can lead.
     peaks: DashMap<(u32, usize), u64, FxBuildHasher>,
     /// For a place in a terminal: how far it is to the last of so many different words.
-    many: DashMap<(u32, Cursor, usize), u64, FxBuildHasher>,
-    frames: DashMap<FrameId, u64, FxBuildHasher>,
+    many: Remembered<(u32, Cursor, usize)>,
+    frames: Remembered<FrameId>,
     /// For a series and its register, and so many more keys.
-    registers: DashMap<(u32, Register, usize), u64, FxBuildHasher>,
-    configs: DashMap<ConfigId, u64, FxBuildHasher>,
+    registers: Remembered<(u32, Register, usize)>,
+    configs: Remembered<ConfigId>,
 }
 
 impl Shortest {
@@ -88,10 +87,10 @@ impl Shortest {
             rule_of: rules_of_nodes(&frames.nfa).into(),
             ascents: DashMap::default(),
             peaks: DashMap::default(),
-            many: DashMap::default(),
-            frames: DashMap::default(),
-            registers: DashMap::default(),
-            configs: DashMap::default(),
+            many: Remembered::default(),
+            frames: Remembered::default(),
+            registers: Remembered::default(),
+            configs: Remembered::default(),
         };
         solve::solve(&mut shortest, frames);
         shortest
@@ -109,40 +108,21 @@ impl Shortest {
             rule_of: self.rule_of.clone(),
             ascents: DashMap::default(),
             peaks: DashMap::default(),
-            many: DashMap::default(),
-            frames: DashMap::default(),
-            registers: DashMap::default(),
-            configs: DashMap::default(),
+            many: Remembered::default(),
+            frames: Remembered::default(),
+            registers: Remembered::default(),
+            configs: Remembered::default(),
         }
     }
 
     /// The fewest steps that complete a configuration.
     pub(crate) fn of(&self, stacks: &Stacks, config: ConfigId) -> u64 {
-        if let Some(known) = self.known(config) {
-            return known;
-        }
-        let known = |config| self.known(config);
-        let found = stacks.fold_callers(config, known, |pairs, below| {
+        self.configs.or_find(stacks, config, |pairs, below| {
             let lengths = pairs
                 .iter()
                 .map(|&(frame, callers)| plus(self.of_frame(&stacks.frames, frame), below(callers)));
             lengths.min().unwrap_or(NEVER)
-        });
-        let length = found[&config];
-        if self.configs.len() + found.len() > REMEMBERED {
-            self.configs.clear();
-        }
-        found.into_iter().for_each(|(config, length)| {
-            self.configs.insert(config, length);
-        });
-        length
-    }
-
-    fn known(&self, config: ConfigId) -> Option<u64> {
-        match config {
-            END | FINISHED => Some(0),
-            _ => self.configs.get(&config).map(|length| *length),
-        }
+        })
     }
 
     /// The fewest steps from a reader on.
@@ -153,12 +133,9 @@ impl Shortest {
     /// The fewest steps that complete a frame.
     pub(super) fn of_frame(&self, frames: &Frames, frame: FrameId) -> u64 {
         if let Some(known) = self.frames.get(&frame) {
-            return *known;
+            return known;
         }
         let length = self.find_frame(frames, frame);
-        if self.frames.len() >= REMEMBERED {
-            self.frames.clear();
-        }
         self.frames.insert(frame, length);
         length
     }
@@ -322,12 +299,9 @@ impl Shortest {
             return self.of_cursor(index, cursor);
         }
         if let Some(known) = self.many.get(&(index, cursor, taken)) {
-            return *known;
+            return known;
         }
         let length = words::length_of_many(terminal, cursor, &self.usable, taken);
-        if self.many.len() >= REMEMBERED {
-            self.many.clear();
-        }
         self.many.insert((index, cursor, taken), length);
         length
     }

@@ -7,14 +7,11 @@
 //! ```
 //!
 //! Near the end of a budget all tokens are judged that lead to the same place by one of them. To find out which do takes a walk
-//! through the vocabulary, so it is kept with the terminal.
-
-use std::sync::Arc;
+//! through the vocabulary, so that who asks keeps it.
 
 use rustc_hash::FxHashMap;
 
 use super::cache::Tables;
-use super::notes::Notes;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
 
@@ -22,11 +19,9 @@ use crate::machine::{Cursor, Terminal};
 #[derive(Debug)]
 pub(crate) struct Landings(Vec<(Cursor, TokenSet)>);
 
-/// For so many places of one terminal it is kept.
-const KEPT: usize = 16;
-
 impl Landings {
-    fn new(terminal: &Terminal, cursor: Cursor, tables: &Tables) -> Landings {
+    /// Where the tokens lead from a place in the language. O(vocabulary).
+    pub(crate) fn new(terminal: &Terminal, cursor: Cursor, tables: &Tables) -> Landings {
         let vocabulary = tables.vocabulary();
         let trie = vocabulary.trie();
         let mut found: FxHashMap<Cursor, Vec<u32>> = FxHashMap::default();
@@ -54,27 +49,8 @@ impl Landings {
         self.0.iter().map(|(cursor, tokens)| (*cursor, tokens))
     }
 
-    fn bytes(&self) -> usize {
+    /// The memory that they take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(_, tokens)| tokens.bytes() + 48).sum()
-    }
-}
-
-impl Tables {
-    /// Where the tokens lead that stay within the language, from a place in it. O(vocabulary); for some places of a terminal
-    /// that counts nothing only the first time.
-    pub(crate) fn landings(&self, terminal: &Terminal, cursor: Cursor) -> Arc<Landings> {
-        let notes = terminal.notes::<Notes>().filter(|_| !terminal.is_counted());
-        let known = |notes: &Notes| notes.landings.lock().ok()?.get(&cursor.state).cloned();
-        if let Some(known) = notes.and_then(known) {
-            return known;
-        }
-        let landings = Arc::new(Landings::new(terminal, cursor, self));
-        if let Some(Ok(mut kept)) = notes.map(|notes| notes.landings.lock())
-            && kept.len() < KEPT
-        {
-            self.grow(landings.bytes());
-            kept.insert(cursor.state, landings.clone());
-        }
-        landings
     }
 }

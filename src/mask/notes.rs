@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 
 use super::factor::Entry;
-use super::landing::Landings;
 use super::lasting::Kept;
 use super::near::Walked;
 
@@ -18,8 +17,6 @@ pub(super) struct Notes {
     /// How often states were asked for what was missing beside others.
     beside: Mutex<FxHashMap<u32, u32>>,
     pub(super) walked: Walked,
-    /// Where tokens lead that stay within the language.
-    pub(super) landings: Mutex<FxHashMap<u32, Arc<Landings>>>,
 }
 
 impl Notes {

@@ -29,17 +29,13 @@
 mod calls;
 mod free;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
-
 use self::calls::Calls;
-use super::{NEVER, REMEMBERED, Shortest, plus};
+use super::remembered::Remembered;
+use super::{NEVER, Shortest, plus};
 use crate::machine::frame::{FrameId, FrameKey, Frames};
 use crate::machine::like::Sight;
 use crate::machine::series::Register;
-use crate::machine::stack::{ConfigId, END, FINISHED, Stacks};
+use crate::machine::stack::{ConfigId, Stacks};
 
 /// Where a series has written more keys than this, no bound is known.
 const KEYS: usize = 256;
@@ -51,8 +47,7 @@ pub(crate) struct Reach {
     rules: Vec<u64>,
     /// Of each series what is added to the distance of a register.
     series: Vec<u64>,
-    configs: DashMap<ConfigId, u64, FxBuildHasher>,
-    kept: AtomicUsize,
+    configs: Remembered<ConfigId>,
 }
 
 impl Reach {
@@ -63,40 +58,19 @@ impl Reach {
         Reach {
             series: rules.split_off(stacks.frames.nfa.rules.len()),
             rules,
-            configs: DashMap::default(),
-            kept: AtomicUsize::new(0),
+            configs: Remembered::default(),
         }
     }
 
     /// No token leads from the configuration to where the end is further than this; [`NEVER`] where no bound is known.
     pub(crate) fn of(&self, stacks: &Stacks, shortest: &Shortest, config: ConfigId) -> u64 {
-        if let Some(known) = self.known(config) {
-            return known;
-        }
-        let known = |config| self.known(config);
-        let found = stacks.fold_callers(config, known, |pairs, below| {
+        self.configs.or_find(stacks, config, |pairs, below| {
             let furthest = pairs.iter().map(|&(frame, callers)| {
                 let here = self.of_frame(&stacks.frames, shortest, frame);
                 plus(here, shortest.of(stacks, callers)).max(below(callers))
             });
             furthest.max().unwrap_or(NEVER)
-        });
-        let furthest = found[&config];
-        if self.kept.fetch_add(found.len(), Ordering::Relaxed) > REMEMBERED {
-            self.configs.clear();
-            self.kept.store(found.len(), Ordering::Relaxed);
-        }
-        found.into_iter().for_each(|(config, furthest)| {
-            self.configs.insert(config, furthest);
-        });
-        furthest
-    }
-
-    fn known(&self, config: ConfigId) -> Option<u64> {
-        match config {
-            END | FINISHED => Some(0),
-            _ => self.configs.get(&config).map(|known| *known),
-        }
+        })
     }
 
     fn of_frame(&self, frames: &Frames, shortest: &Shortest, frame: FrameId) -> u64 {

@@ -17,9 +17,6 @@ use crate::machine::terminal::Terminal;
 /// Where demands have to be met, no more registers than this are looked at.
 const REGISTERS: usize = 512;
 
-/// What is remembered of registers at most; then it is forgotten and found anew.
-const REGISTERS_REMEMBERED: usize = 1 << 15;
-
 /// So many items of a rest are told apart by what their keys cost; those that follow cost as much as the last.
 const RESTS: usize = 32;
 
@@ -134,12 +131,9 @@ impl Shortest {
         more: usize,
     ) -> u64 {
         if let Some(known) = self.registers.get(&(series, register, more)) {
-            return *known;
+            return known;
         }
         let length = self.find_register(frames, series, register, more);
-        if self.registers.len() >= REGISTERS_REMEMBERED {
-            self.registers.clear();
-        }
         self.registers.insert((series, register, more), length);
         length
     }

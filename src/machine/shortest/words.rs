@@ -42,11 +42,12 @@ pub(in crate::machine) struct Words {
 }
 
 impl Words {
-    /// The lengths in steps over these bytes alone. Where they are all bytes, all grammars with the terminal share them.
+    /// The lengths in steps over these bytes alone. Where they are all bytes, all grammars with the terminal share them, unless
+    /// they may be much larger than it.
     pub(super) fn over(terminal: &Terminal, usable: &ByteSet) -> Arc<Words> {
-        match usable.len() {
-            256 => terminal.shortest_words(|| Words::new(terminal, usable)),
-            _ => Arc::new(Words::new(terminal, usable)),
+        match usable.len() == 256 && terminal.bounds().is_none() {
+            true => terminal.shortest_words(|| Words::new(terminal, usable)),
+            false => Arc::new(Words::new(terminal, usable)),
         }
     }
 

@@ -12,6 +12,9 @@ use crate::machine::nfa::{Callee, Label, SeriesPlan};
 use crate::machine::scc::components;
 use crate::machine::shortest::{NEVER, Shortest, plus};
 
+/// So many calls are followed at most, of a grammar in which rules call themselves.
+const WORK: usize = 1 << 22;
+
 /// A call from a rule or series.
 #[derive(Clone, Copy)]
 struct Call {
@@ -174,9 +177,19 @@ impl<'a> Calls<'a> {
         for (caller, &group) in (0..).zip(&groups) {
             members[group as usize].push(caller);
         }
-        let mut found = vec![0; edges.len()];
+        let within: Vec<(Vec<Level>, ByteSet)> =
+            members.iter().map(|group| self.calls_within(group)).collect();
+        // One question for all groups, since it takes a look at each token.
+        let mut opening = ByteSet::default();
+        within.iter().for_each(|(_, bytes)| opening.unite(bytes));
+        let most = if opening.is_empty() {
+            0
+        } else {
+            sight.most(&opening)
+        };
+        let (mut found, mut work) = (vec![0; edges.len()], WORK);
         // What a group calls has a smaller number.
-        for group in &members {
+        for (group, (calls, _)) in members.iter().zip(within) {
             let outer = group.iter().map(|&caller| {
                 let calls = self.calls[caller as usize].iter();
                 let calls = calls.filter(|call| groups[call.callee as usize] != groups[caller as usize]);
@@ -184,10 +197,9 @@ impl<'a> Calls<'a> {
                 reached.fold(self.own[caller as usize], u64::max)
             });
             let outer = outer.collect();
-            let (calls, opening) = self.calls_within(group);
             let reached = match calls.is_empty() {
                 true => outer,
-                false => Levels { calls, outer }.furthest(sight.most(&opening)),
+                false => Levels { calls, outer }.furthest(most, &mut work),
             };
             for (&caller, reached) in group.iter().zip(reached) {
                 found[caller as usize] = reached;
@@ -299,11 +311,11 @@ struct Levels {
 }
 
 impl Levels {
-    /// How far each reaches from wherever in it, where so many times a byte is read before a call.
-    fn furthest(self, most: usize) -> Vec<u64> {
+    /// How far each reaches from wherever in it, where so many times a byte is read before a call; with so much work.
+    fn furthest(self, most: usize, work: &mut usize) -> Vec<u64> {
         let mut started = self.outer.clone();
         for _ in 0..=most {
-            if started.contains(&NEVER) || !self.call_at_once(&mut started) {
+            if started.contains(&NEVER) || !self.call_at_once(&mut started, work) {
                 return vec![NEVER; self.outer.len()];
             }
             let before = started.clone();
@@ -327,13 +339,14 @@ impl Levels {
         changed
     }
 
-    /// Follows calls before which nothing is read, one level a round; whether that ends. It does but for rules that begin with
-    /// themselves.
-    fn call_at_once(&self, reached: &mut [u64]) -> bool {
+    /// Follows calls before which nothing is read, one level a round; whether that ends within the work. It ends but for rules
+    /// that begin with themselves.
+    fn call_at_once(&self, reached: &mut [u64], work: &mut usize) -> bool {
         (0..=reached.len()).any(|_| {
+            *work = work.saturating_sub(self.calls.len() + reached.len());
             let before = reached.to_vec();
-            !self.add_calls(false, &before, reached)
-        })
+            *work == 0 || !self.add_calls(false, &before, reached)
+        }) && *work > 0
     }
 }
 
