@@ -24,6 +24,7 @@
 //! tells (`grammar::Judge`), of whose completions not all are known. That is a property of the constraint "within the
 //! budget" as it is defined here, and laws are stated for it.
 
+mod closing;
 mod nearby;
 mod profile;
 mod search;

@@ -138,6 +138,30 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
+/// Why a grammar did not answer a question, such as for a mask: the answer would cost more than a limit allows.
+///
+/// What the grammar allows there is not known, so that nothing may be allowed: whoever asked for a mask has to end that
+/// one sequence. Other states of the grammar, and other grammars, are not affected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exhausted {
+    /// The name of the limit; see [`Limits`](crate::limits::Limits).
+    pub limit: &'static str,
+    /// Its value.
+    pub allowed: usize,
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Exhausted { limit, allowed } = self;
+        write!(
+            f,
+            "the grammar is too ambiguous here: what may come next costs more than the limit {limit} of {allowed} allows"
+        )
+    }
+}
+
+impl std::error::Error for Exhausted {}
+
 /// Findings that do not stop a compile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {

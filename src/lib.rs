@@ -27,9 +27,10 @@ pub mod schema;
 pub mod syntax;
 pub mod verify;
 pub mod vocab;
+mod work;
 
 pub use compile::{Compiler, Options, Source, compile};
-pub use error::{CompileError, Diagnostics};
+pub use error::{CompileError, Diagnostics, Exhausted};
 pub use mask::Mask;
 pub use matcher::{Grammar, State, fill_batch};
 

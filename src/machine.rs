@@ -56,6 +56,7 @@ mod words;
 mod words_left;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
@@ -67,7 +68,7 @@ pub(crate) use frame::{FrameId, View};
 pub(crate) use key_set::KeySet;
 pub(crate) use like::Sight;
 pub(crate) use shortest::{NEVER, Reach, Shortest, plus};
-use stack::END;
+use stack::{CONFIG_BYTES, END};
 pub(crate) use stack::{ConfigId, FINISHED, Stacks};
 pub(crate) use terminal::Identity;
 pub use terminal::{Cursor, Terminal, TerminalError};
@@ -100,13 +101,17 @@ impl Machine {
         let terminals = cancel.unless(compile_terminals(cfg, source, limits))?;
         let mut nfa = cancel.unless(nfa::build(cfg, limits))?;
         let analysis = cancel.unless(analysis::analyse(&mut nfa, &terminals, cancel))?;
-        Ok(Machine::over(frame::Frames::new(nfa, analysis, terminals)))
+        let frames = frame::Frames::new(nfa, analysis, terminals);
+        Ok(Machine::over(
+            frames,
+            limits.grammar_bytes.saturating_mul(AT_ONCE).max(LEAST_BYTES),
+        ))
     }
 
-    fn over(frames: frame::Frames) -> Machine {
+    fn over(frames: frame::Frames, most_bytes: usize) -> Machine {
         let start_rule = nfa::Callee::Rule(frames.nfa.start);
         let may_be_empty = frames.analysis.is_nullable(start_rule);
-        let stacks = stack::Stacks::new(frames);
+        let stacks = stack::Stacks::new(frames, most_bytes);
         let mut pairs = vec![(stacks.frames.start(start_rule), END)];
         if may_be_empty {
             pairs.push((frame::RETURN, END));
@@ -117,7 +122,7 @@ impl Machine {
 
     /// The same grammar with nothing found yet. O(1).
     pub(crate) fn fresh(&self) -> Machine {
-        Machine::over(self.stacks.frames.fresh())
+        Machine::over(self.stacks.frames.fresh(), self.stacks.most_bytes)
     }
 
     /// What a configuration of another machine of the same grammar is here.
@@ -130,7 +135,8 @@ impl Machine {
         let (frames, configurations) = self.size();
         let configurations = configurations + self.stacks.unions.len();
         let remembered = self.stacks.frames.remembered();
-        frames * FRAME_BYTES + configurations * CONFIG_BYTES + remembered * VALUE_BYTES
+        let lists = self.stacks.list_bytes.load(Ordering::Relaxed);
+        frames * FRAME_BYTES + configurations * CONFIG_BYTES + remembered * VALUE_BYTES + lists
     }
 
     pub(crate) fn start(&self) -> ConfigId {
@@ -154,8 +160,12 @@ impl Machine {
 
 /// A frame with its key in the table that finds it, its edges and its calls.
 const FRAME_BYTES: usize = 400;
-/// A configuration with its pairs, twice, and what it can do next; few have a row.
-const CONFIG_BYTES: usize = 600;
+
+/// How many times its bytes the configurations of a grammar may take, until sequences go on elsewhere.
+const AT_ONCE: usize = 2;
+
+/// Configurations may always take so many bytes, so that a sequence can go on in a grammar that is replaced at once.
+const LEAST_BYTES: usize = 32 << 20;
 
 /// A value that a frame remembers, as a byte of a key, with its place in the table that finds it.
 const VALUE_BYTES: usize = 40;

@@ -22,12 +22,13 @@ use std::sync::{Arc, OnceLock};
 
 use crate::budget::Budget;
 use crate::draft::Constraint;
-use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::error::{CompileError, Exhausted, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
 use crate::machine::{FINISHED, Machine};
 use crate::mask::{Mask, Passages, Tables, fill};
 use crate::vocab::{TokenKind, Vocabulary};
+use crate::work;
 
 pub use batch::{Row, fill_batch};
 pub use explain::Explanation;
@@ -54,11 +55,30 @@ struct Inner {
     /// The token of each special that the grammar names, by the machine's number.
     specials: Vec<u32>,
     /// How far it is to the end; found when it is first asked for.
-    budget: OnceLock<Budget>,
+    budget: OnceLock<Result<Budget, Exhausted>>,
     shares: Shares,
+    allowances: Allowances,
     /// The memory of the states that others handed over, in bytes.
     brought: AtomicUsize,
     lineage: Arc<Lineage>,
+}
+
+/// What questions may cost, each a limit's name and value.
+#[derive(Clone, Copy, Debug)]
+struct Allowances {
+    /// One mask, step or look at what is forced.
+    question: (&'static str, usize),
+    /// What is found once about how far it is to the end.
+    distances: (&'static str, usize),
+}
+
+impl Allowances {
+    fn of(limits: &Limits) -> Allowances {
+        Allowances {
+            question: ("mask_work", limits.mask_work),
+            distances: ("distance_work", limits.distance_work),
+        }
+    }
 }
 
 impl fmt::Debug for Grammar {
@@ -89,6 +109,7 @@ impl Grammar {
             specials,
             budget: OnceLock::new(),
             shares,
+            allowances: Allowances::of(limits),
             brought: AtomicUsize::new(0),
             lineage: Arc::default(),
         };
@@ -99,7 +120,8 @@ impl Grammar {
 
     /// About how much memory the masks and states take that were found so far, in bytes.
     pub fn bytes(&self) -> usize {
-        let budget = self.inner.budget.get().map_or(0, Budget::bytes);
+        let budget = self.inner.budget.get().and_then(|budget| budget.as_ref().ok());
+        let budget = budget.map_or(0, Budget::bytes);
         self.inner.masks.bytes() + self.inner.passages.bytes() + self.inner.machine.bytes() + budget
     }
 
@@ -121,14 +143,51 @@ impl Grammar {
     /// The tokens that may come next: exactly those after which some completion exists. The end-of-sequence tokens
     /// are among them iff the text so far is complete.
     ///
-    /// A state seen before costs a look-up and no copy.
+    /// A state seen before costs a look-up and no copy. Where the mask would cost more than
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows it is empty, which no other mask of an unfinished
+    /// sequence is; [`try_mask`](Self::try_mask) tells why.
     pub fn mask(&self, state: State) -> Arc<Mask> {
+        self.try_mask(state).unwrap_or_else(|_| self.nothing())
+    }
+
+    /// [`mask`](Self::mask), or the limit that it would break.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// # let tokens = ["<eos>", "a", "b"].map(|text| (TokenKind::Text, text));
+    /// # let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+    /// let mut options = Options::default();
+    /// options.limits.mask_work = 2;
+    /// let (grammar, _) = compile(Source::Ebnf("root ::= root root | 'a' | 'b' root"), &vocab, &options)?;
+    /// let refused = grammar.try_mask(grammar.start()).unwrap_err();
+    /// assert_eq!((refused.limit, refused.allowed), ("mask_work", 2));
+    /// assert!(grammar.mask(grammar.start()).iter().next().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the mask costs more than its limits allow. Nothing is known of what may come next then.
+    pub fn try_mask(&self, state: State) -> Result<Arc<Mask>, Exhausted> {
         let inner = &self.inner;
-        inner
-            .masks
-            .get(state.0, inner.machine.stacks(), &*inner.tables, |like| {
-                self.compute_mask(State(like))
-            })
+        match inner.masks.known(state.0) {
+            Some(known) => Ok(known),
+            None => self.ask(|| {
+                let stacks = inner.machine.stacks();
+                let compute = |like| self.compute_mask(State(like));
+                inner.masks.get(state.0, stacks, &*inner.tables, compute)
+            }),
+        }
+    }
+
+    /// Answers a question within what one may cost.
+    fn ask<T>(&self, answer: impl FnOnce() -> T) -> Result<T, Exhausted> {
+        work::within(self.inner.allowances.question, answer)
+    }
+
+    fn nothing(&self) -> Arc<Mask> {
+        Arc::new(Mask::empty(self.vocabulary().len()))
     }
 
     /// The mask of a state, and the least height of what was looked into to find it.
@@ -160,17 +219,26 @@ impl Grammar {
         self.step(state, token).is_some()
     }
 
-    /// The state after a token, or `None` if it may not come next.
+    /// The state after a token, or `None` if it may not come next, or if to know would cost more than
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work) allows.
     pub fn step(&self, state: State, token: u32) -> Option<State> {
-        let vocab = self.vocabulary();
+        self.try_step(state, token).unwrap_or(None)
+    }
+
+    /// [`step`](Self::step), or the limit that it would break.
+    ///
+    /// # Errors
+    /// When the step costs more than its limits allow. The token may or may not be one that could come next.
+    pub fn try_step(&self, state: State, token: u32) -> Result<Option<State>, Exhausted> {
+        let (vocab, stacks) = (self.vocabulary(), self.inner.machine.stacks());
         match vocab.kind(token) {
-            TokenKind::Text if vocab.bytes(token).is_empty() => None,
-            TokenKind::Text => {
-                let stacks = self.inner.machine.stacks();
-                stacks.step_token(state.0, token, vocab.bytes(token)).map(State)
-            }
-            TokenKind::Special | TokenKind::Mark => self.step_special(state, token),
-            TokenKind::Unused => None,
+            TokenKind::Text if vocab.bytes(token).is_empty() => Ok(None),
+            TokenKind::Text => match stacks.known_step_token(state.0, token) {
+                Some(known) => Ok(Some(State(known))),
+                None => self.ask(|| stacks.step_token(state.0, token, vocab.bytes(token)).map(State)),
+            },
+            TokenKind::Special | TokenKind::Mark => self.ask(|| self.step_special(state, token)),
+            TokenKind::Unused => Ok(None),
         }
     }
 
@@ -188,14 +256,35 @@ impl Grammar {
         &self.inner.specials
     }
 
-    /// The state after these bytes, or `None` if no text of the language goes on with them.
+    /// The state after these bytes, or `None` if no text of the language goes on with them, or if to know would cost
+    /// more than the limits allow. The allowance is that of one question for each piece of the bytes.
     pub fn step_bytes(&self, state: State, bytes: &[u8]) -> Option<State> {
-        self.inner.machine.stacks().step_bytes(state.0, bytes).map(State)
+        self.try_step_bytes(state, bytes).unwrap_or(None)
     }
 
-    /// Whether the text so far is complete.
+    /// [`step_bytes`](Self::step_bytes), or the limit that it would break.
+    ///
+    /// # Errors
+    /// When some piece of the bytes costs more than the limits allow.
+    pub fn try_step_bytes(&self, state: State, bytes: &[u8]) -> Result<Option<State>, Exhausted> {
+        let stacks = self.inner.machine.stacks();
+        let mut at = state.0;
+        for piece in bytes.chunks(PIECE_BYTES) {
+            match self.ask(|| stacks.step_bytes(at, piece))? {
+                Some(next) => at = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(State(at)))
+    }
+
+    /// Whether the text so far is complete; not so where to know would cost more than the limits allow.
     pub fn is_accepting(&self, state: State) -> bool {
-        self.inner.machine.stacks().fringe(state.0).accepting
+        let stacks = self.inner.machine.stacks();
+        match stacks.known_fringe(state.0) {
+            Some(fringe) => fringe.accepting,
+            None => self.ask(|| stacks.fringe(state.0).accepting).unwrap_or(false),
+        }
     }
 
     /// Whether an end-of-sequence token was taken.
@@ -205,8 +294,14 @@ impl Grammar {
 
     /// The bytes that every completion goes on with. Empty where there is a choice, or where the text may end.
     pub fn forced(&self, state: State) -> Vec<u8> {
-        let stacks = self.inner.machine.stacks();
         let mut bytes = Vec::new();
+        // What was found by the time that the allowance is spent is forced all the same.
+        let _ = self.ask(|| self.follow_forced(state, &mut bytes));
+        bytes
+    }
+
+    fn follow_forced(&self, state: State, bytes: &mut Vec<u8>) {
+        let stacks = self.inner.machine.stacks();
         let mut at = state.0;
         while bytes.len() < FORCED_BYTES && !stacks.fringe(at).accepting && !self.has_special(at) {
             let mut next = (0..=255u8).filter_map(|byte| Some((byte, stacks.step(at, byte)?)));
@@ -216,7 +311,6 @@ impl Grammar {
             bytes.push(byte);
             at = config;
         }
-        bytes
     }
 
     fn has_special(&self, config: u32) -> bool {
@@ -247,6 +341,9 @@ impl Constraint for Grammar {
 
 /// Forced text is cut at this length; what is left is forced again from there.
 const FORCED_BYTES: usize = 1 << 12;
+
+/// Longer texts are read in pieces of so many bytes, each with its own allowance.
+const PIECE_BYTES: usize = 1 << 10;
 
 fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {
     let mut problems = Vec::new();

@@ -11,9 +11,11 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("error", &[]),
     ("limits", &[]),
+    // What a question to a grammar may cost; it is paid for wherever the grammar decides how long a loop is.
+    ("work", &[]),
     ("idna", &[]),
     // A language that is no regular one is named with who tells its words.
     ("grammar", &["idna"]),
@@ -23,17 +25,17 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("schema", &["grammar", "regex", "automata", "idna"]),
     // Whether a part of a grammar is small enough to be one automaton is found out by making it.
     ("syntax", &["grammar", "regex", "automata"]),
-    ("machine", &["grammar", "automata"]),
+    ("machine", &["grammar", "automata", "work"]),
     // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
-    ("mask", &["grammar", "machine", "vocab"]),
-    ("budget", &["machine", "mask", "vocab"]),
+    ("mask", &["grammar", "machine", "vocab", "work"]),
+    ("budget", &["machine", "mask", "vocab", "work"]),
     ("law", &["vocab"]),
     ("draft", &["machine", "mask", "vocab", "law"]),
     ("verify", &["machine", "mask", "vocab", "law"]),
     // The two modules above the pipeline: one sequence, and the main flow of a compile.
     (
         "matcher",
-        &["grammar", "machine", "mask", "budget", "vocab", "draft"],
+        &["grammar", "machine", "mask", "budget", "vocab", "draft", "work"],
     ),
     (
         "compile",

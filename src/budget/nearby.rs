@@ -15,8 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::profile::{Ahead, Part};
 use super::{Budget, Place, is_small};
-use crate::machine::{ByteSet, ConfigId, FrameId, HangingSets, NEVER, Thread, View, plus};
+use crate::machine::{ByteSet, ConfigId, FrameId, HangingSets, Thread, View, plus};
 use crate::mask::Mask;
+use crate::work::spend;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
 pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
@@ -107,6 +108,7 @@ impl<'a> Nearby<'a> {
         let threads = &self.walk.threads;
         let mut groups: Vec<(ByteSet, Vec<(FrameId, ConfigId)>)> = Vec::new();
         for &(frame, callers) in readers {
+            spend(groups.len());
             let (mut bytes, mut group) = (ByteSet::default(), vec![(frame, callers)]);
             let reader = threads.reader(frame, callers, 0);
             threads.add_bytes(&reader, &mut bytes, &mut ByteSet::default());
@@ -245,6 +247,7 @@ impl<'a> Nearby<'a> {
         let mut judged: FxHashMap<Vec<Thread>, bool> = FxHashMap::default();
         let mut own = Vec::new();
         for (threads, token) in open {
+            spend(1);
             if !self.mask.contains(token) {
                 continue;
             }
@@ -289,23 +292,13 @@ impl<'a> Nearby<'a> {
     }
 
     fn is_worth_judging(&mut self, token: u32) -> bool {
-        let text = self.worth.take().unwrap_or_else(|| self.way());
+        let text = self.worth.take().unwrap_or_else(|| {
+            let limit = plus(self.limit, 1);
+            self.budget.way(self.place, self.config, limit)
+        });
         let is_worth = text.starts_with(self.place.vocabulary().bytes(token));
         self.worth = Some(text);
         is_worth
-    }
-
-    /// The text of a way that ends in time, or how it begins, if there is one.
-    fn way(&self) -> Vec<u8> {
-        let (budget, place, config) = (self.budget, self.place, self.config);
-        let limit = plus(self.limit, 1);
-        let steps = budget.achievable().of(place.machine.stacks(), config);
-        let is_spelled = || steps <= limit || budget.spelled(place, config) <= limit;
-        if steps != NEVER && (!is_small(place) || is_spelled()) {
-            return budget.spelled_bytes(place, config);
-        }
-        let first = budget.first_found(place, config, limit);
-        first.map_or(Vec::new(), |token| place.vocabulary().bytes(token).to_vec())
     }
 
     fn allows(&self, token: u32) -> bool {

@@ -17,6 +17,7 @@ use crate::machine::{
 };
 use crate::mask::Entry;
 use crate::vocab::Trie;
+use crate::work::spend;
 
 /// A profile lists no more tokens than this; beyond, each is judged when it matters.
 const LISTED: usize = 1 << 14;
@@ -263,6 +264,7 @@ impl<'a> Ahead<'a> {
         self.set_level(0, readers.to_vec());
         let mut at = range.start;
         while at < range.end {
+            spend(1);
             let node = &trie.nodes()[at];
             let depth = usize::from(node.depth) - base;
             self.path.truncate(depth);

@@ -22,6 +22,7 @@ use rustc_hash::FxHashSet;
 use super::spell::{Measured, Spelling};
 use super::{Budget, Place, is_small};
 use crate::machine::{ConfigId, NEVER, Shortest, Stacks, plus};
+use crate::work::spend;
 
 /// How much work the searches from one place may be: each place that they find counts as often as its text can be read, since
 /// so much work is a step from there.
@@ -221,6 +222,7 @@ fn after_one_token(
     let trie = place.vocabulary().trie();
     let mut next = Vec::new();
     while let Some(((config, mut at, end), first)) = round.pop() {
+        spend(1);
         *work = work.saturating_sub(stacks.fringe(config).readers.len().max(1));
         if *work == 0 {
             return Vec::new();
@@ -234,6 +236,7 @@ fn after_one_token(
             }
         }
         while at < end {
+            spend(1);
             let node = trie.nodes()[at as usize];
             if let Some(after) = stacks.step(config, node.byte) {
                 if node.count > 0 && seen.insert(root(place, after)) {

@@ -20,6 +20,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Budget, NUMBER_BYTES, Place};
 use crate::machine::{ByteSet, ConfigId, NEVER, Shortest, Stacks, Threads};
+use crate::work::spend;
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
 const LONGEST: u64 = 1 << 12;
@@ -132,6 +133,7 @@ impl Spelling {
         let longest = measured.0.vocabulary().longest();
         let (mut way, mut known): (Vec<Stop>, usize) = (Vec::new(), 0);
         while known <= longest {
+            spend(1);
             let tokens = self.tokens.get(&config).map(|tokens| *tokens);
             known = if tokens.is_some() { known + 1 } else { 0 };
             if measured.2.of(measured.1, config) == 0 {

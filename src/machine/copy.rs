@@ -13,6 +13,7 @@ use super::interner::NIL;
 use super::series::Register;
 use super::stack::{ConfigId, END, FINISHED, Stacks};
 use crate::grammar::SeriesOrder;
+use crate::work::spend;
 
 impl Stacks {
     /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers. O(depth of
@@ -37,7 +38,7 @@ impl Stacks {
 
     /// A fresh machine with a copy of a configuration and of all that it may return to.
     fn copy_below(&self, callers: ConfigId) -> (Stacks, FxHashMap<ConfigId, ConfigId>) {
-        let fresh = Stacks::new(self.frames.fresh());
+        let fresh = Stacks::new(self.frames.fresh(), self.most_bytes);
         let copies = fresh.take_below(self, callers);
         (fresh, copies)
     }
@@ -61,6 +62,7 @@ impl Stacks {
         let mut found = FxHashSet::default();
         let mut open = vec![config];
         while let Some(config) = open.pop() {
+            spend(1);
             if config != END && config != FINISHED && found.insert(config) {
                 open.extend(self.pairs(config).iter().map(|&(_, callers)| callers));
             }

@@ -6,6 +6,7 @@ use super::analysis::leading_nodes;
 use super::frame::{Call, Calls, EdgeList, FrameId, Frames, RETURN};
 use super::nfa::{Callee, Label};
 use super::seen::Seen;
+use crate::work::spend;
 
 impl Frames {
     pub(super) fn find_edges(&self, rule: u32, nodes: &[u32]) -> EdgeList {
@@ -23,6 +24,7 @@ impl Frames {
         nodes: &[u32],
         covers: impl Fn(Label) -> bool,
     ) -> Option<FrameId> {
+        spend(nodes.len());
         let edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
         let to = edges.filter(|edge| covers(edge.label)).map(|edge| edge.to);
         let to: SmallVec<[u32; 4]> = to.collect();
@@ -104,6 +106,7 @@ impl Frames {
         let mut at = 0;
         while at < nodes.len() {
             let node = nodes[at];
+            spend(1 + self.nfa.nodes[node as usize].len());
             for edge in &self.nfa.nodes[node as usize] {
                 let passes = match edge.label {
                     Label::Empty => true,

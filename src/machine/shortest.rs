@@ -35,6 +35,7 @@ use super::stack::{ConfigId, Stacks};
 use super::terminal::{Cursor, Terminal};
 use super::thread::At;
 use crate::grammar::Judge;
+use crate::work::spend;
 pub(super) use key::KeyLengths;
 pub(crate) use reach::Reach;
 use remembered::Remembered;
@@ -428,6 +429,7 @@ fn rules_of_nodes(nfa: &Nfa) -> Vec<u32> {
     for (rule, parts) in nfa.rules.iter().zip(0..) {
         let mut open = vec![rule.start, rule.accept];
         while let Some(node) = open.pop() {
+            spend(1);
             if std::mem::replace(&mut rule_of[node as usize], parts) == u32::MAX {
                 open.extend(nfa.nodes[node as usize].iter().map(|edge| edge.to));
             }

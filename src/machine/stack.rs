@@ -11,7 +11,7 @@
 //!                       └ frame ┘   └────── callers ──────────────┘
 //! ```
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 use once_cell::race::OnceBox;
@@ -23,6 +23,7 @@ use super::frame::{FrameId, Frames, RETURN, View};
 use super::index::{Index, hash_of};
 use super::like::{MANY, Sight};
 use super::seen::Seen;
+use crate::work::{end_by, spend};
 
 /// The number of an interned configuration.
 pub(crate) type ConfigId = u32;
@@ -86,12 +87,25 @@ pub(crate) struct Stacks {
     pub(super) frames: Frames,
     configs: boxcar::Vec<Config>,
     known: Index,
+    /// The memory that lists of pairs and of united configurations take, in bytes.
+    pub(super) list_bytes: AtomicUsize,
+    /// Beyond so many bytes for configurations no more are found.
+    pub(super) most_bytes: usize,
     /// The unions of configurations that were found.
     pub(super) unions: DashMap<Box<[ConfigId]>, ConfigId, FxBuildHasher>,
 }
 
 /// What has to be followed, the last one first.
 type Open = SmallVec<[(FrameId, ConfigId); 8]>;
+
+/// About how much memory a configuration takes, with how it is found, the block of one step and what it shows, in bytes.
+pub(super) const CONFIG_BYTES: usize = 600;
+
+/// A frame with its callers.
+const PAIR_BYTES: usize = size_of::<(FrameId, ConfigId)>();
+
+/// A new configuration costs as much as so many rounds of a loop.
+const NEW: usize = 8;
 
 /// So many readers are compared with each other faster than they are sorted.
 const FEW: usize = 16;
@@ -115,12 +129,15 @@ fn step_of(read: u32, next: u32) -> u64 {
 }
 
 impl Stacks {
-    pub(super) fn new(frames: Frames) -> Stacks {
+    /// Only where every sequence begins, and what is found from there within `most_bytes`.
+    pub(super) fn new(frames: Frames, most_bytes: usize) -> Stacks {
         let stacks = Stacks {
             frames,
             configs: boxcar::Vec::new(),
             known: Index::default(),
             unions: DashMap::default(),
+            list_bytes: AtomicUsize::new(0),
+            most_bytes,
         };
         // END and FINISHED hold no pairs, but are two things; neither is found by its pairs.
         for _ in [END, FINISHED] {
@@ -183,6 +200,7 @@ impl Stacks {
         };
         let mut open = vec![config];
         while let Some(&at) = open.last() {
+            spend(1 + self.pairs(at).len());
             let callers = self.pairs(at).iter().map(|&(_, callers)| callers);
             let before = open.len();
             open.extend(callers.filter(|&callers| known(callers).is_none()));
@@ -227,6 +245,7 @@ impl Stacks {
         // Equal pairs are neighbours, and so are those of one frame.
         match pairs.windows(2).any(|two| two[0].0 == two[1].0) {
             true => {
+                spend(pairs.len());
                 let mut pairs = pairs.to_vec();
                 pairs.dedup();
                 self.intern_as_is(&self.merge(pairs))
@@ -240,9 +259,19 @@ impl Stacks {
         let is = |config| self.pairs(config) == pairs;
         let known = self.known.find(hash, is);
         known.unwrap_or_else(|| {
+            self.pay_for(pairs.len());
             self.known
                 .find_or_add(hash, (), |(), config| is(config), |()| self.add(pairs))
         })
+    }
+
+    /// Pays for a configuration that is not known yet. Never called while others wait for a number.
+    fn pay_for(&self, pairs: usize) {
+        spend(NEW + pairs);
+        let bytes = self.list_bytes.fetch_add(pairs * PAIR_BYTES, Ordering::Relaxed);
+        if self.len() * CONFIG_BYTES + bytes > self.most_bytes {
+            end_by("grammar_bytes", self.most_bytes);
+        }
     }
 
     fn add(&self, pairs: &[(FrameId, ConfigId)]) -> ConfigId {
@@ -321,6 +350,11 @@ impl Stacks {
         heights.max().unwrap_or(0)
     }
 
+    /// What the configuration can do next, if it was asked before.
+    pub(crate) fn known_fringe(&self, config: ConfigId) -> Option<&Fringe> {
+        self.configs[config as usize].fringe.get()
+    }
+
     /// What the configuration can do next.
     pub(crate) fn fringe(&self, config: ConfigId) -> &Fringe {
         if let Some(known) = self.configs[config as usize].fringe.get() {
@@ -341,6 +375,7 @@ impl Stacks {
         let mut seen = Seen::default();
         let (mut at, mut config) = (0, config);
         loop {
+            spend(1 + self.pairs(config).len());
             for &(frame, callers) in self.pairs(config) {
                 let is_end = callers != END && self.frames.get(frame).accepting;
                 let is_known = || self.configs[callers as usize].fringe.get().is_some();
@@ -367,6 +402,7 @@ impl Stacks {
             if !seen.insert((frame, callers)) {
                 continue;
             }
+            spend(1);
             let known = self.frames.get(frame);
             if known.reads {
                 fringe.readers.push((frame, callers));
@@ -396,6 +432,7 @@ impl Stacks {
                 fringe.lowest = 0;
             }
             Some(known) => {
+                spend(known.readers.len());
                 fringe.lowest = fringe.lowest.min(known.lowest);
                 fringe.readers.extend_from_slice(&known.readers);
                 fringe.accepting |= known.accepting;
@@ -425,16 +462,19 @@ impl Stacks {
         });
     }
 
+    /// Where a token leads, if it is the first that was asked for.
+    #[inline]
+    pub(crate) fn known_step_token(&self, config: ConfigId, token: u32) -> Option<ConfigId> {
+        let first = self.configs[config as usize].token.load(Ordering::Relaxed);
+        (first >> 32 == u64::from(token)).then_some(first as u32)
+    }
+
     /// The configuration after a token with these bytes, or `None` if no text goes on with it. The first one from a
     /// configuration is remembered.
     pub(crate) fn step_token(&self, config: ConfigId, token: u32, bytes: &[u8]) -> Option<ConfigId> {
-        let known = &self.configs[config as usize].token;
-        let first = known.load(Ordering::Relaxed);
-        if first >> 32 == u64::from(token) {
-            return alive(first as u32);
-        }
         let next = self.step_bytes(config, bytes)?;
-        if first == NONE {
+        let known = &self.configs[config as usize].token;
+        if known.load(Ordering::Relaxed) == NONE {
             known.store(step_of(token, next), Ordering::Relaxed);
         }
         Some(next)
@@ -499,7 +539,11 @@ impl Stacks {
         for (frame, callers) in next {
             match (frame, callers) {
                 (RETURN, END) => pairs.push((RETURN, END)),
-                (RETURN, _) => pairs.extend_from_slice(&self.configs[callers as usize].pairs),
+                (RETURN, _) => {
+                    let callers = &self.configs[callers as usize].pairs;
+                    spend(callers.len());
+                    pairs.extend_from_slice(callers);
+                }
                 _ => pairs.push((frame, callers)),
             }
         }
@@ -519,6 +563,7 @@ impl Stacks {
         while let Some(&config) = open.last() {
             let known = |config| found.get(&config).copied().or_else(|| known(config));
             let pairs = self.pairs(config);
+            spend(1 + pairs.len());
             let mut callers = pairs.iter().map(|pair| pair.1);
             if let Some(unknown) = callers.find(|&callers| known(callers).is_none()) {
                 open.push(unknown);

@@ -16,6 +16,7 @@
 //! local sets are hash-consed, and threads in the same place are merged by uniting their callers, so that ambiguity
 //! costs no more here than there.
 
+mod future;
 mod glance;
 mod local;
 mod place;
@@ -23,15 +24,14 @@ mod spread;
 
 use std::cell::Cell;
 
-use rustc_hash::FxHashMap;
-
+pub(crate) use future::{HangingSets, SetLengths};
 pub(crate) use local::Local;
 use local::Reached;
 
 use super::frame::{FrameId, FrameKey, RETURN};
-use super::shortest::{KeyLengths, NEVER, Shortest, plus};
 use super::stack::{ConfigId, END, Stacks};
 use super::terminal::Cursor;
+use crate::work::spend;
 
 /// A configuration of the stacks, or a local set: its number with the highest bit set.
 type Callers = u32;
@@ -40,6 +40,9 @@ const LOCAL: u32 = 1 << 31;
 
 /// Whoever calls, where that is left open: what is found holds below all callers. No configuration has this number.
 const ANYONE: Callers = LOCAL - 1;
+
+/// A thread that is followed costs as much as so many rounds of a plain loop: it is looked up in tables that memory is slow for.
+const FOLLOWED: usize = 8;
 
 /// One way in which the text so far can be read: a place and what it returns to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,17 +87,6 @@ pub(super) enum At {
     /// see [`Threads::take_lost`].
     Item(FrameId),
 }
-
-/// The lengths of the local sets of one walk, as far as they were asked for, and what is behind the keys in which it began.
-#[derive(Default)]
-pub(crate) struct SetLengths {
-    sets: Vec<u64>,
-    keys: FxHashMap<FrameId, Option<KeyLengths>>,
-}
-
-/// The local sets of one walk, as far as it was asked whether what comes behind them hangs on text.
-#[derive(Default)]
-pub(crate) struct HangingSets(Vec<bool>);
 
 /// The local sets of one walk; see the module.
 pub(crate) struct Threads<'a> {
@@ -205,6 +197,7 @@ impl<'a> Threads<'a> {
     /// The threads after the last byte of the path.
     pub(crate) fn step(&mut self, readers: &[Thread], path: &[u8], next: &mut Vec<Thread>) {
         next.clear();
+        spend(readers.len());
         for reader in readers {
             if let Some(at) = self.stacks.frames.read_at(reader.at, path) {
                 self.lost |= self.is_in_doubt(at);
@@ -235,7 +228,9 @@ impl<'a> Threads<'a> {
 
     fn pairs_of(&self, callers: Callers, into: &mut Vec<Thread>) {
         if callers & LOCAL != 0 {
-            return into.extend_from_slice(self.local.set(callers));
+            let set = self.local.set(callers);
+            spend(set.len());
+            return into.extend_from_slice(set);
         }
         self.look_into(self.stacks.height(callers));
         let pairs = self.stacks.pairs(callers).iter();
@@ -282,6 +277,7 @@ impl<'a> Threads<'a> {
                 callers => self.pairs_of(callers, &mut all),
             }
         }
+        spend(all.len());
         all.sort_unstable();
         all.dedup();
         self.local.union(all)
@@ -321,6 +317,7 @@ impl<'a> Threads<'a> {
         let mut at = 0;
         while let Some(&thread) = open.list.get(at) {
             at += 1;
+            spend(FOLLOWED);
             match thread.at {
                 At::Frame(frame) => self.expand_frame(frame, thread.callers, path.len(), open, readers),
                 At::Node { .. } => readers.push(thread),
@@ -369,6 +366,7 @@ impl<'a> Threads<'a> {
             return self.give_back(callers, path.len(), open, readers);
         }
         if let Some(known) = self.local.behind(callers) {
+            spend(known.len());
             return readers.extend_from_slice(known);
         }
         let (lost, came_out) = (self.take_lost(), self.take_came_out());
@@ -488,102 +486,10 @@ impl<'a> Threads<'a> {
             // What a configuration of the stacks does next has been found already, or is worth keeping.
             config => {
                 let found = self.fringe(config).iter();
+                spend(found.len());
                 readers.extend(found.map(|&(frame, callers)| self.reader(frame, callers, written)));
             }
         }
-    }
-
-    /// The fewest steps that complete some of the threads behind a path; `known` must be used with these sets only.
-    pub(crate) fn shortest(
-        &self,
-        threads: &[Thread],
-        path: &[u8],
-        shortest: &Shortest,
-        known: &mut SetLengths,
-    ) -> u64 {
-        // A set is older than those that name it.
-        for index in known.sets.len()..self.local.sets.len() {
-            let set = self.local.set(index as u32 | LOCAL);
-            // Nothing of a path is in the places that threads return to.
-            let length = self.shortest_of(set, &[], shortest, known);
-            known.sets.push(length);
-        }
-        self.shortest_of(threads, path, shortest, known)
-    }
-
-    fn shortest_of(
-        &self,
-        threads: &[Thread],
-        path: &[u8],
-        shortest: &Shortest,
-        known: &mut SetLengths,
-    ) -> u64 {
-        let frames = &self.stacks.frames;
-        let lengths = threads.iter().map(|thread| {
-            let callers = match thread.callers {
-                local if local & LOCAL != 0 => known.sets[(local & !LOCAL) as usize],
-                config => shortest.of(self.stacks, config),
-            };
-            let free = match thread.at {
-                At::Key { frame, cursor, start } => {
-                    let find = || KeyLengths::new(frames, shortest, frame);
-                    let key = known.keys.entry(frame).or_insert_with(find);
-                    let key = key.as_ref().zip(path.get(start as usize..));
-                    key.and_then(|(key, written)| key.free(shortest, cursor, written))
-                }
-                _ => None,
-            };
-            plus(
-                free.unwrap_or_else(|| shortest.of_place(frames, thread.at, path)),
-                callers,
-            )
-        });
-        lengths.min().unwrap_or(NEVER)
-    }
-
-    /// Whether the futures of the threads hang on text that they do not name: on a word that a judge tells, or on that of
-    /// a key. It does on every text of the keys of which `hangs` says so, and on one that goes on like a key that may
-    /// not be written again. `known` must be used with these sets and this `hangs` only.
-    pub(crate) fn hang_on_text(
-        &self,
-        threads: &[Thread],
-        hangs: impl Fn(FrameId) -> bool,
-        known: &mut HangingSets,
-    ) -> bool {
-        let frames = &self.stacks.frames;
-        let hangs = |frame| frames.may_come_again(frame) || hangs(frame);
-        let here = |thread: &Thread| match thread.at {
-            At::Judged { .. } => true,
-            At::Key { frame, .. } => hangs(frame) || !frames.taken(frame, |_| true).is_empty(),
-            At::Item(frame) => hangs(frame),
-            _ => false,
-        };
-        let below = |thread: &Thread, known: &[bool]| {
-            thread.callers & LOCAL != 0 && known[(thread.callers & !LOCAL) as usize]
-        };
-        // A set is older than those that name it.
-        for index in known.0.len()..self.local.sets.len() {
-            let set = self.local.set(index as u32 | LOCAL);
-            let hanging = set.iter().any(|thread| here(thread) || below(thread, &known.0));
-            known.0.push(hanging);
-        }
-        threads
-            .iter()
-            .any(|thread| here(thread) || below(thread, &known.0))
-    }
-
-    /// The threads with what makes no difference to their futures left out, for threads that do not
-    /// [hang on text](Self::hang_on_text): where a key began.
-    pub(crate) fn futures(&self, threads: &[Thread]) -> Vec<Thread> {
-        let without_start = |thread: &Thread| match thread.at {
-            At::Key { frame, cursor, .. } => {
-                let start = 0;
-                let at = At::Key { frame, cursor, start };
-                Thread { at, ..*thread }
-            }
-            _ => *thread,
-        };
-        threads.iter().map(without_start).collect()
     }
 
     /// What the callers of a reader read next, once it has ended.

@@ -18,8 +18,11 @@
 //! than they are, as where any letter may be the middle of a palindrome. So it goes down a bounded number of levels with
 //! bounded work, and leaves the rest side by side, which is the same set.
 
+use std::sync::atomic::Ordering;
+
 use super::frame::{FrameId, RETURN};
 use super::stack::{ConfigId, END, Stacks};
+use crate::work::spend;
 
 /// Levels that are merged before the rest is left side by side.
 const DEEPEST: usize = 8;
@@ -66,6 +69,7 @@ impl Stacks {
             return *known;
         }
         let mut pairs: Vec<_> = all.iter().flat_map(|&config| self.pairs_or_end(config)).collect();
+        spend(all.len() + pairs.len());
         pairs.sort_unstable();
         pairs.dedup();
         let mut whole = true;
@@ -81,7 +85,10 @@ impl Stacks {
         let union = self.intern_as_is(&pairs);
         // What was cut short may be found whole another time.
         match whole {
-            true => drop(self.unions.insert(all.into(), union)),
+            true => {
+                self.list_bytes.fetch_add(size_of_val(all), Ordering::Relaxed);
+                self.unions.insert(all.into(), union);
+            }
             false => work.whole = false,
         }
         union

@@ -15,6 +15,7 @@ use super::set::TokenSet;
 use super::{factor, loops};
 use crate::machine::{Cursor, Terminal};
 use crate::vocab::Trie;
+use crate::work::spend;
 
 /// A trie with the number by which the tables know it.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,7 @@ impl KeyBranch {
         let (mut inner, mut ends) = (Vec::new(), Vec::new());
         let mut open: Vec<(u32, u32)> = children(trie, top).map(|(_, node)| (node, state)).collect();
         while let Some((node, state)) = open.pop() {
+            spend(1);
             let at = node as usize;
             if loops::pass_over(terminal, trie, at, state) {
                 inner.extend_from_slice(trie.tokens_below(at));

@@ -10,6 +10,7 @@ use super::passage::Passages;
 use super::set::{Mask, TokenSet};
 use super::walk::Walk;
 use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
+use crate::work::spend;
 
 /// All text tokens that may come next in a configuration, and the least height of what was looked into to find them.
 pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, config: ConfigId) -> (Mask, u32) {
@@ -287,6 +288,7 @@ impl Fill<'_> {
         self.lost.sort_unstable();
         self.lost.dedup();
         for token in std::mem::take(&mut self.lost) {
+            spend(1);
             if mask.contains(token) || self.begun.as_ref().is_some_and(|begun| begun.contains(token)) {
                 continue;
             }

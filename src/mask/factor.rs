@@ -28,6 +28,7 @@ use super::profile::Profile;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
 use crate::vocab::{Alphabet, Trie, Vocabulary};
+use crate::work::spend;
 
 /// The inner tokens and the escapes of one cursor of a terminal.
 #[derive(Debug)]
@@ -293,6 +294,7 @@ impl<'a> Walk<'a> {
         self.marked = 0;
         let mut at = start;
         while at < end {
+            spend(1);
             let node = &nodes[at];
             let depth = node.depth as usize;
             self.marked = self.marked.min(depth - 1);
@@ -458,6 +460,7 @@ impl<'a> Difference<'a> {
         let names = self.terminal.names(false);
         let mut at = 0;
         while at < nodes.len() {
+            spend(1);
             let node = &nodes[at];
             if usize::from(reaches[at]) <= self.alike {
                 at = node.end as usize;

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use super::cache::Tables;
 use super::set::TokenSet;
 use crate::machine::{Cursor, Terminal};
+use crate::work::spend;
 
 /// The tokens that stay, by the places that they lead to.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl Landings {
         let mut path = vec![cursor];
         let mut at = 0;
         while let Some(node) = trie.nodes().get(at) {
+            spend(1);
             path.truncate(usize::from(node.depth));
             let next = terminal.next(path[path.len() - 1], node.byte);
             at = next.map_or(node.end as usize, |_| at + 1);

@@ -25,6 +25,7 @@ use rustc_hash::FxHashMap;
 use super::notes::Notes;
 use crate::machine::{Digest, Terminal};
 use crate::vocab::{Alphabet, Trie, UNSOUND, Within, ascii, beyond};
+use crate::work::spend;
 
 /// Subtrees that are higher are passed over only where the alphabet lasts for ever.
 const HIGHEST: usize = 16;
@@ -182,6 +183,8 @@ impl<'a> Lasting<'a> {
         self.found.known.resize(first + all.len(), Heights::default());
         self.fill(first, &all);
         self.forget_cut_off(first, start, &found, &all);
+        // Not before: what was found is kept even where the question ends here, and must be whole.
+        spend(all.len());
         start
     }
 

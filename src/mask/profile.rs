@@ -28,6 +28,7 @@ use super::lengths::begins;
 use super::set::{Mask, TokenSet};
 use crate::machine::{ByteSet, Cursor, Digest, Terminal};
 use crate::vocab::Trie;
+use crate::work::spend;
 
 /// The tokens of one state of a counted language, grouped by what they do.
 #[derive(Debug)]
@@ -215,6 +216,7 @@ impl<'a> Walk<'a> {
         let nodes = trie.nodes();
         let mut at = 0;
         while at < nodes.len() {
+            spend(1);
             let node = &nodes[at];
             let depth = usize::from(node.depth);
             self.marked = self.marked.min(depth - 1);

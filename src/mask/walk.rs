@@ -19,6 +19,7 @@ use super::loops;
 use super::passage::{Met, Passage, Passages};
 use super::set::{Mask, TokenSet};
 use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
+use crate::work::spend;
 
 /// What is kept from node to node, and from walk to walk of one mask.
 pub(super) struct Walk<'a> {
@@ -124,6 +125,7 @@ impl<'a> Walk<'a> {
 
     fn ahead(&self, readers: &[Thread]) -> Ahead {
         let mut ahead = Ahead::default();
+        spend(readers.len());
         for reader in readers {
             self.threads.add_bytes(reader, &mut ahead.bytes, &mut ahead.sure);
             let terminal = self.threads.home(reader, self.tables.horizon());
@@ -269,6 +271,7 @@ impl<'a> Walk<'a> {
             ..
         } = &mut self.room;
         let readers = &levels[0].readers;
+        spend(behind.len() + exits.len());
         let known = behind.iter().position(|known| known == readers);
         let source = known.unwrap_or_else(|| {
             behind.push(readers.clone());
@@ -277,6 +280,7 @@ impl<'a> Walk<'a> {
         for &(byte, node) in exits.iter() {
             if ahead.bytes.contains(byte) && !ahead.settles(ground.trie, (byte, node as usize), mask) {
                 let sources = open.entry(node).or_default();
+                spend(sources.len());
                 if !sources.contains(&source) {
                     sources.push(source);
                 }
@@ -321,6 +325,7 @@ impl<'a> Walk<'a> {
         mask: &mut impl Found,
         lost: &mut Vec<u32>,
     ) -> bool {
+        spend(1);
         let trie = ground.trie;
         let Room {
             path, levels, next, ..
@@ -523,6 +528,10 @@ impl Drop for Walk<'_> {
     fn drop(&mut self) {
         let mut room = std::mem::take(&mut self.room);
         room.local = self.threads.leave();
+        // A walk that came to its end has emptied these; one whose question was too dear has not.
+        room.open.clear();
+        room.exits.clear();
+        room.came_out.clear();
         room.levels
             .retain(|level| level.readers.capacity() <= KEPT_READERS);
         if room.branched.capacity().max(room.behind.capacity()) > KEPT_READERS {

@@ -20,7 +20,8 @@ impl Grammar {
     /// What may come next and where in the source it stands: at most `most` ways.
     ///
     /// A way names what is expected, such as a fixed text or a word of a regular language, the bytes that it may begin
-    /// with, and the rules that are being read. O(ways shown · depth of the state).
+    /// with, and the rules that are being read. Where to find them would cost more
+    /// than [`Limits::mask_work`](crate::limits::Limits::mask_work) there are none. O(ways shown · depth of the state).
     pub fn explain(&self, state: State, most: usize) -> Explanation {
         if state.0 == FINISHED {
             return Explanation {
@@ -30,7 +31,8 @@ impl Grammar {
                 readings: 0,
             };
         }
-        let (ways, readings) = self.inner.machine.stacks().describe(state.0, most);
+        let described = self.ask(|| self.inner.machine.stacks().describe(state.0, most));
+        let (ways, readings) = described.unwrap_or_default();
         Explanation {
             may_end: self.is_accepting(state),
             forced: self.forced(state),

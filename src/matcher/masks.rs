@@ -43,7 +43,12 @@ impl Masks {
         self.known.bytes()
     }
 
-    /// The mask of a state, computed if no thread has found it before, with the least height of what was looked into.
+    /// The mask of a state that this thread was asked for before.
+    pub(super) fn known(&self, state: u32) -> Option<Arc<Mask>> {
+        self.known.get(&Key::State(state))
+    }
+
+    /// The mask of a state that is not [`known`](Self::known), computed if no thread has found it before, with the least height of what was looked into.
     pub(super) fn get(
         &self,
         state: u32,
@@ -51,9 +56,6 @@ impl Masks {
         sight: &impl Sight,
         compute: impl FnOnce(u32) -> (Mask, u32),
     ) -> Arc<Mask> {
-        if let Some(known) = self.known.get(&Key::State(state)) {
-            return known;
-        }
         let like = stacks.like(state, sight);
         let known = (like != state).then(|| self.known.get(&Key::State(like)));
         let mask = known.flatten().unwrap_or_else(|| {
@@ -159,10 +161,13 @@ mod tests {
     /// The mask of a state from `masks`, and how many were computed.
     fn ask(grammar: &Grammar, masks: &Masks, state: State, computed: &AtomicUsize) -> Arc<Mask> {
         let inner = &grammar.inner;
-        masks.get(state.0, inner.machine.stacks(), &*inner.tables, |like| {
+        let compute = |like| {
             computed.fetch_add(1, Ordering::Relaxed);
             grammar.compute_mask(State(like))
-        })
+        };
+        let stacks = inner.machine.stacks();
+        let known = masks.known(state.0);
+        known.unwrap_or_else(|| masks.get(state.0, stacks, &*inner.tables, compute))
     }
 
     #[test]

@@ -63,6 +63,7 @@ impl Grammar {
                 specials: old.specials.clone(),
                 budget: OnceLock::new(),
                 shares: old.shares,
+                allowances: old.allowances,
                 brought: AtomicUsize::new(0),
                 lineage: old.lineage.clone(),
             }),
@@ -70,7 +71,8 @@ impl Grammar {
     }
 
     /// Goes on with what takes the place of this grammar, if it has outgrown its memory, with the states of it that are
-    /// still needed. Whether it has. O(1) while it has not; see [`renewed`](Grammar::renewed).
+    /// still needed. Whether it has. O(1) while it has not; see [`renewed`](Grammar::renewed). Where one of the states is
+    /// too large to be taken over, nothing changes.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -93,11 +95,11 @@ impl Grammar {
         let Some(renewed) = self.renewed() else {
             return false;
         };
-        for state in states {
-            if let Some(adopted) = renewed.adopt(self, *state) {
-                *state = adopted;
-            }
-        }
+        let adopted: Option<Vec<State>> = states.iter().map(|&state| renewed.adopt(self, state)).collect();
+        let Some(adopted) = adopted else {
+            return false;
+        };
+        states.copy_from_slice(&adopted);
         *self = renewed;
         true
     }
@@ -124,7 +126,8 @@ impl Grammar {
     }
 
     /// What a state of another grammar is called here: the same texts may follow, and the same masks are found. `None` if
-    /// the other was not compiled together with this one. O(what is open in the state, and what that must remember).
+    /// the other was not compiled together with this one, or if the state is too large to be copied within
+    /// [`Limits::mask_work`](crate::limits::Limits::mask_work). O(what is open in the state, and what that must remember).
     pub fn adopt(&self, other: &Grammar, state: State) -> Option<State> {
         if !Arc::ptr_eq(&self.inner.lineage, &other.inner.lineage) {
             return None;
@@ -134,7 +137,7 @@ impl Grammar {
         }
         let machine = &self.inner.machine;
         let before = machine.bytes();
-        let adopted = machine.adopt(&other.inner.machine, state.0);
+        let adopted = self.ask(|| machine.adopt(&other.inner.machine, state.0)).ok()?;
         let brought = machine.bytes().saturating_sub(before);
         self.inner.brought.fetch_add(brought, Ordering::Relaxed);
         Some(State(adopted))

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::{Grammar, State};
 use crate::budget::{Budget, Place};
+use crate::error::Exhausted;
 use crate::machine::FINISHED;
 use crate::mask::Mask;
+use crate::work;
 
 impl Grammar {
     /// The fewest tokens that complete the sequence from here, the end token among them: 1 where the text may end, 0
@@ -28,18 +30,29 @@ impl Grammar {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn min_completion(&self, state: State) -> Option<usize> {
+        self.try_min_completion(state).unwrap_or(None)
+    }
+
+    /// [`min_completion`](Self::min_completion), or the limit that it would break.
+    ///
+    /// # Errors
+    /// When to find it costs more than the limits allow.
+    pub fn try_min_completion(&self, state: State) -> Result<Option<usize>, Exhausted> {
         if self.is_finished(state) {
-            return Some(0);
+            return Ok(Some(0));
         }
-        let text = self.budget().tokens(self.place(), state.0)?;
-        Some(usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1))
+        let budget = self.budget()?;
+        let text = self.ask(|| budget.tokens(self.place(), state.0))?;
+        Ok(text.map(|text| usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1)))
     }
 
     /// The tokens that may come next if the whole sequence, its end token included, is to take at most `budget` more.
     ///
     /// Wherever `budget` is at least [`min_completion`](Self::min_completion) some token is allowed, and each that is
     /// allowed leads to where `budget - 1` is at least that: drawing from these masks always ends in time. Where the
-    /// budget is ample this is [`mask`](Self::mask) itself, at the cost of a comparison.
+    /// budget is ample this is [`mask`](Self::mask) itself, at the cost of a comparison. Where to find all tokens that
+    /// can be completed in time costs more than [`Limits::mask_work`](crate::limits::Limits::mask_work), only those
+    /// along one such completion are allowed.
     pub fn mask_within(&self, state: State, budget: usize) -> Arc<Mask> {
         self.mask_steered(state, budget).0
     }
@@ -47,17 +60,38 @@ impl Grammar {
     /// [`mask_within`](Self::mask_within), and whether the budget took any token away from [`mask`](Self::mask): whether
     /// who draws from it is steered towards the end.
     pub fn mask_steered(&self, state: State, budget: usize) -> (Arc<Mask>, bool) {
-        let mask = self.mask(state);
+        let answer = self.try_mask_steered(state, budget);
+        answer.unwrap_or_else(|_| (self.nothing(), false))
+    }
+
+    /// [`mask_steered`](Self::mask_steered), or the limit that it would break.
+    ///
+    /// # Errors
+    /// When the mask, or what the budget takes away from it, costs more than the limits allow.
+    pub fn try_mask_steered(&self, state: State, budget: usize) -> Result<(Arc<Mask>, bool), Exhausted> {
+        let mask = self.try_mask(state)?;
         if state.0 == FINISHED {
-            return (mask, false);
+            return Ok((mask, false));
         }
         let narrowed = match budget.checked_sub(2) {
             None => Some(self.only_the_end(state, budget)),
-            Some(limit) => self.budget().narrowed(self.place(), state.0, &mask, limit as u64),
+            Some(limit) => self.narrowed(state, &mask, limit as u64)?,
         };
-        match narrowed {
+        Ok(match narrowed {
             Some(narrowed) if narrowed.count() < mask.count() => (Arc::new(narrowed), true),
             _ => (mask, false),
+        })
+    }
+
+    /// What so many more tokens leave of the mask, if they take something away.
+    fn narrowed(&self, state: State, mask: &Mask, limit: u64) -> Result<Option<Mask>, Exhausted> {
+        let (budget, place) = (self.budget()?, self.place());
+        let narrowed = self.ask(|| budget.narrowed(place, state.0, mask, limit));
+        let Err(exhausted) = narrowed else { return narrowed };
+        let closing = self.ask(|| budget.closing(place, state.0, mask, limit))?;
+        match closing.count() {
+            0 => Err(exhausted),
+            _ => Ok(Some(closing)),
         }
     }
 
@@ -67,7 +101,11 @@ impl Grammar {
         match budget.checked_sub(1) {
             _ if self.is_finished(state) => true,
             None => false,
-            Some(text) => self.budget().within(self.place(), state.0, text as u64),
+            Some(text) => {
+                let within = |budget: &Budget| budget.within(self.place(), state.0, text as u64);
+                let answer = self.budget().and_then(|budget| self.ask(|| within(budget)));
+                answer.unwrap_or(false)
+            }
         }
     }
 
@@ -79,10 +117,13 @@ impl Grammar {
         mask
     }
 
-    fn budget(&self) -> &Budget {
-        self.inner
+    fn budget(&self) -> Result<&Budget, Exhausted> {
+        let inner = &self.inner;
+        let find = || Budget::new(self.place(), inner.shares.budget);
+        let budget = inner
             .budget
-            .get_or_init(|| Budget::new(self.place(), self.inner.shares.budget))
+            .get_or_init(|| work::within(inner.allowances.distances, find));
+        budget.as_ref().map_err(|exhausted| *exhausted)
     }
 
     fn place(&self) -> Place<'_> {

@@ -13,6 +13,7 @@ use crate::machine::nfa::{Callee, MemberPlan, SeriesPlan};
 use crate::machine::series::Register;
 use crate::machine::stack::Stacks;
 use crate::machine::terminal::Terminal;
+use crate::work::spend;
 
 /// Where demands have to be met, no more registers than this are looked at.
 const REGISTERS: usize = 512;
@@ -299,6 +300,7 @@ impl Shortest {
         let mut open = BinaryHeap::from([Reverse((0, more, Some(from)))]);
         let mut seen = FxHashSet::default();
         while let Some(Reverse((length, keys, register))) = open.pop() {
+            spend(1);
             let Some(register) = register else { return length };
             if frames.series_may_end(series, register) {
                 return length;

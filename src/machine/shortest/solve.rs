@@ -16,6 +16,7 @@ use crate::grammar::Keys;
 use crate::machine::frame::Frames;
 use crate::machine::nfa::{Callee, Label};
 use crate::machine::series::Register;
+use crate::work::spend;
 
 /// Finds the distances of all nodes, rules and series.
 pub(super) fn solve(shortest: &mut Shortest, frames: &Frames) {
@@ -35,6 +36,7 @@ pub(super) fn solve(shortest: &mut Shortest, frames: &Frames) {
     };
     solve.prepare();
     while let Some(Reverse((length, item))) = solve.open.pop() {
+        spend(1);
         match item {
             Item::Node(node) => solve.settle_node(node, length),
             Item::Series(series) => solve.settle_series(series, length),
@@ -123,6 +125,7 @@ impl Solve<'_> {
             return;
         }
         Arc::make_mut(&mut self.shortest.nodes)[node as usize] = length;
+        spend(self.into[node as usize].len());
         for index in 0..self.into[node as usize].len() {
             let (from, label) = self.into[node as usize][index];
             let step = self.step(label);

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use super::{NEVER, plus};
 use crate::machine::bytes::ByteSet;
 use crate::machine::terminal::{Cursor, Terminal};
+use crate::work::spend;
 
 /// No more layers than this are stored; what lies beyond is bounded, not known.
 const LAYERS: usize = 1 << 12;
@@ -141,6 +142,7 @@ fn edges_into(terminal: &Terminal, usable: &ByteSet) -> Vec<Vec<(u32, bool)>> {
     let mut into = vec![Vec::new(); terminal.len()];
     let kinds = terminal.kinds_of(*usable);
     for from in 0..terminal.len() as u32 {
+        spend(1);
         let next = kinds.iter().filter_map(|&byte| terminal.next_unit(from, byte));
         for (to, unit) in next {
             let edges: &mut Vec<(u32, bool)> = &mut into[to as usize];
@@ -173,6 +175,7 @@ fn layer(
         }
     }
     while let Some(Reverse((length, state))) = open.pop() {
+        spend(1);
         if length >= best[state as usize] {
             continue;
         }
@@ -238,6 +241,7 @@ pub(super) fn length_of_many(terminal: &Terminal, cursor: Cursor, usable: &ByteS
             break;
         }
         let mut next: FxHashMap<Cursor, usize> = FxHashMap::default();
+        spend(places.len());
         for (&cursor, &ways) in &places {
             let usable = (0..=255u8).filter(|&byte| usable.contains(byte));
             for to in usable.filter_map(|byte| terminal.next(cursor, byte)) {

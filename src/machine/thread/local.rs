@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Callers, LOCAL, Thread};
+use crate::work::spend;
 
 /// The room for local sets. It may be handed from walk to walk, so that a mask need not ask for memory.
 #[derive(Default)]
@@ -16,6 +17,9 @@ pub(crate) struct Local {
     found: FxHashMap<Callers, (u32, u32)>,
     behind: Vec<Thread>,
 }
+
+/// A new set costs as much as so many rounds of a loop.
+const NEW: usize = 8;
 
 /// Room for more pairs than this is not kept.
 const KEPT_PAIRS: usize = 1 << 14;
@@ -74,6 +78,7 @@ impl Local {
     }
 
     fn add_set(&mut self, threads: &[Thread]) -> Callers {
+        spend(NEW + threads.len());
         let first = self.pairs.len() as u32;
         self.pairs.extend_from_slice(threads);
         self.sets.push((first, self.pairs.len() as u32));

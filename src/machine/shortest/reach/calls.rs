@@ -11,6 +11,7 @@ use crate::machine::like::Sight;
 use crate::machine::nfa::{Callee, Label, SeriesPlan};
 use crate::machine::scc::components;
 use crate::machine::shortest::{NEVER, Shortest, plus};
+use crate::work::spend;
 
 /// So many calls are followed at most, of a grammar in which rules call themselves.
 const WORK: usize = 1 << 22;
@@ -267,6 +268,7 @@ impl Opening {
         let (mut nodes, mut bytes) = (FxHashSet::default(), ByteSet::default());
         let mut open = vec![start];
         while let Some(node) = open.pop() {
+            spend(1);
             if !nodes.insert(node) {
                 continue;
             }
