@@ -139,6 +139,11 @@ impl Budget {
         (best != NEVER).then_some(best)
     }
 
+    /// Whether every text can be written, because each byte is a token.
+    pub(crate) fn writes_all(&self, place: Place<'_>) -> bool {
+        (0..=u8::MAX).all(|byte| place.vocabulary().token_of_byte(byte).is_some())
+    }
+
     /// Whether the text can be completed with so many tokens, the end of the sequence not counted.
     pub(crate) fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
         let stacks = place.machine.stacks();

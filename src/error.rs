@@ -48,6 +48,43 @@ impl fmt::Display for Place {
     }
 }
 
+/// Lines and columns along a text, for offsets that never go back: all places of a text cost one walk through it.
+pub(crate) struct Places<'t> {
+    text: &'t str,
+    offset: usize,
+    line: usize,
+    column: usize,
+}
+
+impl<'t> Places<'t> {
+    /// At the beginning of a text.
+    pub(crate) fn new(text: &'t str) -> Places<'t> {
+        let (offset, line, column) = (0, 1, 1);
+        Places {
+            text,
+            offset,
+            line,
+            column,
+        }
+    }
+
+    /// The place of an offset, as [`Place::in_text`] has it. It must not lie before the one that was asked for last.
+    pub(crate) fn to(&mut self, offset: usize) -> Place {
+        for c in self.text[self.offset..].chars() {
+            if self.offset + c.len_utf8() > offset {
+                break;
+            }
+            self.offset += c.len_utf8();
+            (self.line, self.column) = match c {
+                '\n' => (self.line + 1, 1),
+                _ => (self.line, self.column + 1),
+            };
+        }
+        let (line, column) = (self.line, self.column);
+        Place::LineColumn { line, column }
+    }
+}
+
 /// What kind of problem it is; callers branch on this, people read the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
@@ -192,5 +229,14 @@ mod tests {
         );
         assert_eq!(Place::in_text("aß", 2), Place::LineColumn { line: 1, column: 2 });
         assert_eq!(Place::in_text("ab", 99), Place::LineColumn { line: 1, column: 3 });
+    }
+
+    #[test]
+    fn places_in_order_are_the_same_places() {
+        let text = "aß\nxyz\n\n→b";
+        let mut places = Places::new(text);
+        for offset in [0, 0, 1, 2, 3, 4, 4, 7, 8, 9, 10, 12, 13, 99] {
+            assert_eq!(places.to(offset), Place::in_text(text, offset), "offset {offset}");
+        }
     }
 }

@@ -24,7 +24,9 @@ use crate::error::{CompileError, Place, Problem, ProblemKind};
 pub struct Limits {
     /// The length of a source in bytes. Example: a schema of 2 MiB is refused before it is parsed.
     pub source_bytes: usize,
-    /// How deep a source may nest: brackets of a regular expression or grammar, objects and arrays of a schema.
+    /// How deep a source may nest, whatever makes it deep: brackets and the operators behind parts in a grammar or regular
+    /// expression, objects and arrays of a schema. Where passes recurse they bound it further, and their errors say so. Rules
+    /// that call each other and schemas that refer to each other do not nest.
     pub nesting: usize,
     /// The expressions of the grammar that a source becomes. Example: an `enum` of 2,000,000 values is refused.
     pub exprs: usize,

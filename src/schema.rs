@@ -14,7 +14,8 @@
 //! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::strict`] refuses the second, and
 //! [`normal_form`] prints what the algebra made of a schema. A JSON text belongs to the grammar if its value is valid and
 //! its spelling is one that the [`Options`] allow; where values are compared, some spellings are left out, such as `10e-1` for
-//! an integer ([`Enforced::Spelled`]), and each value has one still.
+//! an integer ([`Enforced::Spelled`]), and each value has one still. Exponents are written up to what a binary number of 64
+//! bits holds, so that no number is read as infinity by a parser that keeps doubles.
 //!
 //! ```
 //! use lexiform::{limits::Limits, schema};

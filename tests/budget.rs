@@ -360,3 +360,26 @@ fn rules_in_a_large_circle_have_budgets() {
     assert!(!grammar.mask_within(start, 6).contains(257));
     assert!(grammar.mask_within(start, 7).contains(257));
 }
+
+#[test]
+fn what_is_too_long_to_count_is_told_from_what_cannot_be_written() {
+    let long = format!("root ::= \"a\"{}", "{100000}".repeat(4));
+    let compiled = |bytes: std::ops::RangeInclusive<u8>, source: &str| {
+        let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
+        tokens.extend(bytes.map(|byte| (TokenKind::Text, vec![byte])));
+        let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the vocabulary is well formed");
+        let compiler = Compiler::new(Arc::new(vocabulary));
+        let compiled = compiler.compile(Source::Ebnf(source), &Options::default());
+        compiled.expect("it is small").0
+    };
+    let shortest = |grammar: Grammar| grammar.min_completion(grammar.start());
+    // 10²⁰ letters, 1,024 letters, and letters that no token writes.
+    assert_eq!(shortest(compiled(0..=255, &long)), Some(usize::MAX));
+    let short = "root ::= \"a\"{1024}";
+    assert_eq!(shortest(compiled(0..=255, short)), Some(1025));
+    assert_eq!(shortest(compiled(0..=b'A', short)), None);
+    assert_eq!(shortest(compiled(0..=b'A', &long)), None);
+    let grammar = compiled(0..=255, &long);
+    assert_eq!(grammar.mask_within(grammar.start(), 1 << 40).count(), 0);
+    assert!(!grammar.completes_within(grammar.start(), 1 << 40));
+}

@@ -374,9 +374,13 @@ fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
     if grammar.completes_within(grammar.start(), max_tokens.saturating_add(unasked)) {
         return Ok(());
     }
-    let least = grammar
-        .min_completion(grammar.start())
-        .map(|least| least - unasked);
+    let least = grammar.min_completion(grammar.start()).map(|least| {
+        if least == usize::MAX {
+            least
+        } else {
+            least - unasked
+        }
+    });
     Err(Refusal::TooFew { max_tokens, least })
 }
 

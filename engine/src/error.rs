@@ -71,7 +71,8 @@ pub enum Refusal {
     TooFew {
         /// Tokens asked for.
         max_tokens: usize,
-        /// The fewest tokens of a complete answer; `None` where the vocabulary cannot write any.
+        /// The fewest tokens of a complete answer; `None` where the vocabulary cannot write any, `usize::MAX` where they
+        /// are more than can be counted.
         least: Option<usize>,
     },
     /// A token of the prompt that the model does not have.
@@ -104,6 +105,9 @@ pub enum Refusal {
 
 fn shortest(least: Option<usize>) -> String {
     match least {
+        Some(usize::MAX) => {
+            "the shortest answer that the grammar allows is longer than any that can be counted".to_string()
+        }
         Some(least) => format!("the shortest answer that the grammar allows takes {least}"),
         None => "the model's tokens can write no answer that the grammar allows".to_string(),
     }

@@ -411,6 +411,19 @@ impl CfgBuilder {
 
     /// The body between `min` and `max` times.
     pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        // A repetition of a repetition is one: written out, each level would double what is inside.
+        if let &Expr::Repeat {
+            body: inside,
+            min: 0 | 1,
+            max: None,
+        } = self.expr(body)
+        {
+            match (min, max) {
+                (0, Some(1) | None) => return self.repeat(inside, 0, None),
+                (1, None) => return body,
+                _ => {}
+            }
+        }
         match (self.expr(body), min, max) {
             (_, _, Some(0)) | (Expr::Empty, _, _) => self.empty(),
             (_, min, Some(max)) if min > max => self.never(),

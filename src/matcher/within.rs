@@ -11,7 +11,8 @@ use crate::work;
 
 impl Grammar {
     /// The fewest tokens that complete the sequence from here, the end token among them: 1 where the text may end, 0
-    /// where it has ended. `None` where no way was found, because the vocabulary cannot write what is missing.
+    /// where it has ended. `None` where no way was found, because the vocabulary cannot write what is missing;
+    /// [`usize::MAX`] where it can write all bytes, so that the shortest completion is longer than can be counted.
     ///
     /// Exact for small vocabularies; with a large one a completion that is longer in bytes but shorter in tokens may
     /// be missed, so that the number can be too great, and is then what [`mask_within`](Self::mask_within) needs too.
@@ -43,13 +44,17 @@ impl Grammar {
         }
         let budget = self.budget()?;
         let text = self.ask(|| budget.tokens(self.place(), state.0))?;
-        Ok(text.map(|text| usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1)))
+        Ok(match text {
+            Some(text) => Some(usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1)),
+            // Whatever compiles can be completed, so it is the count that ended.
+            None => budget.writes_all(self.place()).then_some(usize::MAX),
+        })
     }
 
     /// The tokens that may come next if the whole sequence, its end token included, is to take at most `budget` more.
     ///
-    /// Wherever `budget` is at least [`min_completion`](Self::min_completion) some token is allowed, and each that is
-    /// allowed leads to where `budget - 1` is at least that: drawing from these masks always ends in time. Where the
+    /// Wherever `budget` is at least [`min_completion`](Self::min_completion), and that could be counted, some token is
+    /// allowed, and each that is allowed leads to where `budget - 1` is at least that: drawing from these masks always ends in time. Where the
     /// budget is ample this is [`mask`](Self::mask) itself, at the cost of a comparison. Where to find all tokens that
     /// can be completed in time costs more than [`Limits::mask_work`](crate::limits::Limits::mask_work), only those
     /// along one such completion are allowed.

@@ -19,7 +19,12 @@ use super::determinise;
 use super::error::RegexError;
 use super::language::Language;
 use super::node::{Around, Node};
+use crate::error::ProblemKind;
 use crate::grammar::{Part, Regular};
+
+/// The most conditions that one expression may make of a text: each is an automaton.
+const CONDITIONS: usize = 1_000;
+const MANY: &str = "lookaheads and lookbehinds that are conditions of the whole text";
 
 /// Counts up to this are written out as states, where they can be shared with the rest of the expression.
 const SMALL_COUNT: u32 = 64;
@@ -126,6 +131,9 @@ impl Search {
         self.unfold_open_ends();
         self.take_lookaheads(size, &mut parts)?;
         self.take_lookbehinds(size, &mut parts)?;
+        if parts.len() > CONDITIONS {
+            return Err(RegexError::limit(format!("more than {CONDITIONS} {MANY}")));
+        }
         let body = match self.units() {
             Some(units) => units,
             None => Part::Match(self.hir(size)?.into()),
@@ -162,42 +170,50 @@ impl Search {
     }
 
     fn take_lookaheads(&mut self, size: u64, parts: &mut Vec<Part>) -> Result<(), RegexError> {
-        let mut before = vec![Node::Look(Look::Start)];
-        let mut index = 0;
-        while self.start && index < self.items.len() {
-            match self.items[index].clone() {
+        if !self.start {
+            return Ok(());
+        }
+        let (mut before, mut rest) = (vec![Node::Look(Look::Start)], Vec::new());
+        let mut items = std::mem::take(&mut self.items).into_iter();
+        for item in items.by_ref() {
+            match item {
                 Node::Around(around) if around.ahead => {
-                    self.items.remove(index);
                     let body = (*around.body).clone();
                     let condition = Node::concat(before.iter().cloned().chain([body]));
                     add_condition(condition, &around, size, parts)?;
                 }
-                item if has_fixed_length(&item) && item.around().is_none() => {
-                    before.push(item);
-                    index += 1;
+                item if has_fixed_length(&item) && item.around().is_none() => before.push(item),
+                item => {
+                    rest.push(item);
+                    break;
                 }
-                _ => break,
             }
         }
+        before.remove(0);
+        self.items = before.into_iter().chain(rest).chain(items).collect();
         Ok(())
     }
 
     fn take_lookbehinds(&mut self, size: u64, parts: &mut Vec<Part>) -> Result<(), RegexError> {
+        if !self.end {
+            return Ok(());
+        }
         let mut behind = vec![Node::Look(Look::End)];
-        let mut index = self.items.len();
-        while self.end && index > 0 {
-            index -= 1;
-            match self.items[index].clone() {
+        while let Some(item) = self.items.pop() {
+            match item {
                 Node::Around(around) if !around.ahead => {
-                    self.items.remove(index);
                     let body = (*around.body).clone();
                     let condition = Node::concat([body].into_iter().chain(behind.iter().rev().cloned()));
                     add_condition(condition, &around, size, parts)?;
                 }
                 item if has_fixed_length(&item) && item.around().is_none() => behind.push(item),
-                _ => break,
+                item => {
+                    self.items.push(item);
+                    break;
+                }
             }
         }
+        self.items.extend(behind.drain(1..).rev());
         Ok(())
     }
 
@@ -322,6 +338,10 @@ fn add_condition(
     size: u64,
     parts: &mut Vec<Part>,
 ) -> Result<(), RegexError> {
+    if parts.len() >= CONDITIONS {
+        let message = format!("more than {CONDITIONS} {MANY}");
+        return Err(RegexError::at(ProblemKind::Limit, around.column, message));
+    }
     let mut found = search(condition.clone(), size)?.parts;
     if !around.negative {
         parts.append(&mut found);

@@ -9,6 +9,10 @@ use serde_json::Value;
 use crate::error::{Place, Problem, ProblemKind};
 use crate::limits::Limits;
 
+/// Values nest at most this deep, whatever `nesting` allows: the parser of JSON recurses, and so do the destructor and the
+/// comparison of values.
+const DEEPEST: usize = 1_000;
+
 /// Reads one JSON text.
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     if text.len() > limits.source_bytes {
@@ -19,7 +23,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
         );
         return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
     }
-    check_depth(text, limits.nesting)?;
+    check_depth(text, limits.nesting.min(DEEPEST))?;
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));

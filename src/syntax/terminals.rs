@@ -112,7 +112,7 @@ impl Laying<'_> {
         }
     }
 
-    /// Expressions nest no deeper than brackets do, which a limit bounds.
+    /// Recurses twice as deep as brackets and operators nest, which the limit `nesting` bounds.
     fn expr(&mut self, id: ExprId) -> ExprId {
         match self.cfg.expr(id) {
             Expr::Never => self.builder.never(),

@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::Hir;
 
-use super::hir::{any, any_digit, concat, digit, digits, never, optional, plus, repeat, star, text};
+use super::hir::{any, any_digit, concat, digit, digits, never, nothing, optional, plus, repeat, star, text};
 use super::number::{fraction, sign, zeros};
 
 /// Digits without a leading zero that make a smaller number.
@@ -113,6 +113,28 @@ pub(super) fn padded_at_least(limit: i64) -> Hir {
         star(text("0")),
         any([whole_above(limit.as_bytes()), text(&limit)]),
     ])
+}
+
+/// Digits, with leading zeros, of a number from `least` to `most`, which is not less.
+pub(super) fn padded_between(least: i64, most: i64) -> Hir {
+    let tens = |number: i64| (number / 10, (number % 10) as u8 + b'0');
+    let ((first, from), (last, to)) = (tens(least), tens(most));
+    if first == last {
+        let beginning = if first > 0 {
+            text(first.to_string())
+        } else {
+            nothing()
+        };
+        return concat([star(text("0")), beginning, digit(from, to)]);
+    }
+    let mut ways = vec![
+        padded_between(least, first * 10 + 9),
+        padded_between(last * 10, most),
+    ];
+    if first + 1 < last {
+        ways.push(concat([padded_between(first + 1, last - 1), any_digit()]));
+    }
+    any(ways)
 }
 
 pub(super) fn signed_exponent_at_most(limit: i64) -> Hir {

@@ -11,6 +11,15 @@
 //! No regular language has all spellings of such numbers: in `1000…e-3` the exponent counts the digits before it. So
 //! every value can be written, and [`leaves_spellings_out`] tells the report where not in every way.
 //!
+//! Exponents are kept within what a binary number of 64 bits holds, because most parsers read what is larger as infinity:
+//!
+//! ```text
+//!   one digit before the point     up to e307, and 1e308 to 1.7976931348623157e308
+//!   any others                     up to e99: finite with up to 209 digits before the point
+//! ```
+//!
+//! Exponents of zero and exponents with a minus are never too large, and a constant has the exponent that it has.
+//!
 //! Everything is computed on digits, so bounds may have thousands of them.
 
 use std::sync::OnceLock;
@@ -24,8 +33,8 @@ use crate::schema::goal::GoalId;
 use crate::schema::normal::{Bound, NumberShape};
 
 use super::digits::{
-    fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
-    signed_exponent_equal, whole_above, whole_below,
+    fraction_at_least, fraction_at_most, padded_at_most, padded_between, signed_exponent_at_least,
+    signed_exponent_at_most, signed_exponent_equal, whole_above, whole_below,
 };
 use super::hir::{any, any_digit, class, concat, digit, never, nothing, optional, plus, repeat, star, text};
 use super::{Writer, automaton};
@@ -164,13 +173,13 @@ impl Spelling {
     fn magnitude(self) -> Hir {
         match self {
             Spelling::Integer => integer(),
-            Spelling::Point => concat([integer(), point_or_exponent()]),
+            Spelling::Point => any([concat([integer(), fraction()]), with_exponent()]),
             Spelling::ComparablePoint => any([concat([integer(), fraction()]), scientific()]),
             Spelling::Whole => whole_number(false),
             Spelling::WholeToldApart => whole_number(true),
             Spelling::NotWhole => not_whole_number(),
             Spelling::Comparable => comparable(),
-            Spelling::Any => concat([integer(), optional(fraction()), optional(exponent())]),
+            Spelling::Any => any([concat([integer(), optional(fraction())]), with_exponent()]),
         }
     }
 }
@@ -239,19 +248,47 @@ fn exponent() -> Hir {
     concat([e(), optional(sign()), plus(any_digit())])
 }
 
-/// What no integer of draft 4 has.
-fn point_or_exponent() -> Hir {
-    any([concat([fraction(), optional(exponent())]), exponent()])
-}
-
 /// A point and nothing but zeros, or nothing.
 pub(super) fn zeros() -> Hir {
     optional(concat([text("."), plus(text("0"))]))
 }
 
+/// The greatest exponent behind any digits, and behind a single one that is not zero.
+const EXPONENT: i64 = 99;
+const EXPONENT_OF_ONE: i64 = 307;
+
+/// Digits, with a point or without, and an exponent that leaves them finite.
+fn with_exponent() -> Hir {
+    let any_digits = concat([
+        integer(),
+        optional(fraction()),
+        e(),
+        signed_exponent_at_most(EXPONENT),
+    ]);
+    any([any_digits, scientific()])
+}
+
 /// `d.ddd e±ddd` with a first digit that is not zero.
 fn scientific() -> Hir {
-    concat([digit(b'1', b'9'), optional(fraction()), exponent()])
+    let usual = concat([
+        digit(b'1', b'9'),
+        optional(fraction()),
+        e(),
+        signed_exponent_at_most(EXPONENT_OF_ONE),
+    ]);
+    any([usual, largest(star(any_digit()))])
+}
+
+/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may stand behind
+/// the first digit after the point.
+fn largest(tail: Hir) -> Hir {
+    let decimals = any([concat([digit(b'0', b'6'), tail]), text("7976931348623157")]);
+    concat([
+        text("1"),
+        optional(concat([text("."), decimals])),
+        e(),
+        signed_exponent_equal(EXPONENT_OF_ONE + 1),
+    ])
 }
 
 fn zero() -> Hir {
@@ -266,22 +303,35 @@ fn comparable() -> Hir {
 /// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of [`scaled`] behind any
 /// digits, or behind one where values are told apart: `12e1` would get around an exception of 120.
 fn whole_number(told_apart: bool) -> Hir {
-    if told_apart {
-        let one_digit = concat([digit(b'1', b'9'), scaled()]);
-        return any([concat([integer(), zeros()]), one_digit]);
+    let one_digit = concat([digit(b'1', b'9'), scaled(EXPONENT_OF_ONE)]);
+    let mut ways = vec![
+        concat([integer(), zeros()]),
+        one_digit,
+        largest(repeat(any_digit(), 0, Some(DECIMALS - 1))),
+    ];
+    if !told_apart {
+        ways.push(concat([integer(), scaled(EXPONENT)]));
     }
-    concat([integer(), any([zeros(), scaled()])])
+    any(ways)
 }
 
-/// What follows the digits before the point of a whole number with an exponent: one without minus behind zeros, or one that
-/// reaches behind the last digit. Of the last kind those with up to 16 digits behind the point are known, which is what a
-/// binary number has.
-fn scaled() -> Hir {
-    let exponent = concat([zeros(), e(), optional(text("+")), plus(any_digit())]);
-    let digits = repeat(any_digit(), 1, Some(16));
+/// As many digits behind the point as a binary number of 64 bits has.
+const DECIMALS: u32 = 16;
+
+/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without minus behind
+/// zeros, or one that reaches behind the last digit. Of the last kind those with few digits behind the point are known.
+fn scaled(most: i64) -> Hir {
+    let exponent = concat([zeros(), e(), optional(text("+")), padded_at_most(most)]);
+    let digits = repeat(any_digit(), 1, Some(DECIMALS));
     any([
         exponent,
-        concat([text("."), digits, e(), signed_exponent_at_least(16)]),
+        concat([
+            text("."),
+            digits,
+            e(),
+            optional(text("+")),
+            padded_between(i64::from(DECIMALS), most),
+        ]),
     ])
 }
 
@@ -588,6 +638,105 @@ mod tests {
         }
         for spelling in ["0", "1", "1.0", "-2.50", "1e16", "1e+16", "10000000000000000"] {
             assert!(matches(&only, spelling), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn numbers_between_two_are_those_and_no_others() {
+        for (least, most) in [
+            (0, 0),
+            (0, 9),
+            (3, 7),
+            (7, 12),
+            (16, 99),
+            (16, 307),
+            (99, 100),
+            (98, 1001),
+        ] {
+            let between = [Part::Match(padded_between(least, most).into())];
+            for number in 0..1100 {
+                for spelling in [number.to_string(), format!("00{number}")] {
+                    let expected = (least..=most).contains(&number);
+                    assert_eq!(
+                        matches(&between, &spelling),
+                        expected,
+                        "{spelling} in {least}..={most}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Exponents as they may be written, and those of which a double of so many digits is infinite.
+    #[test]
+    fn exponents_stay_within_doubles() {
+        let bound = |text: &str| {
+            let value = Decimal::parse(text).expect("a number");
+            let exclusive = true;
+            Some(Bound { value, exclusive })
+        };
+        let number = NumberShape::default();
+        let step = Some(Decimal::one());
+        let except = vec![Decimal::parse("7").expect("a number")];
+        let shapes = [
+            number.clone(),
+            NumberShape {
+                step: step.clone(),
+                ..number.clone()
+            },
+            NumberShape {
+                lower: bound("3"),
+                ..number.clone()
+            },
+            NumberShape {
+                lower: bound("0"),
+                ..number.clone()
+            },
+            NumberShape {
+                upper: bound("1e310"),
+                ..number.clone()
+            },
+            NumberShape {
+                plain: Some(false),
+                ..number.clone()
+            },
+            NumberShape {
+                step,
+                except: except.clone(),
+                ..number.clone()
+            },
+            NumberShape { except, ..number },
+        ];
+        let digits = ["", "0", "000", "00000000000000000000"];
+        let mantissas = [
+            "1",
+            "1.5",
+            "1.7976931348623157",
+            "1.7976931348623159",
+            "1.8",
+            "9.99",
+            "34.8",
+            "120",
+            "9",
+        ];
+        for shape in shapes.map(|shape| parts(&shape)) {
+            for exponent in (0..420).chain([999, 1000, 17183, 100_000_000]) {
+                for (mantissa, zeros) in mantissas
+                    .iter()
+                    .flat_map(|one| digits.iter().map(move |zeros| (one, zeros)))
+                {
+                    for sign in ["", "+"] {
+                        let spelling = format!("{mantissa}e{sign}{zeros}{exponent}");
+                        let value: f64 = spelling.parse().expect("a number");
+                        assert!(!matches(&shape, &spelling) || value.is_finite(), "{spelling}");
+                    }
+                }
+            }
+        }
+        let any = parts(&NumberShape::default());
+        let written = "1e308 1E+308 9.9e307 1.7976931348623157e308 1.5e+308 12e99 0.5e99 0e99 34.8E17 1e-17183 1e0307 1e-400";
+        for spelling in written.split(' ') {
+            assert!(matches(&any, spelling), "{spelling}");
         }
     }
 }

@@ -80,7 +80,8 @@ fn product(left: &[Case], right: &[Case]) -> Vec<Case> {
 /// The most cases that one keyword may have.
 const MOST_CASES: usize = 1_000;
 
-/// How deep the schemas beside a keyword may be nested.
+/// How deep the schemas beside a keyword may nest, whatever `nesting` allows: telling their cases apart recurses. Schemas
+/// that only refer to another one do not count.
 const DEEPEST: usize = 64;
 
 impl Algebra<'_> {
@@ -191,12 +192,20 @@ impl Algebra<'_> {
     /// The cases in which a node holds, apart from a keyword of its own for what is not evaluated.
     fn cases(&mut self, node: NodeId, kind: Kind, depth: usize) -> Vec<Case> {
         let mut cases = vec![Case::default()];
+        let deepest = self.limits.nesting.min(DEEPEST);
+        if depth > deepest {
+            let message = format!(
+                "the schemas beside a keyword for what is not evaluated nest deeper than the limit `nesting` of {deepest}"
+            );
+            self.report(ProblemKind::Limit, node, "", message);
+            return Vec::new();
+        }
         for index in 0..self.tree.node(node).keywords.len() {
             let (name, keyword) = self.tree.node(node).keywords[index].clone();
             let more = self.cases_of(node, name, &keyword, kind, depth + 1);
             cases = product(&cases, &more);
             let goal = self.goals.intern(vec![Literal::yes(node)]);
-            if cases.len() > MOST_CASES || depth > DEEPEST || !self.burn(cases.len(), goal) {
+            if cases.len() > MOST_CASES || !self.burn(cases.len(), goal) {
                 let message = "so many branches beside a keyword for what is not evaluated are not supported";
                 self.report(ProblemKind::Limit, node, "", message);
                 return Vec::new();
@@ -265,12 +274,30 @@ impl Algebra<'_> {
         if !self.evaluates(node, kind) {
             return vec![Case::of(vec![literal])];
         }
+        let node = self.meant(node);
+        let literal = Step::Literal(Literal::yes(node));
         if self.unevaluated(node, kind).is_some() {
             let mut case = Case::of(vec![literal]);
             case.evaluated.all = true;
             return vec![case];
         }
         self.cases(node, kind, depth)
+    }
+
+    /// The schema that a node stands for, if all it does is refer to it.
+    fn meant(&self, mut node: NodeId) -> NodeId {
+        // References go in no circle without progress.
+        loop {
+            node = match &self.tree.node(node).keywords[..] {
+                [(_, Keyword::Ref(reference))] => self.tree.target(*reference),
+                [(_, Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list))]
+                    if list.len() == 1 =>
+                {
+                    list[0]
+                }
+                _ => return node,
+            };
+        }
     }
 
     /// At least one holds; of those that evaluate something it must be known of each.

@@ -9,7 +9,9 @@
 //! ```
 //!
 //! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits behind its point, as programs write large numbers.
-//! Nothing is left out where the sign of a number decides (`minimum: 0`, `not: {const: 0}`), whatever the exponent is.
+//! Of any number, those exponents are left out that make most parsers read infinity (`1e400`): behind one digit before the
+//! point those beyond 308, and behind more those beyond 99. No keyword is behind it, so none is said to do it.
+//! Nothing else is left out where the sign of a number decides (`minimum: 0`, `not: {const: 0}`), whatever the exponent is.
 //! Whether numbers are compared is known of the normal forms, which have lost the keywords; so a keyword is said to leave
 //! spellings out where it may, in a schema of which some numbers do.
 

@@ -6,13 +6,16 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition}
 
 use super::Rule;
 use super::escape::{self, BadText};
-use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::error::{CompileError, Place, Places, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
 use crate::limits::Limits;
 use crate::regex::{self, RegexError};
 
 /// Counts of a class up to this are written out as states; larger ones are left to a register.
 const SMALL_COUNT: u32 = 64;
+
+/// Brackets and operators nest at most this deep, whatever `nesting` allows: later passes recurse.
+const DEEPEST: usize = 1_000;
 
 /// Lowers all definitions, or reports everything that is wrong with them.
 pub(super) fn lower<'a>(
@@ -27,28 +30,26 @@ pub(super) fn lower<'a>(
         rules: HashMap::new(),
         classes: HashMap::new(),
         problems: Vec::new(),
+        too_large: None,
     };
     let bodies = lowering.declare(definitions);
     for (rule, body) in bodies {
         if limits.cancel.is_asked() {
             break;
         }
-        let body = lowering.choice(body);
+        let body = lowering.choice(body).expr;
         lowering.builder.define(rule, body);
         if lowering.builder.len() > limits.exprs {
             let message = format!(
                 "the grammar needs more than `exprs` = {} expressions",
                 limits.exprs
             );
-            lowering
-                .problems
-                .push(Problem::new(ProblemKind::Limit, Place::Whole, message));
+            lowering.too_large = Some(Problem::new(ProblemKind::Limit, Place::Whole, message));
             break;
         }
     }
-    if !lowering.problems.is_empty() {
-        let mut problems = lowering.problems;
-        problems.sort_by(|a, b| a.place.cmp(&b.place));
+    let problems = lowering.all_problems();
+    if !problems.is_empty() {
         return Err(CompileError { problems });
     }
     let named = |name: &str| lowering.rules.get(name).copied();
@@ -62,19 +63,58 @@ struct Lowering<'a> {
     builder: CfgBuilder,
     rules: HashMap<String, RuleId>,
     classes: HashMap<String, ClassUnicode>,
-    problems: Vec<Problem>,
+    /// What is wrong, and at which offset.
+    problems: Vec<(usize, ProblemKind, String)>,
+    /// That the grammar as a whole is beyond a limit.
+    too_large: Option<Problem>,
 }
 
 /// What a part of a rule is, as far as a repetition behind it cares.
 enum Item {
     Set(ClassUnicode),
-    Expr(ExprId),
+    Expr(Nested),
+}
+
+/// An expression, and how deep it nests: one level for each pair of brackets around a part, and one for each operator
+/// behind a part. The passes after this one recurse at most twice as deep.
+#[derive(Clone, Copy)]
+struct Nested {
+    expr: ExprId,
+    depth: usize,
+}
+
+impl Nested {
+    /// An expression without parts.
+    fn flat(expr: ExprId) -> Nested {
+        Nested { expr, depth: 0 }
+    }
 }
 
 impl Lowering<'_> {
     fn problem(&mut self, kind: ProblemKind, offset: usize, message: impl Into<String>) {
-        self.problems
-            .push(Problem::new(kind, Place::in_text(self.text, offset), message));
+        self.problems.push((offset, kind, message.into()));
+    }
+
+    /// All problems with their places, in the order of the text. The text is walked once for all of them.
+    fn all_problems(&mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|&(offset, ..)| offset);
+        let mut places = Places::new(self.text);
+        let placed = self.problems.drain(..).map(|(offset, kind, message)| {
+            let place = places.to(offset);
+            Problem::new(kind, place, message)
+        });
+        self.too_large.take().into_iter().chain(placed).collect()
+    }
+
+    /// One level around an expression, by what stands at `offset`. What is too deep is reported once and left out.
+    fn deeper(&mut self, expr: ExprId, inside: usize, offset: usize) -> Nested {
+        let (depth, limit) = (inside + 1, self.limits.nesting.min(DEEPEST));
+        if depth <= limit {
+            return Nested { expr, depth };
+        }
+        let message = format!("brackets and repetitions nest deeper than the limit `nesting` of {limit}");
+        self.problem(ProblemKind::Limit, offset, message);
+        Nested::flat(self.builder.empty())
     }
 
     fn bad_texts(&mut self, start: usize, bad: Vec<BadText>) {
@@ -105,24 +145,34 @@ impl Lowering<'_> {
         bodies
     }
 
-    fn choice(&mut self, pair: Pair<'_, Rule>) -> ExprId {
-        let alternatives: Vec<_> = pair
+    fn choice(&mut self, pair: Pair<'_, Rule>) -> Nested {
+        let mut depth = 0;
+        let alternatives: Vec<ExprId> = pair
             .into_inner()
-            .map(|sequence| self.sequence(sequence))
+            .map(|sequence| self.sequence(sequence, &mut depth))
             .collect();
-        self.builder.choice(alternatives)
+        Nested {
+            expr: self.builder.choice(alternatives),
+            depth,
+        }
     }
 
-    fn sequence(&mut self, pair: Pair<'_, Rule>) -> ExprId {
-        let items: Vec<_> = pair.into_inner().map(|item| self.item(item)).collect();
+    /// The parts of a sequence, the deepest of which may raise `depth`.
+    fn sequence(&mut self, pair: Pair<'_, Rule>, depth: &mut usize) -> ExprId {
+        let items = pair.into_inner().map(|item| {
+            let item = self.item(item);
+            *depth = item.depth.max(*depth);
+            item.expr
+        });
+        let items: Vec<ExprId> = items.collect();
         self.builder.seq(items)
     }
 
     /// A part with what stands behind it.
-    fn item(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+    fn item(&mut self, pair: Pair<'_, Rule>) -> Nested {
         let mut inner = pair.into_inner();
         let Some(primary) = inner.next() else {
-            return self.builder.empty();
+            return Nested::flat(self.builder.empty());
         };
         let mut item = self.primary(primary);
         for postfix in inner {
@@ -130,34 +180,34 @@ impl Lowering<'_> {
             let Some((min, max)) = self.counts(postfix) else {
                 continue;
             };
-            item = Item::Expr(match item {
-                Item::Set(set) => self.repeated_set(set, min, max),
-                Item::Expr(body) => {
-                    if max.unwrap_or(min) > self.limits.repeat {
-                        let limit = self.limits.repeat;
-                        let message = format!("a repetition is counted beyond the limit `repeat` of {limit}");
-                        self.problem(ProblemKind::Limit, offset, message);
-                    }
-                    self.builder.repeat(body, min, max)
-                }
-            });
+            let (expr, inside) = match item {
+                Item::Set(set) => (self.repeated_set(set, min, max), 0),
+                Item::Expr(body) => (self.repeated(body.expr, min, max, offset), body.depth),
+            };
+            item = Item::Expr(self.deeper(expr, inside, offset));
         }
         match item {
-            Item::Set(set) => self.set(set),
-            Item::Expr(expr) => expr,
+            Item::Set(set) => Nested::flat(self.set(set)),
+            Item::Expr(nested) => nested,
         }
+    }
+
+    fn repeated(&mut self, body: ExprId, min: u32, max: Option<u32>, offset: usize) -> ExprId {
+        if max.unwrap_or(min) > self.limits.repeat {
+            let limit = self.limits.repeat;
+            let message = format!("a repetition is counted beyond the limit `repeat` of {limit}");
+            self.problem(ProblemKind::Limit, offset, message);
+        }
+        self.builder.repeat(body, min, max)
     }
 
     fn primary(&mut self, pair: Pair<'_, Rule>) -> Item {
         let (text, start) = (pair.as_str(), pair.as_span().start());
-        match pair.as_rule() {
+        let expr = match pair.as_rule() {
             Rule::class => return Item::Set(self.class(text, start)),
             Rule::any => {
                 return Item::Set(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]));
             }
-            _ => {}
-        }
-        Item::Expr(match pair.as_rule() {
             Rule::literal => self.literal(text, start),
             Rule::point => self.point(text, start),
             Rule::special => self.builder.special(text),
@@ -165,16 +215,21 @@ impl Lowering<'_> {
             Rule::expression => self.expression(pair),
             Rule::braces => {
                 let body = self.only_choice(pair);
-                self.builder.repeat(body, 0, None)
+                let expr = self.builder.repeat(body.expr, 0, None);
+                return Item::Expr(self.deeper(expr, body.depth, start));
             }
-            _ => self.only_choice(pair),
-        })
+            _ => {
+                let body = self.only_choice(pair);
+                return Item::Expr(self.deeper(body.expr, body.depth, start));
+            }
+        };
+        Item::Expr(Nested::flat(expr))
     }
 
-    fn only_choice(&mut self, pair: Pair<'_, Rule>) -> ExprId {
+    fn only_choice(&mut self, pair: Pair<'_, Rule>) -> Nested {
         match pair.into_inner().next() {
             Some(choice) => self.choice(choice),
-            None => self.builder.empty(),
+            None => Nested::flat(self.builder.empty()),
         }
     }
 

@@ -205,17 +205,31 @@ impl Shapes {
         self.rules[rule.index()]
     }
 
-    /// Finds the shapes of an expression and of all in it. Expressions nest no deeper than brackets do.
+    /// Finds the shapes of an expression and of all in it, parts first.
     fn visit(&self, cfg: &Cfg, id: ExprId, found: &mut Vec<Option<Option<Shape>>>) {
         found.resize(cfg.exprs.len(), None);
-        if found[id.index()].is_some() {
-            return;
+        let mut open = vec![id];
+        while let Some(&id) = open.last() {
+            let known = found[id.index()].is_some();
+            let before = open.len();
+            if !known {
+                let parts = parts(cfg, id).iter();
+                open.extend(parts.filter(|part| found[part.index()].is_none()));
+            }
+            if open.len() > before {
+                continue;
+            }
+            open.pop();
+            if !known {
+                found[id.index()] = Some(self.shape(cfg, id, found).map(Shape::deeper));
+            }
         }
-        for &part in parts(cfg, id) {
-            self.visit(cfg, part, found);
-        }
+    }
+
+    /// The shape of an expression whose parts have theirs.
+    fn shape(&self, cfg: &Cfg, id: ExprId, found: &[Option<Option<Shape>>]) -> Option<Shape> {
         let known = |id: &ExprId| found[id.index()].flatten();
-        let shape = match cfg.expr(id) {
+        match cfg.expr(id) {
             Expr::Never | Expr::Special(_) | Expr::Judged(_) | Expr::Series(_) => None,
             Expr::Empty => Some(Shape::EMPTY),
             Expr::Bytes(bytes) => Some(Shape::text(bytes)),
@@ -227,8 +241,7 @@ impl Shapes {
                 [Part::Match(expression)] => Shape::of_hir(expression),
                 _ => None,
             },
-        };
-        found[id.index()] = Some(shape.map(Shape::deeper));
+        }
     }
 }
 
