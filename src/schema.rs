@@ -131,6 +131,7 @@ pub enum Whitespace {
 /// All problems of the schema; where nothing satisfies it, the assertions that exclude one another. With
 /// [`Options::strict`], everything of which less would be allowed than the schema says.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
+    let limits = &*limits.begin();
     limits.cancel.unless(lowered(text, options, limits))
 }
 

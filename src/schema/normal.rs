@@ -48,8 +48,8 @@ use std::rc::Rc;
 use foldhash::{HashSet, HashSetExt};
 use rustc_hash::FxHashMap;
 
-use crate::error::{CompileError, Problem, ProblemKind};
-use crate::limits::Limits;
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::limits::{Account, Limits};
 
 use super::goal::{GoalId, Goals, Literal};
 use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Types, Values, Whole};
@@ -114,7 +114,12 @@ pub(crate) struct NormalForms {
     pub(crate) notes: Vec<Problem>,
     /// Whether parts were left out because there were too many, so that emptiness proves nothing.
     pub(crate) truncated: bool,
+    /// The bytes of all this.
+    _held: Account,
 }
+
+/// About the bytes of a schema that the algebra makes, with a keyword.
+const NODE_BYTES: usize = 512;
 
 /// An array of a goal is compared with so many others to find out that it is another.
 const COMPARED: usize = 1_000;
@@ -151,6 +156,8 @@ pub(crate) struct Algebra<'l> {
     /// Whether a conjunction of the goal at hand was left out.
     dropped: bool,
     fuel: usize,
+    /// The bytes of what is made here.
+    held: Account,
     reported: HashSet<(NodeId, &'static str)>,
     problems: Vec<Problem>,
     notes: Vec<Problem>,
@@ -177,7 +184,7 @@ impl<'l> Algebra<'l> {
             limits,
             tree: parsed.tree,
             texts: parsed.texts,
-            goals: Goals::new(),
+            goals: Goals::new(limits.cancel.account()),
             normals: FxHashMap::default(),
             of_type: FxHashMap::default(),
             kinds: Vec::new(),
@@ -192,6 +199,7 @@ impl<'l> Algebra<'l> {
             uncertain: HashSet::new(),
             dropped: false,
             fuel: limits.fuel,
+            held: limits.cancel.account(),
             reported: HashSet::new(),
             problems: Vec::new(),
             notes: Vec::new(),
@@ -232,6 +240,7 @@ impl Algebra<'_> {
             root,
             notes: self.notes,
             truncated: !self.truncated.is_empty(),
+            _held: self.held,
         }
     }
 
@@ -320,6 +329,7 @@ impl Algebra<'_> {
 
     /// A new node that allows exactly the given values.
     pub(super) fn constant(&mut self, values: Values) -> Literal {
+        self.reserve(NODE_BYTES, None);
         let id = NodeId(self.tree.nodes.len() as u32);
         let keywords = Rc::new(vec![("enum", Keyword::Values(Rc::new(values)))]);
         self.tree.nodes.push(Node {
@@ -367,11 +377,41 @@ impl Algebra<'_> {
         }
     }
 
+    /// Reserves bytes for what is about to be made of a schema; false where there is no room, and then no fuel is left either.
+    pub(super) fn reserve(&mut self, bytes: usize, node: Option<NodeId>) -> bool {
+        if self.held.grow(bytes) {
+            return true;
+        }
+        let tree = &self.tree;
+        let place = || Place::Pointer(node.map_or(String::new(), |node| tree.pointer(node)));
+        self.limits.cancel.note_place(place);
+        self.fuel = 0;
+        false
+    }
+
+    /// The bytes that are reserved.
+    pub(super) fn reserved(&self) -> usize {
+        self.held.bytes()
+    }
+
+    /// Gives bytes back that were reserved.
+    pub(super) fn release(&mut self, bytes: usize) {
+        self.held.set(self.held.bytes().saturating_sub(bytes));
+    }
+
+    /// The schema that stands for a goal in messages.
+    fn first_node(&self, goal: GoalId) -> Option<NodeId> {
+        self.goals.literals(goal).first().map(|literal| literal.node)
+    }
+
     /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile that was called
     /// off has none left either.
     pub(super) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
-        let node = self.goals.literals(goal).first().map(|literal| literal.node);
-        self.burn_at(amount, node)
+        if self.fuel >= amount && !self.limits.cancel.is_asked() {
+            self.fuel -= amount;
+            return true;
+        }
+        self.burn_at(amount, self.first_node(goal))
     }
 
     /// The same where it is a schema that asks for it.
@@ -387,6 +427,7 @@ impl Algebra<'_> {
             .any(|problem| problem.kind == ProblemKind::Limit)
         {
             let place = node.map_or(String::new(), |node| self.tree.pointer(node));
+            self.limits.cancel.note_place(|| Place::Pointer(place.clone()));
             let message = format!(
                 "the schema combines its parts in too many ways; the limit fuel is {}",
                 self.limits.fuel

@@ -89,6 +89,7 @@ impl fmt::Display for Report {
 /// # Errors
 /// The schema does not compile; see [`lower`](super::lower).
 pub fn report(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
+    let limits = &*limits.begin();
     limits.cancel.unless(reported(text, options, limits))
 }
 

@@ -54,6 +54,7 @@ use tokens::{Rule, Tokens};
 /// assert_eq!(error.problems.len(), 2);
 /// ```
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let limits = &*limits.begin();
     let cfg = as_written(text, limits)?;
     limits
         .cancel
@@ -65,6 +66,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
 /// # Errors
 /// Those of [`lower`].
 pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let limits = &*limits.begin();
     if text.len() > limits.source_bytes {
         let message = format!(
             "the grammar has {} bytes, more than `source_bytes` = {}",
