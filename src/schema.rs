@@ -29,6 +29,7 @@
 mod decimal;
 mod draft;
 mod dynamic;
+mod findings;
 mod format;
 mod goal;
 mod lower;

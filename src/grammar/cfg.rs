@@ -9,6 +9,7 @@ use regex_syntax::hir::Hir;
 use rustc_hash::FxHashSet;
 
 use super::expression::Expression;
+use crate::limits::Account;
 use super::import::Shift;
 use super::judge::Judge;
 
@@ -265,6 +266,42 @@ impl Cfg {
 /// The expressions for which there is room at first.
 const ROOM: usize = 448;
 
+impl Expr {
+    /// The bytes of the list that it has.
+    fn listed_bytes(&self) -> usize {
+        match self {
+            Expr::Bytes(bytes) => bytes.len(),
+            Expr::Seq(parts) | Expr::Choice(parts) => size_of_val(&parts[..]),
+            Expr::Special(name) => name.len(),
+            _ => 0,
+        }
+    }
+}
+
+impl Regular {
+    /// About the bytes of its expressions that nobody shares.
+    fn own_bytes(&self) -> usize {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Match(expression) | Part::Not(expression) => expression.own_bytes(),
+            Part::Units { unit, .. } => unit.own_bytes(),
+        });
+        size_of_val(&self.parts[..]) + parts.sum::<usize>()
+    }
+}
+
+impl Series {
+    /// About the bytes that it takes.
+    fn bytes(&self) -> usize {
+        let ways = self.members.iter().map(|member| size_of_val(&member.ways[..]).next_multiple_of(16));
+        let taken = self.taken.iter().map(|key| size_of_val(key) + key.len());
+        2 * size_of::<Series>()
+            + size_of_val(&self.members[..])
+            + size_of_val(&self.rest[..])
+            + size_of_val(&self.demands[..])
+            + ways.chain(taken).sum::<usize>()
+    }
+}
+
 /// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made
 /// on the way.
 #[derive(Debug, Default)]
@@ -279,7 +316,15 @@ pub struct CfgBuilder {
     series: Vec<Series>,
     /// The numbers of all series that were built here, by what they are.
     known_series: HashTable<SeriesId>,
+    /// The bytes of all this.
+    held: Account,
 }
+
+/// About the bytes of an expression and its places in the tables, without what it lists.
+const EXPR_BYTES: usize = 2 * size_of::<Expr>() + 16;
+
+/// About the bytes of a regular language and its places in the tables, without its expressions.
+const REGULAR_BYTES: usize = 160;
 
 impl CfgBuilder {
     /// An empty builder.
@@ -292,6 +337,14 @@ impl CfgBuilder {
         }
     }
 
+    /// An empty builder that reports what it holds.
+    pub(crate) fn within(held: Account) -> Self {
+        CfgBuilder {
+            held,
+            ..CfgBuilder::new()
+        }
+    }
+
     fn intern(&mut self, expr: Expr) -> ExprId {
         let hash = self.hasher.hash_one(&expr);
         let same = |id: &ExprId| self.exprs[id.index()] == expr;
@@ -299,6 +352,7 @@ impl CfgBuilder {
             return id;
         }
         let id = ExprId(self.exprs.len() as u32);
+        self.held.grow(EXPR_BYTES + expr.listed_bytes());
         self.exprs.push(expr);
         let hash_of = |id: &ExprId| self.hasher.hash_one(&self.exprs[id.index()]);
         self.known.insert_unique(hash, id, hash_of);
@@ -453,6 +507,7 @@ impl CfgBuilder {
         }
         let id = RegularId(self.regulars.len() as u32);
         same_hash.push(id);
+        self.held.grow(REGULAR_BYTES + regular.own_bytes());
         self.regulars.push(regular);
         id
     }
@@ -470,6 +525,7 @@ impl CfgBuilder {
             return self.intern(Expr::Series(id));
         }
         let id = SeriesId(self.series.len() as u32);
+        self.held.grow(series.bytes());
         self.series.push(series);
         let hash_of = |id: &SeriesId| self.hasher.hash_one(&self.series[id.index()]);
         self.known_series.insert_unique(hash, id, hash_of);
@@ -504,10 +560,9 @@ impl CfgBuilder {
     /// Declares a rule, to be defined by [`define`](Self::define).
     pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
         let body = self.never();
-        self.rules.push(Rule {
-            name: name.into(),
-            body,
-        });
+        let name = name.into();
+        self.held.grow(2 * size_of::<Rule>() + name.len());
+        self.rules.push(Rule { name, body });
         RuleId(self.rules.len() as u32 - 1)
     }
 

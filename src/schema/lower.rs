@@ -28,6 +28,7 @@ use crate::limits::Limits;
 use crate::regex::Escapes;
 
 use super::Options;
+use super::findings::Findings;
 use super::goal::GoalId;
 use super::normal::{Normal, NormalForms, NumberShape};
 
@@ -69,7 +70,7 @@ struct Writer<'a> {
     names: HashMap<Rc<str>, ExprId>,
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
-    problems: Vec<Problem>,
+    problems: Findings,
     /// Goals as one regular language each, once asked for: many arrays of unique items share their parts.
     flats: HashMap<(GoalId, Style, u32), Option<Flat>>,
     /// The sizes of these languages together.
@@ -77,7 +78,7 @@ struct Writer<'a> {
     /// The sizes of what tells unique items apart, so far.
     lead_sizes: u64,
     /// What is allowed less than the schema asks for.
-    notes: Vec<Problem>,
+    notes: Findings,
 }
 
 /// The grammar of the texts that satisfy the root of the normal forms, and what it leaves out of them.
@@ -86,7 +87,7 @@ pub(super) fn grammar(
     options: &Options,
     limits: &Limits,
 ) -> Result<(Cfg, Vec<Problem>), CompileError> {
-    let mut builder = CfgBuilder::new();
+    let mut builder = CfgBuilder::within(limits.cancel.account());
     let space = Space::new(&options.whitespace, &mut builder, limits)?;
     let mut writer = Writer {
         forms,
@@ -103,11 +104,11 @@ pub(super) fn grammar(
         names: HashMap::new(),
         any_string: None,
         any_key: None,
-        problems: Vec::new(),
+        problems: Findings::new(limits.cancel.account()),
         flats: HashMap::new(),
         flat_sizes: 0,
         lead_sizes: 0,
-        notes: Vec::new(),
+        notes: Findings::new(limits.cancel.account()),
     };
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
@@ -132,10 +133,10 @@ pub(super) fn grammar(
         }
     }
     if writer.problems.is_empty() {
-        Ok((writer.builder.finish(start), writer.notes))
+        Ok((writer.builder.finish(start), writer.notes.into_list()))
     } else {
         Err(CompileError {
-            problems: writer.problems,
+            problems: writer.problems.into_list(),
         })
     }
 }
@@ -237,17 +238,13 @@ impl Writer<'_> {
 
     fn problem(&mut self, kind: ProblemKind, goal: GoalId, message: impl Into<String>) {
         let problem = Problem::new(kind, self.place(goal), message);
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
+        self.problems.add(problem);
     }
 
     /// Notes that less is allowed than a goal asks for.
     fn narrowed(&mut self, goal: GoalId, message: &str) {
         let note = Problem::new(ProblemKind::Narrowed, self.place(goal), message);
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
+        self.notes.add(note);
     }
 
     fn regular(&mut self, regular: Regular) -> ExprId {

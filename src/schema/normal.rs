@@ -51,6 +51,8 @@ use rustc_hash::FxHashMap;
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::limits::{Account, Limits};
 
+use super::decimal::Decimal;
+use super::findings::Findings;
 use super::goal::{GoalId, Goals, Literal};
 use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Types, Values, Whole};
 use super::parse::Parsed;
@@ -159,8 +161,8 @@ pub(crate) struct Algebra<'l> {
     /// The bytes of what is made here.
     held: Account,
     reported: HashSet<(NodeId, &'static str)>,
-    problems: Vec<Problem>,
-    notes: Vec<Problem>,
+    problems: Findings,
+    notes: Findings,
 }
 
 /// Brings everything that the root of a source reaches into normal form.
@@ -170,10 +172,9 @@ pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, 
     let root_goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let reached = algebra.reach(root_goal);
     if !algebra.problems.is_empty() {
-        algebra.problems.sort_by(|a, b| a.place.cmp(&b.place));
-        return Err(CompileError {
-            problems: algebra.problems,
-        });
+        let mut problems = algebra.problems.into_list();
+        problems.sort_by(|a, b| a.place.cmp(&b.place));
+        return Err(CompileError { problems });
     }
     Ok(algebra.into_forms(root_goal, &reached))
 }
@@ -199,10 +200,10 @@ impl<'l> Algebra<'l> {
             uncertain: HashSet::new(),
             dropped: false,
             fuel: limits.fuel,
-            held: limits.cancel.account(),
+            held: parsed.held,
             reported: HashSet::new(),
-            problems: Vec::new(),
-            notes: Vec::new(),
+            problems: Findings::new(limits.cancel.account()),
+            notes: Findings::new(limits.cancel.account()),
         }
     }
 }
@@ -238,7 +239,7 @@ impl Algebra<'_> {
             normals,
             productive,
             root,
-            notes: self.notes,
+            notes: self.notes.into_list(),
             truncated: !self.truncated.is_empty(),
             _held: self.held,
         }
@@ -260,6 +261,9 @@ impl Algebra<'_> {
         let mut objects = FxHashMap::default();
         for kind in self.kinds_of_goal(goal) {
             for shape in self.expand(goal, kind) {
+                if !self.burn(0, goal) {
+                    break;
+                }
                 self.add_shape(&mut normal, &mut objects, kind, shape, goal);
             }
         }
@@ -269,6 +273,7 @@ impl Algebra<'_> {
         if normal.strings.iter().any(StringShape::is_any) {
             normal.strings.retain(StringShape::is_any);
         }
+        self.reserve(normal.bytes_of_scalars(), self.first_node(goal));
         let normal = Rc::new(normal);
         self.normals.insert(goal, normal.clone());
         if let Some(only) = only_type {
@@ -307,6 +312,9 @@ impl Algebra<'_> {
             Shape::String(shape) => push_new(&mut normal.strings, shape),
             Shape::Array(shape) => {
                 for array in self.finish_array(&shape, goal) {
+                    if !self.reserve(array.bytes(), self.first_node(goal)) {
+                        return;
+                    }
                     // Of thousands that are listed, few are compared: one that is there twice does no harm.
                     let near = normal.arrays.len().saturating_sub(COMPARED);
                     if !normal.arrays[near..].contains(&array) {
@@ -320,6 +328,7 @@ impl Algebra<'_> {
                     let alike = objects.entry(object.sketch()).or_default();
                     if !alike.iter().any(|&at| normal.objects[at] == object) {
                         alike.push(normal.objects.len());
+                        self.reserve(object.bytes(), self.first_node(goal));
                         normal.objects.push(object);
                     }
                 }
@@ -349,14 +358,14 @@ impl Algebra<'_> {
             .map_or(String::new(), |literal| self.tree.pointer(literal.node));
         let message = format!("less than the schema is allowed here: {left_out}");
         let note = Problem::at_pointer(ProblemKind::Narrowed, place, message);
-        push_new(&mut self.notes, note);
+        self.notes.add(note);
     }
 
     /// Notes that less is allowed than a keyword asks for, once.
     pub(super) fn note(&mut self, node: NodeId, name: &'static str, message: &str) {
         let pointer = self.tree.keyword_pointer(node, name);
         let note = Problem::at_pointer(ProblemKind::Narrowed, pointer, message);
-        push_new(&mut self.notes, note);
+        self.notes.add(note);
     }
 
     /// Reports that a keyword cannot be enforced, once.
@@ -373,7 +382,7 @@ impl Algebra<'_> {
     ) {
         if self.reported.insert((node, name)) {
             let pointer = self.tree.keyword_pointer(node, name);
-            self.problems.push(Problem::at_pointer(kind, pointer, message));
+            self.problems.add(Problem::at_pointer(kind, pointer, message));
         }
     }
 
@@ -433,7 +442,7 @@ impl Algebra<'_> {
                 self.limits.fuel
             );
             self.problems
-                .push(Problem::at_pointer(ProblemKind::Limit, place, message));
+                .add(Problem::at_pointer(ProblemKind::Limit, place, message));
         }
         false
     }
@@ -443,21 +452,25 @@ impl NormalForms {
     /// The JSON pointers of a goal's schemas.
     pub(crate) fn goal_name(&self, goal: GoalId) -> String {
         let literals = self.goals.literals(goal);
-        let one = |literal: &Literal| {
-            let pointer = self.tree.pointer(literal.node);
-            if literal.sign {
-                format!("#{pointer}")
-            } else {
-                format!("not #{pointer}")
+        let mut name = String::new();
+        for literal in literals.iter() {
+            if name.len() > NAME_LENGTH {
+                name.push_str(" and more");
+                break;
             }
-        };
-        if literals.is_empty() {
-            "any value".to_owned()
-        } else {
-            literals.iter().map(one).collect::<Vec<_>>().join(" and ")
+            name.push_str(if name.is_empty() { "" } else { " and " });
+            name.push_str(if literal.sign { "#" } else { "not #" });
+            name.push_str(&self.tree.short_pointer(literal.node, NAME_LENGTH));
         }
+        if literals.is_empty() {
+            name.push_str("any value");
+        }
+        name
     }
 }
+
+/// A name that is longer than this is cut.
+const NAME_LENGTH: usize = 1 << 10;
 
 impl Normal {
     /// The goals of all parts of arrays and objects.
@@ -465,6 +478,20 @@ impl Normal {
         let arrays = self.arrays.iter().flat_map(Array::parts);
         let objects = self.objects.iter().flat_map(Object::parts);
         arrays.chain(objects)
+    }
+
+    /// About the bytes that it takes, arrays and objects apart.
+    fn bytes_of_scalars(&self) -> usize {
+        let listed = |only: Option<usize>, except: usize| only.unwrap_or(0) + except;
+        let numbers = self.numbers.iter().map(|shape| {
+            let listed = listed(shape.only.as_ref().map(Vec::len), shape.except.len());
+            size_of::<NumberShape>() + (listed + shape.not_steps.len()) * size_of::<Decimal>()
+        });
+        let strings = self.strings.iter().map(|shape| {
+            let listed = listed(shape.only.as_ref().map(|only| only.len()), shape.except.len());
+            size_of::<StringShape>() + listed * size_of::<Rc<str>>() + size_of_val(&shape.texts[..])
+        });
+        size_of::<Normal>() + numbers.chain(strings).sum::<usize>()
     }
 
     /// The bit of strings in [`kinds`](Self::kinds).

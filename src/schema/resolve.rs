@@ -106,6 +106,7 @@ pub(crate) fn read(
         tree,
         texts,
         mut diagnostics,
+        held,
         ..
     } = reader;
     if !problems.is_empty() {
@@ -113,7 +114,13 @@ pub(crate) fn read(
         return Err(CompileError { problems });
     }
     diagnostics.findings.sort_by(|a, b| a.place.cmp(&b.place));
-    Ok((Parsed { tree, texts, root }, diagnostics))
+    let parsed = Parsed {
+        tree,
+        texts,
+        root,
+        held,
+    };
+    Ok((parsed, diagnostics))
 }
 
 impl<'v> Reader<'v> {

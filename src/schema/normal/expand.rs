@@ -28,6 +28,9 @@ pub(super) use search::TooMany;
 /// So many choices are looked at for one unit of fuel, whether they are decided.
 const DECISIONS_OF_FUEL: usize = 16;
 
+/// So many schemas are said of the items of an array for one unit of fuel.
+const SAID_OF_FUEL: usize = 64;
+
 /// What a branch says about values of its kind.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
@@ -152,7 +155,9 @@ impl Algebra<'_> {
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let mut all = self.search(goal, kind, Denials::All);
-        if self.find_all(&mut all, &mut shapes) {
+        let complete = self.find_all(&mut all, &mut shapes);
+        self.end(all);
+        if complete {
             return shapes;
         }
         // With one way for each denial they are never too many, because those that are found first are enough.
@@ -165,6 +170,7 @@ impl Algebra<'_> {
         if some.narrowed {
             self.truncate(goal, LeftOut::Denials);
         }
+        self.end(some);
         shapes
     }
 
@@ -223,6 +229,11 @@ impl Algebra<'_> {
                 }
             };
             let Step::Literal(literal) = step else {
+                if let (Shape::Array(shape), Step::Array(step)) = (&branch.shape, &step)
+                    && !self.burn(shape.said_with(step) / SAID_OF_FUEL, goal)
+                {
+                    return false;
+                }
                 let value_of = step.value_of();
                 if !branch.add(step) || value_of.is_some_and(|name| self.is_hopeless(&branch.shape, &name)) {
                     return false;
@@ -514,11 +525,20 @@ impl Branch {
 
     /// How much there is of it: what a copy of it takes, and a look at all its choices.
     fn weight(&self) -> usize {
-        let names = match &self.shape {
-            Shape::Object(shape) => shape.required.len() + shape.absent.len() + shape.values.len(),
-            _ => 0,
+        let said = match &self.shape {
+            Shape::Object(shape) => {
+                let keys = shape.required.len() + shape.absent.len() + shape.values.len();
+                keys + shape.some.len() + shape.names.len()
+            }
+            Shape::Array(shape) => shape.said(),
+            Shape::Number(shape) => {
+                let only = shape.only.as_ref().map_or(0, Vec::len);
+                only + shape.except.len() + shape.not_steps.len()
+            }
+            Shape::String(shape) => shape.except.len() + shape.texts.len(),
+            Shape::Constant => 0,
         };
-        self.choices.len() + self.seen.len() + self.maps() + names
+        self.choices.len() + self.todo.len() + self.seen.len() + self.maps() + said
     }
 
     /// The implications and conditions among the choices.

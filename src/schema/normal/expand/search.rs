@@ -29,6 +29,9 @@ const WEIGHT_OF_FUEL: usize = 512;
 /// The most that the branches which wait may weigh together, and those that were found: some 40 MB.
 const MOST_WEIGHT: usize = 1 << 20;
 
+/// About the bytes of what weighs one.
+const WEIGHT_BYTES: usize = 64;
+
 /// In so many maps a name is found in no time.
 const FEW_MAPS: usize = 64;
 
@@ -50,6 +53,8 @@ pub(in crate::schema::normal) struct Search {
     enough: usize,
     /// Whether a denial was expanded into less than all its ways.
     pub(super) narrowed: bool,
+    /// The bytes that are reserved for the branches that wait and the conjunctions that were found.
+    reserved: usize,
 }
 
 /// There are more conjunctions than are wanted.
@@ -95,7 +100,29 @@ impl Algebra<'_> {
             },
             enough: self.fuel.saturating_sub(MOST_STEPS),
             narrowed: false,
+            reserved: 0,
         }
+    }
+
+    /// Reserves bytes for what a search holds by now, and for a branch that it looks at.
+    fn make_room(&mut self, search: &mut Search, branch: usize) -> bool {
+        let needed = (search.waiting + search.found_weight + 2 * branch) * WEIGHT_BYTES;
+        if needed <= search.reserved {
+            return true;
+        }
+        let node = self.first_node(search.goal);
+        // Doubled, so that not every branch asks.
+        let more = (needed - search.reserved).max(search.reserved).max(1 << 12);
+        if !self.reserve(more, node) {
+            return false;
+        }
+        search.reserved += more;
+        true
+    }
+
+    /// Gives back what a search held.
+    pub(in crate::schema::normal) fn end(&mut self, search: Search) {
+        self.release(search.reserved);
     }
 
     /// The next conjunction; `None` where there is no more.
@@ -110,7 +137,8 @@ impl Algebra<'_> {
                 return Err(TooMany);
             }
             let fits = self.settle(&mut branch, goal, kind);
-            if !fits || !self.burn(branch.weight() / WEIGHT_OF_FUEL, goal) {
+            let weight = branch.weight();
+            if !fits || !self.burn(weight / WEIGHT_OF_FUEL, goal) || !self.make_room(search, weight) {
                 continue;
             }
             self.drop_ruled_out(&mut branch);
