@@ -206,10 +206,14 @@ fn compile_terminals(
     let mut problems = Vec::new();
     let mut terminals = Vec::with_capacity(cfg.regulars.len());
     let mut bytes = 0usize;
+    let mut held = limits.cancel.account();
     for (index, regular) in cfg.regulars.iter().enumerate() {
         match source.terminal(regular, limits) {
             Ok(terminal) => {
                 bytes += terminal.bytes();
+                if !held.grow(terminal.bytes()) {
+                    limits.cancel.note_place(|| place_of(cfg, index));
+                }
                 terminals.push(Some(terminal));
             }
             Err(TerminalError::Empty) => terminals.push(None),

@@ -183,6 +183,12 @@ fn read(
     options: &Options,
     limits: &Limits,
 ) -> Result<(parse::Parsed, Diagnostics), CompileError> {
+    let mut held = limits.cancel.account();
+    let texts = std::iter::once(text).chain(options.documents.iter().map(|(_, text)| &**text));
+    let texts = texts.filter(|text| text.len() <= limits.source_bytes);
+    if !held.grow(texts.map(source::bytes_of_value).sum()) {
+        limits.cancel.unless(Ok::<_, CompileError>(()))?;
+    }
     let root = source::read(text, limits)?;
     let documents = documents(options, limits)?;
     resolve::read(&root, &documents, options, limits)

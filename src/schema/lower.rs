@@ -77,6 +77,8 @@ struct Writer<'a> {
     flat_sizes: u64,
     /// The sizes of what tells unique items apart, so far.
     lead_sizes: u64,
+    /// The states of automata for multiples, so far.
+    multiple_states: usize,
     /// What is allowed less than the schema asks for.
     notes: Findings,
 }
@@ -108,6 +110,7 @@ pub(super) fn grammar(
         flats: HashMap::new(),
         flat_sizes: 0,
         lead_sizes: 0,
+        multiple_states: 0,
         notes: Findings::new(limits.cancel.account()),
     };
     if !forms.is_live(forms.root) {
@@ -167,12 +170,17 @@ impl Writer<'_> {
         self.builder.len() > self.limits.exprs
     }
 
+    /// Whether whatever is written ends in an error in any case.
+    fn is_over(&self) -> bool {
+        self.is_full() || self.limits.cancel.is_asked()
+    }
+
     /// What stands for a goal in a grammar.
     fn goal(&mut self, goal: GoalId) -> ExprId {
         if let Some(known) = self.exprs[goal.index()] {
             return known;
         }
-        if self.is_full() || self.limits.cancel.is_asked() {
+        if self.is_over() {
             // Ends in an error in any case, and one rule may have thousands of parts.
             return self.builder.never();
         }
@@ -203,10 +211,21 @@ impl Writer<'_> {
                 ways.push(self.builder.bytes(text));
             }
         }
-        for shape in &normal.numbers {
+        let over = |writer: &Self| {
+            let place = || writer.place(goal);
+            writer.limits.cancel.note_place(place);
+            writer.is_over()
+        };
+        for shape in normal.numbers.iter() {
+            if over(self) {
+                break;
+            }
             ways.push(self.number(shape, goal));
         }
         for shape in &normal.strings {
+            if over(self) {
+                break;
+            }
             ways.push(self.string(shape, goal));
         }
         ways.push(self.structured(goal));
@@ -218,9 +237,16 @@ impl Writer<'_> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut ways = Vec::new();
         for array in &normal.arrays {
+            if self.is_over() {
+                break;
+            }
             ways.push(self.array(array));
         }
         for object in &normal.objects {
+            if self.is_over() {
+                self.limits.cancel.note_place(|| self.place(goal));
+                break;
+            }
             ways.push(self.object(object, goal));
         }
         self.builder.choice(ways)

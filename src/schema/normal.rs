@@ -126,6 +126,9 @@ const NODE_BYTES: usize = 512;
 /// An array of a goal is compared with so many others to find out that it is another.
 const COMPARED: usize = 1_000;
 
+/// The same for an object, among those that have as many members with the same goals: they differ in names alone.
+const COMPARED_OBJECTS: usize = 64;
+
 /// The state of the algebra.
 pub(crate) struct Algebra<'l> {
     pub(super) limits: &'l Limits,
@@ -215,6 +218,9 @@ impl Algebra<'_> {
         let mut order = vec![root];
         let mut next = 0;
         while let Some(&goal) = order.get(next) {
+            if self.limits.cancel.is_asked() {
+                break;
+            }
             let normal = self.normal(goal);
             for part in normal.parts() {
                 if seen.insert(part) {
@@ -231,7 +237,7 @@ impl Algebra<'_> {
         let normals: Vec<Rc<Normal>> = (0..self.goals.len())
             .map(|index| self.normals.get(&GoalId(index as u32)).unwrap_or(&empty).clone())
             .collect();
-        let productive = empty::productive(&normals, reached);
+        let productive = empty::productive(&normals, reached, &self.limits.cancel);
         NormalForms {
             tree: self.tree,
             texts: self.texts,
@@ -326,7 +332,8 @@ impl Algebra<'_> {
                 if let Some(object) = self.finish_object(&shape) {
                     // Thousands of alternatives may differ in their last member alone.
                     let alike = objects.entry(object.sketch()).or_default();
-                    if !alike.iter().any(|&at| normal.objects[at] == object) {
+                    let mut near = alike.iter().rev().take(COMPARED_OBJECTS);
+                    if !near.any(|&at| normal.objects[at] == object) {
                         alike.push(normal.objects.len());
                         self.reserve(object.bytes(), self.first_node(goal));
                         normal.objects.push(object);
@@ -396,6 +403,13 @@ impl Algebra<'_> {
         self.limits.cancel.note_place(place);
         self.fuel = 0;
         false
+    }
+
+    /// Whether there is room for bytes that are held only for now.
+    pub(super) fn fits(&mut self, bytes: usize, node: NodeId) -> bool {
+        let fits = self.reserve(bytes, Some(node));
+        self.release(bytes);
+        fits
     }
 
     /// The bytes that are reserved.

@@ -100,6 +100,12 @@ const KEYWORD_BYTES: usize = 2 * size_of::<(&str, Keyword)>() + 32;
 /// About the bytes of a name in a list and in the table that finds it.
 pub(super) const NAME_BYTES: usize = 112;
 
+/// A URI that others are resolved against has at most so many bytes: each schema with an `$id` makes one.
+pub(super) const MOST_URI: usize = 8 << 10;
+
+/// About the bytes of a scope, without its URI.
+const SCOPE_BYTES: usize = 160;
+
 /// Problems are collected up to so many bytes, pointers and all. There are enough to mend by then.
 const MOST_TOLD: usize = 1 << 20;
 
@@ -241,7 +247,12 @@ impl<'v> Reader<'v> {
         let name = map.get(keyword).and_then(Value::as_str).filter(|_| !hidden);
         let (document, fragment) = name.map_or(("", None), uri::split_fragment);
         if new_draft != draft || validates != outer.validates || !document.is_empty() {
+            if base.len() + document.len() > MOST_URI {
+                let message = format!("a URI of more than {MOST_URI} bytes is not supported");
+                return self.problem(ProblemKind::Limit, id, keyword, message);
+            }
             let uri: Rc<str> = uri::join(&base, document).into();
+            self.held.grow(2 * uri.len() + SCOPE_BYTES);
             scope = self.scopes.len() as u32;
             self.scopes.push(Scope {
                 uri: uri.clone(),
@@ -378,6 +389,7 @@ impl<'v> Reader<'v> {
                 format!("`{keyword}` is a URI, not {}", describe(value)),
             );
         };
+        self.held.grow(2 * size_of::<Reference>() + text.len());
         let id = RefId(self.references.len() as u32);
         self.references.push(Reference {
             node: site.id,
@@ -427,8 +439,15 @@ impl<'v> Reader<'v> {
 
     /// A finding that does not stop the compile.
     pub(super) fn note(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
+        self.note_as(ProblemKind::Unsupported, id, key, message);
+    }
+
+    pub(super) fn note_as(&mut self, kind: ProblemKind, id: NodeId, key: &str, message: impl Into<String>) {
+        if self.limits.cancel.is_asked() {
+            return;
+        }
         let pointer = self.tree.keyword_pointer(id, &escape_segment(key));
-        let finding = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
+        let finding = Problem::at_pointer(kind, pointer, message);
         if self.held.grow(bytes_of(&finding)) {
             self.diagnostics.push(finding);
         }

@@ -105,7 +105,12 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
         .chain(notes)
         .for_each(|note| diagnostics.push(note));
     let mut assertions = Vec::new();
+    let mut held = limits.cancel.account();
     for index in 0..sources {
+        let pointers: usize = assertions.last().map_or(0, |last: &Assertion| last.pointer.len());
+        if !held.grow(size_of::<Assertion>() + pointers) || limits.cancel.is_asked() {
+            break;
+        }
         add_assertions(&forms.tree, NodeId(index as u32), &mut assertions);
     }
     let mut report = Report { assertions };

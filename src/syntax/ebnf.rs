@@ -23,6 +23,7 @@
 mod escape;
 mod lowering;
 mod nesting;
+mod size;
 
 use pest::Parser;
 use pest::error::{ErrorVariant, LineColLocation};
@@ -79,6 +80,10 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     if let Some(offset) = nesting::deeper_than(text, deepest) {
         let message = format!("brackets nest deeper than the limit `nesting` of {deepest}");
         return Err(Problem::new(ProblemKind::Limit, Place::in_text(text, offset), message).into());
+    }
+    let mut held = limits.cancel.account();
+    if !held.grow(size::bytes_of_tree(text)) {
+        limits.cancel.unless(Ok::<_, CompileError>(()))?;
     }
     let mut grammar = Tokens::parse(Rule::grammar, text).map_err(syntax_error)?;
     let definitions = grammar

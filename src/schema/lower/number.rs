@@ -50,7 +50,13 @@ impl Writer<'_> {
             );
             self.builder.never()
         } else if shape.is_counted() {
-            match automaton::write(shape, &mut self.builder) {
+            if self.multiple_states > MOST_STATES_TOGETHER {
+                let message =
+                    format!("the multiples up to here need more than {MOST_STATES_TOGETHER} states together");
+                self.problem(ProblemKind::Limit, goal, message);
+                return self.builder.never();
+            }
+            match automaton::write(shape, &mut self.builder, &mut self.multiple_states) {
                 Ok(written) => written,
                 Err(message) => self.nearest_multiples(shape, goal, message),
             }
@@ -96,6 +102,9 @@ impl Writer<'_> {
         self.regular(Regular { parts: parts(&shape) })
     }
 }
+
+/// The most states that the automata of all multiples of a source may have together, with those that were too large.
+const MOST_STATES_TOGETHER: usize = 200_000;
 
 /// How many multiples are written where there are too many to count all.
 const NEAREST: i128 = 1_000;

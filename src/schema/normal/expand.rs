@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::schema::goal::{GoalId, Literal};
-use crate::schema::node::{Keyword, Kind, NodeId};
+use crate::schema::node::{Keyword, Keywords, Kind, NodeId};
 
 use super::array::ArrayShape;
 use super::discriminate::{Decided, Decision};
@@ -27,6 +27,9 @@ pub(super) use search::TooMany;
 
 /// So many choices are looked at for one unit of fuel, whether they are decided.
 const DECISIONS_OF_FUEL: usize = 16;
+
+/// About the bytes of a way of a choice, of one step, while it is put together.
+const WAY_BYTES: usize = 512;
 
 /// So many schemas are said of the items of an array for one unit of fuel.
 const SAID_OF_FUEL: usize = 64;
@@ -268,16 +271,27 @@ impl Algebra<'_> {
         }
         // What the keywords bring comes before what was open: the order of the source is the order of the keys.
         let open = std::mem::take(&mut branch.todo);
-        if let Some(child) = self.unevaluated(literal.node, kind) {
+        let fits = self.settle_keywords(branch, literal.node, &keywords, kind);
+        branch.put_before(open);
+        fits
+    }
+
+    /// Meets what an affirmed schema asks, and leaves what is to be met then.
+    fn settle_keywords(
+        &mut self,
+        branch: &mut Branch,
+        node: NodeId,
+        keywords: &Keywords,
+        kind: Kind,
+    ) -> bool {
+        if let Some(child) = self.unevaluated(node, kind) {
             // The cases say all that the keywords say.
-            let demand = self.affirm_unevaluated(literal.node, child, kind);
-            let fits = branch.demand(demand);
-            branch.todo.extend(open);
-            return fits;
+            let demand = self.affirm_unevaluated(node, child, kind);
+            return branch.demand(demand);
         }
         let mut choices = Vec::new();
         for (name, keyword) in keywords.iter() {
-            match self.affirm(literal.node, name, keyword, kind) {
+            match self.affirm(node, name, keyword, kind) {
                 Demand::Any(ways) => choices.push(Choice::of(ways, keyword.is_condition())),
                 demand => {
                     if !branch.demand(demand) {
@@ -287,7 +301,6 @@ impl Algebra<'_> {
             }
         }
         branch.todo.extend(choices.into_iter().map(Todo::Choice));
-        branch.todo.extend(open);
         true
     }
 
@@ -305,9 +318,13 @@ impl Algebra<'_> {
             Keyword::Ref(reference) => Demand::one(literal(self.tree.target(*reference))),
             Keyword::AllOf(list) => Demand::All(list.iter().copied().map(literal).collect()),
             Keyword::AnyOf(list) => {
+                if !self.fits(list.len() * WAY_BYTES, node) {
+                    return Demand::Never;
+                }
                 let able = list.iter().filter(|&&node| self.may_be(node, kind));
                 Demand::any(able.map(|&node| vec![literal(node)]).collect())
             }
+            Keyword::OneOf(list) if !self.fits(list.len() * WAY_BYTES, node) => Demand::Never,
             Keyword::OneOf(list) => self.exactly_one(list, kind),
             Keyword::Not(child) => Demand::one(Step::Literal(Literal::new(*child, false))),
             Keyword::If {
@@ -459,6 +476,17 @@ impl Branch {
         };
         branch.go(steps);
         branch
+    }
+
+    /// Puts what was open behind what is. There may be a hundred thousand of them, so the longer list stays where it is.
+    fn put_before(&mut self, mut open: VecDeque<Todo>) {
+        if self.todo.len() >= open.len() {
+            return self.todo.extend(open);
+        }
+        while let Some(last) = self.todo.pop_back() {
+            open.push_front(last);
+        }
+        self.todo = open;
     }
 
     fn go(&mut self, steps: impl IntoIterator<Item = Step>) {

@@ -24,7 +24,7 @@ const MOST_LISTED: usize = 2_600;
 const MOST_VALUES: usize = 25_000;
 
 /// So much of a branch is looked at and copied for one unit of fuel.
-const WEIGHT_OF_FUEL: usize = 512;
+const WEIGHT_OF_FUEL: usize = 256;
 
 /// The most that the branches which wait may weigh together, and those that were found: some 40 MB.
 const MOST_WEIGHT: usize = 1 << 20;
