@@ -15,8 +15,8 @@ pub(crate) use meter::{Account, Full};
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 
@@ -254,7 +254,7 @@ impl Default for Limits {
             rule_states: 4_000_000,
             grammar_bytes: 64 << 20,
             fuel: 300_000,
-            compile_bytes: 192 << 20,
+            compile_bytes: 128 << 20,
             meter: Meter::default(),
             cancel: Cancel::default(),
         }

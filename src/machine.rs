@@ -75,7 +75,7 @@ pub(crate) use thread::{HangingSets, Local, SetLengths, Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};
-use crate::limits::Limits;
+use crate::limits::{Account, Limits};
 
 /// Where compiled regular languages come from, so that grammars with equal ones share them.
 pub trait TerminalSource {
@@ -97,8 +97,10 @@ impl Machine {
     /// When no text belongs to the language, or a limit is reached.
     pub fn new(cfg: &Cfg, source: &dyn TerminalSource, limits: &Limits) -> Result<Machine, CompileError> {
         let cancel = &limits.cancel;
-        let terminals = cancel.unless(compile_terminals(cfg, source, limits))?;
-        let mut nfa = cancel.unless(nfa::build(cfg, limits))?;
+        let mut held = cancel.account();
+        held.grow(cfg.bytes());
+        let terminals = cancel.unless(compile_terminals(cfg, source, limits, &mut held))?;
+        let mut nfa = cancel.unless(nfa::build(cfg, limits, &mut held))?;
         let analysis = cancel.unless(analysis::analyse(&mut nfa, &terminals, cancel))?;
         Ok(Machine::over(frame::Frames::new(nfa, analysis, terminals)))
     }
@@ -202,11 +204,11 @@ fn compile_terminals(
     cfg: &Cfg,
     source: &dyn TerminalSource,
     limits: &Limits,
+    held: &mut Account,
 ) -> Result<Vec<Option<Arc<Terminal>>>, CompileError> {
     let mut problems = Vec::new();
     let mut terminals = Vec::with_capacity(cfg.regulars.len());
     let mut bytes = 0usize;
-    let mut held = limits.cancel.account();
     for (index, regular) in cfg.regulars.iter().enumerate() {
         match source.terminal(regular, limits) {
             Ok(terminal) => {
@@ -218,6 +220,7 @@ fn compile_terminals(
             }
             Err(TerminalError::Empty) => terminals.push(None),
             Err(error) => {
+                limits.cancel.note_place(|| place_of(cfg, index));
                 let kind = match error {
                     TerminalError::Limit { .. } => ProblemKind::Limit,
                     _ => ProblemKind::Unsupported,

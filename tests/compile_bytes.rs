@@ -71,7 +71,10 @@ fn key(at: usize) -> String {
 
 /// Schemas inside so many objects with a long key each: every pointer into them is long.
 fn below_long_keys(inner: Value) -> Value {
-    (0..50).fold(inner, |inner, _| json!({"properties": {"k".repeat(8_000): inner}}))
+    (0..50).fold(
+        inner,
+        |inner, _| json!({"properties": {"k".repeat(8_000): inner}}),
+    )
 }
 
 /// So many independent choices beside a keyword for what is not evaluated.
@@ -132,9 +135,7 @@ fn what_is_too_large_is_refused_before_it_is_made() {
 
 /// Schemas that are large and nothing else.
 fn allowed() -> Vec<(&'static str, Value)> {
-    let deep = object(4_000, |at| {
-        (key(at), json!({"properties": {"x": {"const": at}}}))
-    });
+    let deep = object(4_000, |at| (key(at), json!({"properties": {"x": {"const": at}}})));
     vec![
         ("nine choices of one", unevaluated("oneOf", 9)),
         ("six choices of any", unevaluated("anyOf", 6)),
@@ -171,7 +172,10 @@ fn whatever_it_is_it_ends_within_its_bytes() {
     let alternative = |at: usize| json!({"required": [key(at)]});
     let schemas = [
         ("long bounds", json!({"anyOf": list(500, bounds)})),
-        ("multiples", json!({"type": "integer", "anyOf": list(60, multiple)})),
+        (
+            "multiples",
+            json!({"type": "integer", "anyOf": list(60, multiple)}),
+        ),
         (
             "alternatives of many names",
             json!({"properties": object(8_000, |at| (key(at), json!({}))), "anyOf": list(1_500, alternative)}),
@@ -203,7 +207,8 @@ fn whatever_it_is_it_ends_within_its_bytes() {
 
 #[test]
 fn the_limit_is_named_with_its_value_and_a_place() {
-    let schema = json!({"properties": object(2_000, |at| (key(at), json!({"enum": [at, key(at)]})))}).to_string();
+    let schema =
+        json!({"properties": object(2_000, |at| (key(at), json!({"enum": [at, key(at)]})))}).to_string();
     let (options, meter) = metered(Limits {
         compile_bytes: 1 << 20,
         ..Limits::default()

@@ -9,9 +9,9 @@ use regex_syntax::hir::Hir;
 use rustc_hash::FxHashSet;
 
 use super::expression::Expression;
-use crate::limits::Account;
 use super::import::Shift;
 use super::judge::Judge;
+use crate::limits::Account;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -257,6 +257,21 @@ pub struct Cfg {
 }
 
 impl Cfg {
+    /// About the bytes that it takes. O(its size).
+    pub(crate) fn bytes(&self) -> usize {
+        let exprs = self.exprs.iter().map(|expr| EXPR_BYTES + expr.listed_bytes());
+        let rules = self
+            .rules
+            .iter()
+            .map(|rule| 2 * size_of::<Rule>() + rule.name.len());
+        let regulars = self
+            .regulars
+            .iter()
+            .map(|regular| REGULAR_BYTES + regular.own_bytes());
+        let series = self.series.iter().map(Series::bytes);
+        exprs.chain(rules).chain(regulars).chain(series).sum()
+    }
+
     /// The expression with this number.
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.index()]
@@ -292,7 +307,10 @@ impl Regular {
 impl Series {
     /// About the bytes that it takes.
     fn bytes(&self) -> usize {
-        let ways = self.members.iter().map(|member| size_of_val(&member.ways[..]).next_multiple_of(16));
+        let ways = self
+            .members
+            .iter()
+            .map(|member| size_of_val(&member.ways[..]).next_multiple_of(16));
         let taken = self.taken.iter().map(|key| size_of_val(key) + key.len());
         2 * size_of::<Series>()
             + size_of_val(&self.members[..])

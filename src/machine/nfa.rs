@@ -178,8 +178,8 @@ impl Users {
 /// Repetitions up to this count are copied; greater ones are counted by a register.
 const UNROLLED: u32 = 16;
 
-/// Builds the automata of all rules of a grammar.
-pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
+/// Builds the automata of all rules of a grammar, and reports what they take.
+pub(super) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nfa, Problem> {
     let rules = Vec::with_capacity(cfg.rules.len());
     // Each part of an expression ends at a node, and so does each byte; expressions that stand in several places take more.
     let nodes = cfg.exprs.iter().map(|expr| match expr {
@@ -196,7 +196,6 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
         start: cfg.start.0,
         has_dead_ends: false,
     };
-    let mut held = limits.cancel.account();
     held.grow(nfa.nodes.capacity() * NODE_BYTES);
     let mut builder = Builder {
         cfg,
@@ -232,7 +231,7 @@ const ITEM_BYTES: usize = 32;
 struct Builder<'a> {
     cfg: &'a Cfg,
     limits: &'a Limits,
-    held: Account,
+    held: &'a mut Account,
     /// The nodes that were reported.
     reported: usize,
     nfa: Nfa,

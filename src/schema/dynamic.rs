@@ -127,7 +127,8 @@ impl Copier<'_> {
             return known;
         }
         let keywords = self.tree.node(place.0).keywords.len();
-        self.held.grow(COPY_BYTES + keywords * 2 * size_of::<(&str, Keyword)>());
+        self.held
+            .grow(COPY_BYTES + keywords * 2 * size_of::<(&str, Keyword)>());
         let id = NodeId(self.copy.nodes.len() as u32);
         let segment = match parent {
             Some(_) => self.tree.node(place.0).segment.clone(),

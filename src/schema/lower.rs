@@ -23,14 +23,15 @@ use foldhash::{HashMap, HashMapExt};
 use rustc_hash::FxHashMap;
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, CfgBuilder, ExprId, Regular, RegularId, RuleId};
-use crate::limits::Limits;
+use crate::grammar::{Cfg, CfgBuilder, ExprId, Expression, Regular, RegularId, RuleId};
+use crate::limits::{Account, Limits};
 use crate::regex::Escapes;
 
 use super::Options;
 use super::findings::Findings;
 use super::goal::GoalId;
 use super::normal::{Normal, NormalForms, NumberShape};
+use super::text::TextId;
 
 use flat::{Flat, Style};
 use space::Space;
@@ -68,6 +69,10 @@ struct Writer<'a> {
     numbers: HashMap<NumberShape, ExprId>,
     /// What stands before the values of named keys.
     names: HashMap<Rc<str>, ExprId>,
+    /// The texts of keys with their quotes.
+    quoted: HashMap<TextId, Expression>,
+    /// The bytes of these.
+    held: Account,
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
     problems: Findings,
@@ -104,6 +109,8 @@ pub(super) fn grammar(
         space,
         numbers: HashMap::new(),
         names: HashMap::new(),
+        quoted: HashMap::new(),
+        held: limits.cancel.account(),
         any_string: None,
         any_key: None,
         problems: Findings::new(limits.cancel.account()),

@@ -388,7 +388,10 @@ impl Algebra<'_> {
         message: impl Into<String>,
     ) {
         if self.reported.insert((node, name)) {
-            let pointer = self.tree.keyword_pointer(node, name);
+            let pointer = match name {
+                "" => self.tree.pointer(node),
+                _ => self.tree.keyword_pointer(node, name),
+            };
             self.problems.add(Problem::at_pointer(kind, pointer, message));
         }
     }

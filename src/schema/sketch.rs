@@ -265,8 +265,10 @@ mod tests {
     fn a_sketch_stops_growing_whatever_is_long() {
         let most = super::BYTES + 1_000;
         let names: Vec<String> = (0..90_000).map(|at| format!("key{at}")).collect();
-        let properties: serde_json::Map<_, _> =
-            names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+        let properties: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| (name.clone(), json!({"type": "string"})))
+            .collect();
         for long in [
             json!({"type": "object", "properties": properties, "required": names}),
             json!({"enum": names}),

@@ -138,7 +138,8 @@ impl Texts {
         }
         let parts = regex::ecma(pattern, limits)?.parts;
         for part in &parts {
-            let (Part::Match(expression) | Part::Not(expression) | Part::Units { unit: expression, .. }) = part;
+            let (Part::Match(expression) | Part::Not(expression) | Part::Units { unit: expression, .. }) =
+                part;
             self.hold(expression.own_bytes() + PATTERN_BYTES + pattern.len());
         }
         let set = self.add_parts(&spelled(parts));

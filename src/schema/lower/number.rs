@@ -104,7 +104,7 @@ impl Writer<'_> {
 }
 
 /// The most states that the automata of all multiples of a source may have together, with those that were too large.
-const MOST_STATES_TOGETHER: usize = 200_000;
+const MOST_STATES_TOGETHER: usize = 100_000;
 
 /// How many multiples are written where there are too many to count all.
 const NEAREST: i128 = 1_000;

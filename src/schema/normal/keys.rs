@@ -109,11 +109,13 @@ impl Algebra<'_> {
         let literals = names.saturating_mul(shape.maps.len());
         let matches = names.saturating_mul(patterns + shape.some.len());
         let bytes = names.saturating_mul(NAMED_BYTES) + literals.saturating_mul(size_of::<Literal>());
-        self.burn_at(literals / NAMES_OF_FUEL + matches / MATCHES_OF_FUEL, node) && self.reserve(bytes, node) && {
-            // It is given back when the goals are known; what is kept of it is reserved with them.
-            self.release(bytes);
-            true
-        }
+        self.burn_at(literals / NAMES_OF_FUEL + matches / MATCHES_OF_FUEL, node)
+            && self.reserve(bytes, node)
+            && {
+                // It is given back when the goals are known; what is kept of it is reserved with them.
+                self.release(bytes);
+                true
+            }
     }
 
     /// The two sides of a demand for some key whose name satisfies a schema.

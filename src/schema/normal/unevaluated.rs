@@ -67,7 +67,9 @@ impl Case {
 
     /// About the bytes that it takes.
     fn bytes(&self) -> usize {
-        size_of::<Case>() + self.steps.len() * size_of::<Step>() + self.evaluated.len() * size_of::<Rc<Spoken>>()
+        size_of::<Case>()
+            + self.steps.len() * size_of::<Step>()
+            + self.evaluated.len() * size_of::<Rc<Spoken>>()
     }
 }
 
@@ -160,7 +162,8 @@ impl Algebra<'_> {
     /// A map that asks for a schema beside the keys that were spoken of.
     fn other_keys(&mut self, evaluated: &[Rc<Spoken>], child: NodeId, anything: NodeId) -> Option<Step> {
         let names: usize = evaluated.iter().map(|spoken| spoken.names.len()).sum();
-        if !self.reserve(names * NAME_BYTES, Some(child)) || !self.burn_at(names / STEPS_OF_FUEL, Some(child)) {
+        if !self.reserve(names * NAME_BYTES, Some(child)) || !self.burn_at(names / STEPS_OF_FUEL, Some(child))
+        {
             return None;
         }
         let mut index = foldhash::HashMap::default();

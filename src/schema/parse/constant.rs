@@ -42,7 +42,8 @@ impl<'v> Reader<'v> {
     ) -> Rc<Values> {
         let mut values = Values::default();
         let list = list.into_iter();
-        self.held.grow(list.size_hint().0 * NAME_BYTES + size_of::<Values>());
+        self.held
+            .grow(list.size_hint().0 * NAME_BYTES + size_of::<Values>());
         let (mut strings, mut numbers) = (HashSet::new(), HashSet::new());
         for (at, value) in list.enumerate() {
             match value {

@@ -29,6 +29,9 @@ const WEIGHT_OF_FUEL: usize = 256;
 /// The most that the branches which wait may weigh together, and those that were found: some 40 MB.
 const MOST_WEIGHT: usize = 1 << 20;
 
+/// What an empty branch weighs.
+const BRANCH_WEIGHT: usize = size_of::<Branch>().div_ceil(WEIGHT_BYTES);
+
 /// About the bytes of what weighs one.
 const WEIGHT_BYTES: usize = 64;
 
@@ -89,7 +92,7 @@ impl Algebra<'_> {
             goal,
             kind,
             denials,
-            waiting: first.weight(),
+            waiting: first.waiting_weight(),
             stack: VecDeque::from([first]),
             cut: false,
             found: 0,
@@ -168,6 +171,13 @@ impl Algebra<'_> {
     }
 }
 
+impl Branch {
+    /// What a branch weighs that waits: one about which little is known is something, too.
+    fn waiting_weight(&self) -> usize {
+        self.weight() + BRANCH_WEIGHT
+    }
+}
+
 impl Search {
     fn is_full(&self) -> bool {
         self.found >= self.most || self.found_weight > MOST_WEIGHT
@@ -178,7 +188,7 @@ impl Search {
         let Some((first, others)) = ways.split_first() else {
             return;
         };
-        let room = others.len().min(MOST_WEIGHT / branch.weight().max(1));
+        let room = others.len().min(MOST_WEIGHT / branch.waiting_weight());
         self.cut |= room < others.len();
         for way in others[..room].iter().rev() {
             let mut next = branch.clone();
@@ -191,18 +201,18 @@ impl Search {
 
     /// Puts a branch on the stack. Where too much waits, those below are dropped, which would be followed last.
     fn push(&mut self, branch: Branch) {
-        self.waiting += branch.weight();
+        self.waiting += branch.waiting_weight();
         self.stack.push_back(branch);
         while self.waiting > MOST_WEIGHT && self.stack.len() > 1 {
             self.cut = true;
             let dropped = self.stack.pop_front();
-            self.waiting -= dropped.map_or(0, |branch| branch.weight());
+            self.waiting -= dropped.map_or(0, |branch| branch.waiting_weight());
         }
     }
 
     fn pop(&mut self) -> Option<Branch> {
         let branch = self.stack.pop_back()?;
-        self.waiting -= branch.weight();
+        self.waiting -= branch.waiting_weight();
         Some(branch)
     }
 }
