@@ -142,6 +142,8 @@ pub(crate) struct Algebra<'l> {
     kinds: Vec<Option<Kinds>>,
     /// Pairs of schemas of which it is known whether they can share a value.
     disjoint: FxHashMap<(NodeId, NodeId), bool>,
+    /// Whether schemas, where they hold, may speak of keys or items, as far as it was asked.
+    speaking: FxHashMap<(NodeId, Kind), bool>,
     /// Goals of which it is known whether they have surely no value, so many levels down.
     empty: FxHashMap<(GoalId, u32), bool>,
     /// A schema that allows everything, once one was needed.
@@ -193,6 +195,7 @@ impl<'l> Algebra<'l> {
             of_type: FxHashMap::default(),
             kinds: Vec::new(),
             disjoint: FxHashMap::default(),
+            speaking: FxHashMap::default(),
             empty: FxHashMap::default(),
             anything: None,
             together: FxHashMap::default(),

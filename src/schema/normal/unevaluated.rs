@@ -405,20 +405,34 @@ impl Algebra<'_> {
         Some(cases)
     }
 
-    /// Whether a schema, where it holds, may have spoken of keys or items.
-    fn evaluates(&self, node: NodeId, kind: Kind) -> bool {
-        let mut seen = std::collections::HashSet::from([node]);
+    /// Whether a schema, where it holds, may have spoken of keys or items. Fuel pays for what was not looked at before.
+    fn evaluates(&mut self, node: NodeId, kind: Kind) -> bool {
+        let mut seen = foldhash::HashSet::from_iter([node]);
         let mut open = vec![node];
+        let mut found = false;
         while let Some(node) = open.pop() {
-            for (_, keyword) in self.tree.node(node).keywords.iter() {
-                if speaks(keyword, kind) || is_unevaluated(keyword, kind) {
-                    return true;
-                }
+            let keywords = &self.tree.node(node).keywords;
+            let known = self.speaking.get(&(node, kind)).copied();
+            found = known.unwrap_or_else(|| {
+                let mut keywords = keywords.iter();
+                keywords.any(|(_, keyword)| speaks(keyword, kind) || is_unevaluated(keyword, kind))
+            });
+            if found {
+                break;
             }
-            let beside = crate::schema::resolve::beside(&self.tree, node);
-            open.extend(beside.into_iter().filter(|&next| seen.insert(next)));
+            if known.is_none() {
+                let beside = crate::schema::resolve::beside(&self.tree, node);
+                open.extend(beside.into_iter().filter(|&next| seen.insert(next)));
+            }
         }
-        false
+        self.burn_at(seen.len() / STEPS_OF_FUEL, Some(node));
+        if found {
+            self.speaking.insert((node, kind), true);
+        } else {
+            self.speaking
+                .extend(seen.into_iter().map(|node| ((node, kind), false)));
+        }
+        found
     }
 }
 

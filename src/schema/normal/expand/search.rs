@@ -172,6 +172,24 @@ impl Algebra<'_> {
 }
 
 impl Branch {
+    /// How much there is of it: what a copy of it takes, and a look at all its choices.
+    fn weight(&self) -> usize {
+        let said = match &self.shape {
+            Shape::Object(shape) => {
+                let keys = shape.required.len() + shape.absent.len() + shape.values.len();
+                keys + shape.some.len() + shape.names.len()
+            }
+            Shape::Array(shape) => shape.said(),
+            Shape::Number(shape) => {
+                let only = shape.only.as_ref().map_or(0, Vec::len);
+                only + shape.except.len() + shape.not_steps.len()
+            }
+            Shape::String(shape) => shape.except.len() + shape.texts.len(),
+            Shape::Constant => 0,
+        };
+        self.choices.len() + self.todo.len() + self.seen.len() + self.maps() + said
+    }
+
     /// What a branch weighs that waits: one about which little is known is something, too.
     fn waiting_weight(&self) -> usize {
         self.weight() + BRANCH_WEIGHT
