@@ -257,21 +257,6 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// About the bytes that it takes. O(its size).
-    pub(crate) fn bytes(&self) -> usize {
-        let exprs = self.exprs.iter().map(|expr| EXPR_BYTES + expr.listed_bytes());
-        let rules = self
-            .rules
-            .iter()
-            .map(|rule| 2 * size_of::<Rule>() + rule.name.len());
-        let regulars = self
-            .regulars
-            .iter()
-            .map(|regular| REGULAR_BYTES + regular.own_bytes());
-        let series = self.series.iter().map(Series::bytes);
-        exprs.chain(rules).chain(regulars).chain(series).sum()
-    }
-
     /// The expression with this number.
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.index()]
@@ -280,45 +265,6 @@ impl Cfg {
 
 /// The expressions for which there is room at first.
 const ROOM: usize = 448;
-
-impl Expr {
-    /// The bytes of the list that it has.
-    fn listed_bytes(&self) -> usize {
-        match self {
-            Expr::Bytes(bytes) => bytes.len(),
-            Expr::Seq(parts) | Expr::Choice(parts) => size_of_val(&parts[..]),
-            Expr::Special(name) => name.len(),
-            _ => 0,
-        }
-    }
-}
-
-impl Regular {
-    /// About the bytes of its expressions that nobody shares.
-    fn own_bytes(&self) -> usize {
-        let parts = self.parts.iter().map(|part| match part {
-            Part::Match(expression) | Part::Not(expression) => expression.own_bytes(),
-            Part::Units { unit, .. } => unit.own_bytes(),
-        });
-        size_of_val(&self.parts[..]) + parts.sum::<usize>()
-    }
-}
-
-impl Series {
-    /// About the bytes that it takes.
-    fn bytes(&self) -> usize {
-        let ways = self
-            .members
-            .iter()
-            .map(|member| size_of_val(&member.ways[..]).next_multiple_of(16));
-        let taken = self.taken.iter().map(|key| size_of_val(key) + key.len());
-        2 * size_of::<Series>()
-            + size_of_val(&self.members[..])
-            + size_of_val(&self.rest[..])
-            + size_of_val(&self.demands[..])
-            + ways.chain(taken).sum::<usize>()
-    }
-}
 
 /// Builds a [`Cfg`]; equal expressions, languages and series are stored once, and the obvious simplifications are made
 /// on the way.
@@ -337,12 +283,6 @@ pub struct CfgBuilder {
     /// The bytes of all this.
     held: Account,
 }
-
-/// About the bytes of an expression and its places in the tables, without what it lists.
-const EXPR_BYTES: usize = 2 * size_of::<Expr>() + 16;
-
-/// About the bytes of a regular language and its places in the tables, without its expressions.
-const REGULAR_BYTES: usize = 160;
 
 impl CfgBuilder {
     /// An empty builder.
@@ -370,7 +310,7 @@ impl CfgBuilder {
             return id;
         }
         let id = ExprId(self.exprs.len() as u32);
-        self.held.grow(EXPR_BYTES + expr.listed_bytes());
+        self.held.grow(expr.bytes());
         self.exprs.push(expr);
         let hash_of = |id: &ExprId| self.hasher.hash_one(&self.exprs[id.index()]);
         self.known.insert_unique(hash, id, hash_of);
@@ -525,7 +465,7 @@ impl CfgBuilder {
         }
         let id = RegularId(self.regulars.len() as u32);
         same_hash.push(id);
-        self.held.grow(REGULAR_BYTES + regular.own_bytes());
+        self.held.grow(regular.bytes());
         self.regulars.push(regular);
         id
     }

@@ -317,14 +317,13 @@ impl Algebra<'_> {
             Keyword::Never => Demand::Never,
             Keyword::Ref(reference) => Demand::one(literal(self.tree.target(*reference))),
             Keyword::AllOf(list) => Demand::All(list.iter().copied().map(literal).collect()),
+            Keyword::AnyOf(list) | Keyword::OneOf(list) if !self.fits(list.len() * WAY_BYTES, node) => {
+                Demand::Never
+            }
             Keyword::AnyOf(list) => {
-                if !self.fits(list.len() * WAY_BYTES, node) {
-                    return Demand::Never;
-                }
                 let able = list.iter().filter(|&&node| self.may_be(node, kind));
                 Demand::any(able.map(|&node| vec![literal(node)]).collect())
             }
-            Keyword::OneOf(list) if !self.fits(list.len() * WAY_BYTES, node) => Demand::Never,
             Keyword::OneOf(list) => self.exactly_one(list, kind),
             Keyword::Not(child) => Demand::one(Step::Literal(Literal::new(*child, false))),
             Keyword::If {
