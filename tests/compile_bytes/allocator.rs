@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// What a piece of work returns, and the most bytes that it held at once on this thread.
-pub fn most_held<T>(work: impl FnOnce() -> T) -> (T, usize) {
+pub(crate) fn most_held<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);
     let result = work();
