@@ -254,7 +254,7 @@ impl Default for Limits {
             rule_states: 4_000_000,
             grammar_bytes: 64 << 20,
             fuel: 300_000,
-            compile_bytes: 128 << 20,
+            compile_bytes: 192 << 20,
             meter: Meter::default(),
             cancel: Cancel::default(),
         }

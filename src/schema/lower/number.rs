@@ -43,16 +43,12 @@ impl Writer<'_> {
                 .chain(&shape.not_steps)
                 .any(|step| step.scaled().is_none())
         {
-            self.problem(
-                ProblemKind::Unsupported,
-                goal,
-                "a multiple of more than 18 digits is not supported",
-            );
+            let message = "a multiple of more than 18 digits is not supported";
+            self.problem(ProblemKind::Unsupported, goal, message);
             self.builder.never()
         } else if shape.is_counted() {
             if self.multiple_states > MOST_STATES_TOGETHER {
-                let message =
-                    format!("the multiples up to here need more than {MOST_STATES_TOGETHER} states together");
+                let message = format!("multiples need more than {MOST_STATES_TOGETHER} states together");
                 self.problem(ProblemKind::Limit, goal, message);
                 return self.builder.never();
             }
@@ -103,7 +99,7 @@ impl Writer<'_> {
     }
 }
 
-/// The most states that the automata of all multiples of a source may have together, with those that were too large.
+/// The most states of the automata of all multiples together, with those that were too large.
 const MOST_STATES_TOGETHER: usize = 100_000;
 
 /// How many multiples are written where there are too many to count all.

@@ -33,7 +33,7 @@ const MOST_WEIGHT: usize = 1 << 20;
 const BRANCH_WEIGHT: usize = size_of::<Branch>().div_ceil(WEIGHT_BYTES);
 
 /// About the bytes of what weighs one.
-const WEIGHT_BYTES: usize = 64;
+const WEIGHT_BYTES: usize = 40;
 
 /// In so many maps a name is found in no time.
 const FEW_MAPS: usize = 64;
@@ -114,8 +114,8 @@ impl Algebra<'_> {
             return true;
         }
         let node = self.first_node(search.goal);
-        // Doubled, so that not every branch asks.
-        let more = (needed - search.reserved).max(search.reserved).max(1 << 12);
+        // In portions, so that not every branch asks.
+        let more = (needed - search.reserved).max(search.reserved / 8).max(1 << 12);
         if !self.reserve(more, node) {
             return false;
         }
