@@ -51,7 +51,8 @@ pub struct Limits {
     pub fuel: usize,
     /// The bytes that one compile may hold at once, from the text of its source to the finished grammar: syntax trees,
     /// normal forms and their products, expressions, automata. They are counted where they are made, so that the same
-    /// source gets the same answer everywhere; what the allocator is asked for is within a quarter more.
+    /// source gets the same answer everywhere. The count is an estimate: what the allocator is asked for stays below half
+    /// as much again and the buffers of one automaton, some 48 MB.
     pub compile_bytes: usize,
     /// What all compiles with these limits hold together, bounded or only counted.
     pub meter: Meter,
