@@ -142,9 +142,9 @@ impl Compiler {
         source: Source<'_>,
         options: &Options,
     ) -> Result<(Grammar, Diagnostics), CompileError> {
-        let limits = &options.limits;
+        let limits = &*options.limits.begin();
         check_size(source, limits)?;
-        let (cfg, diagnostics) = lower(source, options)?;
+        let (cfg, diagnostics) = lower(source, &options.schema, limits)?;
         let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
             Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
             _ => error,
@@ -198,11 +198,15 @@ fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
     Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into())
 }
 
-fn lower(source: Source<'_>, options: &Options) -> Result<(Cfg, Diagnostics), CompileError> {
+fn lower(
+    source: Source<'_>,
+    options: &schema::Options,
+    limits: &Limits,
+) -> Result<(Cfg, Diagnostics), CompileError> {
     match source {
-        Source::Regex(pattern) => Ok((regex::lower(pattern, &options.limits)?, Diagnostics::default())),
-        Source::Ebnf(text) => Ok((ebnf::lower(text, &options.limits)?, Diagnostics::default())),
-        Source::JsonSchema(text) => schema::lower(text, &options.schema, &options.limits),
+        Source::Regex(pattern) => Ok((regex::lower(pattern, limits)?, Diagnostics::default())),
+        Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
+        Source::JsonSchema(text) => schema::lower(text, options, limits),
     }
 }
 

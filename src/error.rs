@@ -104,6 +104,8 @@ pub enum ProblemKind {
     Limit,
     /// The caller called the compile off; nothing is said about the source.
     Cancelled,
+    /// The memory that compiles share was held by others; nothing is said about the source, which may compile later.
+    Busy,
 }
 
 /// One problem of a source.

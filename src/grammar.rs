@@ -14,6 +14,7 @@
 //! Expressions live in one arena and refer to each other by index, so every pass is an iterative walk and no
 //! input can overflow the stack.
 
+mod bytes;
 mod cfg;
 mod expression;
 mod hash;

@@ -4,12 +4,19 @@
 //! JSONSchemaBench reaches, and an error that a limit causes names it and its value.
 //!
 //! Limits are counted, so that the same source gets the same answer everywhere. Whoever has less patience than they
-//! allow for *calls off* a compile with a [`Cancel`]: the library reads no clock, its caller may.
+//! allow for *calls off* a compile with a [`Cancel`]: the library reads no clock, its caller may. Memory is counted like
+//! work: a compile reports to a [`Meter`] what it takes, before it takes it.
 
+mod meter;
+
+pub use meter::Meter;
+pub(crate) use meter::{Account, Full};
+
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 
@@ -49,13 +56,21 @@ pub struct Limits {
     pub distance_work: usize,
     /// Steps of the schema algebra (intersections, complements, subset tests).
     pub fuel: usize,
+    /// The bytes that one compile may hold at once, from the text of its source to the finished grammar: syntax trees,
+    /// normal forms and their products, expressions, automata. They are counted where they are made, so that the same
+    /// source gets the same answer everywhere. The count is an estimate: what the allocator is asked for stays below half
+    /// as much again and the buffers of one automaton, some 48 MB.
+    pub compile_bytes: usize,
+    /// What all compiles with these limits hold together, bounded or only counted.
+    pub meter: Meter,
     /// Ends the compile before any of the others does, if somebody asks for it.
     pub cancel: Cancel,
 }
 
 /// Calls off a compile that is running.
 ///
-/// Wherever a compile counts work it looks here. Once a look has said yes, the compile has no other outcome than an
+/// Wherever a compile counts work it looks here; one that needs more memory than it may take is called off in the same
+/// way, and says so. Once a look has said yes, the compile has no other outcome than an
 /// error of kind [`ProblemKind::Cancelled`]: what was made by then may lack parts, and nobody sees it.
 ///
 /// ```
@@ -75,7 +90,19 @@ pub struct Limits {
 /// assert_eq!(error.problems[0].kind, ProblemKind::Cancelled);
 /// ```
 #[derive(Clone, Default)]
-pub struct Cancel(Option<Arc<Asked>>);
+pub struct Cancel {
+    asked: Option<Arc<Asked>>,
+    /// The bytes of the compile, once it runs.
+    bytes: Option<Bytes>,
+}
+
+/// The bytes of a compile that runs.
+#[derive(Clone)]
+struct Bytes {
+    meter: Meter,
+    /// Where in the source it was that they did not suffice.
+    place: Arc<OnceLock<Place>>,
+}
 
 struct Asked {
     /// Whether some look has said yes. Kept, because every later look must say the same.
@@ -86,16 +113,31 @@ struct Asked {
 impl Cancel {
     /// Called off once this says so. It is asked often, some hundred thousand times by a long compile.
     pub fn when(ask: impl Fn() -> bool + Send + Sync + 'static) -> Cancel {
-        Cancel(Some(Arc::new(Asked {
+        let asked = Asked {
             yes: AtomicBool::new(false),
             ask: Box::new(ask),
-        })))
+        };
+        Cancel {
+            asked: Some(Arc::new(asked)),
+            bytes: None,
+        }
     }
 
     /// Whether the compile is called off.
     #[inline]
     pub fn is_asked(&self) -> bool {
-        let Some(asked) = &self.0 else { return false };
+        self.full().is_some() || self.is_called()
+    }
+
+    fn full(&self) -> Option<Full> {
+        self.bytes.as_ref().and_then(|bytes| bytes.meter.full())
+    }
+
+    /// Whether somebody called the compile off.
+    fn is_called(&self) -> bool {
+        let Some(asked) = &self.asked else {
+            return false;
+        };
         if asked.yes.load(Ordering::Relaxed) {
             return true;
         }
@@ -109,17 +151,71 @@ impl Cancel {
     /// What a stage of a compile ends with: its own result, unless the compile was called off. Every way out of the
     /// library goes through here, so that its loops may stop in whatever way is nearest.
     pub(crate) fn unless<T, E: Into<CompileError>>(&self, result: Result<T, E>) -> Result<T, CompileError> {
-        if self.is_asked() {
+        if self.is_called() {
             let message = "the compile was called off";
             return Err(Problem::new(ProblemKind::Cancelled, Place::Whole, message).into());
         }
-        result.map_err(Into::into)
+        match self.full() {
+            Some(full) => Err(self.out_of_bytes(full).into()),
+            None => result.map_err(Into::into),
+        }
+    }
+
+    fn out_of_bytes(&self, full: Full) -> Problem {
+        let place = self.bytes.as_ref().and_then(|bytes| bytes.place.get().cloned());
+        let place = place.unwrap_or(Place::Whole);
+        let most = self.bytes.as_ref().map_or(0, |bytes| bytes.meter.most());
+        match full {
+            Full::Own => {
+                let message =
+                    format!("the compile needs more than {most} bytes of memory, the limit compile_bytes");
+                Problem::new(ProblemKind::Limit, place, message)
+            }
+            Full::Around => {
+                let message = "other compiles hold the memory that this one would need";
+                Problem::new(ProblemKind::Busy, place, message)
+            }
+        }
+    }
+
+    /// An account of a structure of this compile.
+    pub(crate) fn account(&self) -> Account {
+        Account::new(self.bytes.as_ref().map(|bytes| &bytes.meter))
+    }
+
+    /// Says where in the source the bytes did not suffice; the first place stays.
+    pub(crate) fn note_place(&self, place: impl FnOnce() -> Place) {
+        if let (Some(bytes), Some(_)) = (&self.bytes, self.full()) {
+            bytes.place.get_or_init(place);
+        }
+    }
+}
+
+impl Limits {
+    /// These limits for a compile that begins, with a count of its own. A stage of a compile that runs goes on with the
+    /// count it has.
+    pub(crate) fn begin(&self) -> Cow<'_, Limits> {
+        if self.cancel.bytes.is_some() {
+            return Cow::Borrowed(self);
+        }
+        let bytes = Bytes {
+            meter: Meter::within(&self.meter, self.compile_bytes),
+            place: Arc::default(),
+        };
+        let cancel = Cancel {
+            asked: self.cancel.asked.clone(),
+            bytes: Some(bytes),
+        };
+        Cow::Owned(Limits {
+            cancel,
+            ..self.clone()
+        })
     }
 }
 
 impl fmt::Debug for Cancel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.0.is_some() {
+        let name = if self.asked.is_some() {
             "Cancel::when(…)"
         } else {
             "Cancel::default()"
@@ -141,6 +237,19 @@ impl Hash for Cancel {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
+/// As for who calls compiles off, it is another matter who counts them.
+impl PartialEq for Meter {
+    fn eq(&self, _: &Meter) -> bool {
+        true
+    }
+}
+
+impl Eq for Meter {}
+
+impl Hash for Meter {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {
@@ -155,6 +264,8 @@ impl Default for Limits {
             mask_work: 1 << 20,
             distance_work: 1 << 25,
             fuel: 300_000,
+            compile_bytes: 192 << 20,
+            meter: Meter::default(),
             cancel: Cancel::default(),
         }
     }

@@ -76,7 +76,7 @@ pub(crate) use thread::{HangingSets, Local, SetLengths, Thread, Threads};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Expr, Regular, RegularId, Rule};
-use crate::limits::Limits;
+use crate::limits::{Account, Limits};
 
 /// Where compiled regular languages come from, so that grammars with equal ones share them.
 pub trait TerminalSource {
@@ -98,8 +98,10 @@ impl Machine {
     /// When no text belongs to the language, or a limit is reached.
     pub fn new(cfg: &Cfg, source: &dyn TerminalSource, limits: &Limits) -> Result<Machine, CompileError> {
         let cancel = &limits.cancel;
-        let terminals = cancel.unless(compile_terminals(cfg, source, limits))?;
-        let mut nfa = cancel.unless(nfa::build(cfg, limits))?;
+        let mut held = cancel.account();
+        held.grow(cfg.bytes());
+        let terminals = cancel.unless(compile_terminals(cfg, source, limits, &mut held))?;
+        let mut nfa = cancel.unless(nfa::build(cfg, limits, &mut held))?;
         let analysis = cancel.unless(analysis::analyse(&mut nfa, &terminals, cancel))?;
         let frames = frame::Frames::new(nfa, analysis, terminals);
         Ok(Machine::over(
@@ -212,6 +214,7 @@ fn compile_terminals(
     cfg: &Cfg,
     source: &dyn TerminalSource,
     limits: &Limits,
+    held: &mut Account,
 ) -> Result<Vec<Option<Arc<Terminal>>>, CompileError> {
     let mut problems = Vec::new();
     let mut terminals = Vec::with_capacity(cfg.regulars.len());
@@ -220,10 +223,14 @@ fn compile_terminals(
         match source.terminal(regular, limits) {
             Ok(terminal) => {
                 bytes += terminal.bytes();
+                if !held.grow(terminal.bytes()) {
+                    limits.cancel.note_place(|| place_of(cfg, index));
+                }
                 terminals.push(Some(terminal));
             }
             Err(TerminalError::Empty) => terminals.push(None),
             Err(error) => {
+                limits.cancel.note_place(|| place_of(cfg, index));
                 let kind = match error {
                     TerminalError::Limit { .. } => ProblemKind::Limit,
                     _ => ProblemKind::Unsupported,

@@ -98,6 +98,7 @@ impl Grammar {
     /// When no text belongs to the language, when it names a special token that the vocabulary lacks, or when a
     /// limit is reached.
     pub fn new(cfg: &Cfg, tables: &Arc<Tables>, limits: &Limits) -> Result<Grammar, CompileError> {
+        let limits = &*limits.begin();
         let machine = Machine::new(cfg, &**tables, limits)?;
         let specials = find_specials(&machine, tables.vocabulary())?;
         let shares = Shares::of(limits.grammar_bytes);

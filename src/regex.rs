@@ -64,6 +64,7 @@ pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
 
 /// The grammar of the texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
 pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let limits = &*limits.begin();
     let regular = limits
         .cancel
         .unless(rust(pattern, limits).map_err(RegexError::into_problem))?;

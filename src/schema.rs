@@ -30,6 +30,7 @@
 mod decimal;
 mod draft;
 mod dynamic;
+mod findings;
 mod format;
 mod goal;
 mod lower;
@@ -132,6 +133,7 @@ pub enum Whitespace {
 /// All problems of the schema; where nothing satisfies it, the assertions that exclude one another. With
 /// [`Options::strict`], everything of which less would be allowed than the schema says.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
+    let limits = &*limits.begin();
     limits.cancel.unless(lowered(text, options, limits))
 }
 
@@ -182,6 +184,12 @@ fn read(
     options: &Options,
     limits: &Limits,
 ) -> Result<(parse::Parsed, Diagnostics), CompileError> {
+    let mut held = limits.cancel.account();
+    let texts = std::iter::once(text).chain(options.documents.iter().map(|(_, text)| &**text));
+    let texts = texts.filter(|text| text.len() <= limits.source_bytes);
+    if !held.grow(texts.map(source::bytes_of_value).sum()) {
+        limits.cancel.unless(Ok::<_, CompileError>(()))?;
+    }
     let root = source::read(text, limits)?;
     let documents = documents(options, limits)?;
     resolve::read(&root, &documents, options, limits)

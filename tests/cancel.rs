@@ -53,7 +53,13 @@ fn expensive() -> Vec<(&'static str, String)> {
     });
     let apart = object(60, |at| (format!("^a{at}b*$"), json!({"type": "integer"})));
     let clash = (0..40).map(|at| json!({"minimum": at, "pattern": format!("^a{at}"), "maxLength": 1}));
+    let branch = |at: usize| {
+        json!({"anyOf": [{"properties": {format!("p{at}"): {"type": "string"}}},
+                         {"properties": {format!("q{at}"): {"type": "integer"}}}]})
+    };
+    let branches = json!({"allOf": (0..6).map(branch).collect::<Vec<_>>(), "unevaluatedProperties": false});
     vec![
+        ("branches", branches.to_string()),
         ("algebra", conditions.to_string()),
         ("patterns", json!({ "properties": counted }).to_string()),
         (

@@ -416,6 +416,7 @@ impl Subject<'_> {
             ProblemKind::Unsatisfiable => "unsatisfiable_schema",
             ProblemKind::Limit => "grammar_too_complex",
             ProblemKind::Cancelled => "grammar_compile_timeout",
+            ProblemKind::Busy => "compile_memory_exhausted",
             _ if self.is_schema => "invalid_json_schema",
             _ => "invalid_grammar",
         }
@@ -499,6 +500,7 @@ fn kind_name(kind: ProblemKind) -> &'static str {
         ProblemKind::Unsatisfiable => "unsatisfiable",
         ProblemKind::Limit => "limit",
         ProblemKind::Cancelled => "cancelled",
+        ProblemKind::Busy => "busy",
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) fn determinise(nfa: &Nfa, alphabet: Alphabet, room: Room<'_>) -> Resu
         subsets.pay(next.len() * 4)?;
         state += 1;
     }
+    // It is kept, and what it could still have grown by would be kept with it.
+    next.shrink_to_fit();
     Ok(Automaton {
         letters,
         next,

@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use super::expression::Expression;
 use super::import::Shift;
 use super::judge::Judge;
+use crate::limits::Account;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -279,6 +280,8 @@ pub struct CfgBuilder {
     series: Vec<Series>,
     /// The numbers of all series that were built here, by what they are.
     known_series: HashTable<SeriesId>,
+    /// The bytes of all this.
+    held: Account,
 }
 
 impl CfgBuilder {
@@ -292,6 +295,14 @@ impl CfgBuilder {
         }
     }
 
+    /// An empty builder that reports what it holds.
+    pub(crate) fn within(held: Account) -> Self {
+        CfgBuilder {
+            held,
+            ..CfgBuilder::new()
+        }
+    }
+
     fn intern(&mut self, expr: Expr) -> ExprId {
         let hash = self.hasher.hash_one(&expr);
         let same = |id: &ExprId| self.exprs[id.index()] == expr;
@@ -299,6 +310,7 @@ impl CfgBuilder {
             return id;
         }
         let id = ExprId(self.exprs.len() as u32);
+        self.held.grow(expr.bytes());
         self.exprs.push(expr);
         let hash_of = |id: &ExprId| self.hasher.hash_one(&self.exprs[id.index()]);
         self.known.insert_unique(hash, id, hash_of);
@@ -466,6 +478,7 @@ impl CfgBuilder {
         }
         let id = RegularId(self.regulars.len() as u32);
         same_hash.push(id);
+        self.held.grow(regular.bytes());
         self.regulars.push(regular);
         id
     }
@@ -483,6 +496,7 @@ impl CfgBuilder {
             return self.intern(Expr::Series(id));
         }
         let id = SeriesId(self.series.len() as u32);
+        self.held.grow(series.bytes());
         self.series.push(series);
         let hash_of = |id: &SeriesId| self.hasher.hash_one(&self.series[id.index()]);
         self.known_series.insert_unique(hash, id, hash_of);
@@ -517,10 +531,9 @@ impl CfgBuilder {
     /// Declares a rule, to be defined by [`define`](Self::define).
     pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
         let body = self.never();
-        self.rules.push(Rule {
-            name: name.into(),
-            body,
-        });
+        let name = name.into();
+        self.held.grow(2 * size_of::<Rule>() + name.len());
+        self.rules.push(Rule { name, body });
         RuleId(self.rules.len() as u32 - 1)
     }
 

@@ -15,14 +15,32 @@ pub struct Expression(Arc<Shared>);
 
 struct Shared {
     hir: Hir,
-    hash: OnceLock<u64>,
+    /// The hash, and about how many bytes it takes.
+    hash: OnceLock<(u64, usize)>,
 }
 
 impl Expression {
     /// A hash that equal expressions share. It depends on the structure alone, so it is the same in every process.
     /// O(size of the expression) when first asked for.
     pub fn structure_hash(&self) -> u64 {
+        self.measured().0
+    }
+
+    fn measured(&self) -> (u64, usize) {
         *self.0.hash.get_or_init(|| hash::of_hir(&self.0.hir))
+    }
+
+    /// About how many bytes it takes, if nobody shares it.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match Arc::strong_count(&self.0) {
+            1 => self.bytes(),
+            _ => 0,
+        }
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.measured().1
     }
 }
 

@@ -25,21 +25,35 @@ impl Regular {
     }
 }
 
-/// The same for one expression.
-pub(super) fn of_hir(hir: &Hir) -> u64 {
+/// The same for one expression, and about how many bytes it takes.
+pub(super) fn of_hir(hir: &Hir) -> (u64, usize) {
     let mut hasher = FxHasher::default();
-    hash_hir(hir, &mut hasher);
-    hasher.finish()
+    let bytes = hash_hir(hir, &mut hasher);
+    (hasher.finish(), bytes)
 }
 
-fn hash_hir(hir: &Hir, hasher: &mut FxHasher) {
+/// About the bytes of a node: itself, and what it says of the whole below it, which is allocated.
+const NODE_BYTES: usize = size_of::<Hir>() + 96;
+
+fn hash_hir(hir: &Hir, hasher: &mut FxHasher) -> usize {
+    let mut bytes = 0;
     let mut open = vec![hir];
     while let Some(hir) = open.pop() {
+        bytes += NODE_BYTES;
         std::mem::discriminant(hir.kind()).hash(hasher);
         match hir.kind() {
             HirKind::Empty => {}
-            HirKind::Literal(literal) => literal.0.hash(hasher),
-            HirKind::Class(class) => hash_class(class, hasher),
+            HirKind::Literal(literal) => {
+                bytes += literal.0.len();
+                literal.0.hash(hasher);
+            }
+            HirKind::Class(class) => {
+                bytes += match class {
+                    Class::Unicode(class) => size_of_val(class.ranges()),
+                    Class::Bytes(class) => size_of_val(class.ranges()),
+                };
+                hash_class(class, hasher);
+            }
             HirKind::Look(look) => look.as_repr().hash(hasher),
             HirKind::Repetition(repetition) => {
                 (repetition.min, repetition.max).hash(hasher);
@@ -52,6 +66,7 @@ fn hash_hir(hir: &Hir, hasher: &mut FxHasher) {
             }
         }
     }
+    bytes
 }
 
 fn hash_class(class: &Class, hasher: &mut FxHasher) {

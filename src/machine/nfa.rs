@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use super::key_set::KeySet;
 use crate::error::{Place, Problem, ProblemKind};
 use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Keys, Meets, Series, SeriesOrder};
-use crate::limits::Limits;
+use crate::limits::{Account, Limits};
 
 /// What an edge can call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -178,8 +178,8 @@ impl Users {
 /// Repetitions up to this count are copied; greater ones are counted by a register.
 const UNROLLED: u32 = 16;
 
-/// Builds the automata of all rules of a grammar.
-pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
+/// Builds the automata of all rules of a grammar, and reports what they take.
+pub(super) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nfa, Problem> {
     let rules = Vec::with_capacity(cfg.rules.len());
     // Each part of an expression ends at a node, and so does each byte; expressions that stand in several places take more.
     let nodes = cfg.exprs.iter().map(|expr| match expr {
@@ -196,9 +196,12 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
         start: cfg.start.0,
         has_dead_ends: false,
     };
+    held.grow(nfa.nodes.capacity() * NODE_BYTES);
     let mut builder = Builder {
         cfg,
         limits,
+        held,
+        reported: nfa.nodes.capacity(),
         nfa,
         open: Vec::new(),
         items: FxHashMap::default(),
@@ -207,15 +210,30 @@ pub(super) fn build(cfg: &Cfg, limits: &Limits) -> Result<Nfa, Problem> {
         builder.add_rule(rule.name.clone(), rule.body);
     }
     for series in &cfg.series {
+        if limits.cancel.is_asked() {
+            break;
+        }
         builder.add_series(series);
     }
     builder.connect_all()?;
     Ok(builder.nfa)
 }
 
+/// About the bytes of a node with an edge, and of what the analysis finds out about it.
+const NODE_BYTES: usize = size_of::<Edges>() + 16;
+
+/// About the bytes of a rule, without its name, and of what the analysis finds out about it.
+const RULE_BYTES: usize = 160;
+
+/// About the bytes of what the analysis and the frames keep of a member.
+const ITEM_BYTES: usize = 32;
+
 struct Builder<'a> {
     cfg: &'a Cfg,
     limits: &'a Limits,
+    held: &'a mut Account,
+    /// The nodes that were reported.
+    reported: usize,
     nfa: Nfa,
     /// Expressions that still have to be laid between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
@@ -235,6 +253,7 @@ impl Builder<'_> {
     }
 
     fn add_rule(&mut self, name: String, body: ExprId) -> u32 {
+        self.held.grow(RULE_BYTES + name.len());
         let (start, accept) = (self.node(), self.node());
         self.nfa.rules.push(Rule { name, start, accept });
         self.open.push((body, start, accept));
@@ -251,6 +270,10 @@ impl Builder<'_> {
     }
 
     fn add_series(&mut self, series: &Series) -> u32 {
+        let members = series.members.len() * (size_of::<MemberPlan>() + 16 + ITEM_BYTES);
+        let taken: usize = series.taken.iter().map(|key| key.len() + 16).sum();
+        self.held
+            .grow(2 * size_of::<SeriesPlan>() + members + series.rest.len() * size_of::<RestPlan>() + taken);
         let members = series.members.iter().map(|member| MemberPlan {
             ways: (member.ways.iter())
                 .map(|way| (self.add_item(way.item), way.meets))
@@ -287,6 +310,11 @@ impl Builder<'_> {
                 return Ok(());
             }
             self.connect(expr, from, to);
+            // The list grows to twice its length.
+            if self.nfa.nodes.len() > self.reported {
+                self.held.grow(self.reported * NODE_BYTES);
+                self.reported *= 2;
+            }
             if self.nfa.nodes.len() > self.limits.rule_states {
                 let message = format!(
                     "the grammar needs more than {} rule states",

@@ -207,6 +207,7 @@ impl Operands {
             next: Vec::new(),
             accepting: Vec::new(),
         };
+        let mut held = limits.cancel.account();
         let (mut from, mut to) = (Vec::new(), Vec::new());
         let (count, mut columns) = (self.letters.count(), Columns::default());
         while states.copy(graph.accepting.len(), &mut from) {
@@ -233,6 +234,9 @@ impl Operands {
                 };
                 graph.next.push(packed);
             }
+            // Lists grow to twice their length; the states are found by what they are made of.
+            let entries = graph.next.len() + states.count * (from.len() + 4);
+            held.set(2 * size_of::<u32>() * entries);
             self.check_room(states.count, limits)?;
         }
         Ok(graph)

@@ -17,6 +17,8 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
 
+use crate::limits::{Account, Limits};
+
 use super::node::{Dependency, KeyMap, Keyword, Keywords, Node, NodeId, RefId, Tree, Values};
 
 /// What is known of the source where a dynamic reference is looked up.
@@ -36,12 +38,25 @@ type Binding = BTreeMap<Rc<str>, NodeId>;
 /// A node under a binding.
 type Place = (NodeId, u32);
 
+/// About the bytes of a name in a binding, and of a copied schema without its keywords.
+const BINDING_BYTES: usize = 48;
+const COPY_BYTES: usize = 240;
+
 /// More copies than this are not made; there is a copy for every binding that can reach a node.
 const MOST_NODES: usize = 200_000;
 
+/// The most names of bindings that are looked at, one by one.
+const MOST_LOOKED_AT: usize = 8_000_000;
+
 /// Copies the tree so that no reference is dynamic; `None` where that takes too many copies.
-pub(super) fn resolve(tree: Tree, root: NodeId, anchors: &Anchors) -> Option<(Tree, NodeId)> {
+pub(super) fn resolve(
+    tree: Tree,
+    root: NodeId,
+    anchors: &Anchors,
+    limits: &Limits,
+) -> Option<(Tree, NodeId)> {
     let mut copier = Copier {
+        held: limits.cancel.account(),
         tree,
         anchors,
         copy: Tree::default(),
@@ -49,11 +64,13 @@ pub(super) fn resolve(tree: Tree, root: NodeId, anchors: &Anchors) -> Option<(Tr
         bindings: vec![Binding::new()],
         known: HashMap::from_iter([(Binding::new(), 0)]),
         open: Vec::new(),
+        looked_at: 0,
     };
     let start = copier.enter(root, 0);
     let root = copier.copy_of(start, None);
     while let Some((place, id)) = copier.open.pop() {
-        if copier.copy.nodes.len() > MOST_NODES {
+        let too_many = copier.copy.nodes.len() > MOST_NODES || copier.looked_at > MOST_LOOKED_AT;
+        if too_many || limits.cancel.is_asked() {
             return None;
         }
         let keywords = copier.tree.node(place.0).keywords.clone();
@@ -74,6 +91,9 @@ struct Copier<'a> {
     bindings: Vec<Binding>,
     known: HashMap<Binding, u32>,
     open: Vec<(Place, NodeId)>,
+    /// The names of bindings that were looked at, one by one.
+    looked_at: usize,
+    held: Account,
 }
 
 impl Copier<'_> {
@@ -83,22 +103,32 @@ impl Copier<'_> {
         let Some(own) = self.anchors.of.get(&resource) else {
             return (node, binding);
         };
+        let names = self.bindings[binding as usize].len() + own.len();
+        self.looked_at += names;
         let mut bound = self.bindings[binding as usize].clone();
         for (name, anchor) in own {
             bound.entry(name.clone()).or_insert(*anchor);
         }
         let next = self.bindings.len() as u32;
-        let id = *self.known.entry(bound.clone()).or_insert(next);
-        if id == next {
-            self.bindings.push(bound);
+        if let Some(&known) = self.known.get(&bound) {
+            return (node, known);
         }
-        (node, id)
+        // Kept twice, as a binding and as what it is found by.
+        if !self.held.grow(2 * names * BINDING_BYTES) {
+            return (node, binding);
+        }
+        self.known.insert(bound.clone(), next);
+        self.bindings.push(bound);
+        (node, next)
     }
 
     fn copy_of(&mut self, place: Place, parent: Option<NodeId>) -> NodeId {
         if let Some(&known) = self.copies.get(&place) {
             return known;
         }
+        let keywords = self.tree.node(place.0).keywords.len();
+        self.held
+            .grow(COPY_BYTES + keywords * 2 * size_of::<(&str, Keyword)>());
         let id = NodeId(self.copy.nodes.len() as u32);
         let segment = match parent {
             Some(_) => self.tree.node(place.0).segment.clone(),
@@ -130,6 +160,9 @@ impl Copier<'_> {
     }
 
     fn keyword(&mut self, keyword: Keyword, (_, binding): Place, parent: NodeId) -> Keyword {
+        if let Keyword::Properties(keys) = &keyword {
+            self.held.grow(keys.named.len() * 2 * BINDING_BYTES);
+        }
         if let Keyword::Ref(reference) = keyword {
             return Keyword::Ref(self.reference(reference, binding));
         }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt};
 
 use super::node::NodeId;
+use crate::limits::Account;
 
 /// A schema, affirmed or denied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -51,11 +52,17 @@ pub(crate) struct Goals {
     known: HashMap<Rc<[Literal]>, GoalId>,
     /// The goals of one schema that is affirmed, by its number, as far as they were met. Most goals are of that kind.
     alone: Vec<Option<GoalId>>,
+    /// The bytes of these.
+    held: Account,
 }
 
+/// About the bytes of a goal and of its places in the tables, without its literals.
+const GOAL_BYTES: usize = 96;
+
 impl Goals {
-    pub(crate) fn new() -> Goals {
+    pub(crate) fn new(held: Account) -> Goals {
         let mut goals = Goals {
+            held,
             goals: Vec::new(),
             known: HashMap::new(),
             alone: Vec::new(),
@@ -73,6 +80,7 @@ impl Goals {
             _ => match self.known.get(&literals[..]) {
                 Some(&known) => known,
                 None => {
+                    self.held.grow(GOAL_BYTES + size_of_val(&literals[..]));
                     let id = GoalId(self.goals.len() as u32);
                     let literals: Rc<[Literal]> = literals.into();
                     self.goals.push(literals.clone());
@@ -91,6 +99,7 @@ impl Goals {
         if self.alone.len() <= node.index() {
             self.alone.resize(node.index() + 1, None);
         }
+        self.held.grow(GOAL_BYTES);
         let id = GoalId(self.goals.len() as u32);
         self.goals.push(Rc::new([Literal::yes(node)]));
         self.alone[node.index()] = Some(id);

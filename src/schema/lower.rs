@@ -23,13 +23,15 @@ use foldhash::{HashMap, HashMapExt};
 use rustc_hash::FxHashMap;
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, CfgBuilder, ExprId, Regular, RegularId, RuleId};
-use crate::limits::Limits;
+use crate::grammar::{Cfg, CfgBuilder, ExprId, Expression, Regular, RegularId, RuleId};
+use crate::limits::{Account, Limits};
 use crate::regex::Escapes;
 
 use super::Options;
+use super::findings::Findings;
 use super::goal::GoalId;
 use super::normal::{Normal, NormalForms, NumberShape};
+use super::text::TextId;
 
 use flat::{Flat, Style};
 use space::Space;
@@ -67,17 +69,23 @@ struct Writer<'a> {
     numbers: HashMap<NumberShape, ExprId>,
     /// What stands before the values of named keys.
     names: HashMap<Rc<str>, ExprId>,
+    /// The texts of keys with their quotes.
+    quoted: HashMap<TextId, Expression>,
+    /// The bytes of these.
+    held: Account,
     any_string: Option<ExprId>,
     any_key: Option<RegularId>,
-    problems: Vec<Problem>,
+    problems: Findings,
     /// Goals as one regular language each, once asked for: many arrays of unique items share their parts.
     flats: HashMap<(GoalId, Style, u32), Option<Flat>>,
     /// The sizes of these languages together.
     flat_sizes: u64,
     /// The sizes of what tells unique items apart, so far.
     lead_sizes: u64,
+    /// The states of automata for multiples, so far.
+    multiple_states: usize,
     /// What is allowed less than the schema asks for.
-    notes: Vec<Problem>,
+    notes: Findings,
 }
 
 /// The grammar of the texts that satisfy the root of the normal forms, and what it leaves out of them.
@@ -86,7 +94,7 @@ pub(super) fn grammar(
     options: &Options,
     limits: &Limits,
 ) -> Result<(Cfg, Vec<Problem>), CompileError> {
-    let mut builder = CfgBuilder::new();
+    let mut builder = CfgBuilder::within(limits.cancel.account());
     let space = Space::new(&options.whitespace, &mut builder, limits)?;
     let mut writer = Writer {
         forms,
@@ -101,13 +109,16 @@ pub(super) fn grammar(
         space,
         numbers: HashMap::new(),
         names: HashMap::new(),
+        quoted: HashMap::new(),
+        held: limits.cancel.account(),
         any_string: None,
         any_key: None,
-        problems: Vec::new(),
+        problems: Findings::new(limits.cancel.account()),
         flats: HashMap::new(),
         flat_sizes: 0,
         lead_sizes: 0,
-        notes: Vec::new(),
+        multiple_states: 0,
+        notes: Findings::new(limits.cancel.account()),
     };
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
@@ -132,10 +143,10 @@ pub(super) fn grammar(
         }
     }
     if writer.problems.is_empty() {
-        Ok((writer.builder.finish(start), writer.notes))
+        Ok((writer.builder.finish(start), writer.notes.into_list()))
     } else {
         Err(CompileError {
-            problems: writer.problems,
+            problems: writer.problems.into_list(),
         })
     }
 }
@@ -166,12 +177,17 @@ impl Writer<'_> {
         self.builder.len() > self.limits.exprs
     }
 
+    /// Whether whatever is written ends in an error in any case.
+    fn is_over(&self) -> bool {
+        self.is_full() || self.limits.cancel.is_asked()
+    }
+
     /// What stands for a goal in a grammar.
     fn goal(&mut self, goal: GoalId) -> ExprId {
         if let Some(known) = self.exprs[goal.index()] {
             return known;
         }
-        if self.is_full() || self.limits.cancel.is_asked() {
+        if self.is_over() {
             // Ends in an error in any case, and one rule may have thousands of parts.
             return self.builder.never();
         }
@@ -202,10 +218,21 @@ impl Writer<'_> {
                 ways.push(self.builder.bytes(text));
             }
         }
-        for shape in &normal.numbers {
+        let over = |writer: &Self| {
+            let place = || writer.place(goal);
+            writer.limits.cancel.note_place(place);
+            writer.is_over()
+        };
+        for shape in normal.numbers.iter() {
+            if over(self) {
+                break;
+            }
             ways.push(self.number(shape, goal));
         }
         for shape in &normal.strings {
+            if over(self) {
+                break;
+            }
             ways.push(self.string(shape, goal));
         }
         ways.push(self.structured(goal));
@@ -217,9 +244,16 @@ impl Writer<'_> {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let mut ways = Vec::new();
         for array in &normal.arrays {
+            if self.is_over() {
+                break;
+            }
             ways.push(self.array(array));
         }
         for object in &normal.objects {
+            if self.is_over() {
+                self.limits.cancel.note_place(|| self.place(goal));
+                break;
+            }
             ways.push(self.object(object, goal));
         }
         self.builder.choice(ways)
@@ -237,17 +271,13 @@ impl Writer<'_> {
 
     fn problem(&mut self, kind: ProblemKind, goal: GoalId, message: impl Into<String>) {
         let problem = Problem::new(kind, self.place(goal), message);
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
+        self.problems.add(problem);
     }
 
     /// Notes that less is allowed than a goal asks for.
     fn narrowed(&mut self, goal: GoalId, message: &str) {
         let note = Problem::new(ProblemKind::Narrowed, self.place(goal), message);
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
+        self.notes.add(note);
     }
 
     fn regular(&mut self, regular: Regular) -> ExprId {

@@ -241,6 +241,16 @@ pub(crate) struct KeyMap {
     pub(crate) additional: Option<NodeId>,
 }
 
+impl KeyMap {
+    /// Some schema that it names, for messages.
+    pub(crate) fn any_node(&self) -> Option<NodeId> {
+        let named = self.named.first().map(|&(_, node)| node);
+        named
+            .or_else(|| self.patterns.first().map(|&(_, node)| node))
+            .or(self.additional)
+    }
+}
+
 /// Keywords with the names under which they are reported. They are read while the tree grows, and so they are shared.
 pub(crate) type Keywords = Vec<(&'static str, Keyword)>;
 
@@ -280,6 +290,26 @@ impl Tree {
         }
         parts.reverse();
         parts.concat()
+    }
+
+    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most so many bytes. A name is
+    /// for people, and there may be as many as there are schemas.
+    pub(crate) fn short_pointer(&self, id: NodeId, most: usize) -> String {
+        let mut length = 0;
+        let mut at = Some(id);
+        while let Some(here) = at {
+            length += self.node(here).segment.len();
+            at = self.node(here).parent;
+        }
+        let mut short = id;
+        while length > most {
+            length -= self.node(short).segment.len();
+            match self.node(short).parent {
+                Some(parent) => short = parent,
+                None => return String::new(),
+            }
+        }
+        self.pointer(short)
     }
 
     /// The JSON pointer of a keyword of a node.

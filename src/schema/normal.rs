@@ -48,9 +48,11 @@ use std::rc::Rc;
 use foldhash::{HashSet, HashSetExt};
 use rustc_hash::FxHashMap;
 
-use crate::error::{CompileError, Problem, ProblemKind};
-use crate::limits::Limits;
+use crate::error::{CompileError, Place, Problem, ProblemKind};
+use crate::limits::{Account, Limits};
 
+use super::decimal::Decimal;
+use super::findings::Findings;
 use super::goal::{GoalId, Goals, Literal};
 use super::node::{Keyword, Kind, Kinds, Node, NodeId, Tree, Types, Values, Whole};
 use super::parse::Parsed;
@@ -114,10 +116,18 @@ pub(crate) struct NormalForms {
     pub(crate) notes: Vec<Problem>,
     /// Whether parts were left out because there were too many, so that emptiness proves nothing.
     pub(crate) truncated: bool,
+    /// The bytes of all this.
+    _held: Account,
 }
+
+/// About the bytes of a schema that the algebra makes, with a keyword.
+const NODE_BYTES: usize = 512;
 
 /// An array of a goal is compared with so many others to find out that it is another.
 const COMPARED: usize = 1_000;
+
+/// The same for an object, among those that have as many members with the same goals: they differ in names alone.
+const COMPARED_OBJECTS: usize = 64;
 
 /// The state of the algebra.
 pub(crate) struct Algebra<'l> {
@@ -132,6 +142,8 @@ pub(crate) struct Algebra<'l> {
     kinds: Vec<Option<Kinds>>,
     /// Pairs of schemas of which it is known whether they can share a value.
     disjoint: FxHashMap<(NodeId, NodeId), bool>,
+    /// Whether schemas, where they hold, may speak of keys or items, as far as it was asked.
+    speaking: FxHashMap<(NodeId, Kind), bool>,
     /// Goals of which it is known whether they have surely no value, so many levels down.
     empty: FxHashMap<(GoalId, u32), bool>,
     /// A schema that allows everything, once one was needed.
@@ -151,9 +163,11 @@ pub(crate) struct Algebra<'l> {
     /// Whether a conjunction of the goal at hand was left out.
     dropped: bool,
     fuel: usize,
+    /// The bytes of what is made here.
+    held: Account,
     reported: HashSet<(NodeId, &'static str)>,
-    problems: Vec<Problem>,
-    notes: Vec<Problem>,
+    problems: Findings,
+    notes: Findings,
 }
 
 /// Brings everything that the root of a source reaches into normal form.
@@ -163,10 +177,9 @@ pub(crate) fn normalise(parsed: Parsed, limits: &Limits) -> Result<NormalForms, 
     let root_goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let reached = algebra.reach(root_goal);
     if !algebra.problems.is_empty() {
-        algebra.problems.sort_by(|a, b| a.place.cmp(&b.place));
-        return Err(CompileError {
-            problems: algebra.problems,
-        });
+        let mut problems = algebra.problems.into_list();
+        problems.sort_by(|a, b| a.place.cmp(&b.place));
+        return Err(CompileError { problems });
     }
     Ok(algebra.into_forms(root_goal, &reached))
 }
@@ -177,11 +190,12 @@ impl<'l> Algebra<'l> {
             limits,
             tree: parsed.tree,
             texts: parsed.texts,
-            goals: Goals::new(),
+            goals: Goals::new(limits.cancel.account()),
             normals: FxHashMap::default(),
             of_type: FxHashMap::default(),
             kinds: Vec::new(),
             disjoint: FxHashMap::default(),
+            speaking: FxHashMap::default(),
             empty: FxHashMap::default(),
             anything: None,
             together: FxHashMap::default(),
@@ -192,9 +206,10 @@ impl<'l> Algebra<'l> {
             uncertain: HashSet::new(),
             dropped: false,
             fuel: limits.fuel,
+            held: parsed.held,
             reported: HashSet::new(),
-            problems: Vec::new(),
-            notes: Vec::new(),
+            problems: Findings::new(limits.cancel.account()),
+            notes: Findings::new(limits.cancel.account()),
         }
     }
 }
@@ -206,6 +221,9 @@ impl Algebra<'_> {
         let mut order = vec![root];
         let mut next = 0;
         while let Some(&goal) = order.get(next) {
+            if self.limits.cancel.is_asked() {
+                break;
+            }
             let normal = self.normal(goal);
             for part in normal.parts() {
                 if seen.insert(part) {
@@ -222,7 +240,7 @@ impl Algebra<'_> {
         let normals: Vec<Rc<Normal>> = (0..self.goals.len())
             .map(|index| self.normals.get(&GoalId(index as u32)).unwrap_or(&empty).clone())
             .collect();
-        let productive = empty::productive(&normals, reached);
+        let productive = empty::productive(&normals, reached, &self.limits.cancel);
         NormalForms {
             tree: self.tree,
             texts: self.texts,
@@ -230,8 +248,9 @@ impl Algebra<'_> {
             normals,
             productive,
             root,
-            notes: self.notes,
+            notes: self.notes.into_list(),
             truncated: !self.truncated.is_empty(),
+            _held: self.held,
         }
     }
 
@@ -251,6 +270,9 @@ impl Algebra<'_> {
         let mut objects = FxHashMap::default();
         for kind in self.kinds_of_goal(goal) {
             for shape in self.expand(goal, kind) {
+                if !self.burn(0, goal) {
+                    break;
+                }
                 self.add_shape(&mut normal, &mut objects, kind, shape, goal);
             }
         }
@@ -260,6 +282,7 @@ impl Algebra<'_> {
         if normal.strings.iter().any(StringShape::is_any) {
             normal.strings.retain(StringShape::is_any);
         }
+        self.reserve(normal.bytes_of_scalars(), self.first_node(goal));
         let normal = Rc::new(normal);
         self.normals.insert(goal, normal.clone());
         if let Some(only) = only_type {
@@ -298,6 +321,9 @@ impl Algebra<'_> {
             Shape::String(shape) => push_new(&mut normal.strings, shape),
             Shape::Array(shape) => {
                 for array in self.finish_array(&shape, goal) {
+                    if !self.reserve(array.bytes(), self.first_node(goal)) {
+                        return;
+                    }
                     // Of thousands that are listed, few are compared: one that is there twice does no harm.
                     let near = normal.arrays.len().saturating_sub(COMPARED);
                     if !normal.arrays[near..].contains(&array) {
@@ -309,8 +335,10 @@ impl Algebra<'_> {
                 if let Some(object) = self.finish_object(&shape) {
                     // Thousands of alternatives may differ in their last member alone.
                     let alike = objects.entry(object.sketch()).or_default();
-                    if !alike.iter().any(|&at| normal.objects[at] == object) {
+                    let mut near = alike.iter().rev().take(COMPARED_OBJECTS);
+                    if !near.any(|&at| normal.objects[at] == object) {
                         alike.push(normal.objects.len());
+                        self.reserve(object.bytes(), self.first_node(goal));
                         normal.objects.push(object);
                     }
                 }
@@ -320,6 +348,7 @@ impl Algebra<'_> {
 
     /// A new node that allows exactly the given values.
     pub(super) fn constant(&mut self, values: Values) -> Literal {
+        self.reserve(NODE_BYTES, None);
         let id = NodeId(self.tree.nodes.len() as u32);
         let keywords = Rc::new(vec![("enum", Keyword::Values(Rc::new(values)))]);
         self.tree.nodes.push(Node {
@@ -339,14 +368,14 @@ impl Algebra<'_> {
             .map_or(String::new(), |literal| self.tree.pointer(literal.node));
         let message = format!("less than the schema is allowed here: {left_out}");
         let note = Problem::at_pointer(ProblemKind::Narrowed, place, message);
-        push_new(&mut self.notes, note);
+        self.notes.add(note);
     }
 
     /// Notes that less is allowed than a keyword asks for, once.
     pub(super) fn note(&mut self, node: NodeId, name: &'static str, message: &str) {
         let pointer = self.tree.keyword_pointer(node, name);
         let note = Problem::at_pointer(ProblemKind::Narrowed, pointer, message);
-        push_new(&mut self.notes, note);
+        self.notes.add(note);
     }
 
     /// Reports that a keyword cannot be enforced, once.
@@ -362,16 +391,56 @@ impl Algebra<'_> {
         message: impl Into<String>,
     ) {
         if self.reported.insert((node, name)) {
-            let pointer = self.tree.keyword_pointer(node, name);
-            self.problems.push(Problem::at_pointer(kind, pointer, message));
+            let pointer = match name {
+                "" => self.tree.pointer(node),
+                _ => self.tree.keyword_pointer(node, name),
+            };
+            self.problems.add(Problem::at_pointer(kind, pointer, message));
         }
+    }
+
+    /// Reserves bytes for what is about to be made of a schema; false where there is no room, and then no fuel is left either.
+    pub(super) fn reserve(&mut self, bytes: usize, node: Option<NodeId>) -> bool {
+        if self.held.grow(bytes) {
+            return true;
+        }
+        let tree = &self.tree;
+        let place = || Place::Pointer(node.map_or(String::new(), |node| tree.pointer(node)));
+        self.limits.cancel.note_place(place);
+        self.fuel = 0;
+        false
+    }
+
+    /// Whether there is room for bytes that are held only for now.
+    pub(super) fn fits(&mut self, bytes: usize, node: NodeId) -> bool {
+        let fits = self.reserve(bytes, Some(node));
+        self.release(bytes);
+        fits
+    }
+
+    /// The bytes that are reserved.
+    pub(super) fn reserved(&self) -> usize {
+        self.held.bytes()
+    }
+
+    /// Gives bytes back that were reserved.
+    pub(super) fn release(&mut self, bytes: usize) {
+        self.held.set(self.held.bytes().saturating_sub(bytes));
+    }
+
+    /// The schema that stands for a goal in messages.
+    fn first_node(&self, goal: GoalId) -> Option<NodeId> {
+        self.goals.literals(goal).first().map(|literal| literal.node)
     }
 
     /// Takes fuel; false where none is left, which is reported at the schema that asked for it. A compile that was called
     /// off has none left either.
     pub(super) fn burn(&mut self, amount: usize, goal: GoalId) -> bool {
-        let node = self.goals.literals(goal).first().map(|literal| literal.node);
-        self.burn_at(amount, node)
+        if self.fuel >= amount && !self.limits.cancel.is_asked() {
+            self.fuel -= amount;
+            return true;
+        }
+        self.burn_at(amount, self.first_node(goal))
     }
 
     /// The same where it is a schema that asks for it.
@@ -387,12 +456,13 @@ impl Algebra<'_> {
             .any(|problem| problem.kind == ProblemKind::Limit)
         {
             let place = node.map_or(String::new(), |node| self.tree.pointer(node));
+            self.limits.cancel.note_place(|| Place::Pointer(place.clone()));
             let message = format!(
                 "the schema combines its parts in too many ways; the limit fuel is {}",
                 self.limits.fuel
             );
             self.problems
-                .push(Problem::at_pointer(ProblemKind::Limit, place, message));
+                .add(Problem::at_pointer(ProblemKind::Limit, place, message));
         }
         false
     }
@@ -402,21 +472,25 @@ impl NormalForms {
     /// The JSON pointers of a goal's schemas.
     pub(crate) fn goal_name(&self, goal: GoalId) -> String {
         let literals = self.goals.literals(goal);
-        let one = |literal: &Literal| {
-            let pointer = self.tree.pointer(literal.node);
-            if literal.sign {
-                format!("#{pointer}")
-            } else {
-                format!("not #{pointer}")
+        let mut name = String::new();
+        for literal in literals.iter() {
+            if name.len() > NAME_LENGTH {
+                name.push_str(" and more");
+                break;
             }
-        };
-        if literals.is_empty() {
-            "any value".to_owned()
-        } else {
-            literals.iter().map(one).collect::<Vec<_>>().join(" and ")
+            name.push_str(if name.is_empty() { "" } else { " and " });
+            name.push_str(if literal.sign { "#" } else { "not #" });
+            name.push_str(&self.tree.short_pointer(literal.node, NAME_LENGTH));
         }
+        if literals.is_empty() {
+            name.push_str("any value");
+        }
+        name
     }
 }
+
+/// A name that is longer than this is cut.
+const NAME_LENGTH: usize = 1 << 10;
 
 impl Normal {
     /// The goals of all parts of arrays and objects.
@@ -424,6 +498,20 @@ impl Normal {
         let arrays = self.arrays.iter().flat_map(Array::parts);
         let objects = self.objects.iter().flat_map(Object::parts);
         arrays.chain(objects)
+    }
+
+    /// About the bytes that it takes, arrays and objects apart.
+    fn bytes_of_scalars(&self) -> usize {
+        let listed = |only: Option<usize>, except: usize| only.unwrap_or(0) + except;
+        let numbers = self.numbers.iter().map(|shape| {
+            let listed = listed(shape.only.as_ref().map(Vec::len), shape.except.len());
+            size_of::<NumberShape>() + (listed + shape.not_steps.len()) * size_of::<Decimal>()
+        });
+        let strings = self.strings.iter().map(|shape| {
+            let listed = listed(shape.only.as_ref().map(|only| only.len()), shape.except.len());
+            size_of::<StringShape>() + listed * size_of::<Rc<str>>() + size_of_val(&shape.texts[..])
+        });
+        size_of::<Normal>() + numbers.chain(strings).sum::<usize>()
     }
 
     /// The bit of strings in [`kinds`](Self::kinds).

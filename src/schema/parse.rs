@@ -22,11 +22,12 @@ use foldhash::{HashMap, HashMapExt};
 use serde_json::{Map, Value};
 
 use crate::error::{Diagnostics, Problem, ProblemKind};
-use crate::limits::Limits;
+use crate::limits::{Account, Limits};
 
 use super::Formats;
 use super::decimal::Decimal;
 use super::draft::Draft;
+use super::findings::bytes_of;
 use super::node::{Keyword, Node, NodeId, RefId, Tree, Whole, escape_segment};
 use super::resolve::Resources;
 use super::text::Texts;
@@ -37,6 +38,8 @@ pub(crate) struct Parsed {
     pub(crate) tree: Tree,
     pub(crate) texts: Texts,
     pub(crate) root: NodeId,
+    /// The bytes of the tree.
+    pub(crate) held: Account,
 }
 
 /// The part of a document that shares a base URI and a draft.
@@ -82,7 +85,29 @@ pub(super) struct Reader<'v> {
     /// The node of each schema value, by its address: the values stay where they are while the reader lives.
     pub(super) known: HashMap<*const Value, NodeId>,
     todo: Vec<Job<'v>>,
+    /// The bytes of the tree and of what is said about it.
+    pub(super) held: Account,
+    /// The bytes of the problems.
+    told: usize,
 }
+
+/// About the bytes of a schema and of its places in the reader's lists, without its pointer and keywords.
+const NODE_BYTES: usize = 192;
+
+/// About the bytes of a keyword, whose list may be twice as long as it is.
+const KEYWORD_BYTES: usize = 2 * size_of::<(&str, Keyword)>() + 32;
+
+/// About the bytes of a name in a list and in the table that finds it.
+pub(super) const NAME_BYTES: usize = 112;
+
+/// A URI that others are resolved against has at most so many bytes: each schema with an `$id` makes one.
+pub(super) const MOST_URI: usize = 8 << 10;
+
+/// About the bytes of a scope, without its URI.
+const SCOPE_BYTES: usize = 160;
+
+/// Problems are collected up to so many bytes, pointers and all. There are enough to mend by then.
+const MOST_TOLD: usize = 1 << 20;
 
 /// The JSON object that is being read as a schema.
 #[derive(Clone, Copy)]
@@ -119,6 +144,8 @@ impl<'v> Reader<'v> {
             resources,
             known: HashMap::new(),
             todo: Vec::new(),
+            held: limits.cancel.account(),
+            told: 0,
         }
     }
 
@@ -137,9 +164,11 @@ impl<'v> Reader<'v> {
         constant: bool,
     ) -> NodeId {
         let id = NodeId(self.tree.nodes.len() as u32);
+        let segment = segment.into();
+        self.held.grow(NODE_BYTES + segment.len());
         self.tree.nodes.push(Node {
             parent,
-            segment: segment.into(),
+            segment,
             keywords: Rc::default(),
         });
         self.scope_of.push(scope);
@@ -171,10 +200,8 @@ impl<'v> Reader<'v> {
                 Value::Bool(false) => self.push(id, "", Keyword::Never),
                 Value::Object(map) => self.read_object(id, value, map),
                 _ => {
-                    let pointer = self.tree.pointer(id);
                     let message = format!("a schema is an object or a boolean, not {}", describe(value));
-                    self.problems
-                        .push(Problem::at_pointer(ProblemKind::Invalid, pointer, message));
+                    self.problem_at(ProblemKind::Invalid, id, None, message);
                 }
             }
         }
@@ -220,7 +247,12 @@ impl<'v> Reader<'v> {
         let name = map.get(keyword).and_then(Value::as_str).filter(|_| !hidden);
         let (document, fragment) = name.map_or(("", None), uri::split_fragment);
         if new_draft != draft || validates != outer.validates || !document.is_empty() {
+            if base.len() + document.len() > MOST_URI {
+                let message = format!("a URI of more than {MOST_URI} bytes is not supported");
+                return self.problem(ProblemKind::Limit, id, keyword, message);
+            }
             let uri: Rc<str> = uri::join(&base, document).into();
+            self.held.grow(2 * uri.len() + SCOPE_BYTES);
             scope = self.scopes.len() as u32;
             self.scopes.push(Scope {
                 uri: uri.clone(),
@@ -357,6 +389,7 @@ impl<'v> Reader<'v> {
                 format!("`{keyword}` is a URI, not {}", describe(value)),
             );
         };
+        self.held.grow(2 * size_of::<Reference>() + text.len());
         let id = RefId(self.references.len() as u32);
         self.references.push(Reference {
             node: site.id,
@@ -368,12 +401,32 @@ impl<'v> Reader<'v> {
     }
 
     pub(super) fn push(&mut self, id: NodeId, name: &'static str, keyword: Keyword) {
+        self.held.grow(KEYWORD_BYTES);
         Rc::make_mut(&mut self.tree.nodes[id.index()].keywords).push((name, keyword));
     }
 
     pub(super) fn problem(&mut self, kind: ProblemKind, id: NodeId, key: &str, message: impl Into<String>) {
-        let pointer = self.tree.keyword_pointer(id, &escape_segment(key));
-        self.problems.push(Problem::at_pointer(kind, pointer, message));
+        self.problem_at(kind, id, Some(&escape_segment(key)), message);
+    }
+
+    /// Reports a problem of a schema or of a part of it, unless there are too many.
+    pub(super) fn problem_at(
+        &mut self,
+        kind: ProblemKind,
+        id: NodeId,
+        part: Option<&str>,
+        message: impl Into<String>,
+    ) {
+        if self.told > MOST_TOLD {
+            return;
+        }
+        let pointer = match part {
+            Some(part) => self.tree.keyword_pointer(id, part),
+            None => self.tree.pointer(id),
+        };
+        let problem = Problem::at_pointer(kind, pointer, message);
+        self.told += bytes_of(&problem);
+        self.problems.push(problem);
     }
 
     pub(super) fn invalid(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
@@ -386,9 +439,18 @@ impl<'v> Reader<'v> {
 
     /// A finding that does not stop the compile.
     pub(super) fn note(&mut self, id: NodeId, key: &str, message: impl Into<String>) {
+        self.note_as(ProblemKind::Unsupported, id, key, message);
+    }
+
+    pub(super) fn note_as(&mut self, kind: ProblemKind, id: NodeId, key: &str, message: impl Into<String>) {
+        if self.limits.cancel.is_asked() {
+            return;
+        }
         let pointer = self.tree.keyword_pointer(id, &escape_segment(key));
-        self.diagnostics
-            .push(Problem::at_pointer(ProblemKind::Unsupported, pointer, message));
+        let finding = Problem::at_pointer(kind, pointer, message);
+        if self.held.grow(bytes_of(&finding)) {
+            self.diagnostics.push(finding);
+        }
     }
 
     pub(super) fn note_unknown(&mut self, id: NodeId, key: &str) {

@@ -13,6 +13,8 @@ mod spellings;
 
 use std::fmt;
 
+use foldhash::{HashMap, HashMapExt};
+
 use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::limits::Limits;
 
@@ -89,6 +91,7 @@ impl fmt::Display for Report {
 /// # Errors
 /// The schema does not compile; see [`lower`](super::lower).
 pub fn report(text: &str, options: &Options, limits: &Limits) -> Result<Report, CompileError> {
+    let limits = &*limits.begin();
     limits.cancel.unless(reported(text, options, limits))
 }
 
@@ -104,7 +107,12 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
         .chain(notes)
         .for_each(|note| diagnostics.push(note));
     let mut assertions = Vec::new();
+    let mut held = limits.cancel.account();
     for index in 0..sources {
+        let pointers: usize = assertions.last().map_or(0, |last: &Assertion| last.pointer.len());
+        if !held.grow(size_of::<Assertion>() + pointers) || limits.cancel.is_asked() {
+            break;
+        }
         add_assertions(&forms.tree, NodeId(index as u32), &mut assertions);
     }
     let mut report = Report { assertions };
@@ -114,8 +122,17 @@ fn reported(text: &str, options: &Options, limits: &Limits) -> Result<Report, Co
             assertion.enforced = Enforced::Spelled(how);
         }
     }
-    for note in narrowed(&diagnostics) {
-        report.note(note);
+    let notes: Vec<&Problem> = narrowed(&diagnostics).collect();
+    if !notes.is_empty()
+        && held.grow(
+            report
+                .assertions
+                .iter()
+                .map(|known| known.pointer.len() + 96)
+                .sum(),
+        )
+    {
+        apply(&notes, &mut report);
     }
     Ok(report)
 }
@@ -126,33 +143,34 @@ pub(super) fn narrowed(diagnostics: &Diagnostics) -> impl Iterator<Item = &Probl
     findings.filter(|finding| finding.kind == ProblemKind::Narrowed)
 }
 
-impl Report {
-    /// Finds the assertion that a finding is about: the keyword itself, or one of the schema that the finding names.
-    fn note(&mut self, note: &Problem) {
+/// Finds the assertions that findings are about: the keyword itself, or one of the schema that the finding names. There
+/// may be as many findings as assertions.
+fn apply(notes: &[&Problem], report: &mut Report) {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut multiples = Vec::new();
+    for (at, assertion) in report.assertions.iter().enumerate() {
+        places.entry(assertion.pointer.clone()).or_default().push(at);
+        multiples.extend((assertion.keyword == "multipleOf").then_some(at));
+    }
+    for note in notes {
         let Place::Pointer(place) = &note.place else {
-            return;
-        };
-        let below = |assertion: &&mut Assertion| {
-            let rest = assertion.pointer.strip_prefix(place.as_str());
-            assertion.keyword == "multipleOf" && rest.is_some_and(|rest| rest.starts_with('/'))
+            continue;
         };
         let enforced = Enforced::Narrower(note.message.clone());
-        let mut found = false;
-        let exactly = self
-            .assertions
-            .iter_mut()
-            .filter(|assertion| assertion.pointer == *place);
-        for assertion in exactly {
-            (assertion.enforced, found) = (enforced.clone(), true);
+        let is_below = |&&at: &&usize| {
+            let rest = report.assertions[at].pointer.strip_prefix(place.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let about: Vec<usize> = match places.get(place) {
+            Some(exactly) => exactly.clone(),
+            None => multiples.iter().filter(is_below).copied().collect(),
+        };
+        for &at in &about {
+            report.assertions[at].enforced = enforced.clone();
         }
-        if found {
-            return;
-        }
-        for assertion in self.assertions.iter_mut().filter(below) {
-            (assertion.enforced, found) = (enforced.clone(), true);
-        }
-        if !found {
-            self.assertions.push(Assertion {
+        if about.is_empty() {
+            places.insert(place.clone(), vec![report.assertions.len()]);
+            report.assertions.push(Assertion {
                 pointer: place.clone(),
                 keyword: String::new(),
                 enforced,

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use serde_json::Value;
 
 use crate::error::{CompileError, Diagnostics, Problem, ProblemKind};
@@ -17,7 +17,7 @@ use super::draft::Draft;
 use super::dynamic;
 use super::metaschema;
 use super::node::{Dependency, Keyword, NodeId, RefId, Tree};
-use super::parse::{Parsed, Reader, Scope};
+use super::parse::{MOST_URI, Parsed, Reader, Scope};
 use super::uri;
 
 /// Where the URIs of a source lead.
@@ -27,6 +27,8 @@ pub(super) struct Resources<'v> {
     anchors: HashMap<(Rc<str>, String), (&'v Value, u32)>,
     /// The dynamic anchors: their name, the resource that has them, and the schema.
     dynamic: Vec<(Rc<str>, Rc<str>, *const Value)>,
+    /// The names and resources of these.
+    named: HashSet<(Rc<str>, Rc<str>)>,
     /// Documents that the caller gave, until they are referred to.
     documents: HashMap<&'v str, &'v Value>,
 }
@@ -43,10 +45,10 @@ impl<'v> Resources<'v> {
 
     /// Notes an anchor that dynamic references look for, once.
     pub(super) fn add_dynamic(&mut self, uri: &Rc<str>, anchor: &str, value: &'v Value) {
-        let known = |(name, own, _): &(Rc<str>, Rc<str>, *const Value)| **name == *anchor && own == uri;
-        if !self.dynamic.iter().any(known) {
+        let anchor: Rc<str> = anchor.into();
+        if self.named.insert((anchor.clone(), uri.clone())) {
             self.dynamic
-                .push((anchor.into(), uri.clone(), std::ptr::from_ref(value)));
+                .push((anchor, uri.clone(), std::ptr::from_ref(value)));
         }
     }
 
@@ -87,13 +89,15 @@ pub(crate) fn read(
     let start = reader.add_root(root, "", 0);
     reader.read_all();
     let mut next = 0;
-    while next < reader.references.len() {
+    while next < reader.references.len() && !limits.cancel.is_asked() {
         let target = reader.resolve(next, draft);
         // A reference that leads nowhere has been reported; any target will do for the rest of the walk.
         reader.tree.targets.push(target.unwrap_or(start));
         reader.read_all();
         next += 1;
     }
+    // Nobody looks at what was read where the compile is called off, and not all references lead somewhere then.
+    limits.cancel.unless(Ok::<_, CompileError>(()))?;
     let mut root = start;
     if reader.problems.is_empty() {
         root = reader.settle_dynamic(start);
@@ -106,6 +110,7 @@ pub(crate) fn read(
         tree,
         texts,
         mut diagnostics,
+        held,
         ..
     } = reader;
     if !problems.is_empty() {
@@ -113,7 +118,13 @@ pub(crate) fn read(
         return Err(CompileError { problems });
     }
     diagnostics.findings.sort_by(|a, b| a.place.cmp(&b.place));
-    Ok((Parsed { tree, texts, root }, diagnostics))
+    let parsed = Parsed {
+        tree,
+        texts,
+        root,
+        held,
+    };
+    Ok((parsed, diagnostics))
 }
 
 impl<'v> Reader<'v> {
@@ -122,6 +133,11 @@ impl<'v> Reader<'v> {
         let (node, keyword, text) = (reference.node, reference.keyword, reference.text.clone());
         let (document, fragment) = uri::split_fragment(&text);
         let base = &self.scopes[self.scope_of[node.index()] as usize].uri;
+        if base.len() + document.len() > MOST_URI {
+            let message = format!("a URI of more than {MOST_URI} bytes is not supported");
+            self.problem(ProblemKind::Limit, node, keyword, message);
+            return None;
+        }
         let uri = uri::join(base, document);
         let found = self.document(&uri, draft).ok_or_else(|| {
             format!("the document {uri:?} that `{text}` refers to was not given; documents are never fetched")
@@ -220,10 +236,11 @@ impl<'v> Reader<'v> {
                 anchors.of.entry(resource).or_default().push((name.clone(), node));
             }
         }
-        let several = |name: &Rc<str>| {
-            let with = self.resources.dynamic.iter().filter(|(own, ..)| own == name);
-            with.count() > 1
-        };
+        let mut with: HashMap<&Rc<str>, usize> = HashMap::new();
+        for (name, ..) in &self.resources.dynamic {
+            *with.entry(name).or_default() += 1;
+        }
+        let several = |name: &Rc<str>| with.get(name).is_some_and(|&count| count > 1);
         for (index, reference) in self.references.iter().enumerate() {
             if let Some(name) = reference.dynamic.as_ref().filter(|name| several(name)) {
                 anchors.references.insert(RefId(index as u32), name.clone());
@@ -238,7 +255,7 @@ impl<'v> Reader<'v> {
             anchors.resource.push(*numbers.entry(uri).or_insert(next));
         }
         let tree = std::mem::take(&mut self.tree);
-        match dynamic::resolve(tree, root, &anchors) {
+        match dynamic::resolve(tree, root, &anchors, self.limits) {
             Some((tree, root)) => {
                 self.tree = tree;
                 root
@@ -326,13 +343,19 @@ fn circle(tree: &Tree) -> Option<Problem> {
     None
 }
 
+/// So many schemas of a circle are named, each in so many bytes.
+const MOST_NAMED: usize = 12;
+const NAMED_LENGTH: usize = 1 << 10;
+
 fn circle_problem(tree: &Tree, path: &[NodeId], back: NodeId) -> Problem {
     let from = path.iter().position(|&node| node == back).unwrap_or(0);
-    let names = path[from..]
-        .iter()
-        .chain([&back])
-        .map(|&node| format!("#{}", tree.pointer(node)));
-    let circle = names.collect::<Vec<_>>().join(" -> ");
+    let name = |&node: &NodeId| format!("#{}", tree.short_pointer(node, NAMED_LENGTH));
+    let mut names: Vec<String> = path[from..].iter().take(MOST_NAMED).map(name).collect();
+    if path.len() - from > MOST_NAMED {
+        names.push("…".into());
+    }
+    names.push(name(&back));
+    let circle = names.join(" -> ");
     let message = format!("the schema refers to itself without progress: {circle}");
     Problem::at_pointer(ProblemKind::Reference, tree.pointer(back), message)
 }

@@ -30,7 +30,8 @@ use super::{Options, read};
 /// # Errors
 /// The schema cannot be brought into normal form; see [`lower`](super::lower).
 pub fn normal_form(text: &str, options: &Options, limits: &Limits) -> Result<String, CompileError> {
-    let (parsed, _) = read(text, options, limits)?;
+    let limits = &*limits.begin();
+    let (parsed, _) = limits.cancel.unless(read(text, options, limits))?;
     let forms = limits.cancel.unless(normalise(parsed, limits))?;
     let mut shown = Shown {
         forms: &forms,

@@ -12,6 +12,8 @@
 //! The grammar is compiled from the schema, never from the sketch: the sketch is a hint in the prompt and may lose
 //! detail. The demo model is trained on sketches made by this very function, so a change here asks for a new model.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 /// How many schemas may lie inside each other before the sketch says `any`; recursive schemas end here.
@@ -108,13 +110,18 @@ impl<'a> Writer<'a> {
             .get("required")
             .and_then(Value::as_array)
             .map_or(&[][..], Vec::as_slice);
+        // Both lists may have a hundred thousand names.
+        let required: HashSet<&str> = required.iter().filter_map(Value::as_str).collect();
         self.out.push('{');
         for (index, (key, value)) in properties.iter().enumerate() {
             if index > 0 {
                 self.out.push(',');
             }
+            if self.is_full() {
+                break;
+            }
             self.key(key);
-            if !required.iter().any(|name| name.as_str() == Some(key)) {
+            if !required.contains(key.as_str()) {
                 self.out.push('?');
             }
             self.out.push(':');
@@ -129,6 +136,9 @@ impl<'a> Writer<'a> {
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     self.out.push(',');
+                }
+                if self.is_full() {
+                    break;
                 }
                 self.schema(item, depth + 1);
             }
@@ -145,6 +155,9 @@ impl<'a> Writer<'a> {
             if index > 0 {
                 self.out.push('|');
             }
+            if self.is_full() {
+                break;
+            }
             write(self, item);
         }
         if items.is_empty() {
@@ -153,15 +166,34 @@ impl<'a> Writer<'a> {
     }
 
     fn literal(&mut self, value: &Value) {
-        self.out.push_str(&value.to_string());
+        self.cut_off(&value.to_string());
+    }
+
+    /// Writes a text as far as there is room; what is left out is marked.
+    fn cut_off(&mut self, text: &str) {
+        let room = BYTES.saturating_sub(self.out.len());
+        if text.len() <= room {
+            return self.out.push_str(text);
+        }
+        self.out.push_str(&text[..text.floor_char_boundary(room)]);
+        self.out.push('…');
+    }
+
+    /// Whether the sketch is as long as it may be, which is marked once.
+    fn is_full(&mut self) -> bool {
+        let full = self.out.len() >= BYTES;
+        if full && !self.out.ends_with(['…', '}', ']']) {
+            self.out.push('…');
+        }
+        full
     }
 
     fn key(&mut self, key: &str) {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if !key.is_empty() && key.bytes().all(plain) {
-            self.out.push_str(key);
+            self.cut_off(key);
         } else {
-            self.out.push_str(&Value::from(key).to_string());
+            self.cut_off(&Value::from(key).to_string());
         }
     }
 
@@ -227,6 +259,29 @@ mod tests {
         let twice = json!({"type": "object", "properties": {
             "a": {"$ref": "#"}, "b": {"$ref": "#"}, "c": {"$ref": "#"}, "d": {"$ref": "#"}}});
         assert!(sketch(&twice).len() < 2 * super::BYTES);
+    }
+
+    #[test]
+    fn a_sketch_stops_growing_whatever_is_long() {
+        let most = super::BYTES + 1_000;
+        let names: Vec<String> = (0..90_000).map(|at| format!("key{at}")).collect();
+        let properties: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| (name.clone(), json!({"type": "string"})))
+            .collect();
+        for long in [
+            json!({"type": "object", "properties": properties, "required": names}),
+            json!({"enum": names}),
+            json!({"const": names}),
+            json!({"anyOf": names.iter().map(|name| json!({"const": name})).collect::<Vec<_>>()}),
+            json!({"prefixItems": vec![json!({"type": "string"}); 90_000]}),
+            json!({"const": "ä".repeat(90_000)}),
+            json!({"properties": {"ä".repeat(90_000): true}}),
+        ] {
+            let short = sketch(&long);
+            assert!(short.len() <= most, "{} bytes", short.len());
+            assert!(short.contains('…'), "{short}");
+        }
     }
 
     #[test]

@@ -13,6 +13,20 @@ use crate::limits::Limits;
 /// comparison of values.
 const DEEPEST: usize = 1_000;
 
+/// About the bytes of an entry of a map, without its key and value.
+const ENTRY_BYTES: usize = 96;
+
+/// About the bytes of the value of a JSON text, which are looked at before it is read: a comma, a bracket and a colon each
+/// bring a value or an entry of a map. Those in strings are taken for some, too.
+pub(super) fn bytes_of_value(text: &str) -> usize {
+    let values = text
+        .bytes()
+        .filter(|byte| matches!(byte, b',' | b'[' | b'{'))
+        .count();
+    let entries = text.bytes().filter(|&byte| byte == b':').count();
+    text.len() + values * 2 * size_of::<Value>() + entries * ENTRY_BYTES
+}
+
 /// Reads one JSON text.
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     if text.len() > limits.source_bytes {

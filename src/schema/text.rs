@@ -5,7 +5,7 @@
 //! with the encoded form that the grammar needs and a matcher that tells whether one string belongs to it. Both are made
 //! when they are first asked for: most patterns never need a matcher, and most matchers never need a grammar.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repet
 use crate::automata::{Alphabet, Automaton, Letters, Room};
 use crate::grammar::{Expression, Part};
 use crate::idna;
-use crate::limits::{Cancel, Limits};
+use crate::limits::{Account, Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
 
 use super::format;
@@ -92,6 +92,8 @@ pub(crate) struct Texts {
     cancel: Cancel,
     /// The states that were made to compare sets, so far.
     compared: Cell<usize>,
+    /// The bytes of all this.
+    held: RefCell<Account>,
 }
 
 /// The states that all comparisons of a source may make together. Beyond it nothing can be told of two sets, and what
@@ -103,6 +105,7 @@ impl Texts {
     pub(crate) fn new(cancel: &Cancel) -> Texts {
         Texts {
             cancel: cancel.clone(),
+            held: RefCell::new(cancel.account()),
             ..Texts::default()
         }
     }
@@ -133,7 +136,13 @@ impl Texts {
         if let Some(known) = self.patterns.get(pattern) {
             return Ok(known.clone());
         }
-        let set = self.add_parts(&spelled(regex::ecma(pattern, limits)?.parts));
+        let parts = regex::ecma(pattern, limits)?.parts;
+        for part in &parts {
+            let (Part::Match(expression) | Part::Not(expression) | Part::Units { unit: expression, .. }) =
+                part;
+            self.hold(expression.own_bytes() + PATTERN_BYTES + pattern.len());
+        }
+        let set = self.add_parts(&spelled(parts));
         self.patterns.insert(pattern.into(), set.clone());
         Ok(set)
     }
@@ -216,13 +225,21 @@ impl Texts {
     pub(crate) fn encoded(&self, id: TextId, escapes: Escapes) -> &Expression {
         let spelled = &self.entries[id.0 as usize].spelled;
         let (Text::Match(hir) | Text::Units { unit: hir, .. }) = &spelled.text;
-        spelled.encoded[escapes as usize].get_or_init(|| regex::encode_json(hir, escapes).into())
+        spelled.encoded[escapes as usize].get_or_init(|| {
+            let encoded: Expression = regex::encode_json(hir, escapes).into();
+            self.hold(encoded.bytes());
+            encoded
+        })
     }
 
     /// Whether a string belongs to the text; `None` where the expression is too large to tell.
     pub(crate) fn contains(&self, id: TextId, string: &str) -> Option<bool> {
         let entry = &self.entries[id.0 as usize];
-        let matcher = entry.matcher.get_or_init(|| matcher(&entry.spelled.text));
+        let matcher = entry.matcher.get_or_init(|| {
+            let matcher = matcher(&entry.spelled.text)?;
+            self.hold(matcher.get_nfa().memory_usage());
+            Some(matcher)
+        });
         let machine = matcher.as_ref()?;
         Some(machine.is_match(&mut machine.create_cache(), string))
     }
@@ -301,6 +318,10 @@ impl Texts {
         set.iter().copied().filter(|&(id, _)| !self.is_part(id)).collect()
     }
 
+    fn hold(&self, bytes: usize) {
+        self.held.borrow_mut().grow(bytes);
+    }
+
     /// Counts the states of a comparison; false where there have been too many, or nobody wants to know any more.
     pub(crate) fn may_compare(&self, states: usize) -> bool {
         let compared = self.compared.get().saturating_add(states);
@@ -329,6 +350,7 @@ impl Texts {
         let built = Automaton::new(&hir, Alphabet::Chars, room);
         // One that was given up had about as many states as there may be.
         let bytes = built.as_ref().map_or(MOST_BYTES, Automaton::bytes);
+        self.hold(built.as_ref().map_or(0, Automaton::bytes));
         self.may_compare(bytes / STATE_BYTES)
             .then(|| built.ok())
             .flatten()
@@ -372,6 +394,9 @@ impl Texts {
         true
     }
 }
+
+/// About the bytes of a pattern and its places in the tables, without its expression.
+const PATTERN_BYTES: usize = 320;
 
 /// The room for an automaton that is only compared.
 const MOST_BYTES: usize = 1 << 20;

@@ -23,6 +23,7 @@
 mod escape;
 mod lowering;
 mod nesting;
+mod size;
 
 use pest::Parser;
 use pest::error::{ErrorVariant, LineColLocation};
@@ -54,6 +55,7 @@ use tokens::{Rule, Tokens};
 /// assert_eq!(error.problems.len(), 2);
 /// ```
 pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let limits = &*limits.begin();
     let cfg = as_written(text, limits)?;
     limits
         .cancel
@@ -65,6 +67,7 @@ pub fn lower(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
 /// # Errors
 /// Those of [`lower`].
 pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    let limits = &*limits.begin();
     if text.len() > limits.source_bytes {
         let message = format!(
             "the grammar has {} bytes, more than `source_bytes` = {}",
@@ -77,6 +80,10 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     if let Some(offset) = nesting::deeper_than(text, deepest) {
         let message = format!("brackets nest deeper than the limit `nesting` of {deepest}");
         return Err(Problem::new(ProblemKind::Limit, Place::in_text(text, offset), message).into());
+    }
+    let mut held = limits.cancel.account();
+    if !held.grow(size::bytes_of_tree(text)) {
+        limits.cancel.unless(Ok::<_, CompileError>(()))?;
     }
     let mut grammar = Tokens::parse(Rule::grammar, text).map_err(syntax_error)?;
     let definitions = grammar

@@ -51,7 +51,7 @@ pub(super) fn lay(mut cfg: Cfg, limits: &Limits) -> Cfg {
         shapes: &shapes,
         limits,
         room: limits.regular_bytes / SHARE_OF_ALL,
-        builder: CfgBuilder::new(),
+        builder: CfgBuilder::within(limits.cancel.account()),
         rules: vec![None; cfg.rules.len()],
         open: Vec::new(),
         laid: HashMap::new(),

@@ -67,10 +67,16 @@ struct Table<'s> {
     values: Vec<Plain>,
 }
 
-/// Writes a set of numbers as rules.
-pub(super) fn write(shape: &NumberShape, builder: &mut CfgBuilder) -> Result<ExprId, &'static str> {
+/// Writes a set of numbers as rules, and adds how many states were found to `found`.
+pub(super) fn write(
+    shape: &NumberShape,
+    builder: &mut CfgBuilder,
+    found: &mut usize,
+) -> Result<ExprId, &'static str> {
     let table = Table::new(shape).ok_or("steps with so many digits are not supported together")?;
-    let (states, edges) = table.explore()?;
+    let explored = table.explore();
+    *found += explored.as_ref().map_or(MOST_STATES, |(states, _)| states.len());
+    let (states, edges) = explored?;
     let live = live_states(&table, &states, &edges);
     if !live[0] {
         return Ok(builder.never());

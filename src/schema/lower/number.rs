@@ -52,14 +52,16 @@ impl Writer<'_> {
                 .chain(&shape.not_steps)
                 .any(|step| step.scaled().is_none())
         {
-            self.problem(
-                ProblemKind::Unsupported,
-                goal,
-                "a multiple of more than 18 digits is not supported",
-            );
+            let message = "a multiple of more than 18 digits is not supported";
+            self.problem(ProblemKind::Unsupported, goal, message);
             self.builder.never()
         } else if shape.is_counted() {
-            match automaton::write(shape, &mut self.builder) {
+            if self.multiple_states > MOST_STATES_TOGETHER {
+                let message = format!("multiples need more than {MOST_STATES_TOGETHER} states together");
+                self.problem(ProblemKind::Limit, goal, message);
+                return self.builder.never();
+            }
+            match automaton::write(shape, &mut self.builder, &mut self.multiple_states) {
                 Ok(written) => written,
                 Err(message) => self.nearest_multiples(shape, goal, message),
             }
@@ -105,6 +107,9 @@ impl Writer<'_> {
         self.regular(Regular { parts: parts(&shape) })
     }
 }
+
+/// The most states of the automata of all multiples together, with those that were too large.
+const MOST_STATES_TOGETHER: usize = 100_000;
 
 /// How many multiples are written where there are too many to count all.
 const NEAREST: i128 = 1_000;

@@ -123,6 +123,9 @@ impl Writer<'_> {
         for class in &object.rest {
             let live = class.ways.iter().filter(|way| forms.is_live(way.goal));
             let ways: Vec<Way> = live.copied().collect();
+            if self.is_over() {
+                break;
+            }
             if ways.is_empty() {
                 continue;
             }

@@ -165,6 +165,17 @@ impl Writer<'_> {
         self.builder.seq([quote, body, quote])
     }
 
+    /// A text with quotes. Hundreds of classes of keys may speak of the same hundred texts.
+    fn quoted_text(&mut self, text: TextId, encoded: &Hir) -> Expression {
+        if let Some(known) = self.quoted.get(&text) {
+            return known.clone();
+        }
+        let whole = quoted(encoded);
+        self.held.grow(whole.bytes());
+        self.quoted.insert(text, whole.clone());
+        whole
+    }
+
     /// The whole literals of a class of keys, without those that have a name of their own.
     pub(super) fn key(&mut self, shape: &StringShape, names: &[Rc<str>], goal: GoalId) -> RegularId {
         let plain = shape.is_any() && names.is_empty();
@@ -174,8 +185,8 @@ impl Writer<'_> {
         let mut parts = Vec::new();
         for &(text, sign) in &shape.texts {
             parts.extend(match self.part(text, sign, goal) {
-                Some(Part::Match(hir)) => Some(Part::Match(quoted(&hir))),
-                Some(Part::Not(hir)) => Some(Part::Not(quoted(&hir))),
+                Some(Part::Match(hir)) => Some(Part::Match(self.quoted_text(text, &hir))),
+                Some(Part::Not(hir)) => Some(Part::Not(self.quoted_text(text, &hir))),
                 Some(Part::Units { unit, min, max }) => self
                     .unroll(&unit, min, max, goal)
                     .map(|hir| Part::Match(quoted(&hir))),

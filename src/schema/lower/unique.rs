@@ -136,9 +136,7 @@ impl Writer<'_> {
     fn unsupported_unique(&mut self, node: NodeId, message: &str) {
         let pointer = self.forms.tree.keyword_pointer(node, "uniqueItems");
         let problem = Problem::at_pointer(ProblemKind::Unsupported, pointer, message);
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
+        self.problems.add(problem);
     }
 
     /// The leads of the arrays and objects of a goal, and of its scalars unless they have keys already.

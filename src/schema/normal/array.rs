@@ -10,7 +10,7 @@ use crate::schema::node::{Keyword, NodeId};
 use super::Algebra;
 use super::expand::Demand;
 use super::step::{ArrayStep, SomeItems, Step};
-use super::way::{MOST_WISHES, Way, Wish};
+use super::way::{MOST_WISHES, Way, Wish, bytes_of_ways};
 
 /// A conjunction of demands on an array, as it is collected.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,16 @@ pub(crate) struct Array {
 }
 
 impl Array {
+    /// About the bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let places = self.prefix.iter().chain([&self.rest]);
+        let taken = self.taken.iter().map(|text| size_of::<Box<[u8]>>() + text.len());
+        size_of::<Array>()
+            + size_of_val(&self.prefix[..])
+            + size_of_val(&self.distinct[..])
+            + places.map(|ways| bytes_of_ways(ways)).chain(taken).sum::<usize>()
+    }
+
     pub(super) fn parts(&self) -> impl Iterator<Item = GoalId> {
         // Places that are never reached have no parts.
         let places = self.prefix.iter().chain([&self.rest]);
@@ -76,6 +86,23 @@ impl ArrayShape {
             }
         }
         self.max.is_none_or(|max| self.min <= max)
+    }
+
+    /// How many schemas it speaks of at its places.
+    pub(super) fn said(&self) -> usize {
+        let places = self.prefix.iter().map(Vec::len).sum::<usize>();
+        self.prefix.len() + places + self.rest.len() + self.some.len()
+    }
+
+    /// How many schemas it would speak of if a step were added.
+    pub(super) fn said_with(&self, step: &ArrayStep) -> usize {
+        let places = match step {
+            ArrayStep::Items { prefix, .. } => prefix.len(),
+            ArrayStep::At(place, _) => place + 1,
+            _ => return self.said(),
+        };
+        let more = places.saturating_sub(self.prefix.len());
+        self.said() + self.prefix.len() + more * (2 + self.rest.len())
     }
 
     /// Whether a demand is met by what the shape says already.

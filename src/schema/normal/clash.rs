@@ -91,7 +91,7 @@ impl Algebra<'_> {
                 .retain(|shape| !self.texts.is_surely_empty(&shape.texts, shape.min, shape.max));
             normals[goal.index()] = Rc::new(normal);
         }
-        let productive = empty::productive(&normals, &reached);
+        let productive = empty::productive(&normals, &reached, &self.limits.cancel);
         Some((normals, productive))
     }
 

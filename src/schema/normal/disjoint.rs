@@ -198,14 +198,16 @@ impl Algebra<'_> {
     /// What a short search for values of a kind comes to; `None` where it is sure that there are none.
     fn find_of_kind(&mut self, goal: GoalId, kind: Kind, depth: u32) -> Option<Found> {
         let mut search = self.short_search(goal, kind, STEPS);
-        loop {
+        let found = loop {
             match self.next_shape(&mut search) {
                 Ok(Some(shape)) if self.is_shape_empty(&shape, goal, depth) => {}
-                Ok(Some(_)) => return Some(Found::Value),
-                Ok(None) => return None,
-                Err(TooMany) => return Some(Found::Nothing),
+                Ok(Some(_)) => break Some(Found::Value),
+                Ok(None) => break None,
+                Err(TooMany) => break Some(Found::Nothing),
             }
-        }
+        };
+        self.end(search);
+        found
     }
 
     fn is_shape_empty(&mut self, shape: &Shape, goal: GoalId, depth: u32) -> bool {

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use crate::limits::Cancel;
 use crate::schema::goal::GoalId;
 
 use super::array::Array;
@@ -13,7 +14,7 @@ use super::way::Way;
 use super::{Normal, NormalForms};
 
 /// For each goal, whether it has a value as far as can be told here.
-pub(super) fn productive(normals: &[Rc<Normal>], reached: &[GoalId]) -> Vec<bool> {
+pub(super) fn productive(normals: &[Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Vec<bool> {
     let mut found = vec![false; normals.len()];
     loop {
         let mut changed = false;
@@ -24,7 +25,7 @@ pub(super) fn productive(normals: &[Rc<Normal>], reached: &[GoalId]) -> Vec<bool
                 changed = true;
             }
         }
-        if !changed {
+        if !changed || cancel.is_asked() {
             return found;
         }
     }

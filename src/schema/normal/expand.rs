@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::schema::goal::{GoalId, Literal};
-use crate::schema::node::{Keyword, Kind, NodeId};
+use crate::schema::node::{Keyword, Keywords, Kind, NodeId};
 
 use super::array::ArrayShape;
 use super::discriminate::{Decided, Decision};
@@ -27,6 +27,12 @@ pub(super) use search::TooMany;
 
 /// So many choices are looked at for one unit of fuel, whether they are decided.
 const DECISIONS_OF_FUEL: usize = 16;
+
+/// About the bytes of a way of a choice, of one step, while it is put together.
+const WAY_BYTES: usize = 512;
+
+/// So many schemas are said of the items of an array for one unit of fuel.
+const SAID_OF_FUEL: usize = 64;
 
 /// What a branch says about values of its kind.
 #[derive(Clone, Debug)]
@@ -152,7 +158,9 @@ impl Algebra<'_> {
     pub(super) fn expand(&mut self, goal: GoalId, kind: Kind) -> Vec<Shape> {
         let mut shapes = Vec::new();
         let mut all = self.search(goal, kind, Denials::All);
-        if self.find_all(&mut all, &mut shapes) {
+        let complete = self.find_all(&mut all, &mut shapes);
+        self.end(all);
+        if complete {
             return shapes;
         }
         // With one way for each denial they are never too many, because those that are found first are enough.
@@ -165,6 +173,7 @@ impl Algebra<'_> {
         if some.narrowed {
             self.truncate(goal, LeftOut::Denials);
         }
+        self.end(some);
         shapes
     }
 
@@ -223,6 +232,11 @@ impl Algebra<'_> {
                 }
             };
             let Step::Literal(literal) = step else {
+                if let (Shape::Array(shape), Step::Array(step)) = (&branch.shape, &step)
+                    && !self.burn(shape.said_with(step) / SAID_OF_FUEL, goal)
+                {
+                    return false;
+                }
                 let value_of = step.value_of();
                 if !branch.add(step) || value_of.is_some_and(|name| self.is_hopeless(&branch.shape, &name)) {
                     return false;
@@ -257,16 +271,27 @@ impl Algebra<'_> {
         }
         // What the keywords bring comes before what was open: the order of the source is the order of the keys.
         let open = std::mem::take(&mut branch.todo);
-        if let Some(child) = self.unevaluated(literal.node, kind) {
+        let fits = self.settle_keywords(branch, literal.node, &keywords, kind);
+        branch.put_before(open);
+        fits
+    }
+
+    /// Meets what an affirmed schema asks, and leaves what is to be met then.
+    fn settle_keywords(
+        &mut self,
+        branch: &mut Branch,
+        node: NodeId,
+        keywords: &Keywords,
+        kind: Kind,
+    ) -> bool {
+        if let Some(child) = self.unevaluated(node, kind) {
             // The cases say all that the keywords say.
-            let demand = self.affirm_unevaluated(literal.node, child, kind);
-            let fits = branch.demand(demand);
-            branch.todo.extend(open);
-            return fits;
+            let demand = self.affirm_unevaluated(node, child, kind);
+            return branch.demand(demand);
         }
         let mut choices = Vec::new();
         for (name, keyword) in keywords.iter() {
-            match self.affirm(literal.node, name, keyword, kind) {
+            match self.affirm(node, name, keyword, kind) {
                 Demand::Any(ways) => choices.push(Choice::of(ways, keyword.is_condition())),
                 demand => {
                     if !branch.demand(demand) {
@@ -276,7 +301,6 @@ impl Algebra<'_> {
             }
         }
         branch.todo.extend(choices.into_iter().map(Todo::Choice));
-        branch.todo.extend(open);
         true
     }
 
@@ -293,6 +317,9 @@ impl Algebra<'_> {
             Keyword::Never => Demand::Never,
             Keyword::Ref(reference) => Demand::one(literal(self.tree.target(*reference))),
             Keyword::AllOf(list) => Demand::All(list.iter().copied().map(literal).collect()),
+            Keyword::AnyOf(list) | Keyword::OneOf(list) if !self.fits(list.len() * WAY_BYTES, node) => {
+                Demand::Never
+            }
             Keyword::AnyOf(list) => {
                 let able = list.iter().filter(|&&node| self.may_be(node, kind));
                 Demand::any(able.map(|&node| vec![literal(node)]).collect())
@@ -450,6 +477,17 @@ impl Branch {
         branch
     }
 
+    /// Puts what was open behind what is. There may be a hundred thousand of them, so the longer list stays where it is.
+    fn put_before(&mut self, mut open: VecDeque<Todo>) {
+        if self.todo.len() >= open.len() {
+            return self.todo.extend(open);
+        }
+        while let Some(last) = self.todo.pop_back() {
+            open.push_front(last);
+        }
+        self.todo = open;
+    }
+
     fn go(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.todo.extend(steps.into_iter().map(Todo::Step));
     }
@@ -510,15 +548,6 @@ impl Branch {
             later.map += 1;
         }
         true
-    }
-
-    /// How much there is of it: what a copy of it takes, and a look at all its choices.
-    fn weight(&self) -> usize {
-        let names = match &self.shape {
-            Shape::Object(shape) => shape.required.len() + shape.absent.len() + shape.values.len(),
-            _ => 0,
-        };
-        self.choices.len() + self.seen.len() + self.maps() + names
     }
 
     /// The implications and conditions among the choices.

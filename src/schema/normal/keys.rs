@@ -65,6 +65,13 @@ impl Split {
 /// Pairs of patterns, by their places in a list.
 pub(super) type Pairs = HashSet<(usize, usize)>;
 
+/// So many names are looked up in a map for one unit of fuel, and so many compared with a pattern.
+const NAMES_OF_FUEL: usize = 256;
+const MATCHES_OF_FUEL: usize = 8;
+
+/// About the bytes of a key with a name, while it is told what is said of it, without what that is.
+const NAMED_BYTES: usize = 96;
+
 /// The most patterns whose keys are split into classes without a proof that they share none.
 const MOST_PATTERNS: usize = 5;
 
@@ -72,6 +79,13 @@ impl Algebra<'_> {
     /// The keys of a shape; none of its demands for some key is met yet.
     pub(super) fn keys(&mut self, shape: &ObjectShape) -> Keys {
         let mut names = shape.names();
+        let nothing = Keys {
+            named: Vec::new(),
+            classes: Vec::new(),
+        };
+        if !self.may_look_at(shape, names.len()) {
+            return nothing;
+        }
         let key_shapes = self.key_shapes(shape);
         let open = self.open_keys(&key_shapes, &mut names);
         let wanted: Vec<Option<Split>> = shape.some.iter().map(|some| self.split_of(some)).collect();
@@ -86,6 +100,22 @@ impl Algebra<'_> {
             Vec::new()
         };
         Keys { named, classes }
+    }
+
+    /// Pays for what is said of so many names: each is looked up in all maps, and compared with all patterns.
+    fn may_look_at(&mut self, shape: &ObjectShape, names: usize) -> bool {
+        let node = shape.maps.iter().find_map(|map| map.any_node());
+        let patterns: usize = shape.maps.iter().map(|map| map.patterns.len()).sum();
+        let literals = names.saturating_mul(shape.maps.len());
+        let matches = names.saturating_mul(patterns + shape.some.len());
+        let bytes = names.saturating_mul(NAMED_BYTES) + literals.saturating_mul(size_of::<Literal>());
+        self.burn_at(literals / NAMES_OF_FUEL + matches / MATCHES_OF_FUEL, node)
+            && self.reserve(bytes, node)
+            && {
+                // It is given back when the goals are known; what is kept of it is reserved with them.
+                self.release(bytes);
+                true
+            }
     }
 
     /// The two sides of a demand for some key whose name satisfies a schema.

@@ -25,7 +25,7 @@ use super::keys::Keys;
 use super::listed::Listed;
 use super::step::{ObjectStep, SomeKey, Step};
 use super::string::StringShape;
-use super::way::{MOST_WISHES, Way, Wish};
+use super::way::{MOST_WISHES, Way, Wish, bytes_of_ways};
 
 /// A conjunction of demands on an object, as it is collected.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +77,19 @@ impl Object {
 
     pub(super) fn parts(&self) -> impl Iterator<Item = GoalId> {
         self.ways().map(|way| way.goal)
+    }
+
+    /// About the bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let members = self.members.iter().map(|member| bytes_of_ways(&member.ways));
+        let rest = self.rest.iter().map(|class| {
+            let StringShape { texts, except, .. } = &class.key;
+            bytes_of_ways(&class.ways) + size_of_val(&texts[..]) + size_of_val(&except[..])
+        });
+        size_of::<Object>()
+            + size_of_val(&self.members[..])
+            + size_of_val(&self.rest[..])
+            + members.chain(rest).sum::<usize>()
     }
 
     /// A number that equal objects share, and others mostly not. No name is read for it.

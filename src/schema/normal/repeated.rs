@@ -206,6 +206,7 @@ impl Algebra<'_> {
             types: Types::only(kind),
             whole: Whole::Value,
         };
+        self.reserve(super::NODE_BYTES, None);
         let id = NodeId(self.tree.nodes.len() as u32);
         self.tree.nodes.push(Node {
             parent: None,

@@ -22,30 +22,21 @@ use super::Algebra;
 use super::expand::Demand;
 use super::step::{ArrayStep, ObjectStep, Step};
 
-/// What was spoken of.
-#[derive(Clone, Debug, Default)]
-struct Evaluated {
+/// What one keyword speaks of.
+#[derive(Debug, Default)]
+struct Spoken {
     all: bool,
     names: Vec<Rc<str>>,
     patterns: Vec<TextSet>,
     places: usize,
-    /// Items that satisfy one of these.
-    matching: Vec<NodeId>,
+    /// Items that satisfy this.
+    matching: Option<NodeId>,
 }
 
-impl Evaluated {
-    fn add(&mut self, other: &Evaluated) {
-        self.all |= other.all;
-        self.places = self.places.max(other.places);
-        for name in &other.names {
-            super::push_new(&mut self.names, name.clone());
-        }
-        for pattern in &other.patterns {
-            super::push_new(&mut self.patterns, pattern.clone());
-        }
-        for node in &other.matching {
-            super::push_new(&mut self.matching, *node);
-        }
+impl Spoken {
+    fn is_nothing(&self) -> bool {
+        let names = self.names.is_empty() && self.patterns.is_empty();
+        !self.all && names && self.places == 0 && self.matching.is_none()
     }
 }
 
@@ -53,28 +44,33 @@ impl Evaluated {
 #[derive(Clone, Debug, Default)]
 struct Case {
     steps: Vec<Step>,
-    evaluated: Evaluated,
+    /// What was spoken of, shared by all cases in which a keyword was read.
+    evaluated: Vec<Rc<Spoken>>,
 }
 
 impl Case {
     fn of(steps: Vec<Step>) -> Case {
-        let evaluated = Evaluated::default();
-        Case { steps, evaluated }
+        Case {
+            steps,
+            evaluated: Vec::new(),
+        }
     }
 
     fn and(&self, other: &Case) -> Case {
-        let mut both = self.clone();
-        both.steps.extend(other.steps.iter().cloned());
-        both.evaluated.add(&other.evaluated);
-        both
+        let steps = self.steps.iter().chain(&other.steps);
+        let evaluated = self.evaluated.iter().chain(&other.evaluated);
+        Case {
+            steps: steps.cloned().collect(),
+            evaluated: evaluated.cloned().collect(),
+        }
     }
-}
 
-fn product(left: &[Case], right: &[Case]) -> Vec<Case> {
-    let pairs = left
-        .iter()
-        .flat_map(|one| right.iter().map(|other| one.and(other)));
-    pairs.collect()
+    /// About the bytes that it takes.
+    fn bytes(&self) -> usize {
+        size_of::<Case>()
+            + self.steps.len() * size_of::<Step>()
+            + self.evaluated.len() * size_of::<Rc<Spoken>>()
+    }
 }
 
 /// The most cases that one keyword may have.
@@ -83,6 +79,12 @@ const MOST_CASES: usize = 1_000;
 /// How deep the schemas beside a keyword may nest, whatever `nesting` allows: telling their cases apart recurses. Schemas
 /// that only refer to another one do not count.
 const DEEPEST: usize = 64;
+
+/// So many steps of cases are written for one unit of fuel.
+const STEPS_OF_FUEL: usize = 16;
+
+/// About the bytes that a name takes in a map of keys: in its list, and in the table that finds it.
+const NAME_BYTES: usize = 96;
 
 impl Algebra<'_> {
     /// Whether a node has a keyword for what is not evaluated, for a kind of value.
@@ -97,19 +99,24 @@ impl Algebra<'_> {
 
     /// What a node with such a keyword asks.
     pub(super) fn affirm_unevaluated(&mut self, node: NodeId, child: NodeId, kind: Kind) -> Demand {
-        let cases = self.cases(node, kind, 0);
-        let ways = cases.into_iter().map(|case| {
-            let step = self.step_of(&case.evaluated, child, kind);
-            case.steps.into_iter().chain(step).collect()
-        });
-        Demand::any(ways.collect())
+        let mut ways = Vec::new();
+        for case in self.top_cases(node, kind) {
+            let Some(step) = self.step_of(&case.evaluated, child, kind) else {
+                return Demand::Never;
+            };
+            ways.push(case.steps.into_iter().chain(step).collect());
+        }
+        Demand::any(ways)
     }
 
     /// The denial of such a keyword of a node: all others hold, and something that is not evaluated breaks it.
     pub(super) fn deny_unevaluated(&mut self, node: NodeId, child: NodeId, kind: Kind) -> Demand {
         let mut ways = Vec::new();
-        for case in self.cases(node, kind, 0) {
-            let denials = match self.step_of(&case.evaluated, child, kind) {
+        for case in self.top_cases(node, kind) {
+            let Some(step) = self.step_of(&case.evaluated, child, kind) else {
+                return Demand::Never;
+            };
+            let denials = match step {
                 Some(Step::Object(ObjectStep::Keys(map))) => {
                     self.deny(node, "unevaluatedProperties", &Keyword::Properties(map), kind)
                 }
@@ -125,39 +132,61 @@ impl Algebra<'_> {
         Demand::any(ways)
     }
 
-    /// The keyword as an ordinary one; `None` where everything is evaluated.
-    fn step_of(&mut self, evaluated: &Evaluated, child: NodeId, kind: Kind) -> Option<Step> {
-        if evaluated.all {
-            return None;
+    /// The keyword as an ordinary one: nothing where everything is evaluated. `None` where there is no room for it, which
+    /// is reported.
+    fn step_of(&mut self, evaluated: &[Rc<Spoken>], child: NodeId, kind: Kind) -> Option<Option<Step>> {
+        if evaluated.iter().any(|spoken| spoken.all) {
+            return Some(None);
         }
         let anything = self.anything();
         if kind == Kind::Object {
-            let named: Vec<(Rc<str>, NodeId)> = evaluated
-                .names
-                .iter()
-                .map(|name| (name.clone(), anything))
-                .collect();
-            let map = KeyMap {
-                index: named.iter().cloned().collect(),
-                named,
-                patterns: evaluated
-                    .patterns
-                    .iter()
-                    .map(|set| (set.clone(), anything))
-                    .collect(),
-                additional: Some(child),
-            };
-            return Some(Step::Object(ObjectStep::Keys(Rc::new(map))));
+            return self.other_keys(evaluated, child, anything).map(Some);
         }
-        let rest = if evaluated.matching.is_empty() {
+        let mut matching: Vec<NodeId> = evaluated.iter().filter_map(|spoken| spoken.matching).collect();
+        matching.sort_unstable();
+        matching.dedup();
+        let rest = if matching.is_empty() {
             child
         } else {
-            let any = [child].into_iter().chain(evaluated.matching.iter().copied());
+            let any = [child].into_iter().chain(matching);
             self.add_node(vec![("unevaluatedItems", Keyword::AnyOf(any.collect()))], child)
         };
-        let prefix = vec![anything; evaluated.places].into();
+        let places = evaluated.iter().map(|spoken| spoken.places).max().unwrap_or(0);
+        if !self.reserve(places * size_of::<NodeId>(), Some(child)) {
+            return None;
+        }
+        let prefix = vec![anything; places].into();
         let rest = Some(rest);
-        Some(Step::Array(ArrayStep::Items { prefix, rest }))
+        Some(Some(Step::Array(ArrayStep::Items { prefix, rest })))
+    }
+
+    /// A map that asks for a schema beside the keys that were spoken of.
+    fn other_keys(&mut self, evaluated: &[Rc<Spoken>], child: NodeId, anything: NodeId) -> Option<Step> {
+        let names: usize = evaluated.iter().map(|spoken| spoken.names.len()).sum();
+        if !self.reserve(names * NAME_BYTES, Some(child)) || !self.burn_at(names / STEPS_OF_FUEL, Some(child))
+        {
+            return None;
+        }
+        let mut index = foldhash::HashMap::default();
+        let mut named = Vec::with_capacity(names);
+        let mut patterns: Vec<(TextSet, NodeId)> = Vec::new();
+        for spoken in evaluated {
+            for name in &spoken.names {
+                if index.insert(name.clone(), anything).is_none() {
+                    named.push((name.clone(), anything));
+                }
+            }
+            for set in &spoken.patterns {
+                super::push_new(&mut patterns, (set.clone(), anything));
+            }
+        }
+        let map = KeyMap {
+            index,
+            named,
+            patterns,
+            additional: Some(child),
+        };
+        Some(Step::Object(ObjectStep::Keys(Rc::new(map))))
     }
 
     /// A schema that allows everything.
@@ -178,6 +207,11 @@ impl Algebra<'_> {
             return *known;
         }
         let id = NodeId(self.tree.nodes.len() as u32);
+        let listed = match &keywords[..] {
+            [(_, Keyword::AnyOf(list))] => 2 * size_of_val(&list[..]),
+            _ => 0,
+        };
+        self.reserve(super::NODE_BYTES + listed, Some(parent));
         if let [(_, Keyword::AnyOf(list))] = &keywords[..] {
             self.unions.insert(list.clone(), id);
         }
@@ -189,29 +223,68 @@ impl Algebra<'_> {
         id
     }
 
-    /// The cases in which a node holds, apart from a keyword of its own for what is not evaluated.
-    fn cases(&mut self, node: NodeId, kind: Kind, depth: usize) -> Vec<Case> {
-        let mut cases = vec![Case::default()];
+    /// The cases in which a node with such a keyword holds; none where they are too many. Of what was reserved to find
+    /// them, what they take stays so.
+    fn top_cases(&mut self, node: NodeId, kind: Kind) -> Vec<Case> {
+        let before = self.reserved();
+        let cases = self.cases(node, kind, 0).unwrap_or_default();
+        self.release(self.reserved() - before);
+        let bytes = cases.iter().map(Case::bytes).sum();
+        match self.reserve(bytes, Some(node)) {
+            true => cases,
+            false => Vec::new(),
+        }
+    }
+
+    /// The cases in which a node holds, apart from a keyword of its own for what is not evaluated. `None` where they are
+    /// too many, which is reported.
+    fn cases(&mut self, node: NodeId, kind: Kind, depth: usize) -> Option<Vec<Case>> {
         let deepest = self.limits.nesting.min(DEEPEST);
         if depth > deepest {
             let message = format!(
                 "the schemas beside a keyword for what is not evaluated nest deeper than the limit `nesting` of {deepest}"
             );
             self.report(ProblemKind::Limit, node, "", message);
-            return Vec::new();
+            return None;
         }
-        for index in 0..self.tree.node(node).keywords.len() {
-            let (name, keyword) = self.tree.node(node).keywords[index].clone();
-            let more = self.cases_of(node, name, &keyword, kind, depth + 1);
-            cases = product(&cases, &more);
-            let goal = self.goals.intern(vec![Literal::yes(node)]);
-            if cases.len() > MOST_CASES || !self.burn(cases.len(), goal) {
-                let message = "so many branches beside a keyword for what is not evaluated are not supported";
-                self.report(ProblemKind::Limit, node, "", message);
-                return Vec::new();
-            }
+        let mut cases = vec![Case::default()];
+        let keywords = self.tree.node(node).keywords.clone();
+        for (name, keyword) in keywords.iter() {
+            let more = self.cases_of(node, name, keyword, kind, depth + 1)?;
+            cases = self.product(&cases, &more, node)?;
         }
-        cases
+        Some(cases)
+    }
+
+    fn too_many_cases<T>(&mut self, node: NodeId) -> Option<T> {
+        let message = format!(
+            "more than {MOST_CASES} combinations of branches beside a keyword for what is not evaluated are not supported"
+        );
+        self.report(ProblemKind::Limit, node, "", message);
+        None
+    }
+
+    /// All pairs of cases, looked at before they are made.
+    fn product(&mut self, left: &[Case], right: &[Case], node: NodeId) -> Option<Vec<Case>> {
+        // What is joined with the case in which nothing is said stays as it is.
+        match (left, right) {
+            ([one], _) if one.steps.is_empty() && one.evaluated.is_empty() => return Some(right.to_vec()),
+            (_, [one]) if one.steps.is_empty() && one.evaluated.is_empty() => return Some(left.to_vec()),
+            _ => {}
+        }
+        if left.len().saturating_mul(right.len()) > MOST_CASES {
+            return self.too_many_cases(node);
+        }
+        let bytes = |cases: &[Case]| cases.iter().map(Case::bytes).sum::<usize>();
+        let bytes = bytes(left) * right.len() + bytes(right) * left.len();
+        let work = 1 + bytes / size_of::<Step>() / STEPS_OF_FUEL;
+        if !self.burn_at(work, Some(node)) || !self.reserve(bytes, Some(node)) {
+            return None;
+        }
+        let pairs = left
+            .iter()
+            .flat_map(|one| right.iter().map(|other| one.and(other)));
+        Some(pairs.collect())
     }
 
     fn cases_of(
@@ -221,26 +294,33 @@ impl Algebra<'_> {
         keyword: &Keyword,
         kind: Kind,
         depth: usize,
-    ) -> Vec<Case> {
-        match keyword {
-            Keyword::Ref(reference) => self.held(self.tree.target(*reference), kind, depth),
-            Keyword::AllOf(list) => list.iter().fold(vec![Case::default()], |cases, &child| {
-                product(&cases, &self.held(child, kind, depth))
-            }),
-            Keyword::AnyOf(list) => self.some_of(list, kind, depth),
-            Keyword::OneOf(list) => self.one_of(list, kind, depth),
+    ) -> Option<Vec<Case>> {
+        Some(match keyword {
+            Keyword::Ref(reference) => self.held(self.tree.target(*reference), kind, depth)?,
+            Keyword::AllOf(list) => {
+                let mut cases = vec![Case::default()];
+                for &child in list {
+                    let held = self.held(child, kind, depth)?;
+                    cases = self.product(&cases, &held, node)?;
+                }
+                cases
+            }
+            Keyword::AnyOf(list) => self.some_of(list, kind, node, depth)?,
+            Keyword::OneOf(list) => self.one_of(list, kind, node, depth)?,
             Keyword::If {
                 condition,
                 then,
                 otherwise,
             } => {
-                let mut with = self.held(*condition, kind, depth);
+                let mut with = self.held(*condition, kind, depth)?;
                 if let Some(then) = then {
-                    with = product(&with, &self.held(*then, kind, depth));
+                    let then = self.held(*then, kind, depth)?;
+                    with = self.product(&with, &then, node)?;
                 }
                 let mut without = vec![denied(*condition)];
                 if let Some(otherwise) = otherwise {
-                    without = product(&without, &self.held(*otherwise, kind, depth));
+                    let otherwise = self.held(*otherwise, kind, depth)?;
+                    without = self.product(&without, &otherwise, node)?;
                 }
                 with.extend(without);
                 with
@@ -250,7 +330,8 @@ impl Algebra<'_> {
                 then: Dependency::Schema(child),
             } if kind == Kind::Object => {
                 let here = Case::of(vec![Step::Object(ObjectStep::Require(key.clone()))]);
-                let mut cases = product(&[here], &self.held(*child, kind, depth));
+                let held = self.held(*child, kind, depth)?;
+                let mut cases = self.product(&[here], &held, node)?;
                 cases.push(Case::of(vec![Step::Object(ObjectStep::Absent(key.clone()))]));
                 cases
             }
@@ -258,28 +339,36 @@ impl Algebra<'_> {
             Keyword::UnevaluatedProperties(_) | Keyword::UnevaluatedItems(_) => vec![Case::default()],
             _ => {
                 let demand = self.affirm(node, name, keyword, kind);
-                let evaluated = evaluated_by(keyword, kind);
+                let spoken = spoken_by(keyword, kind);
+                let evaluated = if spoken.is_nothing() {
+                    Vec::new()
+                } else {
+                    vec![Rc::new(spoken)]
+                };
                 let case = |steps| Case {
                     steps,
                     evaluated: evaluated.clone(),
                 };
                 demand.ways().into_iter().map(case).collect()
             }
-        }
+        })
     }
 
     /// The cases in which another schema holds; one, where it does not matter how.
-    fn held(&mut self, node: NodeId, kind: Kind, depth: usize) -> Vec<Case> {
+    fn held(&mut self, node: NodeId, kind: Kind, depth: usize) -> Option<Vec<Case>> {
         let literal = Step::Literal(Literal::yes(node));
         if !self.evaluates(node, kind) {
-            return vec![Case::of(vec![literal])];
+            return Some(vec![Case::of(vec![literal])]);
         }
         let node = self.meant(node);
         let literal = Step::Literal(Literal::yes(node));
         if self.unevaluated(node, kind).is_some() {
             let mut case = Case::of(vec![literal]);
-            case.evaluated.all = true;
-            return vec![case];
+            case.evaluated.push(Rc::new(Spoken {
+                all: true,
+                ..Spoken::default()
+            }));
+            return Some(vec![case]);
         }
         self.cases(node, kind, depth)
     }
@@ -301,60 +390,73 @@ impl Algebra<'_> {
     }
 
     /// At least one holds; of those that evaluate something it must be known of each.
-    fn some_of(&mut self, list: &[NodeId], kind: Kind, depth: usize) -> Vec<Case> {
+    fn some_of(&mut self, list: &[NodeId], kind: Kind, node: NodeId, depth: usize) -> Option<Vec<Case>> {
         let (speaking, silent): (Vec<NodeId>, Vec<NodeId>) =
             list.iter().partition(|&&child| self.evaluates(child, kind));
         let mut none = vec![Case::default()];
         let mut some: Vec<Case> = Vec::new();
         for child in speaking {
-            let held = self.held(child, kind, depth);
-            let mut next = product(&some, &held);
-            next.extend(product(&some, &[denied(child)]));
-            next.extend(product(&none, &held));
-            (some, none) = (next, product(&none, &[denied(child)]));
-            if some.len() > MOST_CASES {
-                return some;
+            let held = self.held(child, kind, depth)?;
+            let denied = [denied(child)];
+            if some.len() * (held.len() + 1) + held.len() > MOST_CASES {
+                return self.too_many_cases(node);
             }
+            let mut next = self.product(&some, &held, node)?;
+            next.extend(self.product(&some, &denied, node)?);
+            next.extend(self.product(&none, &held, node)?);
+            (some, none) = (next, self.product(&none, &denied, node)?);
         }
         let others: Vec<Case> = silent
             .into_iter()
             .map(|child| Case::of(vec![Step::Literal(Literal::yes(child))]))
             .collect();
-        some.extend(product(&none, &others));
-        some
+        some.extend(self.product(&none, &others, node)?);
+        Some(some)
     }
 
-    fn one_of(&mut self, list: &[NodeId], kind: Kind, depth: usize) -> Vec<Case> {
+    fn one_of(&mut self, list: &[NodeId], kind: Kind, node: NodeId, depth: usize) -> Option<Vec<Case>> {
         let mut cases = Vec::new();
         let rivals = self.rivals(list, kind);
-        for (&node, rivals) in list.iter().zip(rivals) {
-            let mut held = self.held(node, kind, depth);
-            for other in rivals {
-                held = product(&held, &[denied(list[other])]);
+        for (&child, rivals) in list.iter().zip(rivals) {
+            let held = self.held(child, kind, depth)?;
+            let denied = rivals.into_iter().map(|other| denied(list[other]));
+            let denied = denied.fold(Case::default(), |all, one| all.and(&one));
+            cases.extend(self.product(&held, &[denied], node)?);
+            if cases.len() > MOST_CASES {
+                return self.too_many_cases(node);
             }
-            cases.extend(held);
         }
-        cases
+        Some(cases)
     }
 
-    /// Whether a schema, where it holds, may have spoken of keys or items.
-    fn evaluates(&self, node: NodeId, kind: Kind) -> bool {
-        let mut seen = std::collections::HashSet::from([node]);
+    /// Whether a schema, where it holds, may have spoken of keys or items. Fuel pays for what was not looked at before.
+    fn evaluates(&mut self, node: NodeId, kind: Kind) -> bool {
+        let mut seen = foldhash::HashSet::from_iter([node]);
         let mut open = vec![node];
+        let mut found = false;
         while let Some(node) = open.pop() {
-            for (_, keyword) in self.tree.node(node).keywords.iter() {
-                let own = evaluated_by(keyword, kind);
-                if own.all || own.places > 0 || !own.names.is_empty() || !own.patterns.is_empty() {
-                    return true;
-                }
-                if !own.matching.is_empty() || is_unevaluated(keyword, kind) {
-                    return true;
-                }
+            let keywords = &self.tree.node(node).keywords;
+            let known = self.speaking.get(&(node, kind)).copied();
+            found = known.unwrap_or_else(|| {
+                let mut keywords = keywords.iter();
+                keywords.any(|(_, keyword)| speaks(keyword, kind) || is_unevaluated(keyword, kind))
+            });
+            if found {
+                break;
             }
-            let beside = crate::schema::resolve::beside(&self.tree, node);
-            open.extend(beside.into_iter().filter(|&next| seen.insert(next)));
+            if known.is_none() {
+                let beside = crate::schema::resolve::beside(&self.tree, node);
+                open.extend(beside.into_iter().filter(|&next| seen.insert(next)));
+            }
         }
-        false
+        self.burn_at(seen.len() / STEPS_OF_FUEL, Some(node));
+        if found {
+            self.speaking.insert((node, kind), true);
+        } else {
+            self.speaking
+                .extend(seen.into_iter().map(|node| ((node, kind), false)));
+        }
+        found
     }
 }
 
@@ -369,19 +471,31 @@ fn is_unevaluated(keyword: &Keyword, kind: Kind) -> bool {
     )
 }
 
-/// What a keyword speaks of by itself.
-fn evaluated_by(keyword: &Keyword, kind: Kind) -> Evaluated {
+/// Whether a keyword speaks of keys or items by itself.
+fn speaks(keyword: &Keyword, kind: Kind) -> bool {
     match (keyword, kind) {
-        (Keyword::Properties(map), Kind::Object) => Evaluated {
+        (Keyword::Properties(map), Kind::Object) => {
+            map.additional.is_some() || !map.named.is_empty() || !map.patterns.is_empty()
+        }
+        (Keyword::Items { prefix, rest }, Kind::Array) => rest.is_some() || !prefix.is_empty(),
+        (Keyword::Contains { evaluates, .. }, Kind::Array) => *evaluates,
+        _ => false,
+    }
+}
+
+/// What a keyword speaks of by itself.
+fn spoken_by(keyword: &Keyword, kind: Kind) -> Spoken {
+    match (keyword, kind) {
+        (Keyword::Properties(map), Kind::Object) => Spoken {
             all: map.additional.is_some(),
             names: map.named.iter().map(|(name, _)| name.clone()).collect(),
             patterns: map.patterns.iter().map(|(set, _)| set.clone()).collect(),
-            ..Evaluated::default()
+            ..Spoken::default()
         },
-        (Keyword::Items { prefix, rest }, Kind::Array) => Evaluated {
+        (Keyword::Items { prefix, rest }, Kind::Array) => Spoken {
             all: rest.is_some(),
             places: prefix.len(),
-            ..Evaluated::default()
+            ..Spoken::default()
         },
         (
             Keyword::Contains {
@@ -390,10 +504,10 @@ fn evaluated_by(keyword: &Keyword, kind: Kind) -> Evaluated {
                 ..
             },
             Kind::Array,
-        ) => Evaluated {
-            matching: vec![*item],
-            ..Evaluated::default()
+        ) => Spoken {
+            matching: Some(*item),
+            ..Spoken::default()
         },
-        _ => Evaluated::default(),
+        _ => Spoken::default(),
     }
 }

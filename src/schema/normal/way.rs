@@ -22,6 +22,12 @@ pub(crate) struct Way {
     pub(crate) meets: Meets,
 }
 
+/// About the bytes of the ways of one part.
+pub(super) fn bytes_of_ways(ways: &[Way]) -> usize {
+    // The allocator rounds up.
+    size_of_val(ways).next_multiple_of(16)
+}
+
 /// A demand that a part may meet.
 pub(super) struct Wish {
     pub(super) bit: usize,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::schema::draft::Draft;
 use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Types, Values, Whole, escape_segment};
 
-use super::{Reader, Site, decimal, describe};
+use super::{NAME_BYTES, Reader, Site, decimal, describe};
 
 impl<'v> Reader<'v> {
     pub(super) fn values(&mut self, site: Site<'v>, key: &'v str, value: &'v Value) {
@@ -41,8 +41,11 @@ impl<'v> Reader<'v> {
         list: impl IntoIterator<Item = &'v Value>,
     ) -> Rc<Values> {
         let mut values = Values::default();
+        let list = list.into_iter();
+        self.held
+            .grow(list.size_hint().0 * NAME_BYTES + size_of::<Values>());
         let (mut strings, mut numbers) = (HashSet::new(), HashSet::new());
-        for (at, value) in list.into_iter().enumerate() {
+        for (at, value) in list.enumerate() {
             match value {
                 Value::Null => values.null = true,
                 Value::Bool(false) => values.no = true,
@@ -78,6 +81,7 @@ impl<'v> Reader<'v> {
             Value::Array(list) => self.read_constant_array(id, list),
             Value::Object(map) => {
                 let mut keys = KeyMap::default();
+                self.held.grow(map.len() * (NAME_BYTES + NAME_BYTES / 2));
                 for (key, value) in map {
                     let name: Rc<str> = key.as_str().into();
                     let child = self.constant(id, ["/", &escape_segment(key)].concat(), value);

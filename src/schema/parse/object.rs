@@ -8,7 +8,7 @@ use crate::error::ProblemKind;
 use crate::schema::draft::Draft;
 use crate::schema::node::{Dependency, KeyMap, Keyword, escape_segment};
 
-use super::{Reader, Site, describe};
+use super::{NAME_BYTES, Reader, Site, describe};
 
 impl<'v> Reader<'v> {
     pub(super) fn object_keyword(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
@@ -56,6 +56,8 @@ impl<'v> Reader<'v> {
         let mut keys = KeyMap::default();
         let properties = self.object_of_schemas(site, "properties");
         let count = properties.map_or(0, Map::len);
+        let length: usize = properties.into_iter().flatten().map(|(name, _)| name.len()).sum();
+        self.held.grow(count * NAME_BYTES + length);
         keys.named.reserve_exact(count);
         keys.index.reserve(count);
         for (name, value) in properties.into_iter().flatten() {
@@ -80,10 +82,8 @@ impl<'v> Reader<'v> {
                         error.kind
                     };
                     let name = format!("patternProperties/{}", escape_segment(pattern));
-                    let pointer = self.tree.keyword_pointer(site.id, &name);
                     let message = format!("the pattern {pattern:?}: {error}");
-                    self.problems
-                        .push(crate::error::Problem::at_pointer(kind, pointer, message));
+                    self.problem_at(kind, site.id, Some(&name), message);
                 }
             }
         }
@@ -106,6 +106,7 @@ impl<'v> Reader<'v> {
 
     fn names(&mut self, site: Site<'v>, key: &str, value: &'v Value) -> Option<Rc<[Rc<str>]>> {
         let list = value.as_array();
+        self.held.grow(list.map_or(0, Vec::len) * NAME_BYTES / 2);
         let names: Option<Rc<[Rc<str>]>> =
             list.and_then(|list| list.iter().map(|name| name.as_str().map(Rc::from)).collect());
         if names.is_none() {

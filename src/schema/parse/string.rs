@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::error::{Problem, ProblemKind};
+use crate::error::ProblemKind;
 use crate::schema::Formats;
 use crate::schema::format;
 use crate::schema::node::Keyword;
@@ -67,9 +67,7 @@ impl<'v> Reader<'v> {
         }
         if let Some(note) = format::narrowed(name) {
             let message = format!("less than the format {name:?} is allowed: {note}");
-            let pointer = self.tree.keyword_pointer(site.id, "format");
-            let note = Problem::at_pointer(ProblemKind::Narrowed, pointer, message);
-            self.diagnostics.push(note);
+            self.note_as(ProblemKind::Narrowed, site.id, "format", message);
         }
         match self.texts.format(name) {
             Some(sets) => self.push(site.id, "format", format_keyword(&sets)),

@@ -26,7 +26,7 @@ pub(super) fn lower<'a>(
     let mut lowering = Lowering {
         text,
         limits,
-        builder: CfgBuilder::new(),
+        builder: CfgBuilder::within(limits.cancel.account()),
         rules: HashMap::new(),
         classes: HashMap::new(),
         problems: Vec::new(),

@@ -37,7 +37,7 @@ pub(super) fn deeper_than(text: &str, limit: usize) -> Option<usize> {
 }
 
 /// The length up to and including the first `end`.
-fn through(bytes: &[u8], end: &[u8]) -> usize {
+pub(super) fn through(bytes: &[u8], end: &[u8]) -> usize {
     bytes
         .windows(end.len())
         .position(|window| window == end)
@@ -45,7 +45,7 @@ fn through(bytes: &[u8], end: &[u8]) -> usize {
 }
 
 /// The length of what begins with one byte and runs to an unescaped `end`.
-fn quoted(bytes: &[u8], end: u8) -> usize {
+pub(super) fn quoted(bytes: &[u8], end: u8) -> usize {
     let mut at = 1;
     while at < bytes.len() {
         match bytes[at] {

@@ -24,10 +24,16 @@ const MOST_LISTED: usize = 2_600;
 const MOST_VALUES: usize = 25_000;
 
 /// So much of a branch is looked at and copied for one unit of fuel.
-const WEIGHT_OF_FUEL: usize = 512;
+const WEIGHT_OF_FUEL: usize = 256;
 
 /// The most that the branches which wait may weigh together, and those that were found: some 40 MB.
 const MOST_WEIGHT: usize = 1 << 20;
+
+/// What an empty branch weighs.
+const BRANCH_WEIGHT: usize = size_of::<Branch>().div_ceil(WEIGHT_BYTES);
+
+/// About the bytes of what weighs one.
+const WEIGHT_BYTES: usize = 40;
 
 /// In so many maps a name is found in no time.
 const FEW_MAPS: usize = 64;
@@ -50,6 +56,8 @@ pub(in crate::schema::normal) struct Search {
     enough: usize,
     /// Whether a denial was expanded into less than all its ways.
     pub(super) narrowed: bool,
+    /// The bytes that are reserved for the branches that wait and the conjunctions that were found.
+    reserved: usize,
 }
 
 /// There are more conjunctions than are wanted.
@@ -84,7 +92,7 @@ impl Algebra<'_> {
             goal,
             kind,
             denials,
-            waiting: first.weight(),
+            waiting: first.waiting_weight(),
             stack: VecDeque::from([first]),
             cut: false,
             found: 0,
@@ -95,7 +103,29 @@ impl Algebra<'_> {
             },
             enough: self.fuel.saturating_sub(MOST_STEPS),
             narrowed: false,
+            reserved: 0,
         }
+    }
+
+    /// Reserves bytes for what a search holds by now, and for a branch that it looks at.
+    fn make_room(&mut self, search: &mut Search, branch: usize) -> bool {
+        let needed = (search.waiting + search.found_weight + 2 * branch) * WEIGHT_BYTES;
+        if needed <= search.reserved {
+            return true;
+        }
+        let node = self.first_node(search.goal);
+        // In portions, so that not every branch asks.
+        let more = (needed - search.reserved).max(search.reserved / 8).max(1 << 12);
+        if !self.reserve(more, node) {
+            return false;
+        }
+        search.reserved += more;
+        true
+    }
+
+    /// Gives back what a search held.
+    pub(in crate::schema::normal) fn end(&mut self, search: Search) {
+        self.release(search.reserved);
     }
 
     /// The next conjunction; `None` where there is no more.
@@ -110,7 +140,8 @@ impl Algebra<'_> {
                 return Err(TooMany);
             }
             let fits = self.settle(&mut branch, goal, kind);
-            if !fits || !self.burn(branch.weight() / WEIGHT_OF_FUEL, goal) {
+            let weight = branch.weight();
+            if !fits || !self.burn(weight / WEIGHT_OF_FUEL, goal) || !self.make_room(search, weight) {
                 continue;
             }
             self.drop_ruled_out(&mut branch);
@@ -140,6 +171,31 @@ impl Algebra<'_> {
     }
 }
 
+impl Branch {
+    /// How much there is of it: what a copy of it takes, and a look at all its choices.
+    fn weight(&self) -> usize {
+        let said = match &self.shape {
+            Shape::Object(shape) => {
+                let keys = shape.required.len() + shape.absent.len() + shape.values.len();
+                keys + shape.some.len() + shape.names.len()
+            }
+            Shape::Array(shape) => shape.said(),
+            Shape::Number(shape) => {
+                let only = shape.only.as_ref().map_or(0, Vec::len);
+                only + shape.except.len() + shape.not_steps.len()
+            }
+            Shape::String(shape) => shape.except.len() + shape.texts.len(),
+            Shape::Constant => 0,
+        };
+        self.choices.len() + self.todo.len() + self.seen.len() + self.maps() + said
+    }
+
+    /// What a branch weighs that waits: one about which little is known is something, too.
+    fn waiting_weight(&self) -> usize {
+        self.weight() + BRANCH_WEIGHT
+    }
+}
+
 impl Search {
     fn is_full(&self) -> bool {
         self.found >= self.most || self.found_weight > MOST_WEIGHT
@@ -150,7 +206,7 @@ impl Search {
         let Some((first, others)) = ways.split_first() else {
             return;
         };
-        let room = others.len().min(MOST_WEIGHT / branch.weight().max(1));
+        let room = others.len().min(MOST_WEIGHT / branch.waiting_weight());
         self.cut |= room < others.len();
         for way in others[..room].iter().rev() {
             let mut next = branch.clone();
@@ -163,18 +219,18 @@ impl Search {
 
     /// Puts a branch on the stack. Where too much waits, those below are dropped, which would be followed last.
     fn push(&mut self, branch: Branch) {
-        self.waiting += branch.weight();
+        self.waiting += branch.waiting_weight();
         self.stack.push_back(branch);
         while self.waiting > MOST_WEIGHT && self.stack.len() > 1 {
             self.cut = true;
             let dropped = self.stack.pop_front();
-            self.waiting -= dropped.map_or(0, |branch| branch.weight());
+            self.waiting -= dropped.map_or(0, |branch| branch.waiting_weight());
         }
     }
 
     fn pop(&mut self) -> Option<Branch> {
         let branch = self.stack.pop_back()?;
-        self.waiting -= branch.weight();
+        self.waiting -= branch.waiting_weight();
         Some(branch)
     }
 }

@@ -1,0 +1,57 @@
+//! An allocator that counts what each thread holds, and the most that it held.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // While a thread ends there is nothing to count with any more.
+    let held = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        held.get()
+    });
+    if let Ok(held) = held {
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held)));
+    }
+}
+
+// SAFETY: every call is handed on to the system's allocator as it is; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // The old place and the new one may be there at once.
+        count(size as isize);
+        // SAFETY: as above.
+        let moved = unsafe { System.realloc(pointer, layout, size) };
+        count(-(layout.size() as isize));
+        moved
+    }
+}
+
+/// What a piece of work returns, and the most bytes that it held at once on this thread.
+pub(crate) fn most_held<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD.get();
+    PEAK.set(before);
+    let result = work();
+    (result, usize::try_from(PEAK.get() - before).unwrap_or(0))
+}
