@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use actix_web::body::BoxBody;
+use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
@@ -33,6 +35,8 @@ pub struct ApiError {
     /// Whether clients that retry by themselves should, where the status alone would mislead them.
     should_retry: Option<bool>,
     allow: Option<&'static str>,
+    /// Whether the connection ends with the answer: what the client still sends is not read.
+    closes: bool,
 }
 
 impl ApiError {
@@ -47,6 +51,7 @@ impl ApiError {
             retry_after_seconds: None,
             should_retry: None,
             allow: None,
+            closes: false,
         }
     }
 
@@ -134,6 +139,29 @@ impl ApiError {
             "request_too_large",
             message,
         )
+    }
+
+    /// The body did not arrive in time: 408.
+    pub fn body_timed_out(seconds: f64) -> Self {
+        let message =
+            format!("The request body did not arrive within {seconds} s, or came too slowly, and is not waited for.");
+        let error = Self::new(StatusCode::REQUEST_TIMEOUT, "timeout_error", "body_timeout", message);
+        Self {
+            should_retry: Some(true),
+            closes: true,
+            ..error
+        }
+    }
+
+    /// The bodies that are arriving take all the room there is for them: 503.
+    pub fn bodies_full(what: &str, limit: usize) -> Self {
+        let message = format!("The request bodies that arrive reach the limit of {limit} {what}. Try again shortly.");
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self {
+            retry_after_seconds: Some(1.0),
+            closes: true,
+            ..Self::new(status, "server_error", "overloaded", message)
+        }
     }
 
     /// The queue is full: 429, with the time after which another try makes sense.
@@ -388,10 +416,30 @@ impl ResponseError for ApiError {
         if let Some(allow) = self.allow {
             response.insert_header((header::ALLOW, HeaderValue::from_static(allow)));
         }
+        if self.closes {
+            response.force_close();
+        }
         let mut response = response.json(self.envelope());
         response.extensions_mut().insert(ErrorCode(self.code));
         response
     }
+}
+
+/// An answer as clients read it: what the HTTP layer refused by itself, mostly without a word, gets the body of every
+/// other error.
+pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let status = answer.status();
+    let is_ours = answer.response().extensions().get::<ErrorCode>().is_some();
+    if is_ours || !(status.is_client_error() || status.is_server_error()) {
+        return answer;
+    }
+    let request = answer.request();
+    let error = match status {
+        StatusCode::NOT_FOUND => ApiError::unknown_route(request.method().as_str(), request.path()),
+        _ if status.is_server_error() => ApiError::internal(),
+        _ => ApiError::transport(status, status.canonical_reason().unwrap_or("The request is wrong.")),
+    };
+    answer.into_response(error.error_response())
 }
 
 /// The reason of a refusal, for those who count answers.

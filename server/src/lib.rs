@@ -44,6 +44,7 @@ pub mod inspect;
 pub mod language;
 pub mod metrics;
 pub mod prepare;
+pub mod process;
 pub mod prompt;
 mod respond;
 pub mod resume;

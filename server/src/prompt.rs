@@ -156,19 +156,19 @@ fn told_tools(template: &ChatTemplate, request: &ChatRequest, language: &Languag
 ///
 /// # Errors
 /// It is not registered here.
-pub fn resolve(served: &Served, generation: &mut Generation) -> Result<(), ApiError> {
+pub fn resolve(served: &Served, generation: &mut Generation, interest: &Interest) -> Result<(), ApiError> {
     if let Some(id) = &generation.grammar_id {
-        generation.constraint = Some(registered(served, id)?);
+        generation.constraint = Some(registered(served, id, interest)?);
     }
     Ok(())
 }
 
-/// A registered constraint.
+/// A constraint that the owner of the request registered.
 ///
 /// # Errors
-/// It is not registered here.
-pub fn registered(served: &Served, id: &str) -> Result<Constraint, ApiError> {
-    let found = served.grammars().registered(id);
+/// It is not registered here, or by somebody else.
+pub fn registered(served: &Served, id: &str, interest: &Interest) -> Result<Constraint, ApiError> {
+    let found = served.grammars().registered(id, interest.owner());
     found.ok_or_else(|| ApiError::unknown_grammar(id))
 }
 

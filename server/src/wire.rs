@@ -14,6 +14,7 @@ pub mod generation;
 pub mod grammars;
 pub mod models;
 pub mod otlp;
+mod resemblance;
 pub mod response;
 pub mod responses;
 pub mod tags;

@@ -14,12 +14,13 @@ use crate::wire::tokens::{self, Tokenized};
 /// The request is wrong, or the vocabulary cannot write the text.
 pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
     tell(asked, |served, body, _| {
-        let tokens = match tokens::read(body)? {
-            Tokenized::Prompt(prompt) => prompt::of_text(served, &prompt)?,
-            Tokenized::Chat(chat) => prompt::of_chat(served, &chat)?.tokens,
+        let (tokens, ignored) = match tokens::read(body)? {
+            Tokenized::Prompt(prompt, ignored) => (prompt::of_text(served, &prompt)?, ignored),
+            Tokenized::Chat(chat) => (prompt::of_chat(served, &chat)?.tokens, chat.ignored),
         };
         let most = served.engine().max_context();
-        Ok(json!({"count": tokens.len(), "max_model_len": most, "tokens": tokens}))
+        let told = json!({"count": tokens.len(), "max_model_len": most, "tokens": tokens});
+        Ok((told, ignored))
     })
     .await
 }
@@ -30,8 +31,8 @@ pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// The request is wrong.
 pub async fn detokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
     tell(asked, |served, body, _| {
-        let tokens = tokens::read_tokens(body)?;
-        Ok(json!({"prompt": served.text().tokenizer.decode(&tokens)}))
+        let (tokens, ignored) = tokens::read_tokens(body)?;
+        Ok((json!({"prompt": served.text().tokenizer.decode(&tokens)}), ignored))
     })
     .await
 }
