@@ -16,8 +16,8 @@ use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, HttpServer, Respons
 use futures_util::FutureExt as _;
 use rustls::ServerConfig;
 
-use crate::body::{Bodies, BodyLimits};
 use crate::audit::{Account, Audit, InFlight};
+use crate::body::{Bodies, BodyLimits};
 use crate::cors::Cors;
 use crate::error::{ApiError, ErrorCode};
 use crate::resume::{Keeping, Streams};

@@ -35,10 +35,10 @@ const SMALL: usize = 64 << 10;
 const GRACE: Duration = Duration::from_secs(5);
 /// How fast a body must come after that, on average, in bytes a second.
 const RATE: f64 = 1024.0;
-/// Bodies larger than [`LARGE`] that are read and prepared at a time: what is made of a body may take many times its size.
-const LARGE_TOGETHER: usize = 4;
-/// Bodies from this size on take turns.
-const LARGE: usize = 256 << 10;
+/// Bodies larger than this take turns, for what is made of a body (values, tokens) may take a hundred times its size.
+const LARGE: usize = 32 << 10;
+/// The bytes of large bodies whose requests are prepared at a time; a larger one is prepared alone.
+const TURNS: usize = 2 << 20;
 
 /// What bodies may take.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ impl Bodies {
             arriving: Mutex::default(),
             begun: AtomicU64::new(0),
             refused: Default::default(),
-            large: Arc::new(Semaphore::new(LARGE_TOGETHER)),
+            large: Arc::new(Semaphore::new(TURNS)),
         }
     }
 
@@ -251,15 +251,17 @@ pub async fn read(
     if arriving.received > limit {
         return Err(ApiError::too_large(limit));
     }
-    let Arriving { place, room, bytes, .. } = arriving;
+    let Arriving {
+        place, room, bytes, ..
+    } = arriving;
     drop(place);
-    let turn = match bytes.len() > LARGE {
-        true => {
-            let turn = bodies.large.clone().acquire_owned();
+    let turn = match bytes.len() {
+        0..=LARGE => None,
+        large => {
+            let turn = bodies.large.clone().acquire_many_owned(large.min(TURNS) as u32);
             let turn = tokio::time::timeout(bodies.limits.time, turn).await;
             turn.map_err(|_| bodies.refuse(Refusal::Bytes))?.ok()
         }
-        false => None,
     };
     Ok(Body {
         bytes,

@@ -14,6 +14,7 @@ use lexiform_engine::{Event, Outcome, Request, Sampling, Speculation};
 use serde_json::{Map, Value, json};
 
 use crate::answer::responses::responses_usage;
+use crate::cutting::Cutting;
 use crate::error::ApiError;
 use crate::flight::Interest;
 use crate::language::Language;
@@ -63,7 +64,8 @@ pub fn prepare(
             content: Some(put(&question)),
             ..Message::default()
         });
-        let prompt = prompt::of_chat(served, &chat)?.tokens;
+        let cutting = Cutting::of_prompt(served, "input", interest);
+        let prompt = prompt::of_chat(served, &chat, cutting)?.tokens;
         let ends = !is_prefix_free(&question.options);
         let probes = question
             .options

@@ -143,9 +143,15 @@ impl ApiError {
 
     /// The body did not arrive in time: 408.
     pub fn body_timed_out(seconds: f64) -> Self {
-        let message =
-            format!("The request body did not arrive within {seconds} s, or came too slowly, and is not waited for.");
-        let error = Self::new(StatusCode::REQUEST_TIMEOUT, "timeout_error", "body_timeout", message);
+        let message = format!(
+            "The request body did not arrive within {seconds} s, or came too slowly, and is not waited for."
+        );
+        let error = Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout_error",
+            "body_timeout",
+            message,
+        );
         Self {
             should_retry: Some(true),
             closes: true,
@@ -155,7 +161,8 @@ impl ApiError {
 
     /// The bodies that are arriving take all the room there is for them: 503.
     pub fn bodies_full(what: &str, limit: usize) -> Self {
-        let message = format!("The request bodies that arrive reach the limit of {limit} {what}. Try again shortly.");
+        let message =
+            format!("The request bodies that arrive reach the limit of {limit} {what}. Try again shortly.");
         let status = StatusCode::SERVICE_UNAVAILABLE;
         Self {
             retry_after_seconds: Some(1.0),
@@ -437,7 +444,10 @@ pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let error = match status {
         StatusCode::NOT_FOUND => ApiError::unknown_route(request.method().as_str(), request.path()),
         _ if status.is_server_error() => ApiError::internal(),
-        _ => ApiError::transport(status, status.canonical_reason().unwrap_or("The request is wrong.")),
+        _ => ApiError::transport(
+            status,
+            status.canonical_reason().unwrap_or("The request is wrong."),
+        ),
     };
     answer.into_response(error.error_response())
 }

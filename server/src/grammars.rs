@@ -70,8 +70,12 @@ impl Grammars {
     /// Keeps a constraint under its identity for this owner, as long as there is room.
     pub fn register(&self, id: &str, constraint: Constraint, owner: &Owner) {
         let weight = constraint.source.bytes() + REGISTERED_BYTES;
-        self.registered
-            .put((owner.clone(), id.to_owned()), constraint, owner.clone(), weight as u64);
+        self.registered.put(
+            (owner.clone(), id.to_owned()),
+            constraint,
+            owner.clone(),
+            weight as u64,
+        );
     }
 
     /// The constraint that this owner registered under this identity.
@@ -263,7 +267,10 @@ mod tests {
         }
         assert!(grammars.registered("flood 100", &flood).is_none());
         assert!(grammars.registered("flood 299", &flood).is_some());
-        assert!(grammars.registered("flood 299", &shop).is_none() && grammars.registered("flood 299", &None).is_none());
+        assert!(
+            grammars.registered("flood 299", &shop).is_none()
+                && grammars.registered("flood 299", &None).is_none()
+        );
         // What one has compiled, all may use.
         assert!(!get(&grammars, 299, shop));
     }

@@ -33,6 +33,7 @@ pub mod cli;
 pub mod confidence;
 pub mod config;
 pub mod cors;
+pub mod cutting;
 pub mod decide;
 pub mod demo;
 pub mod enforcement;

@@ -13,6 +13,7 @@ use crate::answer::text::TextWriter;
 use crate::answer::{Base, Frame, Wish, Writer};
 use crate::certify::Certifier;
 use crate::channels::Reading;
+use crate::cutting::Cutting;
 use crate::enforcement;
 use crate::error::ApiError;
 use crate::flight::Interest;
@@ -161,6 +162,7 @@ impl Samples {
 /// The request is wrong.
 pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::chat::read(body)?;
+    prompt::check_sources(request.constraints())?;
     prompt::resolve(served, &mut request.generation, interest)?;
     conversation(served, &request, interest, |enforcement, reading| {
         Box::new(ChatWriter::new(
@@ -179,6 +181,7 @@ pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Pr
 /// The request is wrong.
 pub fn response(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
+    prompt::check_sources(chat.constraints())?;
     prompt::resolve(served, &mut chat.generation, interest)?;
     conversation(served, &chat, interest, |enforcement, reading| {
         let logprobs = chat.logprobs.is_some();
@@ -196,7 +199,7 @@ fn conversation(
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
-    let chat = prompt::of_chat(served, request)?;
+    let chat = prompt::of_chat(served, request, Cutting::of_prompt(served, "messages", interest))?;
     let mut samples = Samples::new(
         served,
         generation,
@@ -222,13 +225,14 @@ fn conversation(
 /// The request is wrong.
 pub fn completion(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::completion::read(body)?;
+    prompt::check_sources(request.generation.constraint.iter())?;
     prompt::resolve(served, &mut request.generation, interest)?;
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let prompts = request
         .prompts
         .iter()
-        .map(|prompt| prompt::of_text(served, prompt));
+        .map(|prompt| prompt::of_text(served, prompt, Cutting::of_prompt(served, "prompt", interest)));
     let prompts: Vec<Vec<u32>> = prompts.collect::<Result<_, _>>()?;
     let language = Language {
         content: generation.constraint.clone(),

@@ -182,7 +182,9 @@ pub(crate) async fn tell(
     told["lexiform"] = json!({"ignored": ignored.listed()});
     let mut answer = json_answer(&told);
     if let Ok(header) = HeaderValue::from_str(&header) {
-        answer.headers_mut().insert(HeaderName::from_static(IGNORED), header);
+        answer
+            .headers_mut()
+            .insert(HeaderName::from_static(IGNORED), header);
     }
     Ok(answer)
 }

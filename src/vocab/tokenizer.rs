@@ -20,6 +20,7 @@ use tokenizers::{
     PreTokenizerWrapper,
 };
 
+use super::pieces::{has_seams, pieces};
 use super::spelling::parts;
 use super::{
     ReadLimits, TextStream, TokenKind, TokenizerFile, Vocabulary, VocabularyError, from_tokenizer_json,
@@ -68,6 +69,8 @@ pub struct Tokenizer {
     /// The file's tokens without an end of sequence, to look up bytes.
     tokens: Vocabulary,
     opening: Vec<u32>,
+    /// Whether a text may be cut in pieces; see [`Tokenizer::pieces`].
+    has_seams: bool,
 }
 
 /// What happens to text before the model cuts it.
@@ -89,13 +92,37 @@ impl Tokenizer {
         check_ids(&cutter, &tokens)?;
         let exact = Way::exact(&cutter)?;
         let opening = opening(&cutter)?;
-        Ok(Tokenizer {
+        let mut tokenizer = Tokenizer {
             cutter,
             exact,
             file,
             tokens,
             opening,
-        })
+            has_seams: false,
+        };
+        tokenizer.has_seams = tokenizer.finds_seams()?;
+        Ok(tokenizer)
+    }
+
+    fn finds_seams(&self) -> Result<bool, TokenizerError> {
+        let normalizer = self.cutter.get_normalizer();
+        let normalizer = normalizer
+            .map(serde_json::to_value)
+            .transpose()
+            .map_err(unusable)?;
+        let added = self.cutter.get_added_tokens_decoder();
+        // An added token that takes the blanks beside it could take that of a seam.
+        let strips = added.values().any(|token| token.lstrip || token.rstrip);
+        let crosses = added.values().any(|token| token.content.contains(' '));
+        Ok(!strips && !crosses && has_seams(self, normalizer.as_ref(), &self.tokens))
+    }
+
+    /// A text in pieces whose tokens, one after another, are those of the whole. Long texts take a hundred times their
+    /// size in memory while they are encoded; pieces of them do not, and whoever can use only so many tokens may stop. A
+    /// text without a place to cut it is one piece, however long. Only where [`encode`](Self::encode) has to leave the
+    /// file's rules it does so for a piece and not for the whole.
+    pub fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        pieces(text, self.has_seams)
     }
 
     /// Tokens that write exactly this text: what a model would have to write to say it. No special tokens, no dummy

@@ -9,7 +9,9 @@ use crate::sample::Ended;
 use crate::served::Served;
 use crate::wire::fields::Ignored;
 use crate::wire::generation::LogprobsMode;
-use crate::wire::response::{Answer, Choice, Confidence, Enforcement, Extension, TokenDetail, TokenLogprob, Usage};
+use crate::wire::response::{
+    Answer, Choice, Confidence, Enforcement, Extension, TokenDetail, TokenLogprob, Usage,
+};
 
 /// The version that clients see as `system_fingerprint`.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
@@ -67,12 +69,7 @@ pub struct Findings {
 impl Base {
     /// Of a new answer, with an identity of this kind, under a constraint if there is one, to a request of which these
     /// fields are ignored.
-    pub fn new(
-        prefix: &str,
-        served: &Served,
-        enforcement: Option<Enforcement>,
-        ignored: &Ignored,
-    ) -> Self {
+    pub fn new(prefix: &str, served: &Served, enforcement: Option<Enforcement>, ignored: &Ignored) -> Self {
         let announced = enforcement.as_ref().map(|told| Enforcement {
             grammar: told.grammar.clone(),
             enforced: told.enforced,

@@ -126,7 +126,8 @@ pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         let (mut sketch, mut assertions) = (None, None);
         if let Source::Schema(text) = &constraint.source {
-            let schema = serde_json::from_str::<Value>(text).ok();
+            let short = Some(text).filter(|text| text.len() <= prompt::SKETCHED);
+            let schema = short.and_then(|text| serde_json::from_str::<Value>(text).ok());
             sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
             let keywords = enforcement::whole(&language(constraint.clone()), &compiled, interest)?;
             assertions = Some(grammars::keywords(&keywords));
@@ -173,6 +174,7 @@ fn language(constraint: Constraint) -> Language {
 
 fn compiled(served: &Served, named: &Named, interest: &Interest) -> Result<(Constraint, Compiled), ApiError> {
     let constraint = constraint(served, named, interest)?;
+    prompt::check_sources(std::iter::once(&constraint))?;
     let compiled = prompt::compiled(served, &language(constraint.clone()), interest)?;
     Ok((constraint, compiled.ok_or_else(ApiError::internal)?))
 }

@@ -52,10 +52,7 @@ pub async fn to_documentation() -> HttpResponse {
 ///
 /// # Errors
 /// There is no such file.
-pub async fn documentation(
-    request: HttpRequest,
-    file: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
+pub async fn documentation(request: HttpRequest, file: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let config = Config::new([Url::new("Lexiform", "/openapi.json")]);
     let found = utoipa_swagger_ui::serve(&file, Arc::new(config));
     match found.map_err(|_| ApiError::internal())? {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::constraint::Constraint;
 use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Generation};
 use super::tools::{self, Spelling};
@@ -62,6 +63,22 @@ impl ChatRequest {
             generation: Generation::plain(model),
             ignored: Ignored::default(),
         }
+    }
+
+    /// All constraints that it holds.
+    pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
+        let tools = self.calls.iter().flat_map(|calls| &calls.tools);
+        let inputs = tools.filter_map(|tool| tool.input.constraint());
+        self.generation.constraint.iter().chain(inputs)
+    }
+
+    /// The bytes of its messages and their calls, which is the least that any template writes of it for most models.
+    pub fn bytes(&self) -> usize {
+        let texts = |message: &Message| {
+            let content = message.content.as_ref().map_or(0, String::len);
+            content + message.name.as_ref().map_or(0, String::len)
+        };
+        self.messages.iter().map(texts).sum()
     }
 }
 

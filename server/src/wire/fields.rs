@@ -79,7 +79,14 @@ impl Ignored {
     /// The same as the value of a header, unless there are none. What a header cannot hold is shown as `?`.
     pub fn header(&self) -> Option<String> {
         let shown = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
-        let told = || self.listed().join(", ").chars().take(HEADER_CHARS).map(shown).collect();
+        let told = || {
+            self.listed()
+                .join(", ")
+                .chars()
+                .take(HEADER_CHARS)
+                .map(shown)
+                .collect()
+        };
         (self.count() > 0).then(told)
     }
 }
@@ -200,7 +207,9 @@ impl Fields {
         let entries = value.as_object().into_iter().flatten();
         let unknown = entries.filter(|(name, _)| !known.contains(&name.as_str()));
         Self {
-            map: unknown.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            map: unknown
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
             prefix: format!("{path}."),
             known: known.to_vec(),
         }
@@ -223,7 +232,13 @@ impl Fields {
     }
 
     /// Takes a number within a range.
-    pub fn number(&mut self, name: &'static str, low: f64, high: f64, problems: &mut Problems) -> Option<f32> {
+    pub fn number(
+        &mut self,
+        name: &'static str,
+        low: f64,
+        high: f64,
+        problems: &mut Problems,
+    ) -> Option<f32> {
         let value = self.take(name)?;
         match value.as_f64().filter(|number| (low..=high).contains(number)) {
             Some(number) => Some(number as f32),
@@ -232,7 +247,13 @@ impl Fields {
     }
 
     /// Takes a whole number within a range.
-    pub fn integer(&mut self, name: &'static str, low: i64, high: i64, problems: &mut Problems) -> Option<i64> {
+    pub fn integer(
+        &mut self,
+        name: &'static str,
+        low: i64,
+        high: i64,
+        problems: &mut Problems,
+    ) -> Option<i64> {
         let value = self.take(name)?;
         match whole(&value).filter(|number| (low..=high).contains(number)) {
             Some(number) => Some(number),
@@ -277,7 +298,12 @@ impl Fields {
     }
 
     /// Takes one of a few words.
-    pub fn word<T: Copy>(&mut self, name: &'static str, words: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+    pub fn word<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&str, T)],
+        problems: &mut Problems,
+    ) -> Option<T> {
         let value = self.take(name)?;
         let found = value
             .as_str()

@@ -103,7 +103,9 @@ pub(super) fn resembled(name: &str) -> Option<&'static str> {
     let mistyped = || all().find(|known| is_mistyped(&plain, &self::plain(known)));
     let affixed = || {
         // The longest, so that `my_max_completion_tokens` is not told to be `max_tokens`.
-        let resembling = BINDING.iter().filter(|known| is_affixed(&plain, &self::plain(known)));
+        let resembling = BINDING
+            .iter()
+            .filter(|known| is_affixed(&plain, &self::plain(known)));
         resembling.max_by_key(|known| known.len())
     };
     same.or_else(mistyped).or_else(affixed).copied()
@@ -138,11 +140,17 @@ fn is_mistyped(name: &str, known: &str) -> bool {
         4..7 => 1,
         _ => 2,
     };
-    name.len() > allowed + 2 && name.len().abs_diff(known.len()) <= allowed && distance(name, known) <= allowed
+    name.len() > allowed + 2
+        && name.len().abs_diff(known.len()) <= allowed
+        && distance(name, known) <= allowed
 }
 
 fn is_affixed(name: &str, known: &str) -> bool {
-    let (short, long) = if name.len() < known.len() { (name, known) } else { (known, name) };
+    let (short, long) = if name.len() < known.len() {
+        (name, known)
+    } else {
+        (known, name)
+    };
     let abbreviates = short.len() >= 4 && long.starts_with(short);
     abbreviates || (known.len() >= 4 && name.ends_with(known))
 }
