@@ -36,6 +36,7 @@ pub mod cors;
 pub mod cutting;
 pub mod decide;
 pub mod demo;
+mod effort;
 pub mod enforcement;
 pub mod error;
 pub mod flight;

@@ -128,3 +128,34 @@ fn a_schema_too_long_for_a_sketch_is_enforced_without_one() {
     );
     assert_eq!(explained.json()["sketch"], Value::Null);
 }
+
+/// Guards against an independent check that takes longer than the universe: two schemas at each level, which are the same
+/// to a grammar and not to a program that follows a schema as it is written.
+#[test]
+fn a_schema_that_doubles_at_each_level_is_checked_in_bounded_time() {
+    let service = Service::start();
+    let next = |level: usize| json!({"$ref": format!("#/$defs/a{}", level + 1)});
+    let level = |level: usize| (format!("a{level}"), json!({"allOf": [next(level), next(level)]}));
+    let mut defs: serde_json::Map<String, Value> = (0..60).map(level).collect();
+    defs.insert("a60".to_owned(), json!({"const": "x"}));
+    let schema = json!({"$ref": "#/$defs/a0", "$defs": defs});
+    let more = json!({"guided_json": schema, "certificate": true});
+    let answer = service.chat("echo \"x\"", more);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let certificate = &answer.json()["choices"][0]["lexiform"]["certificates"][0];
+    assert_eq!(
+        (&certificate["valid"], &certificate["verified_by"]),
+        (&json!(true), &json!("lexiform"))
+    );
+    let verified = service.post(
+        "/v1/verify",
+        &json!({"guided_json": schema, "texts": ["\"x\"", "1"]}).to_string(),
+    );
+    let valid = |text: usize| verified.json()["results"][text]["valid"].clone();
+    assert_eq!(
+        (valid(0), valid(1)),
+        (json!(true), json!(false)),
+        "{}",
+        verified.text()
+    );
+}
