@@ -346,5 +346,26 @@ fn the_tokens_of_the_pieces_are_those_of_the_whole() {
             all(&|text| tokenizer.encode_plain(text).expect("tokens"));
             all(&|text| tokenizer.encode_with_special(text).expect("tokens"));
         }
+        for text in [
+            "some words and more",
+            "    \n\n\t    x",
+            "<|im_end|><|im_end|> a",
+            "((((((a1b2c3))))))",
+        ] {
+            let text = text.repeat(100);
+            let least = tokenizer.at_least(&text, usize::MAX);
+            for tokens in [
+                tokenizer.encode(&text),
+                tokenizer.encode_plain(&text),
+                tokenizer.encode_with_special(&text),
+            ] {
+                assert!(
+                    tokens.is_ok_and(|tokens| tokens.len() >= least),
+                    "{file}: {least} for {text:?}"
+                );
+            }
+            // It is no bound at all only where the file changes ASCII.
+            assert_eq!(least > 50, is_cut, "{file}: {least} for {text:?}");
+        }
     }
 }

@@ -96,6 +96,18 @@ fn is_local(normalizer: &Value) -> bool {
     }
 }
 
+/// Whether normalization leaves ASCII as it is.
+pub(super) fn keeps_ascii(normalizer: &Value) -> bool {
+    match normalizer.get("type").and_then(Value::as_str) {
+        Some("Sequence") => {
+            let parts = normalizer.get("normalizers").and_then(Value::as_array);
+            parts.is_some_and(|parts| parts.iter().all(keeps_ascii))
+        }
+        Some(name) => name.starts_with("NF"),
+        None => false,
+    }
+}
+
 /// Whether texts that are cut at a seam have the tokens of the whole, in all ways in which text is cut into tokens.
 fn probes_agree(tokenizer: &Tokenizer) -> bool {
     let agree = |before: &str, behind: &str| {
@@ -116,13 +128,61 @@ fn probes_agree(tokenizer: &Tokenizer) -> bool {
         .all(|before| BEHIND.iter().all(|behind| agree(before, behind)))
 }
 
+/// A number of tokens that no way of writing this text falls short of, up to `most`; the text is read no further than
+/// that needs. `names` are texts beside those of the vocabulary that are a single token.
+///
+/// With one token more, at most the longest token is covered that begins anywhere in what is covered by then:
+///
+/// ```text
+///   covered by k tokens ├───────────────┤
+///   a token begins here          └─ the furthest end of any of them ─┘   covered by k + 1
+/// ```
+pub(super) fn at_least(text: &[u8], tokens: &Vocabulary, names: &[&str], most: usize) -> usize {
+    let (mut count, mut covered, mut next, mut at) = (0, 0, 0, 0);
+    while count < most && covered < text.len() {
+        while at <= covered && at < text.len() {
+            // A byte that no token begins with cannot be written, which is for the encoding to say.
+            let longest = tokens.trie().prefixes(&text[at..]).map(|(len, _)| len).last();
+            let name = names
+                .iter()
+                .filter(|name| text[at..].starts_with(name.as_bytes()));
+            let longest = longest
+                .unwrap_or(1)
+                .max(name.map(|name| name.len()).max().unwrap_or(0));
+            next = next.max(at + longest);
+            at += 1;
+        }
+        covered = next.max(covered + 1);
+        count += 1;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn no_text_is_written_with_fewer_tokens() {
+        let texts = ["<end>", "a", "ab", "bbb"].map(|text| (TokenKind::Text, text));
+        let tokens = Vocabulary::new(&texts, &[0]).expect("a vocabulary");
+        for (text, least) in [
+            ("", 0),
+            ("a", 1),
+            ("ab", 1),
+            ("abbb", 2),
+            ("aaaa", 4),
+            ("NNab", 2),
+        ] {
+            let names: &[&str] = if text.starts_with('N') { &["NN"] } else { &[] };
+            assert_eq!(at_least(text.as_bytes(), &tokens, names, 10), least, "{text}");
+        }
+        assert_eq!(at_least(&[b'a'; 100], &tokens, &[], 7), 7);
+    }
+
+    #[test]
     fn pieces_end_at_seams_and_make_up_the_text() {
-        let text = format!("{}one two{}", "-".repeat(PIECE), "é three".repeat(PIECE));
+        let text = format!("{}one two{}", "-".repeat(PIECE), "é, two three".repeat(PIECE));
         let all: Vec<&str> = pieces(&text, true).collect();
         assert!(all.len() > 3 && all.concat() == text);
         assert!(all[0].ends_with("one") && all[1].starts_with(" two"));
