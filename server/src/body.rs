@@ -38,7 +38,7 @@ const RATE: f64 = 1024.0;
 /// Bodies larger than this take turns, for what is made of a body (values, tokens) may take a hundred times its size.
 const LARGE: usize = 32 << 10;
 /// The bytes of large bodies whose requests are prepared at a time; a larger one is prepared alone.
-const TURNS: usize = 2 << 20;
+const TURNS: usize = 1 << 20;
 
 /// What bodies may take.
 #[derive(Clone, Copy, Debug)]

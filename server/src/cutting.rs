@@ -19,9 +19,9 @@ use crate::served::Served;
 /// of indented code few files have ten.
 const BYTES_PER_TOKEN: usize = 16;
 /// The bytes that a prompt may have in any case.
-const SPARE_BYTES: usize = 256 << 10;
+const SPARE_BYTES: usize = 64 << 10;
 /// The longest text that is cut as one piece.
-const PIECE_BYTES: usize = 512 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 
 /// In which way a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,7 @@ impl<'a> Cutting<'a> {
             if self.interest.is_lost() {
                 return Err(ApiError::nobody_waits());
             }
+            self.check_piece(piece)?;
             if piece.len() > PIECE_BYTES {
                 return Err(self.too_long_a_piece());
             }
@@ -108,12 +109,8 @@ impl<'a> Cutting<'a> {
                 ApiError::invalid("invalid_value", Some(self.param.to_owned()), error.to_string())
             })?;
             self.tokens.extend(tokens);
-            if let Some(context) = self.context.filter(|context| self.tokens.len() >= *context) {
-                let message = format!(
-                    "This model's maximum context length is {context} tokens, but the prompt alone has at least {} tokens.",
-                    self.tokens.len()
-                );
-                return Err(exceeded(self.param, message));
+            if let Some(context) = self.context {
+                self.check_room(context, self.tokens.len())?;
             }
         }
         Ok(())
@@ -130,6 +127,29 @@ impl<'a> Cutting<'a> {
             Reading::Plain => self.tokenizer.encode_plain(piece),
             Reading::Template => self.tokenizer.encode_with_special(piece),
         }
+    }
+
+    /// Refuses a piece that cannot fit, before it is cut: a bound costs a few steps a byte and no memory, and looks no
+    /// further than the context. A piece of fewer bytes than there is room for tokens may always fit.
+    fn check_piece(&self, piece: &str) -> Result<(), ApiError> {
+        let Some(context) = self.context else {
+            return Ok(());
+        };
+        let room = context.saturating_sub(self.tokens.len());
+        if piece.len() < room {
+            return Ok(());
+        }
+        self.check_room(context, self.tokens.len() + self.tokenizer.at_least(piece, room))
+    }
+
+    fn check_room(&self, context: usize, tokens: usize) -> Result<(), ApiError> {
+        if tokens < context {
+            return Ok(());
+        }
+        let message = format!(
+            "This model's maximum context length is {context} tokens, but the prompt alone has at least {tokens} tokens."
+        );
+        Err(exceeded(self.param, message))
     }
 
     fn too_long_a_piece(&self) -> ApiError {

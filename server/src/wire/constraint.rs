@@ -501,7 +501,7 @@ mod tests {
         let (mut fields, mut problems) = (Fields::root(map), Problems::default());
         let constraint = read(&mut fields, &mut problems);
         fields.finish(&mut problems);
-        problems.check().map(|()| constraint)
+        problems.check().map(|_| constraint)
     }
 
     #[test]

@@ -290,7 +290,7 @@ mod tests {
         let (mut fields, mut problems) = (Fields::root(map), Problems::default());
         let tools = read(&mut fields, spelling, &mut problems);
         fields.finish(&mut problems);
-        problems.check().map(|()| tools)
+        problems.check().map(|_| tools)
     }
 
     fn function_tool(name: &str) -> Value {
