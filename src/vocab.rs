@@ -14,6 +14,8 @@
 
 mod alphabet;
 mod children;
+#[cfg(feature = "tokenizers")]
+mod pieces;
 mod spelling;
 mod stream;
 mod tiktoken;

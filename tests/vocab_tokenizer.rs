@@ -293,3 +293,79 @@ fn truncated_files_are_errors() {
         assert!(Tokenizer::from_bytes(&json[..cut]).is_err(), "cut at {cut}");
     }
 }
+
+/// Text of many kinds, long enough for several pieces; the seed decides in which order.
+fn long_text(seed: u64) -> String {
+    let parts = [
+        "The quick brown fox, who'd 12345 reasons, didn't jump. ",
+        "fn main() {\n    let x = vec![1, 2];\n\n\n}\n",
+        "Größe naïve café \u{301} e\u{301} ",
+        "日本語の文章です。改行なし、",
+        "   \t  \r\n \n  ",
+        " a b c D e ",
+        "{\"key\": [1.5e3, null], \"other key\": \"some words here\"}",
+        "http://example.org/a/b?c=d&e=f ",
+        "<|im_end|> <s> </s> ",
+        "🙂🙃 ok ",
+    ];
+    let mut state = seed;
+    let mut text = String::new();
+    while text.len() < 80_000 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(parts[(state >> 33) as usize % parts.len()]);
+    }
+    text
+}
+
+/// Guards against a prompt that is read differently because it is long.
+#[test]
+fn the_tokens_of_the_pieces_are_those_of_the_whole() {
+    let name = "the_tokens_of_the_pieces_are_those_of_the_whole";
+    for (file, is_cut) in [
+        ("gpt2", true),
+        ("llama3_1", true),
+        ("qwen3", true),
+        ("gpt_oss", true),
+        // It puts a space before every text.
+        ("mistral_v01", false),
+    ] {
+        let Some(tokenizer) = published(name, file) else {
+            continue;
+        };
+        for seed in 0..3 {
+            let text = long_text(seed);
+            let pieces: Vec<&str> = tokenizer.pieces(&text).collect();
+            assert_eq!(pieces.concat(), text, "{file}");
+            assert_eq!(pieces.len() > 1, is_cut, "{file}");
+            let all = |cut: &dyn Fn(&str) -> Vec<u32>| {
+                let tokens: Vec<u32> = pieces.iter().flat_map(|piece| cut(piece)).collect();
+                assert!(tokens == cut(&text), "{file} {seed}");
+            };
+            all(&|text| tokenizer.encode_plain(text).expect("tokens"));
+            all(&|text| tokenizer.encode_with_special(text).expect("tokens"));
+        }
+        for text in [
+            "some words and more",
+            "    \n\n\t    x",
+            "<|im_end|><|im_end|> a",
+            "((((((a1b2c3))))))",
+        ] {
+            let text = text.repeat(100);
+            let least = tokenizer.at_least(&text, usize::MAX);
+            for tokens in [
+                tokenizer.encode(&text),
+                tokenizer.encode_plain(&text),
+                tokenizer.encode_with_special(&text),
+            ] {
+                assert!(
+                    tokens.is_ok_and(|tokens| tokens.len() >= least),
+                    "{file}: {least} for {text:?}"
+                );
+            }
+            // It is no bound at all only where the file changes ASCII.
+            assert_eq!(least > 50, is_cut, "{file}: {least} for {text:?}");
+        }
+    }
+}

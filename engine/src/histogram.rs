@@ -14,6 +14,8 @@ pub struct Histogram {
     count: AtomicU64,
     /// The bits of an `f64`.
     sum: AtomicU64,
+    /// The bits of the greatest value; of those that are not negative, the order of the bits is theirs.
+    longest: AtomicU64,
 }
 
 impl Histogram {
@@ -24,6 +26,7 @@ impl Histogram {
             buckets: bounds.iter().map(|_| AtomicU64::new(0)).collect(),
             count: AtomicU64::new(0),
             sum: AtomicU64::new(0.0f64.to_bits()),
+            longest: AtomicU64::new(0.0f64.to_bits()),
         }
     }
 
@@ -34,9 +37,15 @@ impl Histogram {
             bucket.fetch_add(1, Relaxed);
         }
         self.count.fetch_add(1, Relaxed);
+        self.longest.fetch_max(value.max(0.0).to_bits(), Relaxed);
         let more = |bits| Some((f64::from_bits(bits) + value).to_bits());
         // The closure always has an answer, so the update always succeeds.
         let _ = self.sum.fetch_update(Relaxed, Relaxed, more);
+    }
+
+    /// The greatest value so far; zero before the first, and where all are negative.
+    pub fn longest(&self) -> f64 {
+        f64::from_bits(self.longest.load(Relaxed))
     }
 
     /// Counts a time, in seconds.

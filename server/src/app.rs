@@ -17,6 +17,7 @@ use futures_util::FutureExt as _;
 use rustls::ServerConfig;
 
 use crate::audit::{Account, Audit, InFlight};
+use crate::body::{Bodies, BodyLimits};
 use crate::cors::Cors;
 use crate::error::{ApiError, ErrorCode};
 use crate::resume::{Keeping, Streams};
@@ -27,8 +28,8 @@ use crate::traces::{Parent, Trace, Traces};
 
 /// The largest body that is read, unless the operator chooses.
 pub const BODY_LIMIT: usize = 4 << 20;
-/// Connections of each worker; more wait until one is closed. With the body limit, this bounds what bodies can hold.
-const CONNECTIONS: usize = 1024;
+/// Connections at a time, unless the operator chooses.
+pub const CONNECTIONS: usize = 2048;
 /// Connections of those who read metrics.
 const METRICS_CONNECTIONS: usize = 64;
 /// Threads of each worker that prepare requests: more would only make compiles of many clients slow each other.
@@ -40,6 +41,10 @@ const REQUEST_ID_BYTES: usize = 128;
 pub struct Settings {
     /// The largest body in bytes.
     pub body_limit: usize,
+    /// What bodies may take while they arrive.
+    pub bodies: BodyLimits,
+    /// Connections at a time; more wait until one is closed.
+    pub connections: usize,
     /// Who may ask; nobody in particular if there are no keys.
     pub keys: Keys,
     /// Which pages of other origins may ask.
@@ -58,6 +63,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             body_limit: BODY_LIMIT,
+            bodies: BodyLimits::default(),
+            connections: CONNECTIONS,
             keys: Keys::default(),
             cors: Cors::default(),
             audit: Arc::default(),
@@ -77,6 +84,8 @@ pub struct App {
     pub served: Arc<Served>,
     /// What the operator chose.
     pub settings: Settings,
+    /// The bodies that arrive.
+    pub bodies: Arc<Bodies>,
     /// The streams that can be resumed.
     pub streams: Arc<Streams>,
     in_flight: Arc<InFlight>,
@@ -88,6 +97,7 @@ impl App {
     pub fn new(served: Arc<Served>, settings: Settings) -> Self {
         Self {
             served,
+            bodies: Arc::new(Bodies::new(settings.bodies)),
             streams: Arc::new(Streams::new(settings.keeping)),
             settings,
             in_flight: Arc::default(),
@@ -174,6 +184,7 @@ pub fn server(
 ) -> std::io::Result<(Server, SocketAddr)> {
     let address = listener.local_addr()?;
     let offered = app.settings.offered;
+    let connections = app.settings.connections.div_ceil(listening.workers.max(1));
     let data = web::Data::from(app);
     let server = HttpServer::new(move || {
         actix_web::App::new()
@@ -182,7 +193,7 @@ pub fn server(
             .wrap(from_fn(around))
     })
     .workers(listening.workers)
-    .max_connections(CONNECTIONS)
+    .max_connections(connections)
     .worker_max_blocking_threads(BLOCKING_THREADS)
     // A client that closes its side of the connection is gone; without this, actix lets its handler run to the end.
     .h1_allow_half_closed(false)
@@ -251,7 +262,8 @@ async fn around(
         }
     };
     if let Ok(answer) = answered {
-        return Ok(seen.finish(&app, key.as_deref(), answer?.map_into_boxed_body()));
+        let answer = crate::error::enveloped(answer?.map_into_boxed_body());
+        return Ok(seen.finish(&app, key.as_deref(), answer));
     }
     app.served.metrics().panicked();
     app.served.metrics().answered(500, seen.begun.elapsed());

@@ -10,10 +10,10 @@ use sha2::{Digest as _, Sha256};
 use crate::answer::FINGERPRINT;
 use crate::channels::Part;
 use crate::grammars::Compiled;
-use crate::inspect;
 use crate::language::{Input, Language, Mode, Thought};
 use crate::served::Served;
 use crate::wire::constraint::{Constraint, Source};
+use crate::{effort, inspect};
 
 /// What checks the texts of one request.
 pub struct Certifier {
@@ -25,11 +25,19 @@ pub struct Certifier {
 }
 
 enum Judge {
-    Schema(Box<jsonschema::Validator>),
+    Schema(Box<Reader>),
     Regex(regex::Regex),
     List(Vec<String>),
     /// No second reader; the text goes through the machine byte by byte, where the decoder went token by token.
     Machine(Box<Grammar>),
+}
+
+/// A schema as the independent program reads it.
+struct Reader {
+    schema: Value,
+    validator: jsonschema::Validator,
+    /// Takes its place where it would take too many steps.
+    machine: Option<Grammar>,
 }
 
 /// A text that was checked.
@@ -87,37 +95,55 @@ impl Certifier {
             .filter(|_| calls.is_empty() || !content.is_empty());
         let inputs = calls.iter().filter_map(|(tool, input)| {
             let judge = self.tools.get(*tool)?.as_ref()?;
-            Some(self.certificate(judge, input))
+            self.certificate(judge, input)
         });
-        let said = said.map(|judge| self.certificate(judge, &content));
+        let said = said.and_then(|judge| self.certificate(judge, &content));
         said.into_iter().chain(inputs).collect()
     }
 
     /// Checks one text on its own. `None` where nothing is asked of it.
     pub fn text(&self, text: &str) -> Option<Checked> {
         let judge = self.content.as_ref()?;
-        Some(self.certificate(judge, text))
+        self.certificate(judge, text)
     }
 
-    fn certificate(&self, judge: &Judge, text: &str) -> Checked {
+    /// `None` where no check of it has an end within reason.
+    fn certificate(&self, judge: &Judge, text: &str) -> Option<Checked> {
         let (valid, by) = match judge {
-            Judge::Schema(validator) => {
-                let value = serde_json::from_str::<Value>(text);
-                (value.is_ok_and(|value| validator.is_valid(&value)), "jsonschema")
-            }
+            Judge::Schema(reader) => reader.check(text)?,
             Judge::Regex(regex) => (regex.is_match(text), "regex"),
             Judge::List(texts) => (texts.iter().any(|one| one == text), "list"),
-            Judge::Machine(grammar) => {
-                let end = inspect::walk(grammar, text);
-                (end.is_ok_and(|state| grammar.is_accepting(state)), "lexiform")
-            }
+            Judge::Machine(grammar) => (accepts(grammar, text), "lexiform"),
         };
         let hex = sha256(text.as_bytes());
         let certificate = json!({"valid": valid, "verified_by": by, "independent": by != "lexiform",
                                  "grammar": self.grammar, "compiler": FINGERPRINT,
                                  "tokenizer_sha256": self.tokenizer, "output_sha256": hex});
-        Checked { valid, certificate }
+        Some(Checked { valid, certificate })
     }
+}
+
+impl Reader {
+    fn check(&self, text: &str) -> Option<(bool, &'static str)> {
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) if effort::is_small(&self.schema, &value) => {
+                return Some((self.validator.is_valid(&value), "jsonschema"));
+            }
+            // What nests too deep for the reader is JSON all the same, and perhaps obeys.
+            Err(error) if !error.to_string().starts_with("recursion limit") => {
+                return Some((false, "jsonschema"));
+            }
+            _ => {}
+        }
+        let machine = self.machine.as_ref()?;
+        Some((accepts(machine, text), "lexiform"))
+    }
+}
+
+/// Whether the machine takes the text, byte by byte.
+fn accepts(grammar: &Grammar, text: &str) -> bool {
+    let end = inspect::walk(grammar, text);
+    end.is_ok_and(|state| grammar.is_accepting(state))
 }
 
 /// The SHA-256 of some bytes, in hexadecimal digits.
@@ -131,11 +157,15 @@ fn judge(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Judge> {
     match &constraint.source {
         Source::Schema(text) => {
             let schema = serde_json::from_str::<Value>(text).ok()?;
-            let validator = jsonschema::validator_for(&schema);
-            validator.map_or_else(
-                |_| machine(),
-                |validator| Some(Judge::Schema(Box::new(validator))),
-            )
+            let Ok(validator) = jsonschema::validator_for(&schema) else {
+                return machine();
+            };
+            let reader = Reader {
+                schema,
+                validator,
+                machine: grammar.cloned(),
+            };
+            Some(Judge::Schema(Box::new(reader)))
         }
         Source::Regex(text) => {
             let regex = regex::Regex::new(&format!("^(?:{text})\\z"));

@@ -30,7 +30,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve a model over HTTP, speaking the OpenAI API.
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     /// Write one text under a constraint and print it.
     Generate(generate::Args),
     /// Compile a schema, regex or grammar and say of texts whether they belong to it.
@@ -111,7 +111,7 @@ fn parsed() -> Result<Cli, Failure> {
 
 fn run(command: Command) -> Outcome {
     match command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(*args),
         Command::Generate(args) => generate::run(args),
         Command::Check(args) => check::run(args),
         Command::Mask(args) => mask::run(args),

@@ -14,6 +14,7 @@ use lexiform_engine::{Event, Outcome, Request, Sampling, Speculation};
 use serde_json::{Map, Value, json};
 
 use crate::answer::responses::responses_usage;
+use crate::cutting::Cutting;
 use crate::error::ApiError;
 use crate::flight::Interest;
 use crate::language::Language;
@@ -22,6 +23,7 @@ use crate::served::Served;
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question};
+use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
 use crate::wire::response::Usage;
 use crate::worker::Running;
@@ -38,7 +40,7 @@ pub struct Asked {
     probes: Vec<Vec<Request>>,
 }
 
-/// Prepares the questions of a request.
+/// Prepares the questions of a request, and tells which of its fields mean nothing here.
 ///
 /// # Errors
 /// The model is another one, or a prompt does not fit.
@@ -46,11 +48,12 @@ pub fn prepare(
     served: &Arc<Served>,
     request: DecisionsRequest,
     interest: &Interest,
-) -> Result<Vec<Asked>, ApiError> {
+) -> Result<(Vec<Asked>, Ignored), ApiError> {
     let DecisionsRequest {
         model,
         messages,
         questions,
+        ignored,
     } = request;
     prompt::check_model(served, &Generation::plain(&model))?;
     let mut asked = Vec::with_capacity(questions.len());
@@ -61,7 +64,8 @@ pub fn prepare(
             content: Some(put(&question)),
             ..Message::default()
         });
-        let prompt = prompt::of_chat(served, &chat)?.tokens;
+        let cutting = Cutting::of_prompt(served, "input", interest);
+        let prompt = prompt::of_chat(served, &chat, cutting)?.tokens;
         let ends = !is_prefix_free(&question.options);
         let probes = question
             .options
@@ -70,7 +74,7 @@ pub fn prepare(
         let probes = probes.collect::<Result<_, _>>()?;
         asked.push(Asked { question, probes });
     }
-    Ok(asked)
+    Ok((asked, ignored))
 }
 
 /// The question in words.
@@ -159,7 +163,11 @@ fn probe(
 ///
 /// # Errors
 /// The engine cannot take a request, or failed.
-pub async fn answer(served: &Served, asked: Vec<Asked>) -> Result<(String, Usage), ApiError> {
+pub async fn answer(
+    served: &Served,
+    asked: Vec<Asked>,
+    ignored: &Ignored,
+) -> Result<(String, Usage), ApiError> {
     let mut usage = Usage::default();
     let mut answers = Vec::with_capacity(asked.len());
     for Asked { question, probes } in asked {
@@ -179,7 +187,10 @@ pub async fn answer(served: &Served, asked: Vec<Asked>) -> Result<(String, Usage
         answers.push(told(&question, &normalised(&logs)));
     }
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
-    let answer = json!({"model": served.name(), "answers": answers, "usage": responses_usage(usage)});
+    let mut answer = json!({"model": served.name(), "answers": answers, "usage": responses_usage(usage)});
+    if ignored.count() > 0 {
+        answer["lexiform"] = json!({"ignored": ignored.listed()});
+    }
     Ok((answer.to_string(), usage))
 }
 

@@ -4,15 +4,23 @@
 //! ```text
 //!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
 //! ```
+//!
+//! `subject` finds the words for what is wrong with a constraint.
+
+mod subject;
 
 use std::borrow::Cow;
 
+use actix_web::body::BoxBody;
+use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
-use lexiform::error::{CompileError, Place, Problem, ProblemKind};
+use lexiform::error::{CompileError, Problem};
 use lexiform_engine::EngineError;
 
+use self::subject::diagnostic;
+pub use self::subject::{Diagnosis, Subject};
 use crate::wire::error::{Body, Diagnostic, Envelope, Extension};
 
 /// How many problems one answer lists; a hostile source could otherwise make the answer larger than the request.
@@ -33,6 +41,8 @@ pub struct ApiError {
     /// Whether clients that retry by themselves should, where the status alone would mislead them.
     should_retry: Option<bool>,
     allow: Option<&'static str>,
+    /// Whether the connection ends with the answer: what the client still sends is not read.
+    closes: bool,
 }
 
 impl ApiError {
@@ -47,6 +57,7 @@ impl ApiError {
             retry_after_seconds: None,
             should_retry: None,
             allow: None,
+            closes: false,
         }
     }
 
@@ -134,6 +145,36 @@ impl ApiError {
             "request_too_large",
             message,
         )
+    }
+
+    /// The body did not arrive in time: 408.
+    pub fn body_timed_out(seconds: f64) -> Self {
+        let message = format!(
+            "The request body did not arrive within {seconds} s, or came too slowly, and is not waited for."
+        );
+        let error = Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout_error",
+            "body_timeout",
+            message,
+        );
+        Self {
+            should_retry: Some(true),
+            closes: true,
+            ..error
+        }
+    }
+
+    /// The bodies that are arriving take all the room there is for them: 503.
+    pub fn bodies_full(what: &str, limit: usize) -> Self {
+        let message =
+            format!("The request bodies that arrive reach the limit of {limit} {what}. Try again shortly.");
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self {
+            retry_after_seconds: Some(1.0),
+            closes: true,
+            ..Self::new(status, "server_error", "overloaded", message)
+        }
     }
 
     /// The queue is full: 429, with the time after which another try makes sense.
@@ -388,121 +429,38 @@ impl ResponseError for ApiError {
         if let Some(allow) = self.allow {
             response.insert_header((header::ALLOW, HeaderValue::from_static(allow)));
         }
+        if self.closes {
+            response.force_close();
+        }
         let mut response = response.json(self.envelope());
         response.extensions_mut().insert(ErrorCode(self.code));
         response
     }
 }
 
+/// An answer as clients read it: what the HTTP layer refused by itself, mostly without a word, gets the body of every
+/// other error.
+pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let status = answer.status();
+    let is_ours = answer.response().extensions().get::<ErrorCode>().is_some();
+    if is_ours || !(status.is_client_error() || status.is_server_error()) {
+        return answer;
+    }
+    let request = answer.request();
+    let error = match status {
+        StatusCode::NOT_FOUND => ApiError::unknown_route(request.method().as_str(), request.path()),
+        _ if status.is_server_error() => ApiError::internal(),
+        _ => ApiError::transport(
+            status,
+            status.canonical_reason().unwrap_or("The request is wrong."),
+        ),
+    };
+    answer.into_response(error.error_response())
+}
+
 /// The reason of a refusal, for those who count answers.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorCode(pub &'static str);
-
-/// What a constraint of a request is, for the words of an error about it.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
-    /// The field it came from, as a path: `response_format.json_schema.schema`.
-    pub param: &'a str,
-    /// The name that the client gave it, where the field has one.
-    pub name: Option<&'a str>,
-    /// Whether it is a JSON Schema.
-    pub is_schema: bool,
-}
-
-impl Subject<'_> {
-    fn code(&self, kind: ProblemKind) -> &'static str {
-        match kind {
-            ProblemKind::Unsupported | ProblemKind::Narrowed if self.is_schema => "unsupported_keyword",
-            ProblemKind::Unsatisfiable => "unsatisfiable_schema",
-            ProblemKind::Limit => "grammar_too_complex",
-            ProblemKind::Cancelled => "grammar_compile_timeout",
-            ProblemKind::Busy => "compile_memory_exhausted",
-            _ if self.is_schema => "invalid_json_schema",
-            _ => "invalid_grammar",
-        }
-    }
-
-    fn message(&self, problem: &Problem) -> String {
-        let text = shortened(&problem.message).into_owned();
-        match (&problem.place, self.is_schema) {
-            (Place::Pointer(pointer), true) => {
-                let name = shortened(self.name.unwrap_or("schema")).into_owned();
-                let field = self.param.split('.').next().unwrap_or(self.param);
-                format!(
-                    "Invalid schema for {field} '{name}': In context={}, {text}",
-                    context(pointer)
-                )
-            }
-            (place, _) => format!("Invalid constraint in {}: {place}: {text}", self.param),
-        }
-    }
-}
-
-/// A JSON pointer in the form that OpenAI's messages use: `('properties', 'a')`.
-fn context(pointer: &str) -> String {
-    let parts: Vec<String> = pointer
-        .split('/')
-        .skip(1)
-        .map(|part| format!("'{}'", part.replace("~1", "/").replace("~0", "~")))
-        .collect();
-    match parts.as_slice() {
-        [one] => shortened(&format!("({one},)")).into_owned(),
-        _ => shortened(&format!("({})", parts.join(", "))).into_owned(),
-    }
-}
-
-fn diagnostic(problem: &Problem, severity: &'static str) -> Diagnostic {
-    let path = match &problem.place {
-        Place::Pointer(pointer) => pointer.clone(),
-        place => place.to_string(),
-    };
-    let keyword = match &problem.place {
-        Place::Pointer(pointer) => pointer.rsplit('/').next().map(str::to_owned),
-        _ => None,
-    };
-    Diagnostic {
-        param: None,
-        path: shortened(&path).into_owned(),
-        keyword: keyword.filter(|word| !word.is_empty()),
-        severity,
-        kind: kind_name(problem.kind),
-        message: shortened(&problem.message).into_owned(),
-    }
-}
-
-/// A problem or a finding, as clients are told of it.
-pub struct Diagnosis(Diagnostic);
-
-impl Diagnosis {
-    /// Something that stops a compile.
-    pub fn error(problem: &Problem) -> Self {
-        Self(diagnostic(problem, "error"))
-    }
-
-    /// Something that does not.
-    pub fn warning(problem: &Problem) -> Self {
-        Self(diagnostic(problem, "warning"))
-    }
-
-    /// Its JSON.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::to_value(&self.0).unwrap_or_default()
-    }
-}
-
-fn kind_name(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::Syntax => "syntax",
-        ProblemKind::Invalid => "invalid",
-        ProblemKind::Unsupported => "unsupported",
-        ProblemKind::Narrowed => "narrowed",
-        ProblemKind::Reference => "reference",
-        ProblemKind::Unsatisfiable => "unsatisfiable",
-        ProblemKind::Limit => "limit",
-        ProblemKind::Cancelled => "cancelled",
-        ProblemKind::Busy => "busy",
-    }
-}
 
 /// At most `SHOWN_CHARS` characters of a text that a client sent.
 pub fn shortened(text: &str) -> Cow<'_, str> {
@@ -515,6 +473,7 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lexiform::error::ProblemKind;
 
     fn envelope(error: &ApiError) -> serde_json::Value {
         serde_json::to_value(error.envelope()).expect("an envelope is plain JSON")

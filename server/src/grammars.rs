@@ -49,7 +49,8 @@ pub struct Grammars {
     limits: Limits,
     cache: Shelf<Language, Compiled>,
     compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
-    registered: Shelf<String, Constraint>,
+    /// Each owner has names of its own: what one has registered, no other can read or use.
+    registered: Shelf<(Owner, String), Constraint>,
 }
 
 impl Grammars {
@@ -69,13 +70,17 @@ impl Grammars {
     /// Keeps a constraint under its identity for this owner, as long as there is room.
     pub fn register(&self, id: &str, constraint: Constraint, owner: &Owner) {
         let weight = constraint.source.bytes() + REGISTERED_BYTES;
-        self.registered
-            .put(id.to_owned(), constraint, owner.clone(), weight as u64);
+        self.registered.put(
+            (owner.clone(), id.to_owned()),
+            constraint,
+            owner.clone(),
+            weight as u64,
+        );
     }
 
-    /// The constraint of this identity.
-    pub fn registered(&self, id: &str) -> Option<Constraint> {
-        self.registered.get(&id.to_owned())
+    /// The constraint that this owner registered under this identity.
+    pub fn registered(&self, id: &str, owner: &Owner) -> Option<Constraint> {
+        self.registered.get(&(owner.clone(), id.to_owned()))
     }
 
     /// The grammar of a language; blocks while it compiles. `None` if the interest was lost meanwhile.
@@ -256,11 +261,16 @@ mod tests {
         for number in 1..5 {
             assert!(!get(&grammars, number, Owner::clone(&shop)), "{number}");
             assert!(
-                grammars.registered(&format!("shop {number}")).is_some(),
+                grammars.registered(&format!("shop {number}"), &shop).is_some(),
                 "{number}"
             );
         }
-        assert!(grammars.registered("flood 100").is_none());
+        assert!(grammars.registered("flood 100", &flood).is_none());
+        assert!(grammars.registered("flood 299", &flood).is_some());
+        assert!(
+            grammars.registered("flood 299", &shop).is_none()
+                && grammars.registered("flood 299", &None).is_none()
+        );
         // What one has compiled, all may use.
         assert!(!get(&grammars, 299, shop));
     }

@@ -60,6 +60,16 @@ pub enum Input {
     Raw(Option<Constraint>),
 }
 
+impl Input {
+    /// What it obeys, unless it is free.
+    pub fn constraint(&self) -> Option<&Constraint> {
+        match self {
+            Input::Arguments(constraint) => Some(constraint),
+            Input::Raw(constraint) => constraint.as_ref(),
+        }
+    }
+}
+
 /// A tool that may be called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Callable {
@@ -256,10 +266,7 @@ impl Language {
     /// All constraints in it.
     pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
         let tools = self.calls.iter().flat_map(|calls| &calls.tools);
-        let inputs = tools.filter_map(|tool| match &tool.input {
-            Input::Arguments(constraint) | Input::Raw(Some(constraint)) => Some(constraint),
-            Input::Raw(None) => None,
-        });
+        let inputs = tools.filter_map(|tool| tool.input.constraint());
         self.content.iter().chain(inputs)
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lexiform_engine::{Histogram, Meters, Origin, Stats};
 
+use crate::body::BodyCounts;
 use crate::language::{Kind, Rejected};
 use crate::sample::Ended;
 use crate::worker::TurnedAway;
@@ -91,6 +92,10 @@ pub struct Now<'a> {
     pub turned_away: TurnedAway,
     /// Traces that were sent, and those that were not.
     pub traces: (u64, u64),
+    /// How the bodies stand that arrive.
+    pub bodies: BodyCounts,
+    /// Bytes of memory that the process holds, where the system tells.
+    pub resident: Option<u64>,
 }
 
 /// What a request asked for and got, over all its samples.
@@ -174,6 +179,7 @@ pub struct Metrics {
     invalid: AtomicU64,
     steered: AtomicU64,
     refused: Mutex<BTreeMap<&'static str, u64>>,
+    ignored: AtomicU64,
     /// Tokens by how they came about, in the order of [`ORIGINS`].
     tokens: [AtomicU64; 3],
     attempts: AtomicU64,
@@ -198,6 +204,7 @@ impl Default for Metrics {
             invalid: AtomicU64::default(),
             steered: AtomicU64::default(),
             refused: Mutex::default(),
+            ignored: AtomicU64::default(),
             tokens: Default::default(),
             attempts: AtomicU64::default(),
             samples: Samples::default(),
@@ -276,6 +283,11 @@ impl Metrics {
         *refused.entry(reason).or_default() += 1;
     }
 
+    /// So many fields of a request mean nothing here, and its answer named them.
+    pub fn ignored(&self, fields: usize) {
+        self.ignored.fetch_add(fields as u64, Relaxed);
+    }
+
     /// A request brought its first token.
     pub fn first_token(&self, time: Duration) {
         self.requests.first_token.observe_time(time);
@@ -352,6 +364,8 @@ mod tests {
             compiling: Compiling::default(),
             turned_away: TurnedAway::default(),
             traces: (0, 0),
+            bodies: BodyCounts::default(),
+            resident: Some(1),
         });
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (series, number) = line.rsplit_once(' ').expect("a series and a number");

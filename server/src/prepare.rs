@@ -13,6 +13,7 @@ use crate::answer::text::TextWriter;
 use crate::answer::{Base, Frame, Wish, Writer};
 use crate::certify::Certifier;
 use crate::channels::Reading;
+use crate::cutting::Cutting;
 use crate::enforcement;
 use crate::error::ApiError;
 use crate::flight::Interest;
@@ -23,6 +24,7 @@ use crate::served::Served;
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
+use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
 use crate::wire::response::Enforcement;
 use crate::wire::responses::ResponsesRequest;
@@ -46,6 +48,8 @@ pub struct Prepared {
     pub enforced: Option<&'static str>,
     /// Whether the constraint came in a field that only older clients send.
     pub deprecated: bool,
+    /// The fields of the request that mean nothing here.
+    pub ignored: Ignored,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
     /// When the request was read and its constraint came to be compiled.
@@ -108,7 +112,7 @@ impl Samples {
         served: &Arc<Served>,
         generation: &Generation,
         (wish, reading): (Wish, Arc<Reading>),
-        writer: Box<dyn Writer>,
+        (writer, ignored): (Box<dyn Writer>, Ignored),
     ) -> Prepared {
         let compiled = self.compiled.as_ref();
         let wish = Wish {
@@ -143,6 +147,7 @@ impl Samples {
             deprecated: (generation.constraint.as_ref()).is_some_and(Constraint::is_deprecated),
             grammar: compiled.map(|compiled| compiled.id.to_string()),
             source_bytes: compiled.map_or(0, |_| self.language.source_bytes()),
+            ignored,
             timeout: generation.timeout,
             requests: self.requests,
             compile_begun: self.compile_begun,
@@ -157,10 +162,11 @@ impl Samples {
 /// The request is wrong.
 pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::chat::read(body)?;
-    prompt::resolve(served, &mut request.generation)?;
+    prompt::check_sources(request.constraints())?;
+    prompt::resolve(served, &mut request.generation, interest)?;
     conversation(served, &request, interest, |enforcement, reading| {
         Box::new(ChatWriter::new(
-            Base::new("chatcmpl-", served, enforcement),
+            Base::new("chatcmpl-", served, enforcement, &request.ignored),
             reading,
             request.generation.stream.unwrap_or_default(),
             request.logprobs.is_some(),
@@ -175,10 +181,11 @@ pub fn chat(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Pr
 /// The request is wrong.
 pub fn response(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
-    prompt::resolve(served, &mut chat.generation)?;
+    prompt::check_sources(chat.constraints())?;
+    prompt::resolve(served, &mut chat.generation, interest)?;
     conversation(served, &chat, interest, |enforcement, reading| {
         let logprobs = chat.logprobs.is_some();
-        let base = Base::new("resp_", served, enforcement);
+        let base = Base::new("resp_", served, enforcement, &chat.ignored);
         Box::new(ResponsesWriter::new(base, reading, repeated, logprobs))
     })
 }
@@ -192,7 +199,7 @@ fn conversation(
 ) -> Result<Prepared, ApiError> {
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
-    let chat = prompt::of_chat(served, request)?;
+    let chat = prompt::of_chat(served, request, Cutting::of_prompt(served, "messages", interest))?;
     let mut samples = Samples::new(
         served,
         generation,
@@ -208,7 +215,8 @@ fn conversation(
         details: request.token_details,
         ..Wish::default()
     };
-    Ok(samples.prepared(served, generation, (wish, reading), writer))
+    let ignored = request.ignored.clone();
+    Ok(samples.prepared(served, generation, (wish, reading), (writer, ignored)))
 }
 
 /// Prepares a completion.
@@ -217,13 +225,14 @@ fn conversation(
 /// The request is wrong.
 pub fn completion(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::completion::read(body)?;
-    prompt::resolve(served, &mut request.generation)?;
+    prompt::check_sources(request.generation.constraint.iter())?;
+    prompt::resolve(served, &mut request.generation, interest)?;
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
     let prompts = request
         .prompts
         .iter()
-        .map(|prompt| prompt::of_text(served, prompt));
+        .map(|prompt| prompt::of_text(served, prompt, Cutting::of_prompt(served, "prompt", interest)));
     let prompts: Vec<Vec<u32>> = prompts.collect::<Result<_, _>>()?;
     let language = Language {
         content: generation.constraint.clone(),
@@ -235,7 +244,8 @@ pub fn completion(served: &Arc<Served>, body: &[u8], interest: &Interest) -> Res
         ..Wish::default()
     };
     let options = generation.stream.unwrap_or_default();
-    let base = Base::new("cmpl-", served, samples.enforcement.take());
+    let base = Base::new("cmpl-", served, samples.enforcement.take(), &request.ignored);
     let writer = Box::new(TextWriter::new(base, options, wish.logprobs));
-    Ok(samples.prepared(served, generation, (wish, Arc::default()), writer))
+    let ignored = request.ignored.clone();
+    Ok(samples.prepared(served, generation, (wish, Arc::default()), (writer, ignored)))
 }

@@ -3,9 +3,12 @@
 //! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
 //! block, never on one that serves connections.
 
+use lexiform::error::{Place, Problem, ProblemKind};
+use lexiform::limits::Limits;
 use lexiform_engine::{Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation};
 use serde_json::Value;
 
+use crate::cutting::{Cutting, Reading};
 use crate::enforcement;
 use crate::error::ApiError;
 use crate::flight::Interest;
@@ -18,6 +21,8 @@ use crate::wire::completion::Prompt;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, SchemaInPrompt};
 
+/// The longest schema of which a sketch is shown to the model, in bytes.
+pub const SKETCHED: usize = 256 << 10;
 /// Attempts of the global law before it gives up.
 const ATTEMPTS: usize = 1_000;
 
@@ -44,8 +49,9 @@ pub struct Chat {
 /// The tokens of a conversation, and the language of its answer.
 ///
 /// # Errors
-/// The model has no chat template, or its template refuses the conversation.
-pub fn of_chat(served: &Served, request: &ChatRequest) -> Result<Chat, ApiError> {
+/// The model has no chat template, its template refuses the conversation, or it is too long.
+pub fn of_chat(served: &Served, request: &ChatRequest, mut cutting: Cutting<'_>) -> Result<Chat, ApiError> {
+    cutting.check_bytes(request.bytes())?;
     let Some(template) = &served.text().template else {
         let message = "This model has no chat template; use /v1/completions.";
         return Err(ApiError::invalid(
@@ -81,21 +87,32 @@ pub fn of_chat(served: &Served, request: &ChatRequest) -> Result<Chat, ApiError>
     };
     let pieces = template.render(&conversation).map_err(|error| refused(&error))?;
     language.thought = thought(served, &pieces);
-    let tokens = encode(served, &pieces)?;
+    for piece in &pieces {
+        match piece {
+            Piece::Template(text) => cutting.text(text, Reading::Template)?,
+            Piece::Plain(text) => cutting.text(text, Reading::Exact)?,
+        }
+    }
+    let tokens = cutting.tokens();
     Ok(Chat { tokens, language })
 }
 
-fn encode(served: &Served, pieces: &[Piece]) -> Result<Vec<u32>, ApiError> {
-    let tokenizer = &served.text().tokenizer;
-    let mut tokens = Vec::new();
-    for piece in pieces {
-        let encoded = match piece {
-            Piece::Template(text) => tokenizer.encode_with_special(text),
-            Piece::Plain(text) => tokenizer.encode(text),
-        };
-        tokens.extend(encoded.map_err(|error| unwritable("messages", &error))?);
+/// Refuses constraints that are longer than any source may be, before anything is made of them: a copy, a sketch for the
+/// prompt, a hash.
+///
+/// # Errors
+/// One is too long.
+pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Result<(), ApiError> {
+    let most = Limits::default().source_bytes;
+    for constraint in constraints {
+        let bytes = constraint.source.bytes();
+        if bytes > most {
+            let message = format!("the source has {bytes} bytes, more than the limit source_bytes of {most}");
+            let error = Problem::new(ProblemKind::Limit, Place::Whole, message).into();
+            return Err(ApiError::constraint(&constraint.subject(), &error));
+        }
     }
-    Ok(tokens)
+    Ok(())
 }
 
 /// A model that was trained to call tools writes the frame of a call, also around a call that it must make.
@@ -156,38 +173,33 @@ fn told_tools(template: &ChatTemplate, request: &ChatRequest, language: &Languag
 ///
 /// # Errors
 /// It is not registered here.
-pub fn resolve(served: &Served, generation: &mut Generation) -> Result<(), ApiError> {
+pub fn resolve(served: &Served, generation: &mut Generation, interest: &Interest) -> Result<(), ApiError> {
     if let Some(id) = &generation.grammar_id {
-        generation.constraint = Some(registered(served, id)?);
+        generation.constraint = Some(registered(served, id, interest)?);
     }
     Ok(())
 }
 
-/// A registered constraint.
+/// A constraint that the owner of the request registered.
 ///
 /// # Errors
-/// It is not registered here.
-pub fn registered(served: &Served, id: &str) -> Result<Constraint, ApiError> {
-    let found = served.grammars().registered(id);
+/// It is not registered here, or by somebody else.
+pub fn registered(served: &Served, id: &str, interest: &Interest) -> Result<Constraint, ApiError> {
+    let found = served.grammars().registered(id, interest.owner());
     found.ok_or_else(|| ApiError::unknown_grammar(id))
 }
 
 /// The tokens of a completion's prompt.
 ///
 /// # Errors
-/// The vocabulary cannot write the text, or a token does not exist.
-pub fn of_text(served: &Served, prompt: &Prompt) -> Result<Vec<u32>, ApiError> {
+/// The vocabulary cannot write the text, or it is too long.
+pub fn of_text(served: &Served, prompt: &Prompt, mut cutting: Cutting<'_>) -> Result<Vec<u32>, ApiError> {
     match prompt {
         Prompt::Tokens(tokens) => Ok(tokens.clone()),
         Prompt::Text(text) => {
-            let tokenizer = &served.text().tokenizer;
-            let mut tokens = tokenizer.opening().to_vec();
-            tokens.extend(
-                tokenizer
-                    .encode_plain(text)
-                    .map_err(|error| unwritable("prompt", &error))?,
-            );
-            Ok(tokens)
+            cutting.push(served.text().tokenizer.opening());
+            cutting.text(text, Reading::Plain)?;
+            Ok(cutting.tokens())
         }
     }
 }
@@ -196,17 +208,14 @@ fn refused(error: &TemplateError) -> ApiError {
     ApiError::invalid("invalid_messages", Some("messages".to_owned()), error.to_string())
 }
 
-fn unwritable(param: &str, error: &lexiform::vocab::TokenizerError) -> ApiError {
-    ApiError::invalid("invalid_value", Some(param.to_owned()), error.to_string())
-}
-
 /// The short form of the schema, if the template has a place for it and the request lets the model see it.
 fn shown_schema(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
     if generation.schema_in_prompt == SchemaInPrompt::Never || !template.takes_schema() {
         return None;
     }
     match &constraint.source {
-        Source::Schema(text) => {
+        // A sketch ends after some kilobytes; of a schema as long as this it would show an arbitrary part.
+        Source::Schema(text) if text.len() <= SKETCHED => {
             let schema: Value = serde_json::from_str(text).ok()?;
             Some(lexiform::schema::sketch::sketch(&schema))
         }

@@ -86,6 +86,10 @@ async fn answer(
     if prepared.deprecated {
         response.insert_header((HeaderName::from_static("deprecation"), DEPRECATED));
     }
+    if let Some(ignored) = prepared.ignored.header() {
+        response.insert_header((HeaderName::from_static(routes::IGNORED), ignored));
+    }
+    app.served.metrics().ignored(prepared.ignored.count());
     if !prepared.stream {
         let json = prepared.frame.collect(running).await?;
         return Ok(response.content_type("application/json").body(json));

@@ -15,19 +15,24 @@ use std::future::Ready;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Resource};
-use serde_json::Value;
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Resource, Route, guard};
+use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::body;
+use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::flight::{Interest, Wanted};
 use crate::metrics::Phase;
 use crate::security::Key;
 use crate::served::Served;
 use crate::shelf::Owner;
+use crate::wire::fields::Ignored;
 use crate::wire::response::Usage;
+
+/// The header that names the fields of a request that mean nothing to this server.
+pub(crate) const IGNORED: &str = "x-lexiform-ignored";
 
 /// What the operator has an address serve beside the API.
 #[derive(Clone, Copy, Debug)]
@@ -41,22 +46,24 @@ pub struct Offered {
 /// Names the routes of an address for metrics alone, which asks nobody for a key: what monitoring reads, and the probes.
 pub fn configure_metrics(config: &mut ServiceConfig) {
     config
-        .service(get("/metrics").route(web::get().to(operations::metrics)))
-        .service(get("/live").route(web::get().to(operations::live)))
-        .service(get("/ready").route(web::get().to(operations::ready)))
+        .service(get("/metrics").route(reading().to(operations::metrics)))
+        .service(get("/live").route(reading().to(operations::live)))
+        .service(get("/ready").route(reading().to(operations::ready)))
         .default_service(web::to(unknown));
 }
 
 /// Names all routes. Whatever is not named is a 404 or a 405 in the same envelope as every other error.
 pub fn configure(config: &mut ServiceConfig, offered: Offered) {
     if offered.metrics {
-        config.service(get("/metrics").route(web::get().to(operations::metrics)));
+        config.service(get("/metrics").route(reading().to(operations::metrics)));
     }
     if offered.pages {
         config
-            .service(get("/").route(web::get().to(pages::playground)))
-            .service(get("/openapi.json").route(web::get().to(pages::openapi)))
-            .service(pages::documentation());
+            .service(get("/").route(reading().to(pages::playground)))
+            .service(get("/openapi.json").route(reading().to(pages::openapi)))
+            .service(web::resource("/docs").route(reading().to(pages::to_documentation)))
+            .service(web::resource("/docs/{file:.*}").route(reading().to(pages::documentation)))
+            .service(web::resource("/favicon.ico").route(reading().to(pages::icon)));
     }
     config
         .service(post("/v1/chat/completions").route(web::post().to(chat::create)))
@@ -71,14 +78,14 @@ pub fn configure(config: &mut ServiceConfig, offered: Offered) {
         .service(post("/v1/grammars/mask").route(web::post().to(grammars::mask)))
         .service(post("/v1/grammars/explain").route(web::post().to(grammars::explain)))
         .service(post("/v1/verify").route(web::post().to(grammars::verify)))
-        .service(get("/v1/grammars/{id}").route(web::get().to(grammars::get)))
-        .service(get("/v1/streams/{id}").route(web::get().to(streams::get)))
-        .service(get("/v1/models").route(web::get().to(models::list)))
-        .service(get("/v1/models/{id:.*}").route(web::get().to(models::get)))
-        .service(get("/health").route(web::get().to(operations::ready)))
-        .service(get("/ready").route(web::get().to(operations::ready)))
-        .service(get("/live").route(web::get().to(operations::live)))
-        .service(get("/version").route(web::get().to(operations::version)))
+        .service(get("/v1/grammars/{id}").route(reading().to(grammars::get)))
+        .service(get("/v1/streams/{id}").route(reading().to(streams::get)))
+        .service(get("/v1/models").route(reading().to(models::list)))
+        .service(get("/v1/models/{id:.*}").route(reading().to(models::get)))
+        .service(get("/health").route(reading().to(operations::ready)))
+        .service(get("/ready").route(reading().to(operations::ready)))
+        .service(get("/live").route(reading().to(operations::live)))
+        .service(get("/version").route(reading().to(operations::version)))
         .default_service(web::to(unknown));
 }
 
@@ -90,8 +97,13 @@ fn post(path: &str) -> Resource {
 
 fn get(path: &str) -> Resource {
     web::resource(path).default_service(web::to(async |request: HttpRequest| {
-        wrong_method(&request, "GET")
+        wrong_method(&request, "GET, HEAD")
     }))
+}
+
+/// A route that is read: by GET, and by HEAD, whose answer is the same without its body.
+fn reading() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
 fn wrong_method(request: &HttpRequest, allow: &'static str) -> Result<HttpResponse, ApiError> {
@@ -118,8 +130,9 @@ impl Asked {
     ///
     /// # Errors
     /// It is too large, not declared as JSON, or broken off.
-    pub(crate) async fn body(self) -> Result<Vec<u8>, ApiError> {
-        body::read(&self.request, self.payload, self.app.settings.body_limit).await
+    pub(crate) async fn body(self) -> Result<Body, ApiError> {
+        let limit = self.app.settings.body_limit;
+        body::read(&self.request, self.payload, (&self.app.bodies, limit)).await
     }
 }
 
@@ -148,7 +161,7 @@ impl FromRequest for Asked {
 /// The request is wrong, or the server takes none.
 pub(crate) async fn tell(
     asked: Asked,
-    tell: impl FnOnce(&Served, &[u8], &Interest) -> Result<Value, ApiError> + Send + 'static,
+    tell: impl FnOnce(&Served, &[u8], &Interest) -> Result<(Value, Ignored), ApiError> + Send + 'static,
 ) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
@@ -161,7 +174,19 @@ pub(crate) async fn tell(
     }
     .await;
     account.settle(told.as_ref().map(|_| Usage::default()));
-    Ok(json_answer(&told?))
+    let (mut told, ignored) = told?;
+    app.served.metrics().ignored(ignored.count());
+    let Some(header) = ignored.header() else {
+        return Ok(json_answer(&told));
+    };
+    told["lexiform"] = json!({"ignored": ignored.listed()});
+    let mut answer = json_answer(&told);
+    if let Ok(header) = HeaderValue::from_str(&header) {
+        answer
+            .headers_mut()
+            .insert(HeaderName::from_static(IGNORED), header);
+    }
+    Ok(answer)
 }
 
 fn json_answer(told: &Value) -> HttpResponse {

@@ -162,7 +162,7 @@ impl Keys {
         let sent = headers
             .get(AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.strip_prefix("Bearer "))
+            .and_then(bearer)
             .filter(|key| key.len() <= KEY_BYTES);
         let Some(sent) = sent else {
             return Err(ApiError::unauthorized(
@@ -182,6 +182,12 @@ impl Keys {
             .map(Some)
             .ok_or_else(|| ApiError::unauthorized("This API key is not known."))
     }
+}
+
+/// The key in the value of an `authorization` header. The name of the scheme may be written in any case (RFC 9110, 11.1).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, key) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(key)
 }
 
 impl Key {
@@ -358,10 +364,15 @@ mod tests {
                 .map(|key| key.name.clone()),
             Some("a".to_owned())
         );
+        for right in ["bearer secret", "BEARER secret", "Bearer  secret"] {
+            assert!(keys.check(&headers(right)).is_ok(), "{right}");
+        }
         for wrong in [
             "Bearer secre",
             "Bearer secrets",
             "Bearer ",
+            "Bearer",
+            "Bearersecret",
             "secret",
             "Basic secret",
         ] {

@@ -14,6 +14,7 @@ pub mod generation;
 pub mod grammars;
 pub mod models;
 pub mod otlp;
+mod resemblance;
 pub mod response;
 pub mod responses;
 pub mod tags;
@@ -23,6 +24,24 @@ pub mod tools;
 use serde_json::{Map, Value};
 
 use crate::error::ApiError;
+
+/// How many JSON values a body may hold. Each takes about a hundred bytes once it is read, and in the text no more than two.
+const VALUES: usize = 1 << 19;
+
+/// How many JSON values a text holds at most: as many as there are commas and opening brackets, and one.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut quoted, mut escaped) = (1, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b',' | b'[' | b'{' if !quoted => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
 
 /// The object that a request body must be. `serde_json` bounds the depth, so that no body can exhaust the stack.
 ///
@@ -35,6 +54,11 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
             error.valid_up_to()
         ))
     })?;
+    if values(body) > VALUES {
+        return Err(ApiError::malformed(format!(
+            "The body holds more JSON values than the limit json_values of {VALUES}."
+        )));
+    }
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(other) => {
@@ -46,5 +70,20 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
         Err(error) => Err(ApiError::malformed(format!(
             "The body is not valid JSON: {error}."
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_before_they_are_read() {
+        assert_eq!(values(b""), 1);
+        assert_eq!(values(br#"{"a":[1,2],"b":"[[[,,,\"[["}"#), 5);
+        let most = format!("{{\"a\":[{}0]}}", "0,".repeat(VALUES - 3));
+        assert!(object(most.as_bytes()).is_ok());
+        let more = format!("{{\"a\":[{}0]}}", "0,".repeat(VALUES));
+        assert!(object(more.as_bytes()).is_err_and(|error| error.to_string().contains("json_values")));
     }
 }

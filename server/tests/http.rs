@@ -1,5 +1,7 @@
 //! The service as clients meet it: a real server on a free port, real connections, a model that follows a script.
 
+#[path = "http/bodies.rs"]
+mod bodies;
 #[path = "http/bombs.rs"]
 mod bombs;
 #[path = "http/budgets.rs"]
@@ -16,6 +18,8 @@ mod decisions;
 mod enforcement;
 #[path = "http/errors.rs"]
 mod errors;
+#[path = "http/fields.rs"]
+mod fields;
 #[path = "http/grammars.rs"]
 mod grammars;
 #[path = "http/growing.rs"]
@@ -36,6 +40,8 @@ mod resuming;
 mod security;
 #[path = "http/service.rs"]
 mod service;
+#[path = "http/sizes.rs"]
+mod sizes;
 #[path = "http/streams.rs"]
 mod streams;
 #[path = "http/tags.rs"]

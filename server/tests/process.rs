@@ -4,6 +4,8 @@
 mod asking;
 #[path = "process/cards.rs"]
 mod cards;
+#[path = "process/crowds.rs"]
+mod crowds;
 #[path = "process/generating.rs"]
 mod generating;
 #[path = "process/program.rs"]

@@ -20,6 +20,7 @@ use tokenizers::{
     PreTokenizerWrapper,
 };
 
+use super::pieces::{at_least, has_seams, keeps_ascii, pieces};
 use super::spelling::parts;
 use super::{
     ReadLimits, TextStream, TokenKind, TokenizerFile, Vocabulary, VocabularyError, from_tokenizer_json,
@@ -68,6 +69,12 @@ pub struct Tokenizer {
     /// The file's tokens without an end of sequence, to look up bytes.
     tokens: Vocabulary,
     opening: Vec<u32>,
+    /// Whether a text may be cut in pieces; see [`Tokenizer::pieces`].
+    has_seams: bool,
+    /// Whether tokens write texts of ASCII as they are; see [`Tokenizer::at_least`].
+    keeps_ascii: bool,
+    /// The texts of added tokens.
+    names: Vec<String>,
 }
 
 /// What happens to text before the model cuts it.
@@ -89,13 +96,52 @@ impl Tokenizer {
         check_ids(&cutter, &tokens)?;
         let exact = Way::exact(&cutter)?;
         let opening = opening(&cutter)?;
-        Ok(Tokenizer {
+        let mut tokenizer = Tokenizer {
             cutter,
             exact,
             file,
             tokens,
             opening,
-        })
+            has_seams: false,
+            keeps_ascii: false,
+            names: Vec::new(),
+        };
+        tokenizer.look()?;
+        Ok(tokenizer)
+    }
+
+    /// Finds out what holds of all texts.
+    fn look(&mut self) -> Result<(), TokenizerError> {
+        let normalizer = self.cutter.get_normalizer().map(serde_json::to_value);
+        let normalizer = normalizer.transpose().map_err(unusable)?;
+        let added: Vec<_> = self.cutter.get_added_tokens_decoder().into_values().collect();
+        // An added token that takes the blanks beside it could take that of a seam, and takes many at once.
+        let strips = added.iter().any(|token| token.lstrip || token.rstrip);
+        let crosses = added.iter().any(|token| token.content.contains(' '));
+        self.has_seams = !strips && !crosses && has_seams(self, normalizer.as_ref(), &self.tokens);
+        let keeps = normalizer.as_ref().is_none_or(keeps_ascii);
+        self.keeps_ascii = !strips && keeps && self.file.unknown().is_none();
+        self.names = added.into_iter().map(|token| token.content).collect();
+        Ok(())
+    }
+
+    /// A number of tokens that no way of encoding this text falls short of, up to `most`, for far less than encoding it;
+    /// zero where nothing is known.
+    pub fn at_least(&self, text: &str, most: usize) -> usize {
+        if !self.keeps_ascii || !text.is_ascii() {
+            return 0;
+        }
+        let occurs = |name: &&str| !name.is_empty() && text.contains(*name);
+        let names: Vec<&str> = self.names.iter().map(String::as_str).filter(occurs).collect();
+        at_least(text.as_bytes(), &self.tokens, &names, most)
+    }
+
+    /// A text in pieces whose tokens, one after another, are those of the whole. Long texts take a hundred times their
+    /// size in memory while they are encoded; pieces of them do not, and whoever can use only so many tokens may stop. A
+    /// text without a place to cut it is one piece, however long. Only where [`encode`](Self::encode) has to leave the
+    /// file's rules it does so for a piece and not for the whole.
+    pub fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        pieces(text, self.has_seams)
     }
 
     /// Tokens that write exactly this text: what a model would have to write to say it. No special tokens, no dummy

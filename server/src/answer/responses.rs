@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{Base, End, Piece, Whole, Writer, opened, told};
 use crate::channels::{Part, Reading};
 use crate::error::ApiError;
-use crate::wire::response::{TokenLogprob, Told, Usage, event, logprobs_json, response_extension};
+use crate::wire::response::{Extension, TokenLogprob, Told, Usage, event, logprobs_json, response_extension};
 
 /// Writes responses.
 pub struct ResponsesWriter {
@@ -159,7 +159,8 @@ impl ResponsesWriter {
             } else {
                 &self.base.enforcement
             };
-            map.extend(response_extension(enforcement.as_ref(), told));
+            let extension = Extension::of(enforcement.as_ref(), &self.base.ignored);
+            map.extend(response_extension(extension, told));
         }
         response
     }

@@ -7,8 +7,11 @@ use crate::channels::Part;
 use crate::error::ApiError;
 use crate::sample::Ended;
 use crate::served::Served;
+use crate::wire::fields::Ignored;
 use crate::wire::generation::LogprobsMode;
-use crate::wire::response::{Answer, Choice, Confidence, Enforcement, TokenDetail, TokenLogprob, Usage};
+use crate::wire::response::{
+    Answer, Choice, Confidence, Enforcement, Extension, TokenDetail, TokenLogprob, Usage,
+};
 
 /// The version that clients see as `system_fingerprint`.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
@@ -26,6 +29,8 @@ pub struct Base {
     pub enforcement: Option<Enforcement>,
     /// The same in short, for the beginning of a stream.
     pub announced: Option<Enforcement>,
+    /// The fields of the request that mean nothing here.
+    pub ignored: Vec<String>,
 }
 
 /// Which part of an answer some JSON is.
@@ -62,8 +67,9 @@ pub struct Findings {
 }
 
 impl Base {
-    /// Of a new answer, with an identity of this kind, under a constraint if there is one.
-    pub fn new(prefix: &str, served: &Served, enforcement: Option<Enforcement>) -> Self {
+    /// Of a new answer, with an identity of this kind, under a constraint if there is one, to a request of which these
+    /// fields are ignored.
+    pub fn new(prefix: &str, served: &Served, enforcement: Option<Enforcement>, ignored: &Ignored) -> Self {
         let announced = enforcement.as_ref().map(|told| Enforcement {
             grammar: told.grammar.clone(),
             enforced: told.enforced,
@@ -77,6 +83,7 @@ impl Base {
             model: served.name().to_owned(),
             enforcement,
             announced,
+            ignored: ignored.listed(),
         }
     }
 
@@ -88,9 +95,9 @@ impl Base {
         usage: Option<Usage>,
     ) -> String {
         let lexiform = match stage {
-            Stage::Beginning => self.announced.as_ref(),
+            Stage::Beginning => Extension::of(self.announced.as_ref(), &self.ignored),
             Stage::Middle => None,
-            Stage::End => self.enforcement.as_ref(),
+            Stage::End => Extension::of(self.enforcement.as_ref(), &self.ignored),
         };
         let answer = Answer {
             id: &self.id,

@@ -10,10 +10,12 @@ use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Failure, Outcome};
-use crate::app::{self, App, BODY_LIMIT, Listening, Settings};
+use crate::app::{self, App, BODY_LIMIT, CONNECTIONS, Listening, Settings};
 use crate::audit::Audit;
+use crate::body::BodyLimits;
 use crate::config::ModelArgs;
 use crate::cors::Cors;
+use crate::process;
 use crate::resume::Keeping;
 use crate::routes::Offered;
 use crate::security::Keys;
@@ -62,6 +64,30 @@ struct Limits {
     /// The largest request body, in bytes
     #[arg(long, env = "LEXIFORM_BODY_LIMIT", default_value_t = BODY_LIMIT, value_name = "BYTES")]
     body_limit: usize,
+    /// Seconds within which a request body must arrive; one that comes slower than 1 KiB a second on average is given up
+    /// after 5
+    #[arg(long, env = "LEXIFORM_BODY_SECONDS", default_value_t = BodyLimits::default().time.as_secs(), value_name = "N")]
+    body_seconds: u64,
+    /// Memory for all request bodies that arrive or are being read, in MiB; more are refused with status 503
+    #[arg(
+        long,
+        env = "LEXIFORM_BODY_MEMORY",
+        default_value_t = BodyLimits::default().total_bytes >> 20,
+        value_name = "MIB"
+    )]
+    body_memory: usize,
+    /// Request bodies that may be unfinished at a time, at most half of the connections; beyond that the oldest is refused
+    /// with status 503
+    #[arg(
+        long,
+        env = "LEXIFORM_UNFINISHED_BODIES",
+        default_value_t = BodyLimits::default().unfinished,
+        value_name = "N"
+    )]
+    unfinished_bodies: usize,
+    /// Connections at a time, as far as the process may open files; more wait until one is closed
+    #[arg(long, env = "LEXIFORM_CONNECTIONS", default_value_t = CONNECTIONS, value_name = "N")]
+    connections: usize,
     /// Tokens of prompts that may wait together; more are refused with status 429
     #[arg(long, env = "LEXIFORM_QUEUE_TOKENS", default_value_t = 1 << 20, value_name = "N")]
     queue_tokens: usize,
@@ -241,8 +267,15 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
     let traces = args.logs.otlp_endpoint.clone().map(Traces::to).transpose();
     let traces = traces.map_err(|error| Failure::message(format!("no thread for traces: {error}")))?;
     let traces = traces.unwrap_or_default();
+    let connections = process::connections(args.limits.connections, process::open_files());
     Ok(Settings {
         body_limit: args.limits.body_limit,
+        bodies: BodyLimits {
+            time: Duration::from_secs(args.limits.body_seconds),
+            total_bytes: args.limits.body_memory << 20,
+            unfinished: args.limits.unfinished_bodies.min(connections / 2),
+        },
+        connections,
         keys: keys.unwrap_or_default(),
         cors: Cors::new(args.access.cors_origin.clone()),
         audit: Arc::new(audit),

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use lexiform_engine::{Histogram, Meters, Stats};
 
 use super::{Compiling, Metrics, Now, ORIGINS, PHASES};
+use crate::body::BodyCounts;
 use crate::language::Kind;
 use crate::worker::TurnedAway;
 
@@ -78,6 +79,12 @@ impl Metrics {
         self.tokens(&mut page);
         self.ends(&mut page);
         self.grammars(now.compiling, &mut page);
+        self.longest(now.meters, &mut page);
+        bodies(now.bodies, &mut page);
+        if let Some(bytes) = now.resident {
+            let help = "Bytes of physical memory that the process holds.";
+            page.value("lexiform_resident_bytes", "gauge", help, bytes);
+        }
         page.counters([
             (
                 "lexiform_traces_sent_total",
@@ -240,6 +247,11 @@ impl Metrics {
                 self.invalid.load(Relaxed),
             ),
         ]);
+        page.counters([(
+            "lexiform_ignored_fields_total",
+            "Fields of requests that mean nothing here, and that the answers named.",
+            self.ignored.load(Relaxed),
+        )]);
         let name = "lexiform_disconnect_cancel_total";
         let help = "Requests whose client left before the end, by how far they were.";
         page.head(name, "counter", help);
@@ -251,6 +263,25 @@ impl Metrics {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         for (reason, count) in &*refused {
             page.labelled(name, ("reason", reason), count);
+        }
+    }
+
+    /// The worst since the start: an average says nothing of the one request that everybody waited for.
+    fn longest(&self, meters: &Meters, page: &mut Page) {
+        let compile = self.compile.iter().map(Histogram::longest).fold(0.0, f64::max);
+        for (name, help, seconds) in [
+            (
+                "lexiform_grammar_compile_longest_seconds",
+                "Seconds of the longest compile since the start.",
+                compile,
+            ),
+            (
+                "lexiform_mask_longest_seconds",
+                "Seconds of the longest mask since the start.",
+                meters.masks.longest(),
+            ),
+        ] {
+            page.value(name, "gauge", help, seconds);
         }
     }
 
@@ -311,6 +342,30 @@ impl Metrics {
         for (name, help, now) in gauges {
             page.value(name, "gauge", help, now);
         }
+    }
+}
+
+/// The bodies that arrive.
+fn bodies(bodies: BodyCounts, page: &mut Page) {
+    let gauges = [
+        (
+            "lexiform_body_bytes",
+            "Bytes of request bodies that arrive or are being read.",
+            bodies.bytes,
+        ),
+        (
+            "lexiform_bodies_unfinished",
+            "Request bodies that arrive.",
+            bodies.unfinished,
+        ),
+    ];
+    for (name, help, now) in gauges {
+        page.value(name, "gauge", help, now);
+    }
+    let name = "lexiform_bodies_refused_total";
+    page.head(name, "counter", "Request bodies refused while they arrived.");
+    for (reason, count) in bodies.refused {
+        page.labelled(name, ("reason", reason), count);
     }
 }
 

@@ -21,10 +21,17 @@ pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
         let asked = blocking(&app, owner, move |interest| {
             decide::prepare(&served, wire::decisions::read(&body)?, interest)
         });
-        decide::answer(&app.served, asked.await?).await
+        let (asked, ignored) = asked.await?;
+        let (json, usage) = decide::answer(&app.served, asked, &ignored).await?;
+        Ok((json, usage, ignored))
     }
     .await;
-    account.settle(answered.as_ref().map(|(_, usage)| *usage));
-    let (json, _) = answered?;
-    Ok(HttpResponse::Ok().content_type("application/json").body(json))
+    account.settle(answered.as_ref().map(|(_, usage, _)| *usage));
+    let (json, _, ignored) = answered?;
+    app.served.metrics().ignored(ignored.count());
+    let mut answer = HttpResponse::Ok();
+    if let Some(header) = ignored.header() {
+        answer.insert_header((super::IGNORED, header));
+    }
+    Ok(answer.content_type("application/json").body(json))
 }

@@ -56,7 +56,7 @@ pub async fn get(
 /// The request is wrong.
 pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
-        let constraint = constraint(served, &asked.grammar)?;
+        let constraint = constraint(served, &asked.grammar, interest)?;
         let language = language(constraint);
         let compiled = served.grammars().get(&language, interest, served.metrics());
         let compiled = compiled.ok_or_else(ApiError::nobody_waits)?;
@@ -126,7 +126,8 @@ pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         let (mut sketch, mut assertions) = (None, None);
         if let Source::Schema(text) = &constraint.source {
-            let schema = serde_json::from_str::<Value>(text).ok();
+            let short = Some(text).filter(|text| text.len() <= prompt::SKETCHED);
+            let schema = short.and_then(|text| serde_json::from_str::<Value>(text).ok());
             sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
             let keywords = enforcement::whole(&language(constraint.clone()), &compiled, interest)?;
             assertions = Some(grammars::keywords(&keywords));
@@ -151,15 +152,16 @@ async fn answer(
     tell: fn(&Served, &GrammarRequest, &Interest) -> Result<Value, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
     super::tell(asked, move |served, body, interest| {
-        tell(served, &grammars::read(body)?, interest)
+        let asked = grammars::read(body)?;
+        Ok((tell(served, &asked, interest)?, asked.ignored))
     })
     .await
 }
 
-fn constraint(served: &Served, named: &Named) -> Result<Constraint, ApiError> {
+fn constraint(served: &Served, named: &Named, interest: &Interest) -> Result<Constraint, ApiError> {
     match named {
         Named::Constraint(constraint) => Ok(constraint.clone()),
-        Named::Id(id) => prompt::registered(served, id),
+        Named::Id(id) => prompt::registered(served, id, interest),
     }
 }
 
@@ -171,7 +173,8 @@ fn language(constraint: Constraint) -> Language {
 }
 
 fn compiled(served: &Served, named: &Named, interest: &Interest) -> Result<(Constraint, Compiled), ApiError> {
-    let constraint = constraint(served, named)?;
+    let constraint = constraint(served, named, interest)?;
+    prompt::check_sources(std::iter::once(&constraint))?;
     let compiled = prompt::compiled(served, &language(constraint.clone()), interest)?;
     Ok((constraint, compiled.ok_or_else(ApiError::internal)?))
 }

@@ -5,6 +5,7 @@ use actix_web::{HttpResponse, web};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::metrics::Now;
+use crate::process;
 use crate::wire::models::{Health, Version};
 
 /// Whether the process runs.
@@ -41,6 +42,8 @@ pub async fn metrics(app: web::Data<App>) -> HttpResponse {
         compiling: served.grammars().now(),
         turned_away: served.patience().turned_away(),
         traces: app.settings.traces.counts(),
+        bodies: app.bodies.counts(),
+        resident: process::resident_bytes(),
     });
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

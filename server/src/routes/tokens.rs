@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use serde_json::json;
 
 use super::{Asked, tell};
+use crate::cutting::Cutting;
 use crate::error::ApiError;
 use crate::prompt;
 use crate::wire::tokens::{self, Tokenized};
@@ -13,13 +14,20 @@ use crate::wire::tokens::{self, Tokenized};
 /// # Errors
 /// The request is wrong, or the vocabulary cannot write the text.
 pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
-    tell(asked, |served, body, _| {
-        let tokens = match tokens::read(body)? {
-            Tokenized::Prompt(prompt) => prompt::of_text(served, &prompt)?,
-            Tokenized::Chat(chat) => prompt::of_chat(served, &chat)?.tokens,
+    tell(asked, |served, body, interest| {
+        let (tokens, ignored) = match tokens::read(body)? {
+            Tokenized::Prompt(prompt, ignored) => {
+                let cutting = Cutting::of_text(served, "prompt", interest);
+                (prompt::of_text(served, &prompt, cutting)?, ignored)
+            }
+            Tokenized::Chat(chat) => {
+                let cutting = Cutting::of_text(served, "messages", interest);
+                (prompt::of_chat(served, &chat, cutting)?.tokens, chat.ignored)
+            }
         };
         let most = served.engine().max_context();
-        Ok(json!({"count": tokens.len(), "max_model_len": most, "tokens": tokens}))
+        let told = json!({"count": tokens.len(), "max_model_len": most, "tokens": tokens});
+        Ok((told, ignored))
     })
     .await
 }
@@ -30,8 +38,11 @@ pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// The request is wrong.
 pub async fn detokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
     tell(asked, |served, body, _| {
-        let tokens = tokens::read_tokens(body)?;
-        Ok(json!({"prompt": served.text().tokenizer.decode(&tokens)}))
+        let (tokens, ignored) = tokens::read_tokens(body)?;
+        Ok((
+            json!({"prompt": served.text().tokenizer.decode(&tokens)}),
+            ignored,
+        ))
     })
     .await
 }

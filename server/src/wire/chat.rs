@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fields::{Fields, Problems};
+use super::constraint::Constraint;
+use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Generation};
 use super::tools::{self, Spelling};
 use crate::error::ApiError;
@@ -10,6 +11,20 @@ use crate::language::{Calls, Mode};
 
 /// The most messages of one conversation.
 const MESSAGES: usize = 4_096;
+
+/// What clients repeat of an earlier answer, or of an item of one, and no template reads.
+const REPEATED: &[&str] = &[
+    "type",
+    "id",
+    "status",
+    "phase",
+    "refusal",
+    "annotations",
+    "audio",
+    "reasoning",
+    "reasoning_content",
+    "parsed",
+];
 
 /// A chat request whose every field was checked.
 #[derive(Clone, Debug)]
@@ -30,6 +45,8 @@ pub struct ChatRequest {
     pub token_details: bool,
     /// Everything that all routes share.
     pub generation: Generation,
+    /// The fields that mean nothing here.
+    pub ignored: Ignored,
 }
 
 impl ChatRequest {
@@ -44,7 +61,24 @@ impl ChatRequest {
             include_reasoning: true,
             token_details: false,
             generation: Generation::plain(model),
+            ignored: Ignored::default(),
         }
+    }
+
+    /// All constraints that it holds.
+    pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
+        let tools = self.calls.iter().flat_map(|calls| &calls.tools);
+        let inputs = tools.filter_map(|tool| tool.input.constraint());
+        self.generation.constraint.iter().chain(inputs)
+    }
+
+    /// The bytes of its messages and their calls, which is the least that any template writes of it for most models.
+    pub fn bytes(&self) -> usize {
+        let texts = |message: &Message| {
+            let content = message.content.as_ref().map_or(0, String::len);
+            content + message.name.as_ref().map_or(0, String::len)
+        };
+        self.messages.iter().map(texts).sum()
     }
 }
 
@@ -90,7 +124,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     }
     unsupported_fields(&mut fields, &mut problems);
     fields.finish(&mut problems);
-    problems.check()?;
+    let ignored = problems.check()?;
     Ok(ChatRequest {
         messages,
         tools: tools.described,
@@ -100,6 +134,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         include_reasoning,
         token_details,
         generation,
+        ignored,
     })
 }
 
@@ -184,6 +219,8 @@ pub(crate) fn message(path: &str, item: Value, problems: &mut Problems) -> Optio
     }
     let name = fields.string("name", problems);
     let tool_call_id = fields.string("tool_call_id", problems);
+    fields.ignore(REPEATED);
+    fields.finish(problems);
     Some(Message {
         role,
         content,
@@ -223,6 +260,8 @@ fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
                 format!("only parts of type 'text' are read, not '{kind}'"),
             ),
         }
+        part.ignore(&["annotations", "logprobs"]);
+        part.finish(problems);
     }
     Some(texts.join("\n"))
 }

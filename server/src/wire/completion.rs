@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Generation};
 use crate::error::ApiError;
 
@@ -27,6 +27,8 @@ pub struct CompletionRequest {
     pub logprobs: Option<u8>,
     /// Everything that all routes share.
     pub generation: Generation,
+    /// The fields that mean nothing here.
+    pub ignored: Ignored,
 }
 
 /// Reads a request.
@@ -49,11 +51,12 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
         &mut problems,
     );
     fields.finish(&mut problems);
-    problems.check()?;
+    let ignored = problems.check()?;
     Ok(CompletionRequest {
         prompts,
         logprobs,
         generation,
+        ignored,
     })
 }
 

@@ -321,7 +321,7 @@ pub(super) fn schema_constraint(value: Value, param: String, problems: &mut Prob
 
 fn text(
     fields: &mut Fields,
-    name: &str,
+    name: &'static str,
     source: fn(String) -> Source,
     problems: &mut Problems,
 ) -> Option<Constraint> {
@@ -335,7 +335,7 @@ fn text(
 
 fn optional_text(
     fields: &mut Fields,
-    name: &str,
+    name: &'static str,
     source: fn(String) -> Source,
     problems: &mut Problems,
 ) -> Option<Constraint> {
@@ -346,7 +346,7 @@ fn optional_text(
     }
 }
 
-fn optional_schema(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Constraint> {
+fn optional_schema(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Constraint> {
     let param = fields.path(name);
     schema_constraint(fields.take(name)?, param, problems)
 }
@@ -471,7 +471,7 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
 }
 
 /// A list of texts, one of which must be the output.
-fn choice(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Constraint> {
+fn choice(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Constraint> {
     let param = fields.path(name);
     let items = fields.array(name, problems)?;
     if items.is_empty() || items.len() > CHOICES {
@@ -501,7 +501,7 @@ mod tests {
         let (mut fields, mut problems) = (Fields::root(map), Problems::default());
         let constraint = read(&mut fields, &mut problems);
         fields.finish(&mut problems);
-        problems.check().map(|()| constraint)
+        problems.check().map(|_| constraint)
     }
 
     #[test]

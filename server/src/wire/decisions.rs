@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::chat::Message;
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Ignored, Problems};
 use super::responses;
 use crate::error::ApiError;
 
@@ -25,6 +25,8 @@ pub struct DecisionsRequest {
     pub messages: Vec<Message>,
     /// The questions.
     pub questions: Vec<Question>,
+    /// The fields that mean nothing here.
+    pub ignored: Ignored,
 }
 
 /// What kind of answer a question wants.
@@ -90,11 +92,12 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
         "user",
     ]);
     fields.finish(&mut problems);
-    problems.check()?;
+    let ignored = problems.check()?;
     Ok(DecisionsRequest {
         model,
         messages,
         questions,
+        ignored,
     })
 }
 
@@ -147,6 +150,7 @@ fn instructions(fields: &mut Fields, problems: &mut Problems) -> String {
     };
     let mut texts = Vec::with_capacity(parts.len());
     for (index, part) in parts.iter().enumerate() {
+        Fields::beside(part, &["type", "text", "data"], &format!("{path}[{index}]")).finish_strict(problems);
         match (part["type"].as_str(), part["text"].as_str()) {
             (Some("input_text"), Some(text)) => texts.push(text.to_owned()),
             (Some("input_json"), _) => texts.push(part["data"].to_string()),
@@ -161,7 +165,7 @@ fn instructions(fields: &mut Fields, problems: &mut Problems) -> String {
 
 fn listed(
     fields: &mut Fields,
-    (field, key, most): (&str, &str, usize),
+    (field, key, most): (&'static str, &'static str, usize),
     problems: &mut Problems,
 ) -> Vec<Choice> {
     let path = fields.path(field);
@@ -172,6 +176,11 @@ fn listed(
     }
     let mut options = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
+        let known = match key {
+            "value" => &["value", "description"],
+            _ => &["label", "description"],
+        };
+        Fields::beside(item, known, &format!("{path}[{index}]")).finish_strict(problems);
         let value = item
             .get(key)
             .filter(|value| value.is_string() || (value.is_boolean() && key == "value"));

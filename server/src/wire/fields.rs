@@ -2,10 +2,17 @@
 
 use serde_json::{Map, Value};
 
+use super::resemblance;
 use crate::error::{ApiError, shortened};
 
 /// How many problems of one request are told.
 const LISTED: usize = 10;
+/// How many ignored fields of one request are told: a body may hold as many as it has bytes.
+const LISTED_IGNORED: usize = 32;
+/// The longest header that tells of them, in characters.
+const HEADER_CHARS: usize = 1_000;
+/// How many unknown fields one request may have.
+const UNKNOWN: usize = 1_024;
 
 /// Words in a field's name that make it look like a constraint on the output. A field with such a name that no
 /// reader took is refused: answering unconstrained what asked for a constraint would be the worst failure.
@@ -41,10 +48,58 @@ pub struct FieldProblem {
     pub message: String,
 }
 
-/// The problems found so far.
+/// The fields of a request that mean nothing to this server, by their paths. The request is answered as if they were not
+/// there, and the answer names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ignored {
+    paths: Vec<String>,
+    more: usize,
+}
+
+impl Ignored {
+    fn note(&mut self, path: &str) {
+        if self.paths.len() < LISTED_IGNORED {
+            self.paths.push(shortened(path).into_owned());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.paths.len() + self.more
+    }
+
+    /// Their paths; of very many the first, and how many more there are.
+    pub fn listed(&self) -> Vec<String> {
+        let more = (self.more > 0).then(|| format!("and {} more", self.more));
+        self.paths.iter().cloned().chain(more).collect()
+    }
+
+    /// The same as the value of a header, unless there are none. What a header cannot hold is shown as `?`.
+    pub fn header(&self) -> Option<String> {
+        let shown = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
+        let told = || {
+            self.listed()
+                .join(", ")
+                .chars()
+                .take(HEADER_CHARS)
+                .map(shown)
+                .collect()
+        };
+        (self.count() > 0).then(told)
+    }
+}
+
+/// The problems found so far, and what is ignored.
 #[derive(Debug, Default)]
 pub struct Problems {
     found: Vec<FieldProblem>,
+    /// Problems beyond those that are told.
+    more: usize,
+    ignored: Ignored,
+    /// Unknown fields so far.
+    unknown: usize,
 }
 
 impl Problems {
@@ -58,7 +113,32 @@ impl Problems {
         self.push("unsupported_parameter", param.into(), message.into());
     }
 
+    /// Notes a field that no reader knows, with what it was probably meant to be.
+    fn unknown(&mut self, param: String, meant: &str) {
+        let message = format!("this field is not known here; did you mean {meant}?");
+        self.push("unknown_field", param, message);
+    }
+
+    /// Whether one more unknown field is looked at; names are compared with many others, so not any number is.
+    fn has_room(&mut self, prefix: &str) -> bool {
+        self.unknown += 1;
+        if self.unknown == UNKNOWN + 1 {
+            let message = format!("more than {UNKNOWN} fields of the request are not known here");
+            self.push("unknown_field", prefix.trim_end_matches('.').to_owned(), message);
+        }
+        self.unknown <= UNKNOWN
+    }
+
+    /// Notes a field that means nothing here.
+    pub fn ignore(&mut self, path: &str) {
+        self.ignored.note(path);
+    }
+
     fn push(&mut self, code: &'static str, param: String, message: String) {
+        if self.found.len() >= LISTED {
+            self.more += 1;
+            return;
+        }
         let message = shortened(&message).into_owned();
         self.found.push(FieldProblem {
             param: shortened(&param).into_owned(),
@@ -67,23 +147,22 @@ impl Problems {
         });
     }
 
-    /// An error that tells of the problems, if there are any.
+    /// What is ignored of a request without a problem.
     ///
     /// # Errors
-    /// There is at least one problem.
-    pub fn check(self) -> Result<(), ApiError> {
+    /// There is at least one problem; the error tells of all of them.
+    pub fn check(self) -> Result<Ignored, ApiError> {
         let Some(first) = self.found.first() else {
-            return Ok(());
+            return Ok(self.ignored);
         };
         let told: Vec<String> = self
             .found
             .iter()
-            .take(LISTED)
             .map(|problem| format!("{}: {}", problem.param, problem.message))
             .collect();
         let mut message = told.join("; ");
-        if self.found.len() > LISTED {
-            message.push_str(&format!("; and {} more", self.found.len() - LISTED));
+        if self.more > 0 {
+            message.push_str(&format!("; and {} more", self.more));
         }
         Err(ApiError::invalid(first.code, Some(first.param.clone()), message))
     }
@@ -94,6 +173,8 @@ impl Problems {
 pub struct Fields {
     map: Map<String, Value>,
     prefix: String,
+    /// The names that its reader asked for: what a misspelt one may have been meant to be.
+    known: Vec<&'static str>,
 }
 
 impl Fields {
@@ -102,6 +183,7 @@ impl Fields {
         Self {
             map,
             prefix: String::new(),
+            known: Vec::new(),
         }
     }
 
@@ -111,11 +193,25 @@ impl Fields {
             Value::Object(map) => Some(Self {
                 map,
                 prefix: format!("{path}."),
+                known: Vec::new(),
             }),
             other => {
                 problems.invalid(path, format!("expected an object, found {}", type_name(&other)));
                 None
             }
+        }
+    }
+
+    /// What an object holds beside the fields that its reader knows and took some other way.
+    pub fn beside(value: &Value, known: &'static [&'static str], path: &str) -> Self {
+        let entries = value.as_object().into_iter().flatten();
+        let unknown = entries.filter(|(name, _)| !known.contains(&name.as_str()));
+        Self {
+            map: unknown
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            prefix: format!("{path}."),
+            known: known.to_vec(),
         }
     }
 
@@ -125,7 +221,8 @@ impl Fields {
     }
 
     /// Takes a field; `null` counts as absent, as in OpenAI's API.
-    pub fn take(&mut self, name: &str) -> Option<Value> {
+    pub fn take(&mut self, name: &'static str) -> Option<Value> {
+        self.known.push(name);
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
 
@@ -135,7 +232,13 @@ impl Fields {
     }
 
     /// Takes a number within a range.
-    pub fn number(&mut self, name: &str, low: f64, high: f64, problems: &mut Problems) -> Option<f32> {
+    pub fn number(
+        &mut self,
+        name: &'static str,
+        low: f64,
+        high: f64,
+        problems: &mut Problems,
+    ) -> Option<f32> {
         let value = self.take(name)?;
         match value.as_f64().filter(|number| (low..=high).contains(number)) {
             Some(number) => Some(number as f32),
@@ -144,7 +247,13 @@ impl Fields {
     }
 
     /// Takes a whole number within a range.
-    pub fn integer(&mut self, name: &str, low: i64, high: i64, problems: &mut Problems) -> Option<i64> {
+    pub fn integer(
+        &mut self,
+        name: &'static str,
+        low: i64,
+        high: i64,
+        problems: &mut Problems,
+    ) -> Option<i64> {
         let value = self.take(name)?;
         match whole(&value).filter(|number| (low..=high).contains(number)) {
             Some(number) => Some(number),
@@ -158,7 +267,7 @@ impl Fields {
     }
 
     /// Takes a boolean.
-    pub fn boolean(&mut self, name: &str, problems: &mut Problems) -> Option<bool> {
+    pub fn boolean(&mut self, name: &'static str, problems: &mut Problems) -> Option<bool> {
         let value = self.take(name)?;
         match value.as_bool() {
             Some(flag) => Some(flag),
@@ -167,7 +276,7 @@ impl Fields {
     }
 
     /// Takes a string.
-    pub fn string(&mut self, name: &str, problems: &mut Problems) -> Option<String> {
+    pub fn string(&mut self, name: &'static str, problems: &mut Problems) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
             other => self.refuse(name, "a string", &other, problems),
@@ -175,7 +284,7 @@ impl Fields {
     }
 
     /// Takes an array.
-    pub fn array(&mut self, name: &str, problems: &mut Problems) -> Option<Vec<Value>> {
+    pub fn array(&mut self, name: &'static str, problems: &mut Problems) -> Option<Vec<Value>> {
         match self.take(name)? {
             Value::Array(items) => Some(items),
             other => self.refuse(name, "an array", &other, problems),
@@ -183,13 +292,18 @@ impl Fields {
     }
 
     /// Takes an object.
-    pub fn object(&mut self, name: &str, problems: &mut Problems) -> Option<Fields> {
+    pub fn object(&mut self, name: &'static str, problems: &mut Problems) -> Option<Fields> {
         let value = self.take(name)?;
         Fields::of(value, &self.path(name), problems)
     }
 
     /// Takes one of a few words.
-    pub fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+    pub fn word<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&str, T)],
+        problems: &mut Problems,
+    ) -> Option<T> {
         let value = self.take(name)?;
         let found = value
             .as_str()
@@ -214,7 +328,7 @@ impl Fields {
     }
 
     /// Refuses fields that this server knows but cannot honour, unless they hold their neutral value.
-    pub fn only_neutral(&mut self, table: &[(&str, &[&str])], problems: &mut Problems) {
+    pub fn only_neutral(&mut self, table: &[(&'static str, &[&str])], problems: &mut Problems) {
         for (name, neutral) in table {
             let Some(value) = self.take(name) else { continue };
             if !neutral.contains(&value.to_string().as_str()) {
@@ -223,9 +337,10 @@ impl Fields {
         }
     }
 
-    /// Drops fields that mean nothing to this server and promise nothing to the client.
-    pub fn ignore(&mut self, names: &[&str]) {
+    /// Drops fields that clients are known to send, that mean nothing to this server and promise nothing to the client.
+    pub fn ignore(&mut self, names: &[&'static str]) {
         for name in names {
+            self.known.push(name);
             self.map.shift_remove(*name);
         }
     }
@@ -233,28 +348,58 @@ impl Fields {
     /// Ends the reading of an object whose every field matters: what is left is refused.
     pub fn finish_strict(self, problems: &mut Problems) {
         for name in self.map.keys() {
-            problems.unsupported(
-                self.path(name),
-                "unknown field of a constraint; it would not be honoured",
-            );
+            if !problems.has_room(&self.prefix) {
+                return;
+            }
+            match resemblance::nearest(name, &self.known) {
+                Some(meant) => problems.unknown(self.path(name), &format!("'{meant}'")),
+                None => problems.unsupported(
+                    self.path(name),
+                    "unknown field of a constraint; it would not be honoured",
+                ),
+            }
         }
     }
 
-    /// Ends the reading of an object that clients extend freely: what is left is accepted unless it looks like a
-    /// constraint. Returns how many fields were passed over.
-    pub fn finish(self, problems: &mut Problems) -> usize {
-        for (name, value) in &self.map {
-            let lower = name.to_ascii_lowercase();
-            let looks = CONSTRAINT_WORDS.iter().any(|word| lower.contains(word));
-            if looks && !value.is_null() {
-                problems.unsupported(
-                    self.path(name),
-                    "this looks like a constraint on the output that this server does not know; it is refused \
-                     rather than ignored",
-                );
-            }
+    /// Ends the reading of an object that clients extend freely. What is left is refused where its name resembles that of
+    /// a field that constrains or limits, or where it holds such a field; otherwise it is noted as ignored. `null` is as
+    /// good as absent.
+    pub fn finish(self, problems: &mut Problems) {
+        for (name, value) in self.map.iter().filter(|(_, value)| !value.is_null()) {
+            self.leftover(name, value, problems);
         }
-        self.map.len()
+    }
+
+    fn leftover(&self, name: &str, value: &Value, problems: &mut Problems) {
+        if !problems.has_room(&self.prefix) {
+            return;
+        }
+        let path = self.path(name);
+        let lower = name.to_ascii_lowercase();
+        let looks = || CONSTRAINT_WORDS.iter().any(|word| lower.contains(word));
+        match resemblance::resembled(name) {
+            Some(meant) if meant == name => {
+                problems.push("unknown_field", path, "this field is not read here".to_owned());
+            }
+            Some(meant) if meant.contains(' ') => problems.unknown(path, meant),
+            Some(meant) if self.known.contains(&meant) => problems.unknown(path, &format!("'{meant}'")),
+            _ if looks() => problems.unsupported(
+                path,
+                "this looks like a constraint on the output that this server does not know; it is refused \
+                 rather than ignored",
+            ),
+            Some(meant) => {
+                let message = format!("this field is not known here, and it resembles '{meant}'");
+                problems.push("unknown_field", path, message);
+            }
+            None => match resemblance::held(value) {
+                Some(held) => {
+                    let message = format!("this field is not known here, and it holds '{held}'");
+                    problems.push("unknown_field", path, message);
+                }
+                None => problems.ignore(&path),
+            },
+        }
     }
 }
 

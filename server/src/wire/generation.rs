@@ -392,6 +392,7 @@ fn stream(fields: &mut Fields, problems: &mut Problems) -> Option<StreamOptions>
         options.continuous_usage = inner.boolean("continuous_usage_stats", problems).unwrap_or(false);
         options.json_patch = inner.boolean("json_patch", problems).unwrap_or(false);
         options.resumable = inner.boolean("resumable", problems).unwrap_or(false);
+        inner.ignore(&["include_obfuscation"]);
         inner.finish(problems);
     }
     if given && !streamed {

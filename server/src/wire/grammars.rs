@@ -4,7 +4,7 @@ use lexiform::error::ProblemKind;
 use serde_json::{Value, json};
 
 use super::constraint::{self, Constraint};
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Ignored, Problems};
 use super::response::Keyword;
 use crate::error::{ApiError, Diagnosis};
 use crate::grammars::Compiled;
@@ -35,6 +35,8 @@ pub struct GrammarRequest {
     pub prefix: String,
     /// A certificate to be checked again.
     pub certificate: Option<Certificate>,
+    /// The fields that mean nothing here.
+    pub ignored: Ignored,
 }
 
 /// What a certificate says that can be checked again.
@@ -77,13 +79,14 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
             None
         }
     };
-    problems.check()?;
+    let ignored = problems.check()?;
     let grammar = grammar.ok_or_else(ApiError::internal)?;
     Ok(GrammarRequest {
         grammar,
         texts,
         prefix,
         certificate,
+        ignored,
     })
 }
 
@@ -94,6 +97,16 @@ fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certifica
     let valid = inner.boolean("valid", problems);
     let grammar = inner.string("grammar", problems);
     let tokenizer_sha256 = inner.string("tokenizer_sha256", problems);
+    // What `verify` itself tells is among them: its answers can be sent back as they are.
+    inner.ignore(&[
+        "verified_by",
+        "independent",
+        "compiler",
+        "same_tokenizer",
+        "confirms",
+        "same_grammar",
+    ]);
+    inner.finish(problems);
     let (Some(output_sha256), Some(valid)) = (output_sha256, valid) else {
         problems.invalid(
             "certificate",

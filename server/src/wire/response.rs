@@ -34,9 +34,27 @@ pub struct Answer<'a, C> {
     pub choices: Vec<C>,
     /// The tokens used; `null` in the chunks that do not tell it.
     pub usage: Option<Usage>,
-    /// What is enforced, of answers under a constraint; in streams, when a sample begins and when it ends.
+    /// What only this server tells; in streams, when a sample begins and when it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lexiform: Option<&'a Enforcement>,
+    pub lexiform: Option<Extension<'a>>,
+}
+
+/// What only this server tells of a whole answer.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Extension<'a> {
+    /// What is enforced, of answers under a constraint.
+    #[serde(flatten)]
+    pub enforcement: Option<&'a Enforcement>,
+    /// The fields of the request that mean nothing to this server.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub ignored: &'a [String],
+}
+
+impl<'a> Extension<'a> {
+    /// The extension, if there is anything to tell.
+    pub fn of(enforcement: Option<&'a Enforcement>, ignored: &'a [String]) -> Option<Self> {
+        (enforcement.is_some() || !ignored.is_empty()).then_some(Self { enforcement, ignored })
+    }
 }
 
 /// What an answer may list as its choices.
@@ -265,19 +283,19 @@ pub fn logprobs_json(entries: &[TokenLogprob]) -> serde_json::Value {
 
 /// What only this server tells of a response.
 pub fn response_extension(
-    enforcement: Option<&Enforcement>,
+    extension: Option<Extension<'_>>,
     told: Option<&Told>,
 ) -> serde_json::Map<String, serde_json::Value> {
-    let mut extension = serde_json::Map::new();
+    let mut both = serde_json::Map::new();
     for part in [
-        enforcement.and_then(|part| serde_json::to_value(part).ok()),
+        extension.and_then(|part| serde_json::to_value(part).ok()),
         told.and_then(|part| serde_json::to_value(part).ok()),
     ] {
         if let Some(serde_json::Value::Object(map)) = part {
-            extension.extend(map);
+            both.extend(map);
         }
     }
-    let entry = ("lexiform".to_owned(), serde_json::Value::Object(extension));
+    let entry = ("lexiform".to_owned(), serde_json::Value::Object(both));
     std::iter::once(entry).collect()
 }
 

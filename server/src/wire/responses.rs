@@ -62,7 +62,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let logprobs = logprobs(&mut fields, &mut problems);
     unsupported(&mut fields, &mut problems);
     fields.finish(&mut problems);
-    problems.check()?;
+    let ignored = problems.check()?;
     let chat = ChatRequest {
         messages,
         tools: tools.described,
@@ -72,6 +72,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
         include_reasoning: true,
         token_details: false,
         generation,
+        ignored,
     };
     Ok(ResponsesRequest { chat, repeated })
 }
@@ -114,15 +115,24 @@ fn one_constraint(
 }
 
 fn reasoning(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {
-    let effort = fields
-        .object("reasoning", problems)
-        .and_then(|mut inner| inner.string("effort", problems));
+    let effort = fields.object("reasoning", problems).and_then(|mut inner| {
+        let effort = inner.string("effort", problems);
+        inner.ignore(&["summary", "generate_summary"]);
+        inner.finish(problems);
+        effort
+    });
     chat::template_arguments(fields, effort, problems)
 }
 
 fn logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8> {
     let listed = fields.array("include", problems).unwrap_or_default();
     let wanted = listed.iter().any(|entry| entry == "message.output_text.logprobs");
+    for (index, entry) in listed.iter().enumerate() {
+        let known = ["message.output_text.logprobs", "reasoning.encrypted_content"];
+        if !known.iter().any(|known| entry == known) {
+            problems.ignore(&format!("include[{index}]"));
+        }
+    }
     let top = fields.integer("top_logprobs", 0, TOP_LOGPROBS, problems);
     (wanted || top.is_some_and(|top| top > 0)).then_some(top.unwrap_or(0) as u8)
 }
@@ -163,8 +173,12 @@ pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<
         let kind = item["type"].as_str().unwrap_or("message").to_owned();
         match kind.as_str() {
             "message" => messages.extend(chat::message(&path, item, problems)),
-            "function_call" | "custom_tool_call" => call(&kind, &item, &path, &mut messages, problems),
+            "function_call" | "custom_tool_call" => {
+                check_item(&item, &path, problems);
+                call(&kind, &item, &path, &mut messages, problems);
+            }
             "function_call_output" | "custom_tool_call_output" => {
+                check_item(&item, &path, problems);
                 messages.extend(output(item, &path, problems));
             }
             // What a model thought in an earlier turn is not shown to it again, as its templates have it.
@@ -176,6 +190,23 @@ pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<
         }
     }
     messages
+}
+
+/// Notes fields of a call, or of what a tool answered, that nobody reads.
+fn check_item(item: &Value, path: &str, problems: &mut Problems) {
+    const KNOWN: &[&str] = &[
+        "type",
+        "id",
+        "status",
+        "call_id",
+        "name",
+        "arguments",
+        "input",
+        "output",
+        "namespace",
+        "created_by",
+    ];
+    Fields::beside(item, KNOWN, path).finish(problems);
 }
 
 /// A call that the assistant made. Calls that follow each other belong to one message.

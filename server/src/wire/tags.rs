@@ -206,7 +206,7 @@ fn form(value: Value, path: &str, problems: &mut Problems) -> Option<Form> {
 }
 
 /// A text that must be there.
-fn required(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<String> {
+fn required(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<String> {
     if !fields.has(name) {
         problems.invalid(fields.path(name), "a text is required");
     }
@@ -219,7 +219,7 @@ fn obeys(constraint: Constraint) -> Form {
 
 fn source(
     fields: &mut Fields,
-    name: &str,
+    name: &'static str,
     source: fn(String) -> Source,
     problems: &mut Problems,
 ) -> Option<Form> {
@@ -265,7 +265,7 @@ fn count(fields: &mut Fields, problems: &mut Problems) -> Count {
 }
 
 /// A list of something, neither empty nor too long.
-fn list(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Vec<Value>> {
+fn list(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Vec<Value>> {
     let items = fields.array(name, problems).unwrap_or_default();
     if items.is_empty() || items.len() > PARTS {
         problems.invalid(fields.path(name), format!("expected a list of 1 to {PARTS}"));
@@ -274,7 +274,7 @@ fn list(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Vec<
     Some(items)
 }
 
-fn texts(fields: &mut Fields, name: &str, problems: &mut Problems) -> Option<Vec<String>> {
+fn texts(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Vec<String>> {
     let items = list(fields, name, problems)?;
     let text = |item: &Value| item.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let texts: Option<Vec<String>> = items.iter().map(text).collect();

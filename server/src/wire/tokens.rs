@@ -2,7 +2,7 @@
 
 use super::chat::{self, ChatRequest};
 use super::completion::Prompt;
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Ignored, Problems};
 use super::generation;
 use crate::error::ApiError;
 
@@ -13,7 +13,7 @@ const TOKENS: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub enum Tokenized {
     /// A text.
-    Prompt(Prompt),
+    Prompt(Prompt, Ignored),
     /// A conversation.
     Chat(Box<ChatRequest>),
 }
@@ -38,16 +38,18 @@ pub fn read(body: &[u8]) -> Result<Tokenized, ApiError> {
         ("return_token_strs", &["false"]),
     ];
     fields.only_neutral(table, &mut problems);
+    fields.ignore(&["model"]);
     fields.finish(&mut problems);
-    problems.check()?;
-    Ok(Tokenized::Prompt(Prompt::Text(prompt.unwrap_or_default())))
+    let ignored = problems.check()?;
+    let prompt = Prompt::Text(prompt.unwrap_or_default());
+    Ok(Tokenized::Prompt(prompt, ignored))
 }
 
 /// Reads a request for the text of tokens.
 ///
 /// # Errors
 /// All problems of the body, in one error.
-pub fn read_tokens(body: &[u8]) -> Result<Vec<u32>, ApiError> {
+pub fn read_tokens(body: &[u8]) -> Result<(Vec<u32>, Ignored), ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
     let items = fields.array("tokens", &mut problems).unwrap_or_default();
@@ -55,7 +57,7 @@ pub fn read_tokens(body: &[u8]) -> Result<Vec<u32>, ApiError> {
     if tokens.is_empty() || tokens.len() != items.len() || tokens.len() > TOKENS {
         problems.invalid("tokens", format!("expected 1 to {TOKENS} token numbers"));
     }
+    fields.ignore(&["model"]);
     fields.finish(&mut problems);
-    problems.check()?;
-    Ok(tokens)
+    Ok((tokens, problems.check()?))
 }

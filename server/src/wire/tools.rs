@@ -85,7 +85,12 @@ fn tool(index: usize, item: Value, spelling: Spelling, problems: &mut Problems) 
         return None;
     }
     let (mut inner, described) = match spelling {
-        Spelling::Nested => (fields.object(&kind, problems)?, item),
+        Spelling::Nested => {
+            let name = if kind == "function" { "function" } else { "custom" };
+            let inner = fields.object(name, problems);
+            fields.finish(problems);
+            (inner?, item)
+        }
         Spelling::Flat => (fields, nested(&kind, item)),
     };
     let name_path = inner.path("name");
@@ -142,7 +147,10 @@ fn custom(inner: &mut Fields, name: &str, spelling: Spelling, problems: &mut Pro
     let mut format = inner.object("format", problems)?;
     let kind_path = format.path("type");
     match format.string("type", problems).as_deref() {
-        Some("text") => return Some(Input::Raw(None)),
+        Some("text") => {
+            format.finish_strict(problems);
+            return Some(Input::Raw(None));
+        }
         Some("grammar") => {}
         _ => {
             problems.invalid(kind_path, "expected 'text' or 'grammar'");
@@ -150,7 +158,11 @@ fn custom(inner: &mut Fields, name: &str, spelling: Spelling, problems: &mut Pro
         }
     }
     let mut grammar = match spelling {
-        Spelling::Nested => format.object("grammar", problems)?,
+        Spelling::Nested => {
+            let grammar = format.object("grammar", problems);
+            format.finish_strict(problems);
+            grammar?
+        }
         Spelling::Flat => format,
     };
     let syntax_path = grammar.path("syntax");
@@ -187,13 +199,22 @@ fn choose(
             problems.invalid("tool_choice", expected);
             None
         }
-        Some(Err(object)) if object["type"] == "allowed_tools" => allowed(object, tools, problems),
+        Some(Err(object)) if object["type"] == "allowed_tools" => {
+            check_choice(object, &["type", "allowed_tools", "mode", "tools"], problems);
+            allowed(object, tools, problems)
+        }
         Some(Err(object)) => {
+            check_choice(object, &["type", "function", "custom", "name"], problems);
             let name = named(object, problems)?;
             let found = find(&name, tools, "tool_choice", problems)?;
             Some((vec![found], Mode::Bare))
         }
     }
+}
+
+/// Refuses what stands in a choice and is not read: every part of it limits what is called.
+fn check_choice(choice: &Value, known: &'static [&'static str], problems: &mut Problems) {
+    Fields::beside(choice, known, "tool_choice").finish_strict(problems);
 }
 
 fn required(tools: Vec<Callable>, problems: &mut Problems) -> Option<(Vec<Callable>, Mode)> {
@@ -269,7 +290,7 @@ mod tests {
         let (mut fields, mut problems) = (Fields::root(map), Problems::default());
         let tools = read(&mut fields, spelling, &mut problems);
         fields.finish(&mut problems);
-        problems.check().map(|()| tools)
+        problems.check().map(|_| tools)
     }
 
     fn function_tool(name: &str) -> Value {

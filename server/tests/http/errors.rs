@@ -182,7 +182,7 @@ fn unknown_models_routes_and_methods() {
     let answer = expect(service.get("/v1/chat/completions"), 405, "method_not_allowed");
     assert_eq!(answer.header("allow"), Some("POST"));
     let answer = expect(service.post("/v1/models", "{}"), 405, "method_not_allowed");
-    assert_eq!(answer.header("allow"), Some("GET"));
+    assert_eq!(answer.header("allow"), Some("GET, HEAD"));
 }
 
 #[test]

@@ -48,6 +48,60 @@ fn swagger_ui_is_served_with_the_document() {
     }
 }
 
+/// Guards against answers without a word, and against links that lack a slash.
+#[test]
+fn what_browsers_and_proxies_ask_for_is_answered() {
+    let service = Service::start();
+    let answer = service.get("/docs");
+    assert_eq!((answer.status, answer.header("location")), (308, Some("/docs/")));
+    let icon = service.get("/favicon.ico");
+    assert_eq!(
+        (icon.status, icon.header("content-type")),
+        (200, Some("image/svg+xml"))
+    );
+    for path in [
+        "/docs/../x",
+        "/docs/nothing.js",
+        "/docs/%2e%2e/x",
+        "/v1/models/%ff",
+        "/%00",
+    ] {
+        let answer = service.get(path);
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+        assert!(!answer.error_code().is_empty(), "{path}");
+    }
+}
+
+/// Guards against probes that ask by HEAD and are told that there is nothing.
+#[test]
+fn whatever_can_be_read_can_be_asked_for_its_head() {
+    let service = Service::start();
+    for path in [
+        "/",
+        "/docs/",
+        "/docs/swagger-ui-bundle.js",
+        "/favicon.ico",
+        "/openapi.json",
+        "/live",
+        "/ready",
+        "/health",
+        "/version",
+        "/metrics",
+        "/v1/models",
+        "/v1/models/m",
+    ] {
+        let (head, got) = (
+            service.exchange(&format!("HEAD {path} HTTP/1.1"), b""),
+            service.get(path),
+        );
+        assert_eq!((head.status, got.status), (200, 200), "{path}");
+        assert_eq!(head.header("content-type"), got.header("content-type"), "{path}");
+        assert!(head.body.is_empty() && !got.body.is_empty(), "{path}");
+    }
+    let head = service.exchange("HEAD /v1/chat/completions HTTP/1.1", b"");
+    assert_eq!((head.status, head.header("allow")), (405, Some("POST")));
+}
+
 #[test]
 fn the_document_lists_the_routes_that_there_are() {
     let service = Service::start();

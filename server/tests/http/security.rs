@@ -39,6 +39,76 @@ fn ask_with(service: &Service, key: &str, more: Value) -> Answer {
     service.exchange(&head, body.as_bytes())
 }
 
+#[test]
+fn the_scheme_of_a_key_may_be_written_in_any_case() {
+    let service = guarded("");
+    for scheme in ["Bearer", "bearer", "BEARER"] {
+        let head = format!("GET /v1/models HTTP/1.1\r\nauthorization: {scheme} s3cret");
+        assert_eq!(service.exchange(&head, b"").status, 200, "{scheme}");
+    }
+    assert_eq!(
+        service
+            .exchange("GET /v1/models HTTP/1.1\r\nauthorization: Basic s3cret", b"")
+            .status,
+        401
+    );
+}
+
+/// Guards against grammars of one client that another reads or uses, if it knows or guesses their identity.
+#[test]
+fn a_registered_grammar_is_that_of_its_key_alone() {
+    let service = guarded(&format!(
+        "[[keys]]\nname = \"other\"\nsha256 = \"{}\"\n",
+        hashed("0ther")
+    ));
+    let post = |path: &str, key: &str, body: &Value| {
+        let head =
+            format!("POST {path} HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer {key}");
+        service.exchange(&head, body.to_string().as_bytes())
+    };
+    let read = |key: &str, id: &str| {
+        let head = format!("GET /v1/grammars/{id} HTTP/1.1\r\nauthorization: Bearer {key}");
+        service.exchange(&head, b"")
+    };
+    let registered = post(
+        "/v1/grammars",
+        "s3cret",
+        &json!({"guided_choice": ["secret x", "secret y"]}),
+    );
+    let id = registered.json()["id"].as_str().expect("an identity").to_owned();
+    let named = json!({"grammar_id": id});
+    assert_eq!(read("s3cret", &id).status, 200);
+    assert_eq!(ask_with(&service, "s3cret", named.clone()).status, 200);
+    let nothing = read("0ther", "gr_00000000000000000000000000000000");
+    let shown = read("0ther", &id);
+    assert_eq!(shown.status, 404);
+    assert_eq!(
+        shown.text().replace(&id, "ID"),
+        nothing
+            .text()
+            .replace("gr_00000000000000000000000000000000", "ID")
+    );
+    assert_eq!(
+        ask_with(&service, "0ther", named.clone()).error_code(),
+        "grammar_not_found"
+    );
+    for path in ["/v1/grammars/explain", "/v1/grammars/lint", "/v1/grammars/mask"] {
+        assert_eq!(
+            post(path, "0ther", &named).error_code(),
+            "grammar_not_found",
+            "{path}"
+        );
+    }
+    // Who registers the same has it, too.
+    post(
+        "/v1/grammars",
+        "0ther",
+        &json!({"guided_choice": ["secret x", "secret y"]}),
+    );
+    assert_eq!(read("0ther", &id).status, 200);
+    assert_eq!(read("s3cret", &id).status, 200);
+}
+
 /// Guards against answers that are read by whoever knows, or guesses, their name.
 #[test]
 fn a_stream_is_read_on_only_with_the_key_that_began_it() {

@@ -1,0 +1,238 @@
+//! Whether the name of an unknown field resembles one that constrains or limits an answer.
+//!
+//! A client that sends `response_fromat` or `temprature` means something by it. Answering as if the field were not there
+//! would be free text where a constraint was asked for, so such a field is refused with the name that was probably meant.
+//! A name that resembles nothing of the kind is no reason to refuse: clients add fields every month.
+
+use serde_json::Value;
+
+/// Fields that constrain or limit an answer, on any route. A name that begins or ends with one of them, abbreviates one,
+/// or is a typing error away from one resembles it.
+const BINDING: &[&str] = &[
+    "response_format",
+    "structured_outputs",
+    "structural_tag",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "guided_whitespace_pattern",
+    "json_schema",
+    "schema",
+    "regex",
+    "ebnf",
+    "grammar",
+    "grammar_id",
+    "whitespace",
+    "key_order",
+    "strict",
+    "parameters",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tool_calls",
+    "min_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "n",
+    "best_of",
+    "seed",
+    "stop",
+    "stop_token_ids",
+    "logit_bias",
+    "allowed_token_ids",
+    "bad_words",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "length_penalty",
+    "ignore_eos",
+    "on_budget",
+    "timeout_ms",
+];
+
+/// Fields that change an answer without limiting it, or whose names are ordinary words: only a typing error away from
+/// one counts.
+const STEERING: &[&str] = &[
+    "logprobs",
+    "top_logprobs",
+    "logprobs_mode",
+    "reasoning_effort",
+    "include_reasoning",
+    "chat_template_kwargs",
+    "schema_in_prompt",
+    "truncation",
+    "certificate",
+    "field_confidence",
+    "instructions",
+];
+
+/// Names that other servers have for what is limited here, or for objects that hold such fields.
+const FOREIGN: &[(&str, &str)] = &[
+    ("max_new_tokens", "max_tokens"),
+    ("max_length", "max_tokens"),
+    ("max_gen_len", "max_tokens"),
+    ("num_predict", "max_tokens"),
+    ("n_predict", "max_tokens"),
+    ("num_return_sequences", "n"),
+    ("num_completions", "n"),
+    ("candidate_count", "n"),
+    ("do_sample", "temperature"),
+    ("extra_body", "its fields, at the top level of the body"),
+    ("sampling_params", "its fields, at the top level of the body"),
+    ("generation_config", "its fields, at the top level of the body"),
+    ("options", "its fields, at the top level of the body"),
+];
+
+/// The longest name that is compared letter by letter.
+const COMPARED: usize = 64;
+
+/// The field that constrains or limits whose name this resembles.
+pub(super) fn resembled(name: &str) -> Option<&'static str> {
+    let plain = plain(name);
+    if let Some((_, meant)) = FOREIGN.iter().find(|(foreign, _)| self::plain(foreign) == plain) {
+        return Some(meant);
+    }
+    let all = || BINDING.iter().chain(STEERING);
+    let same = all().find(|known| self::plain(known) == plain);
+    let mistyped = || all().find(|known| is_mistyped(&plain, &self::plain(known)));
+    let affixed = || {
+        // The longest, so that `my_max_completion_tokens` is not told to be `max_tokens`.
+        let resembling = BINDING
+            .iter()
+            .filter(|known| is_affixed(&plain, &self::plain(known)));
+        resembling.max_by_key(|known| known.len())
+    };
+    same.or_else(mistyped).or_else(affixed).copied()
+}
+
+/// The field that constrains or limits which an unknown object holds, so that it cannot be passed over.
+pub(super) fn held(value: &Value) -> Option<&str> {
+    let mut names = value.as_object()?.keys();
+    let binds = |name: &&String| name.len() > 1 && BINDING.contains(&name.as_str());
+    names.find(binds).map(String::as_str)
+}
+
+/// The one of these names from which this is a typing error away, or another way of writing.
+pub(super) fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let name = plain(name);
+    let near = |known: &&&str| {
+        let known = plain(known);
+        known == name || is_mistyped(&name, &known)
+    };
+    known.iter().find(near).copied()
+}
+
+/// Letters and digits alone, in lower case: `responseFormat` and `Response-Format` are `response_format`.
+fn plain(name: &str) -> String {
+    let kept = name.chars().take(COMPARED).filter(char::is_ascii_alphanumeric);
+    kept.map(|character| character.to_ascii_lowercase()).collect()
+}
+
+fn is_mistyped(name: &str, known: &str) -> bool {
+    let allowed = match known.len() {
+        0..4 => 0,
+        4..7 => 1,
+        _ => 2,
+    };
+    name.len() > allowed + 2
+        && name.len().abs_diff(known.len()) <= allowed
+        && distance(name, known) <= allowed
+}
+
+fn is_affixed(name: &str, known: &str) -> bool {
+    let (short, long) = if name.len() < known.len() {
+        (name, known)
+    } else {
+        (known, name)
+    };
+    let abbreviates = short.len() >= 4 && long.starts_with(short);
+    abbreviates || (known.len() >= 4 && name.ends_with(known))
+}
+
+/// How many letters must be put in, left out, replaced, or exchanged with their neighbour.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=other.len()).collect();
+    for i in 1..=one.len() {
+        for j in 1..=other.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = least;
+        }
+    }
+    rows[one.len()][other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_was_probably_meant_is_named() {
+        for (sent, meant) in [
+            ("response_fromat", "response_format"),
+            ("responseFormat", "response_format"),
+            ("Response-Format", "response_format"),
+            ("temprature", "temperature"),
+            ("temp", "temperature"),
+            ("max_token", "max_tokens"),
+            ("maxTokens", "max_tokens"),
+            ("max_new_tokens", "max_tokens"),
+            ("guided_regx", "guided_regex"),
+            ("tool", "tools"),
+            ("tool_choise", "tool_choice"),
+            ("stop_sequences", "stop"),
+            ("random_seed", "seed"),
+            ("topP", "top_p"),
+            ("logits_bias", "logit_bias"),
+            ("N", "n"),
+            ("extra_body", "its fields, at the top level of the body"),
+        ] {
+            assert_eq!(resembled(sent), Some(meant), "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_means_something_else_resembles_nothing() {
+        for sent in [
+            "brand_new_field",
+            "cache_control",
+            "provider",
+            "route",
+            "transforms",
+            "plugins",
+            "user_id",
+            "session",
+            "models",
+            "reasoning",
+            "include_obfuscation",
+            "x",
+            "nn",
+            "",
+            "名前",
+        ] {
+            assert_eq!(resembled(sent), None, "{sent}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_looked_into() {
+        assert_eq!(held(&json!({"a": 1, "temperature": 0})), Some("temperature"));
+        assert_eq!(held(&json!({"a": 1})), None);
+        assert_eq!(held(&json!([{"temperature": 0}])), None);
+    }
+}
