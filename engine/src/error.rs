@@ -31,6 +31,16 @@ pub enum EngineError {
         /// Tokens asked for.
         max_tokens: usize,
     },
+    /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with allow.
+    #[error(
+        "the grammar is too expensive to enforce: a mask takes more than the limit {limit} allows, which is {allowed}"
+    )]
+    TooExpensive {
+        /// The limit's name, as in [`Limits`](lexiform::limits::Limits).
+        limit: &'static str,
+        /// Its value.
+        allowed: usize,
+    },
     /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),
