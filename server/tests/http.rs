@@ -16,6 +16,8 @@ mod decisions;
 mod enforcement;
 #[path = "http/errors.rs"]
 mod errors;
+#[path = "http/fairness.rs"]
+mod fairness;
 #[path = "http/grammars.rs"]
 mod grammars;
 #[path = "http/growing.rs"]
