@@ -9,17 +9,23 @@
 use crate::blocks::{Blocks, Table};
 use crate::crew;
 use crate::engine::EngineConfig;
+use crate::errand::Errands;
 use crate::error::EngineError;
-use crate::masks::{MaskPool, Masks};
+use crate::masks::Bounds;
 use crate::model::{Feed, Logits, Model, Row};
-use crate::request::Origin;
 use crate::sample::Columns;
-use crate::sequence::{Draft, Sequence};
-use crate::speculate;
+use crate::sequence::Sequence;
 use lexiform::law::{Allowed, History, Part, Place, Row as _, Seeded};
 use lexiform::vocab::Vocabulary;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// A sequence that drafts, and what may come after its drafts.
+struct Active {
+    index: usize,
+    bounds: Option<Bounds>,
+}
 
 /// What the small model has read of a sequence.
 #[derive(Default)]
@@ -74,66 +80,101 @@ impl DraftModel {
         self.blocks = Blocks::new(config.blocks, config.block_size);
     }
 
-    /// Lengthens the drafts of these sequences, all of them by one token a pass.
+    /// Lengthens the drafts of these sequences, all of them by one token a pass. A sequence whose mask is not there within
+    /// the grace drafts no further.
     pub(crate) fn propose(
         &mut self,
         sequences: &mut [&mut Sequence],
-        masks: &MaskPool,
+        errands: &Errands,
+        grace: Duration,
     ) -> Result<(), EngineError> {
         let mut active: Vec<usize> = (0..sequences.len()).collect();
+        active.retain(|&index| self.prepare(sequences[index]));
+        let first = active.into_iter().map(|index| (index, None)).collect();
+        let mut active = self.read(sequences, first, errands, grace);
         while !active.is_empty() {
-            active.retain(|&index| self.prepare(sequences[index]));
-            let (logits, rows) = self.forward(sequences, &active)?;
-            let wanted = active.iter().map(|&index| sequences[index].states_along_drafts());
-            let wanted = wanted
-                .map(|states| states.map(|(grammar, states)| (grammar, states[states.len() - 1..].to_vec())));
-            let masks = masks.start(wanted.collect()).wait();
-            let going = self.extend(sequences, &active, logits, rows, masks);
-            active = going;
+            let numbers: Vec<usize> = active.iter().map(|active| active.index).collect();
+            let (logits, rows) = self.forward(sequences, &numbers)?;
+            let drawn = self.draw(sequences, &active, logits, rows);
+            active = self.read(sequences, drawn, errands, grace);
+            active.retain(|active| self.prepare(sequences[active.index]));
         }
         Ok(())
     }
 
-    /// Draws one more draft for each of these sequences that has a row, on several threads if there is much to draw from;
-    /// those whose drafts go on.
-    fn extend(
+    /// Drafts the tokens that were drawn where they are worth feeding; those sequences, with what may come next. Without a
+    /// token this asks for the mask alone.
+    fn read(
         &self,
         sequences: &mut [&mut Sequence],
-        active: &[usize],
+        drawn: Vec<(usize, Option<u32>)>,
+        errands: &Errands,
+        grace: Duration,
+    ) -> Vec<Active> {
+        let works = drawn.iter().map(|&(index, token)| {
+            let (mut outlook, vocabulary) = (errands.outlook(sequences[index]), self.vocabulary.clone());
+            let work = move || {
+                if let Some(token) = token
+                    && !outlook.extend(token, &vocabulary)?
+                {
+                    return Ok(None);
+                }
+                let draft = token.and(outlook.drafts.last().copied());
+                Ok(Some((draft, outlook.bounds(outlook.drafts.len())?)))
+            };
+            (sequences[index].request.owner.clone(), work)
+        });
+        let mut going = Vec::new();
+        let found = errands.together(works.collect(), grace);
+        for ((index, _), found) in drawn.into_iter().zip(found) {
+            match found {
+                Some(Some((draft, bounds))) => {
+                    sequences[index].drafts.extend(draft);
+                    going.push(Active { index, bounds });
+                }
+                Some(None) => (),
+                None => sequences[index].put_on_parole(),
+            }
+        }
+        going
+    }
+
+    /// Draws one more draft for each of these sequences that has a row, on several threads if there is much to draw from.
+    fn draw(
+        &self,
+        sequences: &mut [&mut Sequence],
+        active: &[Active],
         mut logits: Logits,
         rows: Vec<Option<usize>>,
-        masks: Vec<Masks>,
-    ) -> Vec<usize> {
+    ) -> Vec<(usize, Option<u32>)> {
         for row in logits.rows_mut() {
             self.columns.clean(row);
         }
         let threads = crew::threads(self.draw_threads, logits.numbers());
-        let mut rows = active.iter().zip(rows).zip(masks).peekable();
+        let mut rows = active.iter().zip(rows).peekable();
         let mut tasks = Vec::new();
         for (index, sequence) in sequences.iter_mut().enumerate() {
-            let Some(((_, row), masks)) = rows.next_if(|((active, _), _)| **active == index) else {
+            let Some((active, row)) = rows.next_if(|(active, _)| active.index == index) else {
                 continue;
             };
             let row = row.map(|row| self.columns.of(&logits, row));
-            tasks.extend(row.map(|row| (index, sequence, row, masks)));
+            tasks.extend(row.map(|row| (index, sequence, row, &active.bounds)));
         }
-        let vocabulary = &*self.vocabulary;
-        let going = crew::each(tasks, threads, |(index, sequence, row, masks)| {
-            let bounds = masks.as_ref().and_then(|masks| masks.first());
+        let drawn = crew::each(tasks, threads, |(index, sequence, row, bounds)| {
             let allowed = match (bounds, &sequence.request.grammar) {
                 (Some(bounds), _) => Allowed::Words(bounds.mask.words()),
                 (None, None) => Allowed::All,
                 (None, Some(_)) => return None,
             };
-            extend(sequence, row, allowed, vocabulary).then_some(index)
+            Some((index, Some(draw(sequence, row, allowed)?)))
         });
-        going.into_iter().flatten().collect()
+        drawn.into_iter().flatten().collect()
     }
 
     /// Whether the sequence can draft one more token: there is room for it in the draft and in the cache.
     fn prepare(&mut self, sequence: &Sequence) -> bool {
         let text = text(sequence);
-        if sequence.drafts.len() >= speculate::room(sequence).min(sequence.reach)
+        if sequence.drafts.len() >= sequence.room().min(sequence.reach)
             || text.len() > self.model.max_positions()
         {
             return false;
@@ -214,8 +255,8 @@ fn text(sequence: &Sequence) -> Vec<u32> {
         .collect()
 }
 
-/// Draws the next draft as the big model will draw it; whether the draft goes on.
-fn extend(sequence: &mut Sequence, row: Row<'_>, allowed: Allowed<'_>, vocabulary: &Vocabulary) -> bool {
+/// Draws the next draft as the big model will draw it.
+fn draw(sequence: &Sequence, row: Row<'_>, allowed: Allowed<'_>) -> Option<u32> {
     let drafted: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
     let history = History {
@@ -228,25 +269,6 @@ fn extend(sequence: &mut Sequence, row: Row<'_>, allowed: Allowed<'_>, vocabular
         sequence.walk.position() + drafted.len() as u32,
     );
     let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
-    let Ok(row) = sequence.warper.row_of(row.logits, row.measured, history) else {
-        return false;
-    };
-    let Some(token) = row.part(allowed).draw(place, &mut chooser) else {
-        return false;
-    };
-    let last = sequence
-        .states_along_drafts()
-        .and_then(|(grammar, states)| grammar.step(states.last()?.0, token));
-    if sequence.request.grammar.is_some() && last.is_none() {
-        return false;
-    }
-    speculate::push(
-        sequence,
-        Draft {
-            token,
-            origin: Origin::Drafted,
-        },
-        last,
-        vocabulary,
-    )
+    let row = sequence.warper.row_of(row.logits, row.measured, history).ok()?;
+    row.part(allowed).draw(place, &mut chooser)
 }

@@ -6,9 +6,11 @@
 
 use crate::Grammar;
 use crate::error::{EngineError, Refusal};
+use crate::masks::MaskHook;
 use crate::meters::Meters;
 use crate::model::Model;
 use crate::request::{Event, Finish, LawChoice, OnBudget, Request};
+use crate::room::Room;
 use crate::sample;
 use crate::sequence::Sequence;
 use crate::step::{Core, Parts};
@@ -16,10 +18,11 @@ use crate::write::Written;
 use lexiform::draft::Tokenise;
 use lexiform::vocab::Vocabulary;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Receives the events of one request, one after the other, on a thread of the engine: it must not block. `false` means
 /// that the client is gone; its sequence is freed at once.
@@ -37,12 +40,21 @@ pub struct EngineConfig {
     pub blocks: usize,
     /// Sequences that decode at the same time.
     pub max_running: usize,
-    /// Requests that may wait; more are refused with [`Refusal::Busy`].
+    /// Requests that may wait; more are refused with [`Refusal::Busy`], except of owners of whom hardly any wait,
+    /// up to half as many again.
     pub max_waiting: usize,
     /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
     pub max_step_tokens: usize,
+    /// How much time the tokens of a pass may add to it where several owners share it, and prompts to one in which
+    /// sequences decode, as far as can be told beforehand. Where a model takes longer for more tokens, such passes are
+    /// smaller than [`max_step_tokens`](Self::max_step_tokens).
+    pub shared_pass: Duration,
     /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
+    /// As many more, at the lowest priority, serve requests whose grammars were slow lately.
     pub mask_threads: usize,
+    /// How long a pass waits for masks after the model is done, if the model took less: a request whose mask is not there
+    /// by then sits the pass out.
+    pub mask_grace: Duration,
     /// Threads that draw from the rows of a pass, where there is enough to draw from. 0 and 1 draw on the decode thread.
     pub draw_threads: usize,
     /// Whether requests under the global law share what failed attempts have taught, if they agree in all but the seed.
@@ -59,7 +71,9 @@ impl Default for EngineConfig {
             max_running: 32,
             max_waiting: 256,
             max_step_tokens: 512,
+            shared_pass: Duration::from_millis(8),
             mask_threads: 1,
+            mask_grace: Duration::from_millis(2),
             draw_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)),
             share_attempts: false,
         }
@@ -141,7 +155,7 @@ pub(crate) struct Shared {
     stats: Mutex<Stats>,
     meters: Arc<Meters>,
     /// Requests submitted that have not run yet.
-    queued: AtomicUsize,
+    queue: Arc<Room>,
     alive: AtomicBool,
     next_id: AtomicU64,
     limits: Limits,
@@ -149,19 +163,9 @@ pub(crate) struct Shared {
 }
 
 struct Limits {
-    max_waiting: usize,
     max_context: usize,
     vocab_size: usize,
     vocabulary: Arc<Vocabulary>,
-}
-
-/// A place in the bounded queue, held until the request runs or is dropped.
-pub(crate) struct QueuePlace(Arc<Shared>);
-
-impl Drop for QueuePlace {
-    fn drop(&mut self) {
-        self.0.queued.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// A handle on a running engine; cheap to clone. The thread ends when all handles and tickets are gone and nothing runs.
@@ -185,6 +189,25 @@ impl Engine {
             vocabulary,
             tokeniser: None,
             config,
+            mask_hook: None,
+        })
+    }
+
+    /// The same with a hook that runs before every mask, for tests of slow grammars.
+    #[doc(hidden)]
+    pub fn start_with_hook(
+        model: Box<dyn Model>,
+        vocabulary: Arc<Vocabulary>,
+        config: EngineConfig,
+        hook: MaskHook,
+    ) -> Result<Engine, EngineError> {
+        Self::start_parts(Parts {
+            model,
+            draft: None,
+            vocabulary,
+            tokeniser: None,
+            config,
+            mask_hook: Some(hook),
         })
     }
 
@@ -203,14 +226,15 @@ impl Engine {
             vocabulary,
             tokeniser: Some(tokeniser),
             config,
+            mask_hook: None,
         })
     }
 
     fn start_parts(parts: Parts) -> Result<Engine, EngineError> {
         let config = &parts.config;
         check_config(config)?;
+        let queue = Arc::new(Room::new(config.max_waiting));
         let limits = Limits {
-            max_waiting: config.max_waiting,
             max_context: parts
                 .model
                 .max_positions()
@@ -223,7 +247,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             stats: Mutex::default(),
             meters,
-            queued: AtomicUsize::new(0),
+            queue,
             alive: AtomicBool::new(true),
             next_id: AtomicU64::new(0),
             limits,
@@ -272,16 +296,24 @@ impl Engine {
     /// Takes a request, or says why not. Events go to `sink`; dropping the ticket cancels the request.
     pub fn submit(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
         self.check(&request)?;
+        self.submit_checked(request, sink)
+    }
+
+    /// The same for a request that [`check`](Self::check) has taken: what may take long is not looked at again.
+    ///
+    /// # Errors
+    /// The queue is full, or the request is wrong in a way that is seen at once.
+    pub fn submit_checked(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
+        self.check_shape(&request)?;
         let warper = sample::warper(&request)?;
         let walk = sample::local_walk(&request, &warper, &self.shared.limits.vocabulary);
-        let queued = &self.shared.queued;
-        let limit = self.shared.limits.max_waiting;
-        let room = |waiting| (waiting < limit).then_some(waiting + 1);
-        queued
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
-            .map_err(|waiting| Refusal::Busy { waiting, limit })?;
+        let queue = &self.shared.queue;
+        let busy = |waiting| Refusal::Busy {
+            waiting,
+            limit: queue.limit(),
+        };
+        let place = queue.take(&request.owner, 1).map_err(busy)?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let place = QueuePlace(self.shared.clone());
         let sequence = Box::new(Sequence::new(id, request, (warper, walk), sink, place));
         self.commands
             .send(Command::Submit(sequence))
@@ -300,6 +332,15 @@ impl Engine {
     /// # Errors
     /// The request does not fit this engine or its own budget.
     pub fn check(&self, request: &Request) -> Result<(), Refusal> {
+        self.check_shape(request)?;
+        match &request.grammar {
+            Some(grammar) if request.on_budget != OnBudget::Cut => check_budget(request, grammar),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is seen without asking the grammar.
+    fn check_shape(&self, request: &Request) -> Result<(), Refusal> {
         let limits = &self.shared.limits;
         if !self.shared.alive.load(Ordering::Acquire) {
             return Err(Refusal::Stopped);
@@ -344,7 +385,6 @@ impl Engine {
             Some(grammar) if !Arc::ptr_eq(grammar.vocabulary(), &limits.vocabulary) => {
                 Err(Refusal::OtherVocabulary)
             }
-            Some(grammar) if request.on_budget != OnBudget::Cut => check_budget(request, grammar),
             _ => Ok(()),
         }
     }

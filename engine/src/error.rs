@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use lexiform::Exhausted;
+
 /// Why a running request, or the engine itself, could not go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
@@ -31,6 +33,16 @@ pub enum EngineError {
         /// Tokens asked for.
         max_tokens: usize,
     },
+    /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with allow.
+    #[error(
+        "the grammar is too expensive to enforce: a mask takes more than the limit {limit} allows, which is {allowed}"
+    )]
+    TooExpensive {
+        /// The limit's name, as in [`Limits`](lexiform::limits::Limits).
+        limit: &'static str,
+        /// Its value.
+        allowed: usize,
+    },
     /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),
@@ -40,6 +52,12 @@ pub enum EngineError {
     /// The engine was stopped, or died of repeated panics.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+impl From<Exhausted> for EngineError {
+    fn from(Exhausted { limit, allowed }: Exhausted) -> Self {
+        EngineError::TooExpensive { limit, allowed }
+    }
 }
 
 /// Why a request is not taken. Nothing was queued.

@@ -20,13 +20,18 @@ mod blocks;
 mod crew;
 mod draft_model;
 mod engine;
+mod errand;
 mod error;
 mod histogram;
 mod masks;
 mod meters;
 mod model;
+mod outlook;
+mod pace;
+mod pool;
 mod replay;
 mod request;
+mod room;
 mod sample;
 mod scheduler;
 mod scripted;
@@ -44,10 +49,14 @@ pub use lexiform::draft::Tokenise;
 pub use lexiform::law::LawTag;
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
+#[doc(hidden)]
+pub use masks::MaskHook;
 pub use meters::{Meters, Times};
 pub use model::{Feed, Logits, Model, Numbers, Row};
+pub use pool::{Length, Owner, Pool, Work};
 pub use request::{
     Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,
 };
+pub use room::{Place, Room};
 pub use scripted::{Script, ScriptedModel};
 pub use torch::{Device, Dtype, LoadOptions, LoadedModel, ModelFiles, load};

@@ -3,6 +3,7 @@
 use crate::Grammar;
 use crate::error::EngineError;
 use crate::meters::Times;
+use crate::pool::Owner;
 use lexiform::law::LawTag;
 
 /// One text to continue.
@@ -10,6 +11,8 @@ use lexiform::law::LawTag;
 pub struct Request {
     /// The tokens to continue; at least one.
     pub prompt: Vec<u32>,
+    /// Whose request it is: owners share the batch, the queue and the mask threads equally.
+    pub owner: Owner,
     /// What the continuation must match; `None` lets the model write freely.
     pub grammar: Option<Grammar>,
     /// How the model's law is warped and drawn from.
@@ -46,6 +49,7 @@ impl Request {
     pub fn new(prompt: Vec<u32>, max_tokens: usize) -> Self {
         Request {
             prompt,
+            owner: None,
             grammar: None,
             sampling: Sampling::default(),
             max_tokens,

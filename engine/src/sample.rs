@@ -9,12 +9,12 @@
 //! A draw depends on the seed and on its place only, not on how many passes it took to get there: drafting, batching,
 //! preemption and chunked prompts leave the text as it is.
 
+use crate::Mask;
 use crate::error::{EngineError, Refusal};
 use crate::masks::Bounds;
 use crate::model::{Logits, Row as Read};
 use crate::request::{LawChoice, LogprobsOf, Request, Sampling};
 use crate::sequence::Sequence;
-use crate::{Mask, State};
 use lexiform::law::{
     Allowed, Distribution, Drawn, Fallback, History, Law, LawError, Row, RowError, Seeded, Trie, Walk,
     Warper, Warping,
@@ -268,13 +268,4 @@ pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
             generated: sequence.generated().len(),
         },
     }
-}
-
-/// Whether the grammar leaves nothing but the end within the answer's tokens, after so many that are not yet drawn.
-pub(crate) fn only_the_end_is_left(sequence: &Sequence, state: State, ahead: usize) -> bool {
-    let Some(grammar) = &sequence.request.grammar else {
-        return false;
-    };
-    let mask = || sequence.bounds(grammar, state, ahead).mask;
-    grammar.is_accepting(state) && mask().count() == grammar.vocabulary().eos().len()
 }

@@ -1,14 +1,26 @@
 //! Who runs in the next pass, and with how many tokens.
 //!
-//! Sequences that decode come first, one token and their drafts each; what is left of the step's token budget goes to
-//! prompts, in pieces if need be, and then to waiting requests. So a long prompt delays nobody by more than one
-//! budget's worth of computing. When the cache is full the sequence admitted last gives its blocks back and waits at
-//! the head of the queue; it will be computed anew. Its draws are seeded by position, so nobody can tell.
+//! Sequences that decode come first, with a token each and their drafts; what is left of the pass goes to prompts, in
+//! pieces if need be. So a long prompt delays nobody by more than one pass. When the cache is full a sequence gives its
+//! blocks back and waits at the head of the queue; it will be computed anew. Its draws are seeded by position, so nobody
+//! can tell.
+//!
+//! Owners share all of this equally, however many sequences each brings ([`Share`]):
+//!
+//! * of those who wait, the one with the fewest sequences running is next, and then the one that was served least;
+//! * where the batch is full, an owner with fewer sequences than another takes a place from it;
+//! * a pass has a sequence of each owner that decodes, and the rest of it is for those who were served least; where
+//!   several wait for it, it is kept short;
+//! * where the cache is full, who holds the most of it gives way.
 
 use crate::blocks::Blocks;
 use crate::engine::EngineConfig;
+use crate::pool::Owner;
 use crate::sequence::Sequence;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+
+/// Tokens of a pass that are left to prompts, whoever decodes.
+const PROMPTS: usize = 8;
 
 /// One sequence's part of a pass: an index into the running sequences and how many of its tokens are fed. Its drafts
 /// are fed too if this reaches the end of its tokens.
@@ -28,31 +40,143 @@ pub(crate) struct Scheduler {
     pub(crate) waiting: VecDeque<Sequence>,
     /// How often a sequence lost its blocks.
     pub(crate) preemptions: u64,
+    share: Share,
+    passes: u64,
+}
+
+/// How many tokens of prompts and answers were fed for each owner that runs or waits.
+#[derive(Default)]
+struct Share(HashMap<Owner, u64>);
+
+impl Share {
+    /// Knows these owners and no others. One that is new has been served as little as the least of the others.
+    fn keep(&mut self, owners: impl Iterator<Item = Owner>) {
+        let least = self.0.values().min().copied().unwrap_or_default();
+        let before = std::mem::take(&mut self.0);
+        let served = |owner: Owner| {
+            let served = before.get(&owner).copied().unwrap_or(least);
+            (owner, served)
+        };
+        self.0 = owners.map(served).collect();
+    }
+
+    fn serve(&mut self, owner: &Owner, tokens: usize) {
+        if let Some(served) = self.0.get_mut(owner) {
+            *served += tokens as u64;
+        }
+    }
+
+    fn of(&self, owner: &Owner) -> u64 {
+        self.0.get(owner).copied().unwrap_or_default()
+    }
 }
 
 impl Scheduler {
-    /// Plans a pass and reserves the blocks for it.
-    pub(crate) fn schedule(&mut self, blocks: &mut Blocks, config: &EngineConfig) -> Vec<Work> {
-        let mut plan = Plan {
-            budget: config.max_step_tokens,
-            works: Vec::new(),
-        };
-        let (decoding, prompts): (Vec<usize>, Vec<usize>) =
-            (0..self.running.len()).partition(|&index| self.running[index].unfed() == 1);
-        for index in decoding.into_iter().chain(prompts) {
-            // Preemption may have taken the tail of the list away meanwhile.
-            if index < self.running.len() && plan.budget > 0 {
-                self.plan_one(index, &mut plan, blocks);
+    /// Lets waiting sequences run, as many as there are places for and a pass can begin with.
+    pub(crate) fn admit(&mut self, blocks: &mut Blocks, config: &EngineConfig) {
+        let owners = self.running.iter().chain(&self.waiting);
+        self.share
+            .keep(owners.map(|sequence| sequence.request.owner.clone()));
+        let mut unfed: usize = self.running.iter().map(Sequence::unfed).sum();
+        while let Some(index) = self.next_in_line() {
+            let Some(sequence) = self.waiting.remove(index) else {
+                return;
+            };
+            let owner = &sequence.request.owner;
+            // Who has nothing running does not wait for the prompts of others.
+            let too_early = unfed >= config.max_step_tokens && self.running_of(owner) > 0;
+            let has_place = self.running.len() < config.max_running;
+            if too_early || !has_place && !self.make_way(owner, blocks) {
+                return self.waiting.push_front(sequence);
+            }
+            match self.admit_one(sequence, blocks) {
+                Some(tokens) => unfed += tokens,
+                None => return,
             }
         }
-        while plan.budget > 0 && self.running.len() < config.max_running && self.admit(blocks) {
-            self.plan_one(self.running.len() - 1, &mut plan, blocks);
+    }
+
+    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more than `shared` tokens,
+    /// and so does all of a pass that several owners share.
+    pub(crate) fn schedule(
+        &mut self,
+        blocks: &mut Blocks,
+        config: &EngineConfig,
+        shared: usize,
+    ) -> Vec<Work> {
+        self.passes += 1;
+        let ready = (0..self.running.len()).filter(|&index| self.running[index].is_ready());
+        let (decoding, prompts): (Vec<usize>, Vec<usize>) =
+            ready.partition(|&index| self.running[index].unfed() == 1);
+        let several = self.share.0.len() > 1;
+        let is_shared = several || !decoding.is_empty() && !prompts.is_empty();
+        let for_prompts = if prompts.is_empty() { 0 } else { PROMPTS };
+        let (first, others) = self.in_turn(decoding, several);
+        let (first_prompts, other_prompts) = self.in_turn(prompts, several);
+        let mut others = [first_prompts, others, other_prompts].concat();
+        others.sort_by_key(|&index| self.share.of(&self.running[index].request.owner));
+        let least = first.len() + for_prompts;
+        let mut plan = Plan {
+            budget: config.max_step_tokens,
+            reserved: 0,
+            works: Vec::new(),
+            preempted: Vec::new(),
+        };
+        if is_shared {
+            plan.budget = plan.budget.min(shared.max(least));
+        }
+        for (number, &index) in first.iter().enumerate() {
+            plan.reserved = least - number - 1;
+            self.plan_one(index, &mut plan, blocks);
+        }
+        plan.reserved = 0;
+        for index in others {
+            self.plan_one(index, &mut plan, blocks);
+        }
+        self.end(plan)
+    }
+
+    /// One sequence of each owner, and then the others: the second of each, the third, and so on. Of one owner those come
+    /// first that have sat out for the longest. Where there are not several owners, all are the first.
+    fn in_turn(&self, mut indices: Vec<usize>, several: bool) -> (Vec<usize>, Vec<usize>) {
+        indices.sort_by_key(|&index| self.running[index].last_pass);
+        let mut met: HashMap<&Owner, usize> = HashMap::new();
+        let mut turns: Vec<(usize, usize)> = Vec::with_capacity(indices.len());
+        for index in indices {
+            let before = met.entry(&self.running[index].request.owner).or_default();
+            turns.push((*before, index));
+            *before += usize::from(several);
+        }
+        turns.sort_by_key(|&(before, _)| before);
+        let first = turns.partition_point(|&(before, _)| before == 0);
+        let indices: Vec<usize> = turns.into_iter().map(|(_, index)| index).collect();
+        let (first, others) = indices.split_at(first);
+        (first.to_vec(), others.to_vec())
+    }
+
+    /// Sends the preempted sequences back to the queue; what the others do.
+    fn end(&mut self, mut plan: Plan) -> Vec<Work> {
+        plan.preempted.sort_unstable();
+        for &index in plan.preempted.iter().rev() {
+            let sequence = self.running.remove(index);
+            self.waiting.push_front(sequence);
+        }
+        for work in &mut plan.works {
+            let sequence_before = plan.preempted.partition_point(|&index| index < work.index);
+            work.index -= sequence_before;
+            let sequence = &mut self.running[work.index];
+            sequence.last_pass = self.passes;
+            let drafts = work.rows.saturating_sub(1);
+            self.share.serve(&sequence.request.owner, work.feed + drafts);
         }
         plan.works.sort_by_key(|work| work.index);
         plan.works
     }
 
     fn plan_one(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) {
+        if plan.budget == 0 || plan.preempted.contains(&index) {
+            return;
+        }
         let sequence = &mut self.running[index];
         if sequence.table.blocks().is_empty() {
             // It begins another attempt; the cache remembers the prompt.
@@ -60,7 +184,7 @@ impl Scheduler {
         }
         let feed = sequence.unfed().min(plan.budget);
         let room = if feed == sequence.unfed() {
-            plan.budget - feed
+            plan.budget.saturating_sub(feed + plan.reserved)
         } else {
             0
         };
@@ -74,7 +198,7 @@ impl Scheduler {
             // Drafts are a bet: nobody else pays for one.
             if !sequence.drafts.is_empty() {
                 sequence.drafts.clear();
-            } else if self.preempt_last(plan, blocks) == index {
+            } else if self.give_way(index, plan, blocks) == index {
                 return;
             }
         }
@@ -88,30 +212,86 @@ impl Scheduler {
         plan.works.push(Work { index, feed, rows });
     }
 
-    /// Sends the sequence admitted last back to the queue; says which it was.
-    fn preempt_last(&mut self, plan: &mut Plan, blocks: &mut Blocks) -> usize {
-        let index = self.running.len() - 1;
-        if let Some(mut sequence) = self.running.pop() {
-            forget_cache(&mut sequence, blocks);
-            self.waiting.push_front(sequence);
-            self.preemptions += 1;
-        }
-        plan.works.retain(|work| work.index != index);
-        index
+    /// Takes the blocks of the sequence that its owner, who holds the most of them, had admitted last; says which it was.
+    fn give_way(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) -> usize {
+        let holding = |&other: &usize| {
+            !plan.preempted.contains(&other)
+                && (other == index || !self.running[other].table.blocks().is_empty())
+        };
+        let candidates = (0..self.running.len()).filter(holding);
+        let most = |&other: &usize| (self.blocks_of(&self.running[other].request.owner), other);
+        let victim = candidates.max_by_key(most).unwrap_or(index);
+        forget_cache(&mut self.running[victim], blocks);
+        self.preemptions += 1;
+        plan.works.retain(|work| work.index != victim);
+        plan.preempted.push(victim);
+        victim
     }
 
-    /// Lets the first waiting sequence run if its tokens fit beside what runs already.
-    fn admit(&mut self, blocks: &mut Blocks) -> bool {
-        let Some(mut sequence) = self.waiting.pop_front() else {
+    /// The waiting sequence whose turn it is.
+    fn next_in_line(&self) -> Option<usize> {
+        let mut places: HashMap<&Owner, usize> = HashMap::new();
+        for sequence in &self.running {
+            *places.entry(&sequence.request.owner).or_default() += 1;
+        }
+        let turn = |&index: &usize| {
+            let owner = &self.waiting[index].request.owner;
+            let places = places.get(owner).copied().unwrap_or_default();
+            (places, self.share.of(owner), index)
+        };
+        (0..self.waiting.len()).min_by_key(turn)
+    }
+
+    fn running_of(&self, owner: &Owner) -> usize {
+        let theirs = |sequence: &&Sequence| sequence.request.owner == *owner;
+        self.running.iter().filter(theirs).count()
+    }
+
+    fn blocks_of(&self, owner: &Owner) -> usize {
+        let theirs = self
+            .running
+            .iter()
+            .filter(|sequence| sequence.request.owner == *owner);
+        theirs.map(|sequence| sequence.table.blocks().len()).sum()
+    }
+
+    /// Takes a place in the batch from the owner that has the most, if this one has at least two fewer; whether it did.
+    fn make_way(&mut self, owner: &Owner, blocks: &mut Blocks) -> bool {
+        let places = |index: usize| self.running_of(&self.running[index].request.owner);
+        let last_of_most = (0..self.running.len()).max_by_key(|&index| (places(index), index));
+        let Some(victim) = last_of_most.filter(|&index| places(index) > self.running_of(owner) + 1) else {
             return false;
         };
+        self.preempt(victim, blocks);
+        true
+    }
+
+    fn preempt(&mut self, index: usize, blocks: &mut Blocks) {
+        let mut sequence = self.running.remove(index);
+        forget_cache(&mut sequence, blocks);
+        self.waiting.push_front(sequence);
+        self.preemptions += 1;
+    }
+
+    /// Lets a sequence run if its tokens fit beside what runs already; how many must be fed. An owner that holds twice as
+    /// much of the cache as this one would gives way to it: the factor keeps the two from taking turns.
+    fn admit_one(&mut self, mut sequence: Sequence, blocks: &mut Blocks) -> Option<usize> {
         let (table, covered) = blocks.take_over(&sequence.tokens);
+        let missing = blocks.missing(&table, sequence.tokens.len());
         // One block more, so that it does not have to give way at its first token.
-        let fits = blocks.missing(&table, sequence.tokens.len()) < blocks.free();
-        if !fits && !self.running.is_empty() {
-            blocks.release(table);
-            self.waiting.push_front(sequence);
-            return false;
+        while missing >= blocks.free() && !self.running.is_empty() {
+            let owner = &sequence.request.owner;
+            let fair = 2 * (self.blocks_of(owner) + missing + 1);
+            let held = |index: usize| self.blocks_of(&self.running[index].request.owner);
+            let last_of_most = (0..self.running.len()).max_by_key(|&index| (held(index), index));
+            let victim = last_of_most
+                .filter(|&index| held(index) >= fair && self.running[index].request.owner != *owner);
+            let Some(victim) = victim else {
+                blocks.release(table);
+                self.waiting.push_front(sequence);
+                return None;
+            };
+            self.preempt(victim, blocks);
         }
         sequence.table = table;
         sequence.computed = covered;
@@ -119,8 +299,9 @@ impl Scheduler {
             sequence.cached = covered;
             sequence.moments.admitted();
         }
+        let unfed = sequence.unfed();
         self.running.push(sequence);
-        true
+        Some(unfed)
     }
 
     /// Takes out the sequences that are done and gives their blocks back.
@@ -145,7 +326,10 @@ impl Scheduler {
 
 struct Plan {
     budget: usize,
+    /// Tokens of the budget that are for those who come later.
+    reserved: usize,
     works: Vec<Work>,
+    preempted: Vec<usize>,
 }
 
 /// Gives a sequence's blocks back; what was committed may still be there when it runs again.

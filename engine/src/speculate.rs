@@ -11,8 +11,9 @@
 //! Forced text is drafted as far as it goes. Guesses are kept short where they fail: a sequence drafts one token more
 //! than were confirmed the last time, and twice as many after all were.
 
+use crate::error::EngineError;
+use crate::outlook::Outlook;
 use crate::request::Origin;
-use crate::sample::only_the_end_is_left;
 use crate::sequence::{Draft, Sequence};
 use crate::{Grammar, State};
 use lexiform::draft::{self, Drafter, Forced, PromptLookup, Text, Tokenise};
@@ -36,100 +37,57 @@ impl Tokenise for Cutter {
 
 /// The drafters that need no model.
 pub(crate) struct Drafters {
-    forced: Forced<Cutter>,
+    tokeniser: Arc<dyn Tokenise + Sync>,
     vocabulary: Arc<Vocabulary>,
 }
 
 impl Drafters {
     pub(crate) fn new(tokeniser: Arc<dyn Tokenise + Sync>, vocabulary: Arc<Vocabulary>) -> Self {
         Drafters {
-            forced: Forced::new(Cutter(tokeniser), vocabulary.clone()),
+            tokeniser,
             vocabulary,
         }
     }
 
     /// Sets the drafts of a sequence.
-    pub(crate) fn propose(&mut self, sequence: &mut Sequence) {
-        sequence.drafts.clear();
-        let speculation = sequence.request.speculation;
-        let room = room(sequence);
+    ///
+    /// # Errors
+    /// A mask that is needed to judge one costs too much.
+    pub(crate) fn propose(&self, outlook: &mut Outlook) -> Result<(), EngineError> {
+        outlook.drafts.clear();
+        let (speculation, room) = (outlook.speculation, outlook.room());
         if room == 0 || !(speculation.forced || speculation.lookup) {
-            return;
+            return Ok(());
         }
-        let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+        let (prompt, answer) = outlook.tokens.split_at(outlook.prompt);
         let text = Text { prompt, answer };
-        let at = sequence.request.grammar.as_ref().zip(sequence.state);
+        let at = outlook.grammar.as_ref().map(|(grammar, state)| (grammar, *state));
         let mut draft: draft::Draft<'_, Grammar> = draft::Draft::new(at, self.vocabulary.eos(), room);
         if speculation.forced {
-            self.forced.propose(text, &mut draft);
+            Forced::new(Cutter(self.tokeniser.clone()), self.vocabulary.clone()).propose(text, &mut draft);
         }
         if speculation.lookup {
             LOOKUP.clone().propose(text, &mut draft);
         }
-        let drafts: Vec<(Draft, Option<State>)> = draft
-            .nodes()
-            .iter()
-            .map(|node| {
-                let origin = match node.origin {
-                    draft::Origin::Forced => Origin::Forced,
-                    draft::Origin::Copied | draft::Origin::Model => Origin::Drafted,
-                };
-                (
-                    Draft {
-                        token: node.token,
-                        origin,
-                    },
-                    node.state,
-                )
-            })
-            .collect();
-        for (draft, state) in drafts {
-            if !push(sequence, draft, state, &self.vocabulary) {
-                return;
+        let drafts: Vec<Draft> = draft.nodes().iter().map(drafted).collect();
+        for draft in drafts {
+            if !outlook.push(draft, &self.vocabulary)? {
+                break;
             }
         }
+        Ok(())
     }
 }
 
-/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be wasted.
-pub(crate) fn room(sequence: &Sequence) -> usize {
-    sequence
-        .request
-        .speculation
-        .max_draft
-        .min(sequence.remaining().saturating_sub(1))
-}
-
-/// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left (the draw
-/// that confirms it ends the text) or too much for the answer's tokens, or a guess beyond what the sequence's guesses
-/// have been good for.
-pub(crate) fn push(
-    sequence: &mut Sequence,
-    draft: Draft,
-    state: Option<State>,
-    vocabulary: &Vocabulary,
-) -> bool {
-    let guesses = sequence
-        .drafts
-        .iter()
-        .filter(|draft| draft.origin == Origin::Drafted)
-        .count();
-    let too_bold = draft.origin == Origin::Drafted && guesses >= sequence.reach;
-    let ahead = sequence.drafts.len() + 1;
-    let ends = vocabulary.is_eos(draft.token)
-        || sequence.ends_early() && state.is_some_and(|state| only_the_end_is_left(sequence, state, ahead));
-    let counted = sequence
-        .request
-        .grammar
-        .as_ref()
-        .zip(state)
-        .zip(sequence.budget(ahead));
-    let too_far = counted.is_some_and(|((grammar, state), budget)| !grammar.completes_within(state, budget));
-    if too_bold || ends || too_far || sequence.drafts.len() >= room(sequence) {
-        return false;
+fn drafted(node: &draft::Node<State>) -> Draft {
+    Draft {
+        token: node.token,
+        origin: match node.origin {
+            draft::Origin::Forced => Origin::Forced,
+            draft::Origin::Copied | draft::Origin::Model => Origin::Drafted,
+        },
+        state: node.state,
     }
-    sequence.drafts.push(draft);
-    true
 }
 
 /// Learns from a verified draft.

@@ -1,19 +1,24 @@
 //! The main flow: one call of [`Core::step`] is one pass of the model.
 //!
 //! ```text
-//!   renew    ─► propose ─► schedule ─► forward  ─► sample ─► collect
-//!   grammars    drafts     who, how    model,       draw,      hand blocks
-//!                          much        masks beside verify     back, tell stats
+//!   admit ─► read ───────► schedule ─► forward  ─► sample ─► collect
+//!   who      last draws,   who, how    model,       draw,      hand blocks
+//!            drafts        much        masks beside verify     back, tell stats
 //! ```
+//!
+//! What grammars have to say comes from other threads ([`errand`](crate::errand)): a sequence whose grammar is slow sits
+//! passes out, and the others go on.
 
 use crate::blocks::Blocks;
 use crate::crew;
 use crate::draft_model::DraftModel;
 use crate::engine::{EngineConfig, Stats};
+use crate::errand::{Errands, Goal};
 use crate::error::EngineError;
-use crate::masks::{MaskPool, Masks};
+use crate::masks::{Bounds, Finder, MaskHook};
 use crate::meters::Meters;
 use crate::model::{Feed, Logits, Model, Row};
+use crate::pace::Pace;
 use crate::sample::{Columns, law};
 use crate::scheduler::{Scheduler, Work, forget_cache};
 use crate::sequence::Sequence;
@@ -24,7 +29,7 @@ use lexiform::draft::{LongestMatch, Tokenise};
 use lexiform::law::{Law, Walk};
 use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What an engine is made of.
 pub(crate) struct Parts {
@@ -33,7 +38,11 @@ pub(crate) struct Parts {
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) tokeniser: Option<Arc<dyn Tokenise + Sync>>,
     pub(crate) config: EngineConfig,
+    pub(crate) mask_hook: Option<MaskHook>,
 }
+
+/// How long the loop sleeps while all sequences sit out, before it looks for new requests.
+const IDLE: Duration = Duration::from_millis(1);
 
 /// The passes between two looks at the memory of grammars.
 const RENEWED_EVERY: u64 = 16;
@@ -47,11 +56,13 @@ pub(crate) struct Core {
     pub(crate) scheduler: Scheduler,
     pub(crate) stats: Stats,
     meters: Arc<Meters>,
-    masks: MaskPool,
+    errands: Errands,
     columns: Columns,
-    drafters: Drafters,
     draft_model: Option<DraftModel>,
     tries: Tries,
+    /// How long the model took for the last pass.
+    last_pass: Duration,
+    pace: Pace,
 }
 
 impl Core {
@@ -62,6 +73,7 @@ impl Core {
             vocabulary,
             tokeniser,
             config,
+            mask_hook,
         } = parts;
         model.create_cache(config.blocks, config.block_size)?;
         let columns = Columns::new(&vocabulary, model.vocab_size());
@@ -70,11 +82,19 @@ impl Core {
             .map(|draft| DraftModel::new(draft, vocabulary.clone(), &config))
             .transpose()?;
         let tokeniser = tokeniser.unwrap_or_else(|| Arc::new(LongestMatch(vocabulary.clone())));
+        let (finder, drafters) = (
+            Finder { hook: mask_hook },
+            Drafters::new(tokeniser, vocabulary.clone()),
+        );
         Ok(Core {
             blocks: Blocks::new(config.blocks, config.block_size),
-            masks: MaskPool::new(config.mask_threads, meters.clone()),
+            errands: Errands::new(
+                (config.mask_threads, config.max_running),
+                finder,
+                drafters,
+                meters.clone(),
+            ),
             columns,
-            drafters: Drafters::new(tokeniser, vocabulary.clone()),
             scheduler: Scheduler::default(),
             stats: Stats {
                 block_size: config.block_size,
@@ -82,6 +102,8 @@ impl Core {
             },
             meters,
             tries: Tries::default(),
+            last_pass: Duration::ZERO,
+            pace: Pace::default(),
             draft_model,
             model,
             vocabulary,
@@ -108,21 +130,27 @@ impl Core {
             sequence.walk = Walk::global(trie.clone(), attempts, fallback);
             sequence.trie = Some(trie);
         }
-        // Drafts after the prompt are fed with the last of it.
-        self.drafters.propose(&mut sequence);
         self.scheduler.waiting.push_back(sequence);
     }
 
     /// One pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
         self.renew_grammars();
+        self.scheduler.admit(&mut self.blocks, &self.config);
+        self.read();
+        self.collect();
         self.propose();
-        let works = self.scheduler.schedule(&mut self.blocks, &self.config);
-        let (logits, masks) = self.forward(&works);
-        match logits {
+        let beside = self.pace.tokens(&self.config);
+        let works = self.scheduler.schedule(&mut self.blocks, &self.config, beside);
+        if works.is_empty() {
+            // Who runs waits for a grammar.
+            self.errands.wait(&mut self.scheduler, IDLE);
+            return self.collect();
+        }
+        match self.forward(&works) {
             Ok(logits) => {
                 let begun = Instant::now();
-                self.sample(&works, logits, masks);
+                self.sample(&works, logits);
                 self.meters.draws.observe_time(begun.elapsed());
             }
             Err(error) => {
@@ -141,29 +169,42 @@ impl Core {
         if !self.stats.steps.is_multiple_of(RENEWED_EVERY) {
             return;
         }
-        let Scheduler { running, waiting, .. } = &mut self.scheduler;
-        running
-            .iter_mut()
-            .chain(waiting)
-            .for_each(Sequence::renew_grammar);
+        self.scheduler.all().for_each(Sequence::renew_grammar);
         self.tries.renew_grammars();
     }
 
-    fn propose(&mut self) {
-        let decoding = self
-            .scheduler
-            .running
-            .iter_mut()
-            .filter(|sequence| sequence.unfed() == 1);
-        let mut for_model = Vec::new();
-        for sequence in decoding {
-            self.drafters.propose(sequence);
-            if sequence.request.speculation.model {
-                for_model.push(sequence);
+    /// How long to wait for grammars: as long as the model took, at least as long as is configured.
+    fn grace(&self) -> Duration {
+        self.last_pass.max(self.config.mask_grace)
+    }
+
+    /// Lets grammars read what was drawn last, which says what to draft.
+    fn read(&mut self) {
+        let due = |sequence: &&mut Sequence| sequence.is_due && sequence.errand.is_none() && !sequence.closed;
+        for sequence in self.scheduler.running.iter_mut().filter(due) {
+            match (&sequence.request.grammar, sequence.parole) {
+                (None, _) => self.errands.read_now(sequence),
+                (Some(_), 0) => self.errands.start(sequence, Goal::Reading),
+                (Some(_), _) => self.errands.start(sequence, Goal::All),
             }
         }
-        if let Some(model) = &mut self.draft_model
-            && model.propose(&mut for_model, &self.masks).is_err()
+        let grace = self.grace();
+        self.errands.gather(&mut self.scheduler, grace);
+    }
+
+    /// Lets the draft model go on with the drafts of sequences whose grammars are quick.
+    fn propose(&mut self) {
+        let Some(model) = &mut self.draft_model else {
+            return;
+        };
+        let decodes = |sequence: &&mut Sequence| {
+            let is_quick = sequence.parole == 0 && sequence.masks.is_none();
+            sequence.request.speculation.model && sequence.unfed() == 1 && sequence.is_ready() && is_quick
+        };
+        let mut for_model: Vec<_> = self.scheduler.running.iter_mut().filter(decodes).collect();
+        if model
+            .propose(&mut for_model, &self.errands, self.config.mask_grace)
+            .is_err()
         {
             // Drafts are not needed; a model that fails once would fail again.
             self.stats.draft_model_failed = true;
@@ -172,14 +213,17 @@ impl Core {
     }
 
     /// Runs the model while other threads compute the masks of all rows.
-    fn forward(&mut self, works: &[Work]) -> (Result<Logits, EngineError>, Vec<Masks>) {
-        let running = &self.scheduler.running;
-        let wanted = |work: &Work| {
-            (work.rows > 0)
-                .then(|| running[work.index].states_along_drafts())
-                .flatten()
-        };
-        let pending = self.masks.start(works.iter().map(wanted).collect());
+    fn forward(&mut self, works: &[Work]) -> Result<Logits, EngineError> {
+        let running = &mut self.scheduler.running;
+        let mut asked = false;
+        for work in works.iter().filter(|work| work.rows > 0) {
+            let sequence = &mut running[work.index];
+            let is_masked = sequence.request.grammar.is_some();
+            asked |= is_masked;
+            if is_masked && sequence.masks.is_none() {
+                self.errands.start(sequence, Goal::Masks);
+            }
+        }
         let fed: Vec<Vec<u32>> = works
             .iter()
             .map(|work| fed_tokens(&running[work.index], work))
@@ -199,21 +243,28 @@ impl Core {
         self.meters.pass_tokens.observe(count as f64);
         let begun = Instant::now();
         let logits = self.model.forward(&feeds);
-        self.meters.passes.observe_time(begun.elapsed());
+        self.last_pass = begun.elapsed();
+        self.pace.observe(count, self.last_pass);
+        self.meters.passes.observe_time(self.last_pass);
         let begun = Instant::now();
-        let masks = pending.wait();
-        if masks.iter().any(Option::is_some) {
+        let grace = self.grace();
+        self.errands.gather(&mut self.scheduler, grace);
+        if asked {
             self.meters.mask_waits.observe_time(begun.elapsed());
         }
-        (logits, masks)
+        logits
     }
 
-    fn sample(&mut self, works: &[Work], mut logits: Logits, masks: Vec<Masks>) {
-        let written = self.write(works, &mut logits, masks);
+    fn sample(&mut self, works: &[Work], mut logits: Logits) {
+        let written = self.write(works, &mut logits);
         for (work, written) in works.iter().zip(written) {
             let sequence = &mut self.scheduler.running[work.index];
             let mut computed = sequence.computed + work.feed;
             let mut restart = false;
+            if work.rows > 0 && written.is_none() {
+                // It sits out, and its last token is fed again for the row that nobody could draw from.
+                computed -= 1;
+            }
             if let Some(written) = written {
                 self.stats.count(sequence.drafts.len(), &written);
                 if let Some(gap) = written.gap {
@@ -242,34 +293,39 @@ impl Core {
         }
     }
 
-    /// Draws for all sequences that have rows, on several threads if there is much to draw from; what became of each.
+    /// Draws for all sequences that have rows and know what is allowed there, on several threads if there is much to draw
+    /// from; what became of each.
     ///
     /// Sequences under the global law may share what their attempts teach, so they are drawn one after the other: which
     /// text a seed gives must not depend on which thread was faster.
-    fn write(&mut self, works: &[Work], logits: &mut Logits, masks: Vec<Masks>) -> Vec<Option<Written>> {
+    fn write(&mut self, works: &[Work], logits: &mut Logits) -> Vec<Option<Written>> {
         for row in logits.rows_mut() {
             self.columns.clean(row);
         }
         let threads = crew::threads(self.config.draw_threads, logits.numbers());
         let (mut in_order, mut bundles) = (Vec::new(), Vec::new());
         let mut first_row = 0;
-        let mut works_and_masks = works.iter().zip(masks).enumerate().peekable();
+        let mut works_left = works.iter().enumerate().peekable();
         for (index, sequence) in self.scheduler.running.iter_mut().enumerate() {
-            let Some((number, (work, masks))) = works_and_masks.next_if(|(_, (work, _))| work.index == index)
-            else {
+            let Some((number, work)) = works_left.next_if(|(_, work)| work.index == index) else {
                 continue;
             };
             let rows = first_row..first_row + work.rows;
             first_row += work.rows;
-            if work.rows > 0 {
-                let mut rows: Vec<Row<'_>> = rows.map(|row| self.columns.of(logits, row)).collect();
-                if sequence.trie.is_some() {
-                    // What a trie keeps is compared with rows that come again without their measure.
-                    rows.iter_mut().for_each(|row| row.measured = None);
-                    in_order.push((number, sequence, rows, masks));
-                } else {
-                    bundles.push(vec![(number, sequence, rows, masks)]);
-                }
+            if work.rows == 0 || sequence.closed {
+                continue;
+            }
+            let masks = sequence.masks.take();
+            if sequence.request.grammar.is_some() && masks.is_none() {
+                continue;
+            }
+            let mut rows: Vec<Row<'_>> = rows.map(|row| self.columns.of(logits, row)).collect();
+            if sequence.trie.is_some() {
+                // What a trie keeps is compared with rows that come again without their measure.
+                rows.iter_mut().for_each(|row| row.measured = None);
+                in_order.push((number, sequence, rows, masks));
+            } else {
+                bundles.push(vec![(number, sequence, rows, masks)]);
             }
         }
         bundles.insert(0, in_order);
@@ -277,7 +333,7 @@ impl Core {
             vocabulary: &self.vocabulary,
         };
         let bundles = crew::each(bundles, threads, |bundle| {
-            let write = |(number, sequence, rows, masks): (usize, &mut Sequence, Vec<Row<'_>>, Masks)| {
+            let write = |(number, sequence, rows, masks): Drawable<'_>| {
                 (number, writer.write(sequence, &rows, masks.as_deref()))
             };
             bundle.into_iter().map(write).collect::<Vec<_>>()
@@ -291,14 +347,16 @@ impl Core {
 
     /// Lets go of the sequences that are done.
     pub(crate) fn collect(&mut self) {
-        let done = self.scheduler.collect(&mut self.blocks);
-        for sequence in &done {
+        let mut done = self.scheduler.collect(&mut self.blocks);
+        for sequence in &mut done {
+            sequence.place = None;
             self.stats.failed += u64::from(sequence.failed);
             self.stats.cached_tokens += sequence.cached as u64;
         }
-        if let Some(model) = &mut self.draft_model
-            && !done.is_empty()
-        {
+        if done.is_empty() {
+            return;
+        }
+        if let Some(model) = &mut self.draft_model {
             let alive: Vec<u64> = self
                 .scheduler
                 .running
@@ -307,6 +365,7 @@ impl Core {
                 .collect();
             model.retain(|id| alive.contains(&id));
         }
+        self.errands.forget(done);
     }
 
     /// Fails what ran, after a panic. The caches may hold anything now, so they start empty.
@@ -333,6 +392,9 @@ impl Core {
         self.stats.clone()
     }
 }
+
+/// The number of a sequence's work, the sequence, its rows, and what they allow.
+type Drawable<'a> = (usize, &'a mut Sequence, Vec<Row<'a>>, Option<Vec<Bounds>>);
 
 fn fed_tokens(sequence: &Sequence, work: &Work) -> Vec<u32> {
     let mut tokens = sequence.tokens[sequence.computed..sequence.computed + work.feed].to_vec();

@@ -1,15 +1,15 @@
 //! Drawn tokens become text: the sequence moves on, the client hears of it, and the answer ends when it should.
 
-use crate::State;
 use crate::error::EngineError;
 use crate::masks::Bounds;
 use crate::model::Row;
-use crate::request::{Event, Finish, OnBudget, Origin};
-use crate::sample::{self, Drawing, Own, draw, only_the_end_is_left};
-use crate::sequence::Sequence;
+use crate::request::{Event, Finish, Origin};
+use crate::sample::{self, Drawing, Own, draw};
+use crate::sequence::{Draft, Sequence};
 use lexiform::law::Drawn;
 use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Draws from known rows in one go; what is left then is done after the next pass.
@@ -42,7 +42,7 @@ impl Writer<'_> {
         masks: Option<&[Bounds]>,
     ) -> Written {
         if sequence.request.grammar.is_some() && masks.is_none() {
-            sequence.fail(EngineError::Panicked("while computing a mask".to_string()));
+            sequence.fail(EngineError::Panicked("without a mask".to_string()));
             return Written::default();
         }
         let first = sequence.generated().len();
@@ -55,7 +55,7 @@ impl Writer<'_> {
             }
         };
         if is_attempt {
-            note(sequence, first, rows, &drawing);
+            note(sequence, first, rows, masks.unwrap_or_default(), &drawing);
         }
         let used = masks
             .unwrap_or_default()
@@ -75,21 +75,18 @@ impl Writer<'_> {
     /// Goes on from rows that an earlier attempt left, as far as they are known.
     pub(crate) fn replay(&self, sequence: &mut Sequence) {
         for _ in 0..MAX_REPLAYED {
-            let (Some(grammar), Some(state)) = (&sequence.request.grammar, sequence.state) else {
-                return;
-            };
             let position = sequence.generated().len();
-            let Some(row) = sequence.replay.row(position).map(<[f32]>::to_vec) else {
+            let Some(known) = sequence.replay.at(position).cloned() else {
                 return;
             };
-            let bounds = sequence.bounds(grammar, state, 0);
-            if self
-                .write(sequence, &[Row::from(&row[..])], Some(&[bounds]))
-                .restart
-            {
+            let rows = [Row::from(&known.row[..])];
+            if self.write(sequence, &rows, Some(&[known.bounds])).restart {
                 sequence.restart();
+            } else if let Some(next) = sequence.replay.at(position + 1) {
+                // The same token as before leads to the same state.
+                (sequence.state, sequence.unread) = (Some(next.state), None);
             }
-            if sequence.closed {
+            if sequence.closed || sequence.unread.is_some() {
                 return;
             }
         }
@@ -115,14 +112,11 @@ impl Writer<'_> {
             }
             Next::Open | Next::Ended => (),
         }
-        let origins: Vec<Origin> = sequence.drafts[..verified.accepted]
-            .iter()
-            .map(|draft| draft.origin)
-            .collect();
+        let drafts: Vec<Draft> = sequence.drafts[..verified.accepted].to_vec();
         for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
             let last = number + 1 == verified.drawn.len();
-            let origin = origins.get(number).copied().unwrap_or(Origin::Sampled);
-            self.append(sequence, drawn, own, origin, last && verified.next == Next::Ended);
+            let draft = drafts.get(number).copied();
+            self.append(sequence, drawn, own, draft, last && verified.next == Next::Ended);
             if sequence.closed {
                 break;
             }
@@ -131,19 +125,19 @@ impl Writer<'_> {
     }
 
     /// Makes a drawn token part of the sequence and tells the client.
-    fn append(&self, sequence: &mut Sequence, drawn: &Drawn, own: Own, origin: Origin, ended: bool) {
+    fn append(&self, sequence: &mut Sequence, drawn: &Drawn, own: Own, draft: Option<Draft>, ended: bool) {
         let token = drawn.token;
-        sequence.tokens.push(token);
-        if let (Some(grammar), Some(state)) = (&sequence.request.grammar, sequence.state) {
-            sequence.state = grammar.step(state, token);
-            if sequence.state.is_none() {
-                let message = format!("token {token} is in the mask, but the grammar does not step over it");
-                return sequence.fail(EngineError::Model(message));
-            }
-        }
+        Arc::make_mut(&mut sequence.tokens).push(token);
         if ended {
             return sequence.finish(Finish::Stop);
         }
+        sequence.is_due = true;
+        match draft {
+            Some(draft) => sequence.state = draft.state,
+            // Its grammar reads it on another thread.
+            None => sequence.unread = sequence.request.grammar.is_some().then_some(token),
+        }
+        let origin = draft.map_or(Origin::Sampled, |draft| draft.origin);
         sequence.report(Event::Token {
             token,
             bytes: self.text(token),
@@ -153,27 +147,6 @@ impl Writer<'_> {
             top: own.top,
             origin,
         });
-        self.end(sequence);
-    }
-
-    /// Ends the answer where nothing but its end is left, or no token for it.
-    fn end(&self, sequence: &mut Sequence) {
-        if sequence.ends_early()
-            && let Some(state) = sequence.state
-            && only_the_end_is_left(sequence, state, 0)
-        {
-            if is_cut_short(sequence, state) {
-                sequence.steer(sequence.generated().len());
-            }
-            sequence.finish(Finish::Stop);
-        } else if sequence.remaining() == 0 {
-            match sequence.request.on_budget {
-                OnBudget::Complete | OnBudget::Cut => sequence.finish(Finish::Length),
-                OnBudget::Fail => sequence.fail(EngineError::OutOfTokens {
-                    max_tokens: sequence.request.max_tokens,
-                }),
-            }
-        }
     }
 
     fn text(&self, token: u32) -> Vec<u8> {
@@ -184,18 +157,18 @@ impl Writer<'_> {
     }
 }
 
-/// Whether the text would go on if there were more tokens for it.
-fn is_cut_short(sequence: &Sequence, state: State) -> bool {
-    let grammar = sequence.request.grammar.as_ref();
-    grammar.is_some_and(|grammar| sequence.bounds(grammar, state, 0).steered)
-}
-
 /// Keeps the rows of an attempt for the next one.
-fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], drawing: &Drawing) {
+fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
+    let states = sequence.drafts.iter().map(|draft| draft.state);
+    let states: Vec<_> = std::iter::once(sequence.state).chain(states).collect();
+    let places = rows.iter().zip(masks).zip(states).enumerate();
     // A failed attempt has seen one row more than it drew tokens.
-    for (number, row) in rows.iter().enumerate().take(drawn.len() + 1) {
-        sequence.replay.note_row(first + number, row.logits);
+    for (number, ((row, bounds), state)) in places.take(drawn.len() + 1) {
+        let Some(state) = state else { return };
+        sequence
+            .replay
+            .note_row(first + number, row.logits, (state, bounds));
         if let Some(drawn) = drawn.get(number) {
             sequence.replay.note_token(first + number, drawn.token);
         }

@@ -14,6 +14,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, HttpServer, ResponseError as _, web};
 use futures_util::FutureExt as _;
+use lexiform_engine::Pool;
 use rustls::ServerConfig;
 
 use crate::audit::{Account, Audit, InFlight};
@@ -32,8 +33,11 @@ pub const BODY_LIMIT: usize = 4 << 20;
 pub const CONNECTIONS: usize = 2048;
 /// Connections of those who read metrics.
 const METRICS_CONNECTIONS: usize = 64;
-/// Threads of each worker that prepare requests: more would only make compiles of many clients slow each other.
-const BLOCKING_THREADS: usize = 8;
+/// Requests that may be prepared at a time although each takes long: more would only make compiles of many clients slow
+/// each other.
+const LONG_PREPARES: usize = 16;
+/// How long a request may keep a thread from those behind it that are to be prepared.
+const SLICE: Duration = Duration::from_millis(4);
 /// The longest request id that is taken over from a client.
 const REQUEST_ID_BYTES: usize = 128;
 
@@ -88,6 +92,8 @@ pub struct App {
     pub bodies: Arc<Bodies>,
     /// The streams that can be resumed.
     pub streams: Arc<Streams>,
+    /// Where requests are prepared.
+    pub threads: Pool,
     in_flight: Arc<InFlight>,
     closing: AtomicBool,
 }
@@ -95,11 +101,13 @@ pub struct App {
 impl App {
     /// The state of a server for this model.
     pub fn new(served: Arc<Served>, settings: Settings) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
         Self {
             served,
             bodies: Arc::new(Bodies::new(settings.bodies)),
             streams: Arc::new(Streams::new(settings.keeping)),
             settings,
+            threads: Pool::new(cores, LONG_PREPARES).watched(SLICE),
             in_flight: Arc::default(),
             closing: AtomicBool::new(false),
         }
@@ -194,7 +202,6 @@ pub fn server(
     })
     .workers(listening.workers)
     .max_connections(connections)
-    .worker_max_blocking_threads(BLOCKING_THREADS)
     // A client that closes its side of the connection is gone; without this, actix lets its handler run to the end.
     .h1_allow_half_closed(false)
     .shutdown_timeout(listening.drain_seconds)

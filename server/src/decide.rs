@@ -26,7 +26,7 @@ use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question};
 use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
 use crate::wire::response::Usage;
-use crate::worker::Running;
+use crate::worker::{Running, refused};
 
 /// Options that are measured at the same time; more would fill the queue that all clients share.
 const TOGETHER: usize = 16;
@@ -151,12 +151,18 @@ fn probe(
     let compiled = prompt::compiled(served, &language, interest)?;
     // Behind the text, the end token.
     let max_tokens = prompt::room(served, prompt.len(), Some(longest + 1))?;
-    Ok(Request {
+    let request = Request {
         grammar: compiled.map(|compiled| compiled.grammar),
         sampling: Sampling::default(),
         speculation: Speculation::all(),
+        owner: interest.share().clone(),
         ..Request::new(prompt, max_tokens)
-    })
+    };
+    served
+        .engine()
+        .check(&request)
+        .map_err(|refusal| refused(&refusal))?;
+    Ok(request)
 }
 
 /// Asks all questions and gives the whole answer, and the tokens that it took.

@@ -322,6 +322,15 @@ impl ApiError {
                     ..Self::new(status, "invalid_request_error", "budget_exceeded", message)
                 }
             }
+            EngineError::TooExpensive { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                Self::new(
+                    status,
+                    "invalid_request_error",
+                    "grammar_too_expensive",
+                    error.to_string(),
+                )
+            }
             EngineError::Stopped => Self::shutting_down(),
             _ => {
                 tracing::error!("{error}");

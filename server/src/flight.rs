@@ -29,10 +29,18 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Wanted(Interest);
 
 impl Wanted {
-    /// By a request of this owner.
+    /// By a request of this owner, who is also the one with whom it shares the machine.
     pub fn by(owner: Owner) -> Self {
-        Self(Interest {
+        Self::asked(Asker {
+            share: owner.clone(),
             owner,
+        })
+    }
+
+    /// By a request of these.
+    pub fn asked(asker: Asker) -> Self {
+        Self(Interest {
+            asker,
             ..Interest::default()
         })
     }
@@ -53,7 +61,16 @@ impl Drop for Wanted {
 #[derive(Clone, Debug, Default)]
 pub struct Interest {
     lost: Arc<AtomicBool>,
-    owner: Owner,
+    asker: Asker,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub struct Asker {
+    /// Who is charged for what a request leaves behind: the owner of its key.
+    pub owner: Owner,
+    /// With whom it takes turns: the owner of its key or, without keys, its connection.
+    pub share: Owner,
 }
 
 impl Interest {
@@ -64,7 +81,12 @@ impl Interest {
 
     /// Who is charged for what comes of the work.
     pub fn owner(&self) -> &Owner {
-        &self.owner
+        &self.asker.owner
+    }
+
+    /// With whom the request takes turns at threads and the model.
+    pub fn share(&self) -> &Owner {
+        &self.asker.share
     }
 
     /// Calls off work of this request alone.

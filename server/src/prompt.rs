@@ -314,6 +314,8 @@ pub fn engine_requests(
             let sampling = sampling(served, generation, seed.wrapping_add(requests.len() as u64));
             requests.push(Request {
                 prompt: prompt.clone(),
+                // Known where it is submitted.
+                owner: None,
                 grammar: grammar.cloned(),
                 sampling,
                 max_tokens,

@@ -43,11 +43,12 @@ pub(crate) async fn generate(asked: Asked, prepare: Prepare) -> Result<HttpRespo
 async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(Prepared, Running), ApiError> {
     let app = asked.app.clone();
     app.check_open()?;
-    let owner = routes::owner(&asked.request);
+    let asker = routes::owner(&asked.request);
+    let share = asker.share.clone();
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
-    let (begun, mut prepared) = blocking(&app, owner, move |interest| {
+    let (begun, mut prepared) = blocking(&app, asker, move |interest| {
         let begun = Instant::now();
         let mut prepared = prepare(&served, &body, interest)?;
         prepared
@@ -62,7 +63,10 @@ async fn run(asked: Asked, prepare: Prepare, account: &mut Account) -> Result<(P
     account.note("model", app.served.name());
     account.note("grammar", prepared.grammar.clone());
     account.note("grammar_bytes", prepared.source_bytes);
-    let requests = std::mem::take(&mut prepared.requests);
+    let mut requests = std::mem::take(&mut prepared.requests);
+    requests
+        .iter_mut()
+        .for_each(|request| request.owner.clone_from(&share));
     let patience = app.served.patience().shortened(prepared.timeout);
     let running = Running::start(app.served.engine(), requests, patience)?;
     Ok((prepared, running))

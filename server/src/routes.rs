@@ -18,12 +18,14 @@ use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Resource, Route, guard};
+use lexiform_engine::Length;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use crate::app::App;
 use crate::body::{self, Body};
 use crate::error::ApiError;
-use crate::flight::{Interest, Wanted};
+use crate::flight::{Asker, Interest, Wanted};
 use crate::metrics::Phase;
 use crate::security::Key;
 use crate::served::Served;
@@ -206,10 +208,15 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Who is charged for what a request leaves behind: the owner of its key.
-pub(crate) fn owner(request: &HttpRequest) -> Owner {
+/// Who asks: the owner of the key, or whoever is at the other end of the connection.
+pub(crate) fn owner(request: &HttpRequest) -> Asker {
     let key = request.extensions().get::<Arc<Key>>().cloned();
-    key.map(|key| Arc::from(key.name.as_str()))
+    let owner: Owner = key.map(|key| Arc::from(key.name.as_str()));
+    let peer = || request.peer_addr().map(|peer| Arc::from(peer.to_string()));
+    Asker {
+        share: owner.clone().or_else(peer),
+        owner,
+    }
 }
 
 /// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
@@ -221,20 +228,28 @@ pub(crate) fn owner(request: &HttpRequest) -> Owner {
 /// The work's own error, a panic in it, the end of the time, or no room among those who wait for a thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     app: &App,
-    owner: Owner,
+    asker: Asker,
     work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let patience = app.served.patience();
-    let _room = patience.prepare()?;
+    let room = patience.prepare(&asker.share)?;
     let limit = patience.prepare;
-    let wanted = Wanted::by(owner);
+    let share = asker.share.clone();
+    let wanted = Wanted::asked(asker);
     let interest = wanted.interest();
     let work = move || match interest.is_lost() {
         true => Err(ApiError::nobody_waits()),
         false => work(&interest),
     };
     let mut leaving = Leaving(Some(app));
-    let ended = tokio::time::timeout(limit, web::block(work)).await;
+    let (sender, done) = oneshot::channel();
+    let work = move || {
+        let _room = room;
+        // Nobody listens when the client has left.
+        let _ = sender.send(work());
+    };
+    app.threads.start(share, Length::Short, Box::new(work));
+    let ended = tokio::time::timeout(limit, done).await;
     leaving.0 = None;
     let Ok(done) = ended else {
         return Err(ApiError::compile_timed_out(limit.as_secs_f64()));

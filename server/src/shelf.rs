@@ -10,10 +10,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
-/// Who is charged for a thing; all who are nobody in particular are one.
-pub type Owner = Option<Arc<str>>;
+/// Who is charged for a thing.
+pub use lexiform_engine::Owner;
 
 /// Things by their names.
 pub struct Shelf<K, V> {

@@ -12,11 +12,11 @@
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lexiform_engine::{Engine, Event, Refusal, Request, Ticket};
+use lexiform_engine::{Engine, Event, Owner, Place, Refusal, Request, Room, Ticket};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -25,6 +25,8 @@ use crate::error::ApiError;
 
 /// Requests that may be prepared at a time unless the operator chooses; few threads do it, so most of them wait.
 pub const PREPARING: usize = 512;
+/// Tokens of prompts that may wait unless the operator chooses.
+const WAITING_TOKENS: usize = 1 << 20;
 
 /// How long requests may take, how many tokens of prompts may wait, and the signal to stop.
 #[derive(Clone, Debug)]
@@ -35,12 +37,8 @@ pub struct Patience {
     pub queue: Duration,
     /// From the request to its end.
     pub answer: Duration,
-    /// Tokens of prompts that may wait.
-    pub waiting_tokens: usize,
-    /// Requests that may be prepared at a time, or wait for it.
-    pub preparing: usize,
-    prepared: Arc<AtomicUsize>,
-    waiting: Arc<AtomicUsize>,
+    prepared: Arc<Room>,
+    waiting: Arc<Room>,
     turned_away: Arc<[AtomicU64; 2]>,
     stop: CancellationToken,
 }
@@ -60,10 +58,8 @@ impl Default for Patience {
             prepare: Duration::from_secs(20),
             queue: Duration::from_secs(30),
             answer: Duration::from_secs(600),
-            waiting_tokens: 1 << 20,
-            preparing: PREPARING,
-            prepared: Arc::default(),
-            waiting: Arc::default(),
+            prepared: Arc::new(Room::new(PREPARING)),
+            waiting: Arc::new(Room::new(WAITING_TOKENS)),
             turned_away: Arc::default(),
             stop: CancellationToken::new(),
         }
@@ -71,12 +67,12 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// These times and this much room.
+    /// These times, and room for so many tokens of prompts that wait.
     pub fn new(queue: Duration, answer: Duration, waiting_tokens: usize) -> Self {
         Self {
             queue,
             answer,
-            waiting_tokens,
+            waiting: Arc::new(Room::new(waiting_tokens)),
             ..Self::default()
         }
     }
@@ -87,23 +83,22 @@ impl Patience {
         Self { prepare, ..self }
     }
 
-    /// The same with room for so many requests that are prepared.
+    /// The same with room for so many requests that are prepared, or wait for it.
     #[must_use]
     pub fn preparing(self, preparing: usize) -> Self {
-        Self { preparing, ..self }
+        Self {
+            prepared: Arc::new(Room::new(preparing)),
+            ..self
+        }
     }
 
     /// Takes room among the requests that are prepared, until it is dropped.
     ///
     /// # Errors
     /// There is none.
-    pub fn prepare(&self) -> Result<Preparing, ApiError> {
-        let room = |count: usize| (count < self.preparing).then_some(count + 1);
-        let taken = self
-            .prepared
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, room);
-        taken.map_err(|_| ApiError::queue_full(self.preparing))?;
-        Ok(Preparing(self.prepared.clone()))
+    pub fn prepare(&self, share: &Owner) -> Result<Place, ApiError> {
+        let taken = self.prepared.take(share, 1);
+        taken.map_err(|_| ApiError::queue_full(self.prepared.limit()))
     }
 
     /// Ends all running requests with an error.
@@ -113,7 +108,7 @@ impl Patience {
 
     /// Tokens of prompts that wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Acquire)
+        self.waiting.taken()
     }
 
     /// Requests that the queues had no room for so far.
@@ -136,43 +131,11 @@ impl Patience {
     }
 
     /// Takes room for the prompts. A prompt that is larger than all the room may wait alone.
-    fn wait_in_line(&self, tokens: usize) -> Result<Line, ApiError> {
-        let room = |waiting: usize| {
-            let fits = waiting == 0 || waiting.saturating_add(tokens) <= self.waiting_tokens;
-            fits.then(|| waiting.saturating_add(tokens))
-        };
-        self.waiting
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
-            .map_err(|_| {
-                self.turned_away[1].fetch_add(1, Ordering::Relaxed);
-                ApiError::queue_of_tokens_full(self.waiting_tokens)
-            })?;
-        Ok(Line {
-            waiting: self.waiting.clone(),
-            tokens,
+    fn wait_in_line(&self, share: &Owner, tokens: usize) -> Result<Place, ApiError> {
+        self.waiting.take(share, tokens).map_err(|_| {
+            self.turned_away[1].fetch_add(1, Ordering::Relaxed);
+            ApiError::queue_of_tokens_full(self.waiting.limit())
         })
-    }
-}
-
-/// Room among the requests that are prepared.
-#[derive(Debug)]
-pub struct Preparing(Arc<AtomicUsize>);
-
-impl Drop for Preparing {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Room in the queue, until the first token or until it is dropped.
-struct Line {
-    waiting: Arc<AtomicUsize>,
-    tokens: usize,
-}
-
-impl Drop for Line {
-    fn drop(&mut self) {
-        self.waiting.fetch_sub(self.tokens, Ordering::AcqRel);
     }
 }
 
@@ -182,25 +145,27 @@ pub struct Running {
     tickets: Vec<Option<Ticket>>,
     patience: Patience,
     begun: Instant,
-    line: Option<Line>,
+    /// Room in the queue, until the first token.
+    line: Option<Place>,
     timer: Pin<Box<Sleep>>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Running {
-    /// Submits all requests, or none. Must be called inside the runtime.
+    /// Submits all requests, which the engine has checked, or none. Must be called inside the runtime.
     ///
     /// # Errors
     /// The engine refuses one of them, or too much waits.
     pub fn start(engine: &Engine, requests: Vec<Request>, patience: Patience) -> Result<Self, ApiError> {
         let tokens = requests.iter().map(|request| request.prompt.len()).sum();
-        let line = Some(patience.wait_in_line(tokens)?);
+        let share = requests.first().and_then(|request| request.owner.clone());
+        let line = Some(patience.wait_in_line(&share, tokens)?);
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
         for (index, request) in requests.into_iter().enumerate() {
             let sender = sender.clone();
             let sink = Box::new(move |event| sender.send((index, event)).is_ok());
-            let ticket = engine.submit(request, sink).map_err(|refusal| {
+            let ticket = engine.submit_checked(request, sink).map_err(|refusal| {
                 let busy = matches!(refusal, Refusal::Busy { .. });
                 patience.turned_away[0].fetch_add(u64::from(busy), Ordering::Relaxed);
                 refused(&refusal)

@@ -18,6 +18,8 @@ mod decisions;
 mod enforcement;
 #[path = "http/errors.rs"]
 mod errors;
+#[path = "http/fairness.rs"]
+mod fairness;
 #[path = "http/fields.rs"]
 mod fields;
 #[path = "http/grammars.rs"]

@@ -175,7 +175,7 @@ fn get(address: &str, path: &str) -> Result<String, Failure> {
     Ok(body.to_owned())
 }
 
-fn model(address: &str) -> Result<String, Failure> {
+pub(crate) fn model(address: &str) -> Result<String, Failure> {
     let list = get(address, "/v1/models")?;
     let list: Value = serde_json::from_str(&list)
         .map_err(|error| Failure::new(format!("what answers at {address} lists no models: {error}")))?;

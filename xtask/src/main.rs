@@ -14,6 +14,7 @@ mod bench;
 mod check;
 mod clients;
 mod container;
+mod fair;
 mod licences;
 mod load;
 mod process;
@@ -33,6 +34,7 @@ Usage: cargo xtask COMMAND
   test            set up and run every test of the workspace, the clients' tests too; `test clients` runs those alone
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
+  fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
@@ -62,6 +64,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         },
         "check" => no_arguments(rest).and_then(|()| check::run()),
         "load" => load::run(rest),
+        "fair" => fair::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         "container" => no_arguments(rest).and_then(|()| container::run()),

@@ -5,6 +5,7 @@ mod budgets;
 mod decoding;
 mod devices;
 mod drafting;
+mod fairness;
 mod grammars;
 mod laws;
 mod meters;

@@ -144,7 +144,7 @@ fn a_compile_whose_client_leaves_is_called_off() {
 }
 
 /// Patterns for keys that must be told apart two by two, with a good deal of work for each pair.
-fn very_slow_schema() -> serde_json::Value {
+pub(crate) fn very_slow_schema() -> serde_json::Value {
     let pattern = |number: usize| {
         (
             format!("^{number}x(a|b)*a(a|b){{9}}$"),

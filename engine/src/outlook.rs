@@ -1,0 +1,165 @@
+//! What a grammar has to say about a sequence between two draws, as plain data that any thread can work on.
+//!
+//! ```text
+//!   drawn token ─ read ─► state ─ only the end left? ─► finish
+//!                                └─► drafts, each with the state after it ─► masks of all rows of the next pass
+//! ```
+//!
+//! Every step of this may be slow where a hostile grammar says so; none of it happens on the decode thread.
+
+use crate::error::EngineError;
+use crate::masks::{Bounds, Finder};
+use crate::request::{Origin, Speculation};
+use crate::sequence::Draft;
+use crate::{Grammar, State};
+use lexiform::vocab::Vocabulary;
+use std::sync::Arc;
+
+/// A sequence as its grammar sees it.
+#[derive(Clone)]
+pub(crate) struct Outlook {
+    /// The grammar, and where it is after all tokens but the unread one.
+    pub(crate) grammar: Option<(Grammar, State)>,
+    /// Whether to look for a grammar that takes the place of one which has outgrown its memory.
+    pub(crate) renews: bool,
+    /// A drawn token that the grammar has not read yet.
+    pub(crate) unread: Option<u32>,
+    /// The prompt and the answer so far, the unread token included.
+    pub(crate) tokens: Arc<Vec<u32>>,
+    pub(crate) prompt: usize,
+    /// Tokens that may still be drawn.
+    pub(crate) remaining: usize,
+    /// What the masks may spend of them, and on the end; `None` where the masks do not count.
+    pub(crate) budget: Option<usize>,
+    /// Whether the text is complete as soon as only its end is left.
+    pub(crate) ends_early: bool,
+    pub(crate) speculation: Speculation,
+    /// How many guessed tokens are worth feeding.
+    pub(crate) reach: usize,
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) finder: Finder,
+}
+
+/// What became of a drawn token.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// The grammar, or what has taken its place, and where it is now.
+    pub(crate) grammar: Option<(Grammar, State)>,
+    pub(crate) renewed: bool,
+    /// Nothing but the end is left; whether that is because the answer's tokens are few.
+    pub(crate) end: Option<bool>,
+    /// What is worth feeding beyond the tokens.
+    pub(crate) drafts: Vec<Draft>,
+}
+
+/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be wasted.
+pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
+    speculation.max_draft.min(remaining.saturating_sub(1))
+}
+
+impl Outlook {
+    /// What the masks may spend after so many tokens that are not yet drawn.
+    pub(crate) fn budget(&self, ahead: usize) -> Option<usize> {
+        Some(self.budget?.saturating_sub(ahead))
+    }
+
+    /// The state after all drafts; `None` without a grammar.
+    pub(crate) fn tip(&self) -> Option<State> {
+        let (_, state) = self.grammar.as_ref()?;
+        self.drafts.last().map_or(Some(*state), |draft| draft.state)
+    }
+
+    /// How many tokens may be drafted.
+    pub(crate) fn room(&self) -> usize {
+        draft_room(&self.speculation, self.remaining)
+    }
+
+    /// Reads the drawn token, if there is one, in the grammar that takes the place of one which has outgrown its memory.
+    pub(crate) fn read(&mut self) -> Result<Reading, EngineError> {
+        let mut reading = Reading {
+            grammar: None,
+            renewed: false,
+            end: None,
+            drafts: Vec::new(),
+        };
+        if let Some((grammar, state)) = &mut self.grammar {
+            reading.renewed = self.renews && grammar.renew(std::slice::from_mut(state));
+            if let Some(token) = self.unread.take() {
+                *state = Finder::step(grammar, *state, token)?;
+                if self.ends_early && self.only_the_end_is_left(0)? {
+                    reading.end = Some(self.bounds(0)?.is_some_and(|bounds| bounds.steered));
+                }
+            }
+        }
+        reading.grammar.clone_from(&self.grammar);
+        Ok(reading)
+    }
+
+    /// What may come after so many drafts.
+    pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
+        let Some((grammar, state)) = &self.grammar else {
+            return Ok(None);
+        };
+        let state = match drafts.checked_sub(1) {
+            None => Some(*state),
+            Some(last) => self.drafts[last].state,
+        };
+        let find = |state| self.finder.bounds(grammar, state, self.budget(drafts));
+        state.map(find).transpose()
+    }
+
+    /// Whether the grammar leaves nothing but the end within the answer's tokens, after so many drafts.
+    fn only_the_end_is_left(&self, drafts: usize) -> Result<bool, EngineError> {
+        let Some((grammar, state)) = &self.grammar else {
+            return Ok(false);
+        };
+        let state = match drafts.checked_sub(1) {
+            None => Some(*state),
+            Some(last) => self.drafts[last].state,
+        };
+        if !state.is_some_and(|state| grammar.is_accepting(state)) {
+            return Ok(false);
+        }
+        let ends = grammar.vocabulary().eos().len();
+        Ok(self
+            .bounds(drafts)?
+            .is_some_and(|bounds| bounds.mask.count() == ends))
+    }
+
+    /// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left (the draw
+    /// that confirms it ends the text) or too much for the answer's tokens, or a guess beyond what the sequence's
+    /// guesses have been good for.
+    pub(crate) fn push(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
+        let is_guess = |draft: &Draft| draft.origin == Origin::Drafted;
+        let guesses = self.drafts.iter().filter(|draft| is_guess(draft)).count();
+        let too_bold = is_guess(&draft) && guesses >= self.reach;
+        if too_bold || vocabulary.is_eos(draft.token) || self.drafts.len() >= self.room() {
+            return Ok(false);
+        }
+        let state = draft.state;
+        self.drafts.push(draft);
+        let ahead = self.drafts.len();
+        let counted = self.grammar.as_ref().zip(state).zip(self.budget(ahead));
+        let too_far =
+            counted.is_some_and(|(((grammar, _), state), budget)| !grammar.completes_within(state, budget));
+        if too_far || self.ends_early && self.only_the_end_is_left(ahead)? {
+            self.drafts.pop();
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Goes on with a token that a draft model drew after the drafts; what may come behind it, if it is worth feeding.
+    pub(crate) fn extend(&mut self, token: u32, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
+        let state = match self.grammar.as_ref().zip(self.tip()) {
+            Some(((grammar, _), state)) => Some(Finder::step(grammar, state, token)?),
+            None => None,
+        };
+        let draft = Draft {
+            token,
+            origin: Origin::Drafted,
+            state,
+        };
+        self.push(draft, vocabulary)
+    }
+}

@@ -1,0 +1,425 @@
+//! Threads for work of many owners whose duration nobody knows beforehand: short tasks never wait for long ones.
+//!
+//! ```text
+//!   short tasks ─► by owner, in turn ─► worker ──► done
+//!                                         │ a task holds it up: relieve()
+//!                                         ▼
+//!                                       the task ends at a low priority; a new worker takes the place
+//!   long tasks ──► by owner, in turn ─► workers at a low priority
+//! ```
+//!
+//! An owner one of whose tasks has held a worker up sends its next ones to the long ones until that has ended, so that no
+//! owner holds up two workers.
+//!
+//! A task cannot be stopped in the middle, so a worker that one holds up is *relieved*: it ends when its task does, at
+//! a low priority, and another thread serves the tasks behind it. Whoever knows
+//! that a task takes long says so; it then waits among those alone.
+//!
+//! Within a queue the owners take turns, a task each: many tasks of one owner delay those of another by one.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Whose work it is; all who are nobody in particular are one owner.
+pub type Owner = Option<Arc<str>>;
+
+/// What a thread does for a task. A panic ends the task alone.
+pub type Work = Box<dyn FnOnce() + Send>;
+
+/// How much lower than usual the priority of long tasks is: on a busy core they get a tenth of what others get.
+#[cfg(target_os = "linux")]
+const LOWER: i32 = 10;
+
+/// How long a task is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Much less than what others can wait; also where nothing is known.
+    Short,
+    /// More than others should wait.
+    Long,
+}
+
+/// The threads. They end when the pool is dropped, each after the task that it is in; tasks that wait are dropped.
+pub struct Pool(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    /// Rung when a short task comes.
+    short: Condvar,
+    /// Rung when a long task comes.
+    long: Condvar,
+    /// Rung for the thread that watches, if there is one, when a short task comes.
+    watch: Condvar,
+    threads: usize,
+    most_relieved: usize,
+    /// Workers started so far, which numbers them.
+    hired: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    short: Turns,
+    long: Turns,
+    /// The workers that are in a short task, since when, and the names that the operating system has for them.
+    busy: HashMap<u64, Busy>,
+    /// Workers that have been relieved and are still in their task, and whose it is.
+    relieved: HashMap<u64, Owner>,
+    ended: bool,
+}
+
+/// A worker in a task.
+struct Busy {
+    since: Instant,
+    thread: Thread,
+    owner: Owner,
+}
+
+/// Tasks by owner.
+#[derive(Default)]
+struct Turns(VecDeque<(Owner, VecDeque<Work>)>);
+
+impl Turns {
+    fn push(&mut self, owner: Owner, work: Work) {
+        match self.0.iter_mut().find(|(other, _)| *other == owner) {
+            Some((_, works)) => works.push_back(work),
+            None => self.0.push_back((owner, VecDeque::from([work]))),
+        }
+    }
+
+    /// The next task; its owner's next turn comes after those of all others.
+    fn pop(&mut self) -> Option<(Owner, Work)> {
+        let (owner, mut works) = self.0.pop_front()?;
+        let work = works.pop_front()?;
+        if !works.is_empty() {
+            self.0.push_back((owner.clone(), works));
+        }
+        Some((owner, work))
+    }
+
+    /// All tasks of an owner.
+    fn take(&mut self, owner: &Owner) -> VecDeque<Work> {
+        let place = self.0.iter().position(|(other, _)| other == owner);
+        let taken = place.and_then(|place| self.0.remove(place));
+        taken.map_or_else(VecDeque::new, |(_, works)| works)
+    }
+}
+
+impl Pool {
+    /// So many threads for short tasks, as many for long ones, and at most so many workers that have been relieved and are
+    /// still in their task. With no threads a task runs where it is started.
+    pub fn new(threads: usize, most_relieved: usize) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            short: Condvar::new(),
+            long: Condvar::new(),
+            watch: Condvar::new(),
+            threads,
+            most_relieved,
+            hired: AtomicU64::new(0),
+        });
+        for _ in 0..threads {
+            shared.hire().expect("the operating system has threads");
+            let for_long = shared.clone();
+            std::thread::spawn(move || for_long.work_long());
+        }
+        Pool(shared)
+    }
+
+    /// Starts a task.
+    pub fn start(&self, owner: Owner, length: Length, work: Work) {
+        if self.0.threads == 0 {
+            return run(work);
+        }
+        let mut state = self.0.locked();
+        let is_held_up = state.relieved.values().any(|other| *other == owner);
+        match length {
+            Length::Short if !is_held_up => {
+                state.short.push(owner, work);
+                self.0.short.notify_one();
+                self.0.watch.notify_one();
+            }
+            Length::Short | Length::Long => {
+                state.long.push(owner, work);
+                self.0.long.notify_one();
+            }
+        }
+    }
+
+    /// Relieves the workers that a task has held up for so long, if others wait for them. To be called while somebody
+    /// waits for a short task.
+    pub fn relieve(&self, after: Duration) {
+        self.0.relieve(after);
+    }
+
+    /// The same pool with a thread that relieves workers which were held up for so long, whoever waits.
+    #[must_use]
+    pub fn watched(self, after: Duration) -> Self {
+        let shared = self.0.clone();
+        std::thread::spawn(move || shared.watch(after));
+        self
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let mut state = self.0.locked();
+        state.ended = true;
+        (state.short, state.long) = (Turns::default(), Turns::default());
+        drop(state);
+        for bell in [&self.0.short, &self.0.long, &self.0.watch] {
+            bell.notify_all();
+        }
+    }
+}
+
+impl Shared {
+    /// A panic cannot leave the state half written: tasks run without the lock.
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a worker for short tasks.
+    fn hire(self: &Arc<Self>) -> std::io::Result<()> {
+        let number = self.hired.fetch_add(1, Ordering::Relaxed);
+        let shared = self.clone();
+        let work = move || shared.work_short(number);
+        std::thread::Builder::new().spawn(work).map(drop)
+    }
+
+    fn relieve(self: &Arc<Self>, after: Duration) {
+        let mut state = self.locked();
+        if state.short.0.is_empty() || state.relieved.len() >= self.most_relieved {
+            return;
+        }
+        let is_held_up = |(_, busy): &(&u64, &Busy)| busy.since.elapsed() > after;
+        let held_up = state.busy.iter().filter(is_held_up);
+        let held_up: Vec<u64> = held_up.map(|(number, _)| *number).collect();
+        for number in held_up {
+            // Where there are no more threads, those behind it wait.
+            if self.hire().is_err() {
+                return;
+            }
+            let Some(Busy { thread, owner, .. }) = state.busy.remove(&number) else {
+                return;
+            };
+            // It is there as long as the state is locked: before it ends, it looks whether it was relieved.
+            thread.lower_priority();
+            for work in state.short.take(&owner) {
+                state.long.push(owner.clone(), work);
+                self.long.notify_one();
+            }
+            state.relieved.insert(number, owner);
+        }
+    }
+
+    fn watch(self: Arc<Self>, after: Duration) {
+        let mut state = self.locked();
+        while !state.ended {
+            if state.short.0.is_empty() {
+                state = self.watch.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            drop(state);
+            std::thread::sleep(after);
+            self.relieve(after);
+            state = self.locked();
+        }
+    }
+
+    fn work_short(&self, number: u64) {
+        let mut state = self.locked();
+        loop {
+            let Some((owner, work)) = state.short.pop() else {
+                if state.ended {
+                    return;
+                }
+                state = self.short.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let busy = Busy {
+                since: Instant::now(),
+                thread: Thread::current(),
+                owner,
+            };
+            state.busy.insert(number, busy);
+            drop(state);
+            run(work);
+            state = self.locked();
+            if state.busy.remove(&number).is_none() {
+                // Another has taken its place.
+                state.relieved.remove(&number);
+                return;
+            }
+        }
+    }
+
+    fn work_long(&self) {
+        Thread::current().lower_priority();
+        let mut state = self.locked();
+        loop {
+            let Some((_, work)) = state.long.pop() else {
+                if state.ended {
+                    return;
+                }
+                state = self.long.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            run(work);
+            state = self.locked();
+        }
+    }
+}
+
+fn run(work: Work) {
+    // Whoever waits for the task's answer learns that there is none.
+    let _ = catch_unwind(AssertUnwindSafe(work));
+}
+
+/// How much of a processor's time this thread has had, where the operating system tells. Unlike the time that has passed,
+/// it does not grow while others have the processor.
+pub(crate) fn cpu_time() -> Duration {
+    #[cfg(target_os = "linux")]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        static BEGUN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+        BEGUN.elapsed()
+    }
+}
+
+/// A thread, as the operating system knows it.
+#[derive(Clone, Copy)]
+struct Thread(#[cfg(target_os = "linux")] rustix::process::Pid);
+
+impl Thread {
+    fn current() -> Self {
+        Thread(
+            #[cfg(target_os = "linux")]
+            rustix::thread::gettid(),
+        )
+    }
+
+    /// Lets all other threads go first. Where threads have no priorities of their own this does nothing.
+    fn lower_priority(self) {
+        #[cfg(target_os = "linux")]
+        // It may be refused; then the thread competes like any other.
+        let _ = rustix::process::setpriority_process(Some(self.0), LOWER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// A task that ends when it is told to.
+    fn held(pool: &Pool, owner: &str, length: Length) -> (Receiver<()>, Sender<()>) {
+        let ((begun, begins), (end, ends)) = (channel(), channel());
+        let work = move || {
+            begun.send(()).expect("the test listens");
+            ends.recv().ok();
+        };
+        pool.start(Some(owner.into()), length, Box::new(work));
+        (begins, end)
+    }
+
+    fn note(pool: &Pool, owner: &str, length: Length, name: usize, to: &Sender<usize>) {
+        let to = to.clone();
+        let work = move || to.send(name).expect("the test listens");
+        pool.start(Some(owner.into()), length, Box::new(work));
+    }
+
+    #[test]
+    fn owners_take_turns() {
+        let pool = Pool::new(1, 8);
+        for length in [Length::Short, Length::Long] {
+            let (begun, end) = held(&pool, "a", length);
+            begun.recv().expect("it begins");
+            let (to, done) = channel();
+            for name in 0..5 {
+                note(&pool, "a", length, name, &to);
+            }
+            note(&pool, "b", length, 10, &to);
+            note(&pool, "c", length, 20, &to);
+            note(&pool, "b", length, 11, &to);
+            end.send(()).expect("it waits");
+            let order: Vec<usize> = done.iter().take(8).collect();
+            assert_eq!(order, [0, 10, 20, 1, 11, 2, 3, 4]);
+        }
+    }
+
+    /// However many tasks turn out to be long, those behind them are served.
+    #[test]
+    fn a_worker_that_is_held_up_is_relieved() {
+        let pool = Pool::new(1, 64);
+        let held: Vec<_> = (0..20)
+            .map(|owner: u32| held(&pool, &owner.to_string(), Length::Short))
+            .collect();
+        let (to, done) = channel();
+        note(&pool, "b", Length::Short, 7, &to);
+        while done.try_recv().is_err() {
+            pool.relieve(Duration::ZERO);
+            std::thread::yield_now();
+        }
+        assert!(held[0].0.recv().is_ok());
+        for (_, end) in held {
+            end.send(()).ok();
+        }
+        while !pool.0.locked().relieved.is_empty() {
+            std::thread::yield_now();
+        }
+        note(&pool, "a", Length::Short, 8, &to);
+        assert_eq!(done.recv(), Ok(8));
+    }
+
+    #[test]
+    fn a_watched_pool_relieves_by_itself_and_long_tasks_hold_nobody_up() {
+        let pool = Pool::new(1, 8).watched(Duration::from_millis(1));
+        let held = [Length::Long, Length::Short].map(|length| held(&pool, "a", length));
+        held.iter()
+            .for_each(|(begun, _)| begun.recv().expect("it begins"));
+        let (to, done) = channel();
+        note(&pool, "b", Length::Short, 1, &to);
+        assert_eq!(done.recv(), Ok(1));
+    }
+
+    /// However much an owner brings, one worker is held up by it.
+    #[test]
+    fn an_owner_that_holds_a_worker_up_waits_for_itself() {
+        let pool = Pool::new(1, 8);
+        let holding: Vec<_> = (0..5).map(|_| held(&pool, "a", Length::Short)).collect();
+        holding[0].0.recv().expect("it begins");
+        let (to, done) = channel();
+        note(&pool, "b", Length::Short, 1, &to);
+        while done.try_recv().is_err() {
+            pool.relieve(Duration::ZERO);
+            std::thread::yield_now();
+        }
+        let later = held(&pool, "a", Length::Short);
+        assert_eq!(pool.0.locked().relieved.len(), 1);
+        holding[1].0.recv().expect("it runs among the long ones");
+        assert!(holding[2].0.try_recv().is_err());
+        for (_, end) in holding.iter().chain([&later]) {
+            end.send(()).ok();
+        }
+        later.0.recv().expect("all of them run");
+    }
+
+    #[test]
+    fn a_panic_ends_its_task_alone_and_without_threads_tasks_run_at_once() {
+        for threads in [0, 1] {
+            let pool = Pool::new(threads, 8);
+            pool.start(None, Length::Short, Box::new(|| panic!("the test says so")));
+            let (to, done) = channel();
+            note(&pool, "a", Length::Short, 1, &to);
+            assert_eq!(done.recv(), Ok(1));
+        }
+    }
+}

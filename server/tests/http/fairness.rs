@@ -1,0 +1,62 @@
+//! What one client sends does not keep others waiting.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use lexiform_server::app::Settings;
+use lexiform_server::security::{Keys, hashed};
+use lexiform_server::worker::Patience;
+use serde_json::{Value, json};
+
+use super::operations::very_slow_schema;
+use super::service::{Answer, PATIENCE, Service, chat, roomy};
+
+/// Compiles of the heavy client: many more than there are threads.
+const COMPILES: usize = 40;
+
+/// A service with a key for each of these.
+fn keyed(names: [&str; 2]) -> Service {
+    let key = |name| format!("[[keys]]\nname = \"{name}\"\nsha256 = \"{}\"\n", hashed(name));
+    let settings = Settings {
+        keys: Keys::parse(&names.map(key).concat()).expect("a file of keys"),
+        ..Settings::default()
+    };
+    Service::operated(roomy(), settings, Patience::default())
+}
+
+fn ask(service: &Service, key: &str, more: Value) -> Answer {
+    let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json";
+    let body = chat("echo x", more).to_string();
+    service.exchange(&format!("{head}\r\nauthorization: Bearer {key}"), body.as_bytes())
+}
+
+/// Guards against compiles of one key that keep all threads from the requests of another.
+#[test]
+fn compiles_of_one_key_do_not_keep_another_waiting() {
+    let service = keyed(["heavy", "light"]);
+    let (schema, ended) = (very_slow_schema(), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for number in 0..COMPILES {
+            let schema = json!({"title": number.to_string(), "allOf": [schema]});
+            let (service, ended) = (&service, &ended);
+            scope.spawn(move || {
+                ask(service, "heavy", json!({"guided_json": schema}));
+                ended.fetch_add(1, Ordering::AcqRel);
+            });
+        }
+        let begun = Instant::now();
+        while service.app.in_flight() + ended.load(Ordering::Acquire) < COMPILES {
+            assert!(begun.elapsed() < PATIENCE, "they are not begun");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let before = ended.load(Ordering::Acquire);
+        let light = ask(&service, "light", json!({"guided_choice": ["x", "y"]}));
+        let after = ended.load(Ordering::Acquire);
+        assert_eq!(light.status, 200);
+        assert!(
+            before == COMPILES || after - before <= COMPILES / 4,
+            "{} compiles ended before it was its turn",
+            after - before
+        );
+    });
+}
