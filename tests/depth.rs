@@ -23,7 +23,7 @@ const STACK: usize = 1 << 20;
 const BRACKETS: usize = 250;
 
 /// After so many looks a compile is called off: what is deep shall not be slow here.
-const LOOKS: usize = 300_000;
+const LOOKS: usize = 100_000;
 
 fn compiler() -> Compiler {
     let longer = ["\"}", "\",\"", "\":", "[[", "]]", "1,", "{\"", "aa", "ab", "zx"];
@@ -108,17 +108,7 @@ fn check(name: &str, depth: usize, reader: Reader, source: String) {
 #[test]
 fn every_reader_survives_every_way_to_be_deep() {
     for form in forms::forms() {
-        let deep = [
-            100,
-            BRACKETS - 1,
-            BRACKETS,
-            BRACKETS + 1,
-            511,
-            512,
-            513,
-            10_000,
-            100_000,
-        ];
+        let deep = [100, BRACKETS, BRACKETS + 1, 512, 513, 3_000, 10_000, 100_000];
         for depth in deep.into_iter().filter(|&depth| depth < form.slow) {
             check(form.name, depth, form.reader, (form.source)(depth));
         }
@@ -136,9 +126,11 @@ fn schemas_inside_each_other_are_read_or_refused() {
 
 #[test]
 fn chains_of_references_are_followed_or_refused() {
+    let roots = ["flat/", "closed/", "closed items/", "not/"];
     for depth in [70, 1_000] {
-        let chains = forms::chains(depth);
-        for (name, source) in chains.into_iter().filter(|(name, _)| name.ends_with("/object")) {
+        let chains = forms::chains(depth).into_iter();
+        let chains = chains.filter(|(name, _)| roots.iter().any(|root| name.starts_with(root)));
+        for (name, source) in chains.filter(|(name, _)| name.ends_with("/object")) {
             check(&name, depth, Reader::Schema, source);
         }
     }

@@ -11,6 +11,7 @@ mod draft;
 mod flat;
 mod hir;
 mod number;
+mod numeral;
 mod object;
 mod repeated;
 mod space;

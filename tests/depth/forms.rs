@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// What reads a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
+pub(crate) enum Reader {
     /// `Source::Ebnf`.
     Ebnf,
     /// `Source::Regex`.
@@ -16,15 +16,15 @@ pub enum Reader {
 }
 
 /// One way to make a source deep.
-pub struct Form {
+pub(crate) struct Form {
     /// What is repeated, as a name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Who reads it.
-    pub reader: Reader,
+    pub(crate) reader: Reader,
     /// The source of a depth.
-    pub source: fn(usize) -> String,
+    pub(crate) source: fn(usize) -> String,
     /// From this depth on it takes more time than a test has, though no stack.
-    pub slow: usize,
+    pub(crate) slow: usize,
 }
 
 fn around(open: &str, inside: &str, close: &str, depth: usize) -> String {
@@ -67,8 +67,11 @@ const NOT: &str = r##""not": {"$ref": "#/$defs/a0"}"##;
 const LAST: &str = r#"{"properties": {"x": {}}}"#;
 const LEAF: &str = r#"{"type": "string", "maxLength": 3}"#;
 
+/// A schema of a chain, by its place there and a reference to the next one.
+type Wrap = fn(usize, &str) -> String;
+
 /// The ways to combine a schema with the next one that a chain has.
-fn wraps() -> Vec<(&'static str, fn(usize, &str) -> String)> {
+fn wraps() -> Vec<(&'static str, Wrap)> {
     vec![
         ("ref", |_, next| next.to_owned()),
         ("allOf", |_, next| format!(r#"{{"allOf": [{next}]}}"#)),
@@ -140,7 +143,7 @@ fn wraps() -> Vec<(&'static str, fn(usize, &str) -> String)> {
 }
 
 /// Schemas in which each definition refers to the next, under roots that ask different things of them.
-pub fn chains(depth: usize) -> Vec<(String, String)> {
+pub(crate) fn chains(depth: usize) -> Vec<(String, String)> {
     let mut sources = Vec::new();
     for (root_name, root) in [
         ("flat", FLAT),
@@ -165,7 +168,7 @@ pub fn chains(depth: usize) -> Vec<(String, String)> {
 }
 
 /// Schemas written inside each other.
-pub fn nested(depth: usize) -> Vec<(String, String)> {
+pub(crate) fn nested(depth: usize) -> Vec<(String, String)> {
     let mut sources = Vec::new();
     for (name, wrap) in wraps() {
         for (end_name, end) in [("object", LAST), ("string", LEAF)] {
@@ -181,7 +184,13 @@ pub fn nested(depth: usize) -> Vec<(String, String)> {
 }
 
 /// All other ways.
-pub fn forms() -> &'static [Form] {
+pub(crate) fn forms() -> impl Iterator<Item = &'static Form> {
+    [grammars(), expressions(), patterns(), schemas()]
+        .into_iter()
+        .flatten()
+}
+
+fn grammars() -> &'static [Form] {
     forms! {
         Ebnf "groups" |n| format!("root ::= {}", around("(", "\"a\"", ")", n));
         Ebnf "braces" |n| format!("root ::= {}", around("{", "\"a\"", "}", n));
@@ -217,6 +226,11 @@ pub fn forms() -> &'static [Form] {
         Ebnf "expression groups" |n| format!("root ::= /{}/", around("(", "a", ")", n));
         Ebnf "expression stars" |n| format!("root ::= /a{}/", "*".repeat(n));
         Ebnf "expressions in groups" |n| format!("root ::= {}", around("(", &format!("/{}/", around("(", "a", ")*", n.min(240))), ")*", n));
+    }
+}
+
+fn expressions() -> &'static [Form] {
+    forms! {
         Regex "groups" |n| around("(", "a", ")", n);
         Regex "repeated groups" |n| around("(?:", "a", ")*", n);
         Regex "counted groups" |n| around("(?:b", "a", "){0,2}", n);
@@ -236,6 +250,11 @@ pub fn forms() -> &'static [Form] {
         Regex "words" |n| format!("a{}", r"\b a".repeat(n));
         Regex "boundaries in groups" |n| around(r"(?:\b", "a", " )*", n);
         Regex "flags in a row" |n| format!("a{}", "(?i)".repeat(n));
+    }
+}
+
+fn patterns() -> &'static [Form] {
+    forms! {
         Pattern "groups" |n| around("(", "a", ")", n);
         Pattern "repeated groups" |n| around("(?:", "a", ")*", n);
         Pattern "groups with alternatives" |n| around("(b", "a", "|c)+", n);
@@ -258,6 +277,11 @@ pub fn forms() -> &'static [Form] {
         Pattern "boundaries in a row" |n| format!("a{}", r"\\b a".repeat(n));
         Pattern "optional" |n| format!("^{}$", "a?".repeat(n));
         Pattern "alternatives" |n| format!("a{}", "|b".repeat(n));
+    }
+}
+
+fn schemas() -> &'static [Form] {
+    forms! {
         Schema "arrays" |n| around("[", "", "]", n);
         Schema "objects" |n| around(r#"{"a":"#, "1", "}", n);
         Schema "const of arrays" |n| format!(r#"{{"const": {}}}"#, around("[", "", "]", n));

@@ -3,7 +3,7 @@
 use regex_syntax::hir::Hir;
 
 use super::hir::{any, any_digit, concat, digit, digits, never, nothing, optional, plus, repeat, star, text};
-use super::number::{fraction, sign, zeros};
+use super::numeral::{fraction, sign, zeros};
 
 /// Digits without a leading zero that make a smaller number.
 pub(super) fn whole_below(limit: &[u8]) -> Hir {

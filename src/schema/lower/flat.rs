@@ -25,7 +25,7 @@ use crate::schema::text::Text;
 
 use super::draft::Draft;
 use super::string::any_key;
-use super::{Writer, hir, number};
+use super::{Writer, hir, number, numeral};
 
 /// How the parts of unique items are spaced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -465,7 +465,7 @@ fn flat_number(shape: &NumberShape) -> Option<Flat> {
     };
     let mut main = Hir::clone(&main);
     if shape.step.is_some() {
-        main = hir::any([hir::text("0"), number::signed(number::positive_integer())]);
+        main = hir::any([hir::text("0"), numeral::signed(numeral::positive_integer())]);
     }
     // What comes first is the set of all spellings, of which the unique ones are some.
     let implied = shape.only.is_none() && shape.plain != Some(false) && shape.not_steps.is_empty();
