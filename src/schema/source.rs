@@ -16,9 +16,16 @@ const DEEPEST: usize = 1_000;
 /// About the bytes of an entry of a map, without its key and value.
 const ENTRY_BYTES: usize = 96;
 
+/// A text up to this length is not looked through: its value takes some megabytes at most, and mostly this for each byte.
+const SHORT: usize = 64 << 10;
+const SHORT_BYTES: usize = 8;
+
 /// About the bytes of the value of a JSON text, which are looked at before it is read: a comma, a bracket and a colon each
 /// bring a value or an entry of a map. Those in strings are taken for some, too.
 pub(super) fn bytes_of_value(text: &str) -> usize {
+    if text.len() <= SHORT {
+        return text.len() * SHORT_BYTES;
+    }
     let values = text
         .bytes()
         .filter(|byte| matches!(byte, b',' | b'[' | b'{'))

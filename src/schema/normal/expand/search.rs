@@ -26,8 +26,8 @@ const MOST_VALUES: usize = 25_000;
 /// So much of a branch is looked at and copied for one unit of fuel.
 const WEIGHT_OF_FUEL: usize = 256;
 
-/// The most that the branches which wait may weigh together, and those that were found: some 40 MB.
-const MOST_WEIGHT: usize = 1 << 20;
+/// The most that the branches which wait may weigh together, and those that were found: some 20 MB.
+const MOST_WEIGHT: usize = 1 << 19;
 
 /// What an empty branch weighs.
 const BRANCH_WEIGHT: usize = size_of::<Branch>().div_ceil(WEIGHT_BYTES);
