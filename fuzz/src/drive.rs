@@ -34,12 +34,20 @@ pub struct Target {
 impl Target {
     /// A target whose inputs are what its reader sees.
     pub const fn plain(name: &'static str, run: fn(&[u8])) -> Target {
-        Target { name, run, shown: None }
+        Target {
+            name,
+            run,
+            shown: None,
+        }
     }
 
     /// A target that makes a source of an input.
     pub const fn shaped(name: &'static str, run: fn(&[u8]), shown: fn(&[u8]) -> String) -> Target {
-        Target { name, run, shown: Some(shown) }
+        Target {
+            name,
+            run,
+            shown: Some(shown),
+        }
     }
 }
 
@@ -54,7 +62,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
 fn run_limited(target: &Target, input: &[u8]) {
     meter::allow(MEMORY);
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name(target.name.to_owned()).stack_size(STACK);
+        let thread = std::thread::Builder::new()
+            .name(target.name.to_owned())
+            .stack_size(STACK);
         let run = thread.spawn_scoped(scope, || (target.run)(input));
         // A panic has ended the process before this.
         drop(run.map(std::thread::ScopedJoinHandle::join));
@@ -111,7 +121,10 @@ fn show_source(target: &Target, path: &str) -> ExitCode {
 }
 
 fn fuzz(arguments: Vec<String>) -> ExitCode {
-    let texts: Vec<CString> = arguments.into_iter().filter_map(|it| CString::new(it).ok()).collect();
+    let texts: Vec<CString> = arguments
+        .into_iter()
+        .filter_map(|it| CString::new(it).ok())
+        .collect();
     let mut pointers: Vec<*mut c_char> = texts.iter().map(|it| it.as_ptr().cast_mut()).collect();
     let mut count = pointers.len() as c_int;
     pointers.push(std::ptr::null_mut());

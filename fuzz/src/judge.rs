@@ -42,7 +42,9 @@ pub fn shown(input: &[u8]) -> String {
 /// Compares the grammar of a schema with a validator.
 pub fn run(input: &[u8]) {
     let schema = schema(input);
-    let Ok(judge) = jsonschema::draft202012::new(&schema) else { return };
+    let Ok(judge) = jsonschema::draft202012::new(&schema) else {
+        return;
+    };
     let compiler = random::compiler();
     let compiled = within(COMPILE, "a compile", || random::compile(&compiler, &schema));
     let mut dice = Dice(0x5eed_1234_5678_9abc);
@@ -59,20 +61,33 @@ pub fn run(input: &[u8]) {
 }
 
 fn check_refusal(error: &CompileError, schema: &Value, judge: &jsonschema::Validator, value: &Value) {
-    let is_empty = error.problems.iter().all(|it| it.kind == ProblemKind::Unsatisfiable);
-    assert!(!is_empty || !judge.is_valid(value), "finding: {schema} allows {value}, but: {error}");
+    let is_empty = error
+        .problems
+        .iter()
+        .all(|it| it.kind == ProblemKind::Unsatisfiable);
+    assert!(
+        !is_empty || !judge.is_valid(value),
+        "finding: {schema} allows {value}, but: {error}"
+    );
 }
 
 /// Texts that the masks lead to are valid.
 fn check_texts(grammar: &Grammar, schema: &Value, judge: &jsonschema::Validator) {
     let mut choices = Choices::of(&schema.to_string());
     for _ in 0..3 {
-        let Some(text) = text(grammar, &mut choices) else { continue };
+        let Some(text) = text(grammar, &mut choices) else {
+            continue;
+        };
         let value: Value = serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("finding: {schema} leads to {text}: {error}"));
         // The judge computes in doubles.
-        let is_long = text.split(|it: char| !it.is_ascii_digit() && it != '.').any(|run| run.len() > 15);
-        assert!(is_long || judge.is_valid(&value), "finding: {schema} does not allow {text}");
+        let is_long = text
+            .split(|it: char| !it.is_ascii_digit() && it != '.')
+            .any(|run| run.len() > 15);
+        assert!(
+            is_long || judge.is_valid(&value),
+            "finding: {schema} does not allow {text}"
+        );
     }
 }
 
@@ -83,7 +98,11 @@ fn text(grammar: &Grammar, choices: &mut Choices) -> Option<String> {
         let allowed: Vec<u32> = grammar.mask(state).iter().collect();
         let closing = |token: &u32| *token == 0 || b"\"]}".contains(&((*token - 1) as u8));
         let ends: Vec<u32> = allowed.iter().copied().filter(closing).collect();
-        let some = if !ends.is_empty() && choices.roll(60) < 10 + step { &ends } else { &allowed };
+        let some = if !ends.is_empty() && choices.roll(60) < 10 + step {
+            &ends
+        } else {
+            &allowed
+        };
         let token = *some.get(choices.roll(some.len()))?;
         if token == 0 {
             return String::from_utf8(text).ok();

@@ -43,7 +43,10 @@ fn take(bytes: usize) {
     if now > CEILING.load(Relaxed) {
         // The message allocates, too.
         lift();
-        eprintln!("finding: memory: {} MiB are held when {bytes} bytes are asked for", now >> 20);
+        eprintln!(
+            "finding: memory: {} MiB are held when {bytes} bytes are asked for",
+            now >> 20
+        );
         std::process::abort();
     }
 }

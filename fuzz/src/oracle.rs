@@ -39,6 +39,7 @@ use lexiform::{Grammar, Options, Source};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use crate::walk::Choices;
 use judge::{Judge, Memo};
 use walk::{Reach, check_everywhere};
 
@@ -46,18 +47,34 @@ const BYTES: &[u8] = &[b'a', b'b', 0xC3, 0xA9];
 const LETTERS: &[u8] = b"abc";
 const LISTED: &[u8] = b"ab,:";
 const JSON_BYTES: &[u8] = b"\"ab{}[]:,ntrufels\xC3\xA9";
-const JSON_PIECES: &[&str] =
-    &["{", "}", "\"a\"", "\"ab", "\":", ",\"", "null", "true", "[", "]", "\"b\":", "é", "\"}", "{\"", ":[]"];
+const JSON_PIECES: &[&str] = &[
+    "{", "}", "\"a\"", "\"ab", "\":", ",\"", "null", "true", "[", "]", "\"b\":", "é", "\"}", "{\"", ":[]",
+];
+/// Random bytes after those of an input.
+const TAIL: usize = 16 << 10;
 const REACH: Reach = Reach { bytes: 4, states: 60 };
-const DEEP: Reach = Reach { bytes: 24, states: 60 };
+const DEEP: Reach = Reach {
+    bytes: 24,
+    states: 60,
+};
 
 /// What the random numbers of the tests are drawn from.
 struct Numbers(TestRunner);
 
 impl Numbers {
     fn of(input: &[u8]) -> Self {
-        let random = TestRng::from_seed(RngAlgorithm::PassThrough, input);
-        Numbers(TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::default() }, random))
+        // Zeros, which follow the end of what is passed through, keep some strategies drawing for ever.
+        let mut choices = Choices::of(&String::from_utf8_lossy(input));
+        let rest = (0..TAIL).map(|_| choices.roll(256) as u8);
+        let numbers: Vec<u8> = input.iter().copied().chain(rest).collect();
+        let random = TestRng::from_seed(RngAlgorithm::PassThrough, &numbers);
+        Numbers(TestRunner::new_with_rng(
+            Config {
+                failure_persistence: None,
+                ..Config::default()
+            },
+            random,
+        ))
     }
 
     fn draw<T: std::fmt::Debug>(&mut self, strategy: impl Strategy<Value = T>) -> Option<T> {
@@ -71,7 +88,9 @@ impl Numbers {
 
 /// Reads an input as a choice of a test and the numbers that it draws.
 pub fn run(input: &[u8]) {
-    let Some((kind, rest)) = input.split_first() else { return };
+    let Some((kind, rest)) = input.split_first() else {
+        return;
+    };
     let mut numbers = Numbers::of(rest);
     // A strategy may find no value in these numbers.
     let _: Option<()> = match kind % 8 {
@@ -87,7 +106,12 @@ pub fn run(input: &[u8]) {
 }
 
 /// A grammar is judged at all texts; an error is right where the language has no text.
-fn compare(compiled: Result<Grammar, CompileError>, judge: impl Judge, reach: &Reach, shown: &dyn std::fmt::Debug) {
+fn compare(
+    compiled: Result<Grammar, CompileError>,
+    judge: impl Judge,
+    reach: &Reach,
+    shown: &dyn std::fmt::Debug,
+) {
     match compiled {
         Ok(grammar) => {
             if let Err(error) = check_everywhere(&grammar, &Memo::new(judge), reach) {
@@ -95,32 +119,54 @@ fn compare(compiled: Result<Grammar, CompileError>, judge: impl Judge, reach: &R
             }
         }
         Err(error) => {
-            let is_other = error.problems.iter().any(|it| it.kind == lexiform::error::ProblemKind::Unsupported);
-            assert!(is_other || !judge.verdict(b"").viable, "finding: {error} in {shown:?}");
+            let is_other = error
+                .problems
+                .iter()
+                .any(|it| it.kind == lexiform::error::ProblemKind::Unsupported);
+            assert!(
+                is_other || !judge.verdict(b"").viable,
+                "finding: {error} in {shown:?}"
+            );
         }
     }
 }
 
 fn terminal(numbers: &mut Numbers) -> Option<()> {
     let (vocabulary, pattern) = (numbers.vocabulary(BYTES)?, numbers.draw(regular::patterns())?);
-    compare(lower::compile(&lower::terminal(&pattern), &vocabulary), pattern.language(), &REACH, &pattern);
+    compare(
+        lower::compile(&lower::terminal(&pattern), &vocabulary),
+        pattern.language(),
+        &REACH,
+        &pattern,
+    );
     Some(())
 }
 
 fn rules_of_pattern(numbers: &mut Numbers) -> Option<()> {
     let (vocabulary, pattern) = (numbers.vocabulary(BYTES)?, numbers.draw(regular::patterns())?);
-    compare(lower::compile(&lower::expressions(&pattern), &vocabulary), pattern.language(), &REACH, &pattern);
+    compare(
+        lower::compile(&lower::expressions(&pattern), &vocabulary),
+        pattern.language(),
+        &REACH,
+        &pattern,
+    );
     Some(())
 }
 
 fn rules(numbers: &mut Numbers) -> Option<()> {
-    let (vocabulary, rules) = (numbers.vocabulary(LETTERS)?, numbers.draw(context_free::grammars_with_classes())?);
+    let (vocabulary, rules) = (
+        numbers.vocabulary(LETTERS)?,
+        numbers.draw(context_free::grammars_with_classes())?,
+    );
     let source = rules.source();
     let cfg = lexiform::syntax::ebnf::lower(&source, &lexiform::limits::Limits::default());
     let cfg = cfg.unwrap_or_else(|error| panic!("finding: {error} in {source}"));
     match lower::compile(&cfg, &vocabulary) {
         Ok(grammar) => compare(Ok(grammar), rules.productions(), &REACH, &source),
-        Err(error) => assert!(!rules.productions().is_productive(), "finding: {error} in {source}"),
+        Err(error) => assert!(
+            !rules.productions().is_productive(),
+            "finding: {error} in {source}"
+        ),
     }
     Some(())
 }
@@ -132,27 +178,49 @@ fn intersection(numbers: &mut Numbers) -> Option<()> {
         let regular = builder.add_regular(regular);
         builder.regular(regular)
     });
-    compare(lower::compile(&cfg, &vocabulary), regular::intersection(&parts), &REACH, &parts);
+    compare(
+        lower::compile(&cfg, &vocabulary),
+        regular::intersection(&parts),
+        &REACH,
+        &parts,
+    );
     Some(())
 }
 
 fn count_before(numbers: &mut Numbers) -> Option<()> {
     let vocabulary = numbers.vocabulary(BYTES)?;
-    let (counted, pattern) = (numbers.draw(regular::counts())?, numbers.draw(regular::patterns())?);
+    let (counted, pattern) = (
+        numbers.draw(regular::counts())?,
+        numbers.draw(regular::patterns())?,
+    );
     let language = regular::Re::seq(counted.language(), pattern.language());
     let cfg = lower::count_before(counted.clone(), &pattern);
-    compare(lower::compile(&cfg, &vocabulary), language, &REACH, &(counted, pattern));
+    compare(
+        lower::compile(&cfg, &vocabulary),
+        language,
+        &REACH,
+        &(counted, pattern),
+    );
     Some(())
 }
 
 fn list(numbers: &mut Numbers) -> Option<()> {
     let vocabulary = numbers.vocabulary(LISTED)?;
     let list = numbers.draw(proptest::prop_oneof![series::lists(), series::repeating_lists()])?;
-    compare(lower::compile(&list.grammar(), &vocabulary), list.language(), &REACH, &list);
+    compare(
+        lower::compile(&list.grammar(), &vocabulary),
+        list.language(),
+        &REACH,
+        &list,
+    );
     Some(())
 }
 
-fn json_grammar(source: &str, vocabulary: &Arc<Vocabulary>, order: KeyOrder) -> Result<Grammar, CompileError> {
+fn json_grammar(
+    source: &str,
+    vocabulary: &Arc<Vocabulary>,
+    order: KeyOrder,
+) -> Result<Grammar, CompileError> {
     let mut options = Options::default();
     options.schema.key_order = order;
     options.schema.whitespace = Whitespace::Compact;
@@ -162,16 +230,33 @@ fn json_grammar(source: &str, vocabulary: &Arc<Vocabulary>, order: KeyOrder) -> 
 fn schema(numbers: &mut Numbers) -> Option<()> {
     let vocabulary = numbers.draw(vocabulary::vocabularies_of(JSON_BYTES, JSON_PIECES))?;
     let schema = numbers.draw(json::schemas())?;
-    let order = if numbers.draw(proptest::bool::ANY)? { KeyOrder::Any } else { KeyOrder::Schema };
+    let order = if numbers.draw(proptest::bool::ANY)? {
+        KeyOrder::Any
+    } else {
+        KeyOrder::Schema
+    };
     let source = schema.source();
-    compare(json_grammar(&source, &vocabulary, order), schema.language(order), &DEEP, &source);
+    compare(
+        json_grammar(&source, &vocabulary, order),
+        schema.language(order),
+        &DEEP,
+        &source,
+    );
     Some(())
 }
 
 fn objects(numbers: &mut Numbers) -> Option<()> {
     let vocabulary = numbers.draw(vocabulary::vocabularies_of(JSON_BYTES, JSON_PIECES))?;
-    let objects = numbers.draw(proptest::prop_oneof![open_keys::objects(), open_keys::objects_of_objects()])?;
+    let objects = numbers.draw(proptest::prop_oneof![
+        open_keys::objects(),
+        open_keys::objects_of_objects()
+    ])?;
     let source = objects.source();
-    compare(json_grammar(&source, &vocabulary, KeyOrder::Any), objects, &DEEP, &source);
+    compare(
+        json_grammar(&source, &vocabulary, KeyOrder::Any),
+        objects,
+        &DEEP,
+        &source,
+    );
     Some(())
 }

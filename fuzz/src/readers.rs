@@ -13,8 +13,30 @@ use super::walk::{Choices, walk};
 
 /// Tokens beside the single bytes: pieces of JSON, words across their borders, and long runs, which cost most.
 const PIECES: [&str; 24] = [
-    "{\"", "\":", "\",\"", "\"}", "[[", "]]", "},{", "null", "true", "0,1", "1e9", "12345678", "aa", "ab", "ba", "abab",
-    "xx", "zx", " \n", "aaaaaaaaaaaaaaaa", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "        ", "é", "\\u00",
+    "{\"",
+    "\":",
+    "\",\"",
+    "\"}",
+    "[[",
+    "]]",
+    "},{",
+    "null",
+    "true",
+    "0,1",
+    "1e9",
+    "12345678",
+    "aa",
+    "ab",
+    "ba",
+    "abab",
+    "xx",
+    "zx",
+    " \n",
+    "aaaaaaaaaaaaaaaa",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "        ",
+    "é",
+    "\\u00",
 ];
 
 /// Compiles for a small vocabulary that has a token for each byte.
@@ -47,11 +69,19 @@ pub fn schema(input: &[u8]) {
     compile_and_walk(Source::JsonSchema(text));
     let options = Options::default();
     within(COMPILE, "a normal form", || {
-        drop(lexiform::schema::normal_form(text, &options.schema, &options.limits));
+        drop(lexiform::schema::normal_form(
+            text,
+            &options.schema,
+            &options.limits,
+        ));
     });
-    within(COMPILE, "a report", || drop(lexiform::schema::report(text, &options.schema, &options.limits)));
+    within(COMPILE, "a report", || {
+        drop(lexiform::schema::report(text, &options.schema, &options.limits))
+    });
     if let Ok(value) = serde_json::from_str(text) {
-        within(COMPILE, "a sketch", || drop(lexiform::schema::sketch::sketch(&value)));
+        within(COMPILE, "a sketch", || {
+            drop(lexiform::schema::sketch::sketch(&value))
+        });
     }
 }
 
@@ -65,7 +95,9 @@ pub fn regex(input: &[u8]) {
 /// A regular expression in the dialect of ECMA-262, alone and as the `pattern` of a schema.
 pub fn ecma(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
-    within(COMPILE, "reading a pattern", || drop(lexiform::regex::ecma(text, &Limits::default())));
+    within(COMPILE, "reading a pattern", || {
+        drop(lexiform::regex::ecma(text, &Limits::default()))
+    });
     let schema = serde_json::json!({"type": "string", "pattern": text}).to_string();
     compile_and_walk(Source::JsonSchema(&schema));
 }
@@ -78,12 +110,19 @@ pub fn ebnf(input: &[u8]) {
 }
 
 /// The texts that a tokenizer that was read has to cut.
-const TEXTS: [&str; 4] = ["", "a b  c\n\n12,345 été 你好 👍", "<|endoftext|><s>\u{0}\u{FFFD}", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"];
+const TEXTS: [&str; 4] = [
+    "",
+    "a b  c\n\n12,345 été 你好 👍",
+    "<|endoftext|><s>\u{0}\u{FFFD}",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+];
 
 /// A `tokenizer.json`: its tokens, and the tokenizer with both ways.
 pub fn tokenizer(input: &[u8]) {
     if let Ok(text) = str::from_utf8(input) {
-        let file = within(COMPILE, "reading a tokenizer", || from_tokenizer_json(text, &ReadLimits::default()));
+        let file = within(COMPILE, "reading a tokenizer", || {
+            from_tokenizer_json(text, &ReadLimits::default())
+        });
         if let Ok(file) = file {
             drop(within(COMPILE, "making a vocabulary", || file.vocabulary(&[0])));
         }
@@ -109,7 +148,9 @@ fn cut(tokenizer: &Tokenizer, text: &str) {
 pub fn tiktoken(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     let special = [("<|endoftext|>", 7), ("<|fim|>", 300)];
-    let file = within(COMPILE, "reading ranks", || from_tiktoken(text, &special, &ReadLimits::default()));
+    let file = within(COMPILE, "reading ranks", || {
+        from_tiktoken(text, &special, &ReadLimits::default())
+    });
     if let Ok(file) = file {
         drop(within(COMPILE, "making a vocabulary", || file.vocabulary(&[7])));
     }

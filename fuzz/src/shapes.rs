@@ -32,8 +32,9 @@ impl<'a> Draw<'a> {
 
     /// How many: a few mostly, and thousands at times. The second byte moves it, so that thresholds are met exactly.
     pub(crate) fn size(&mut self) -> usize {
-        const SIZES: [usize; 16] =
-            [1, 2, 3, 4, 6, 10, 16, 24, 40, 100, 250, 600, 1_100, 2_500, 6_000, 20_000];
+        const SIZES: [usize; 16] = [
+            1, 2, 3, 4, 6, 10, 16, 24, 40, 100, 250, 600, 1_100, 2_500, 6_000, 20_000,
+        ];
         let size = SIZES[self.roll(SIZES.len())];
         size + self.roll(256) * size / 256
     }

@@ -79,14 +79,18 @@ fn compare(grammar: &Grammar, state: State, step: usize, choices: &mut Choices) 
 
 /// A mask within a budget takes away tokens, and adds none.
 fn compare_within(grammar: &Grammar, state: State, allowed: &[u32]) {
-    let narrow = within(MASK, "a mask within a budget", || grammar.mask_within(state, BUDGET));
+    let narrow = within(MASK, "a mask within a budget", || {
+        grammar.mask_within(state, BUDGET)
+    });
     for token in narrow.iter() {
         assert!(
             allowed.binary_search(&token).is_ok(),
             "finding: token {token} is allowed within a budget alone"
         );
     }
-    let completes = within(COMPILE, "the least completion", || grammar.completes_within(state, BUDGET));
+    let completes = within(COMPILE, "the least completion", || {
+        grammar.completes_within(state, BUDGET)
+    });
     assert_eq!(
         completes,
         !narrow.is_empty(),

@@ -27,9 +27,22 @@ const CALLS: [&str; 22] = [
     "(\"a\" | N)* (\"b\" | F)*",
     "/a*/ N | /(a|b)+/",
 ];
-const POSTFIXES: [&str; 9] = ["*", "+", "?", "{2}", "{0,2}", "{1,}", "{,3}", "{0,100}", "{7,1000}"];
+const POSTFIXES: [&str; 9] = [
+    "*", "+", "?", "{2}", "{0,2}", "{1,}", "{,3}", "{0,100}", "{7,1000}",
+];
 const LEAVES: [&str; 12] = [
-    "\"a\"", "\"\"", "[a-z]", "[^a]", ".", "\"abab\"", "'x'", "#x41", "/a+b?/", "<|eos|>", "[a-zé]", "/[ab]{3,9}c/",
+    "\"a\"",
+    "\"\"",
+    "[a-z]",
+    "[^a]",
+    ".",
+    "\"abab\"",
+    "'x'",
+    "#x41",
+    "/a+b?/",
+    "<|eos|>",
+    "[a-zé]",
+    "/[ab]{3,9}c/",
 ];
 
 pub(super) fn source(draw: &mut Draw<'_>) -> String {
@@ -90,7 +103,14 @@ fn calls_to(draw: &mut Draw<'_>, last: &str) -> String {
     let rules = (0..count).map(|at| {
         let body = kinds[at % kinds.len()];
         let body = body.replace('N', &name(at + 1)).replace('F', &name(at + further));
-        format!("{} ::= {body}", if at == 0 { "root".to_owned() } else { format!("r{at}") })
+        format!(
+            "{} ::= {body}",
+            if at == 0 {
+                "root".to_owned()
+            } else {
+                format!("r{at}")
+            }
+        )
     });
     let all = joined(rules, "\n");
     let end = if is_ring { " | \"z\"\n" } else { "\n" };
@@ -111,14 +131,20 @@ fn expression(draw: &mut Draw<'_>, depth: usize, rules: usize) -> String {
     match draw.roll(6) {
         0 => draw.pick(&LEAVES).to_owned(),
         1 if rules > 1 => format!("r{}", draw.roll(rules)),
-        2 => format!("({}){}", expression(draw, depth - 1, rules), draw.pick(&POSTFIXES)),
+        2 => format!(
+            "({}){}",
+            expression(draw, depth - 1, rules),
+            draw.pick(&POSTFIXES)
+        ),
         3 => parts(draw, depth, rules, " | "),
         _ => parts(draw, depth, rules, " "),
     }
 }
 
 fn parts(draw: &mut Draw<'_>, depth: usize, rules: usize, between: &str) -> String {
-    let parts: Vec<String> = (0..2 + draw.roll(3)).map(|_| expression(draw, depth - 1, rules)).collect();
+    let parts: Vec<String> = (0..2 + draw.roll(3))
+        .map(|_| expression(draw, depth - 1, rules))
+        .collect();
     format!("({})", parts.join(between))
 }
 
@@ -134,17 +160,40 @@ fn wide(draw: &mut Draw<'_>) -> String {
     });
     let helpers = (0..7).map(|at| format!("r{at} ::= \"b\" r{} | \"{at}\"", (at + 3) % 7));
     let postfix = draw.pick(&["", "*", "+", "{0,20}"]);
-    format!("root ::= ({}){postfix}\n{}", joined(alternatives, " | "), joined(helpers, "\n"))
+    format!(
+        "root ::= ({}){postfix}\n{}",
+        joined(alternatives, " | "),
+        joined(helpers, "\n")
+    )
 }
 
 /// A long sequence.
 fn long(draw: &mut Draw<'_>) -> String {
     let kinds: Vec<&str> = (0..draw.few())
-        .map(|_| draw.pick(&["\"a\"?", "[ab]*", "\"a\"", "(\"a\" | \"ab\")", "[a-z]{0,9}", "r?", "r*", "r"]))
+        .map(|_| {
+            draw.pick(&[
+                "\"a\"?",
+                "[ab]*",
+                "\"a\"",
+                "(\"a\" | \"ab\")",
+                "[a-z]{0,9}",
+                "r?",
+                "r*",
+                "r",
+            ])
+        })
         .collect();
     let parts = (0..draw.size()).map(|at| kinds[at % kinds.len()].to_owned());
     let sequence = joined(parts, " ");
-    format!("root ::= {sequence}\nr ::= {}", draw.pick(&["\"a\" r \"b\" | \"\"", "r \"a\" | \"b\"", "\"x\"", "r r | \"a\" | \"\""]))
+    format!(
+        "root ::= {sequence}\nr ::= {}",
+        draw.pick(&[
+            "\"a\" r \"b\" | \"\"",
+            "r \"a\" | \"b\"",
+            "\"x\"",
+            "r r | \"a\" | \"\""
+        ])
+    )
 }
 
 /// Counts within counts.

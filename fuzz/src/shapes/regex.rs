@@ -3,10 +3,28 @@
 use super::{Draw, joined, nested};
 
 const LEAVES: [&str; 18] = [
-    "a", ".", "[a-z]", "[^a]", r"\d", r"\w", r"\p{L}", r"\P{Lu}", "é", "(a|b)", "(?:ab|a)", r"\b", "^", "$", "(?=a)",
-    "(?!b)", r"[\s\S]", "(?i:straße)",
+    "a",
+    ".",
+    "[a-z]",
+    "[^a]",
+    r"\d",
+    r"\w",
+    r"\p{L}",
+    r"\P{Lu}",
+    "é",
+    "(a|b)",
+    "(?:ab|a)",
+    r"\b",
+    "^",
+    "$",
+    "(?=a)",
+    "(?!b)",
+    r"[\s\S]",
+    "(?i:straße)",
 ];
-const POSTFIXES: [&str; 11] = ["*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "{3,70}", "{0,999}", "{1000}", "{,3}"];
+const POSTFIXES: [&str; 11] = [
+    "*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "{3,70}", "{0,999}", "{1000}", "{,3}",
+];
 
 pub(super) fn source(draw: &mut Draw<'_>) -> String {
     match draw.roll(8) {
@@ -34,7 +52,9 @@ fn postfixes(draw: &mut Draw<'_>) -> String {
 }
 
 fn groups(draw: &mut Draw<'_>) -> String {
-    let before = draw.pick(&["(", "(?:", "(a|", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "[", "[a&&[", "(?:b", "|("]);
+    let before = draw.pick(&[
+        "(", "(?:", "(a|", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "[", "[a&&[", "(?:b", "|(",
+    ]);
     let after = match before {
         "[" => "]",
         "[a&&[" => "]]",
@@ -79,7 +99,11 @@ fn wide(draw: &mut Draw<'_>) -> String {
 
 fn long(draw: &mut Draw<'_>) -> String {
     let kinds: Vec<&str> = (0..draw.few())
-        .map(|_| draw.pick(&["a?", "[ab]*", "a", "(?:a|ab)", r"\w{0,9}", "(?=.*a)", "(?!.*b)", r"\b", ".*"]))
+        .map(|_| {
+            draw.pick(&[
+                "a?", "[ab]*", "a", "(?:a|ab)", r"\w{0,9}", "(?=.*a)", "(?!.*b)", r"\b", ".*",
+            ])
+        })
         .collect();
     joined((0..draw.size()).map(|at| kinds[at % kinds.len()].to_owned()), "")
 }
@@ -94,7 +118,11 @@ fn looks(draw: &mut Draw<'_>) -> String {
         3 => format!("(?=[ab]*a[ab]{{{at}}}$)"),
         _ => format!("(?<!w{at})"),
     });
-    format!("^{}{}$", joined(looks, ""), draw.pick(&["[a-z]*", ".*", "[ab]*", "a{0,99}"]))
+    format!(
+        "^{}{}$",
+        joined(looks, ""),
+        draw.pick(&["[a-z]*", ".*", "[ab]*", "a{0,99}"])
+    )
 }
 
 fn expression(draw: &mut Draw<'_>, depth: usize) -> String {
@@ -104,7 +132,11 @@ fn expression(draw: &mut Draw<'_>, depth: usize) -> String {
     match draw.roll(5) {
         0 => draw.pick(&LEAVES).to_owned(),
         1 => format!("(?:{}){}", expression(draw, depth - 1), draw.pick(&POSTFIXES)),
-        2 => format!("(?:{}|{})", expression(draw, depth - 1), expression(draw, depth - 1)),
+        2 => format!(
+            "(?:{}|{})",
+            expression(draw, depth - 1),
+            expression(draw, depth - 1)
+        ),
         _ => [expression(draw, depth - 1), expression(draw, depth - 1)].concat(),
     }
 }

@@ -93,7 +93,11 @@ pub(super) fn source(draw: &mut Draw<'_>) -> String {
         6 => patterns(draw),
         _ => {
             let body = random(draw, 4);
-            format!("{{\"allOf\":[{body}],\"$defs\":{{\"x\":{}}}{}}}", random(draw, 2), draw.pick(&TOPS))
+            format!(
+                "{{\"allOf\":[{body}],\"$defs\":{{\"x\":{}}}{}}}",
+                random(draw, 2),
+                draw.pick(&TOPS)
+            )
         }
     }
 }
@@ -108,22 +112,42 @@ fn chain(draw: &mut Draw<'_>) -> String {
         _ if is_ring => "{\"$ref\":\"#/$defs/a0\"}".to_owned(),
         _ => "{\"$ref\":\"#/$defs/last\"}".to_owned(),
     };
-    let defs = (0..count).map(|at| format!("\"a{at}\":{{{}}}", filled(kinds[at % kinds.len()], at, &place(at + 1), &place(at + further))));
+    let defs = (0..count).map(|at| {
+        format!(
+            "\"a{at}\":{{{}}}",
+            filled(kinds[at % kinds.len()], at, &place(at + 1), &place(at + further))
+        )
+    });
     let defs = joined(defs, ",");
-    format!("{{\"$ref\":\"#/$defs/a0\",\"$defs\":{{{defs},\"last\":{}}}{}}}", leaf(draw), draw.pick(&TOPS))
+    format!(
+        "{{\"$ref\":\"#/$defs/a0\",\"$defs\":{{{defs},\"last\":{}}}{}}}",
+        leaf(draw),
+        draw.pick(&TOPS)
+    )
 }
 
 fn filled(holder: &str, at: usize, next: &str, further: &str) -> String {
-    holder.replace('@', &at.to_string()).replace('§', next).replace('¤', further)
+    holder
+        .replace('@', &at.to_string())
+        .replace('§', next)
+        .replace('¤', further)
 }
 
 /// The same written inside one another.
 fn deep(draw: &mut Draw<'_>) -> String {
-    let holder = draw.pick(&HOLDERS).replace('@', "0").replace('¤', "{\"type\":\"integer\"}");
+    let holder = draw
+        .pick(&HOLDERS)
+        .replace('@', "0")
+        .replace('¤', "{\"type\":\"integer\"}");
     let leaf = leaf(draw);
     let (before, after) = holder.split_once('§').unwrap_or((&holder, ""));
     let after = after.replace('§', "true");
-    let core = nested(&format!("{{{before}"), &leaf, &format!("{after}}}"), draw.size().min(2_000));
+    let core = nested(
+        &format!("{{{before}"),
+        &leaf,
+        &format!("{after}}}"),
+        draw.size().min(2_000),
+    );
     match core.strip_prefix('{') {
         Some(_) => format!("{{\"allOf\":[{core}]{}}}", draw.pick(&TOPS)),
         None => core,
@@ -137,7 +161,9 @@ fn product(draw: &mut Draw<'_>) -> String {
     let (count, ways) = (draw.size().min(4_000), 1 + draw.few());
     let part = |at: usize, way: usize| match branch {
         0 => format!("{{\"properties\":{{\"p{way}x{at}\":{{}}}}}}"),
-        1 => format!("{{\"properties\":{{\"p{way}x{at}\":{{\"type\":\"integer\"}}}},\"required\":[\"p{way}x{at}\"]}}"),
+        1 => format!(
+            "{{\"properties\":{{\"p{way}x{at}\":{{\"type\":\"integer\"}}}},\"required\":[\"p{way}x{at}\"]}}"
+        ),
         2 => format!("{{\"required\":[\"p{way}x{at}\"]}}"),
         3 => format!("{{\"minimum\":{at},\"multipleOf\":{}}}", way + 2),
         4 => format!("{{\"pattern\":\"w{at}.*{way}\"}}"),
@@ -146,9 +172,17 @@ fn product(draw: &mut Draw<'_>) -> String {
     };
     let all = (0..count).map(|at| {
         if keyword == "if" {
-            return format!("{{\"if\":{},\"then\":{},\"else\":{}}}", part(at, 0), part(at, 1), part(at, 2));
+            return format!(
+                "{{\"if\":{},\"then\":{},\"else\":{}}}",
+                part(at, 0),
+                part(at, 1),
+                part(at, 2)
+            );
         }
-        format!("{{\"{keyword}\":[{}]}}", joined((0..ways).map(|way| part(at, way)), ","))
+        format!(
+            "{{\"{keyword}\":[{}]}}",
+            joined((0..ways).map(|way| part(at, way)), ",")
+        )
     });
     format!("{{\"allOf\":[{}]{}}}", joined(all, ","), draw.pick(&TOPS))
 }
@@ -161,16 +195,37 @@ fn list(draw: &mut Draw<'_>) -> String {
     let body = match kind {
         0 => format!("\"enum\":[{}]", every(&|at| format!("\"value {at}\""))),
         1 => format!("\"enum\":[{}]", every(&|at| (at * 7919).to_string())),
-        2 => format!("\"enum\":[{}]", every(&|at| format!("{{\"a\":{at},\"b\":[{at}]}}"))),
+        2 => format!(
+            "\"enum\":[{}]",
+            every(&|at| format!("{{\"a\":{at},\"b\":[{at}]}}"))
+        ),
         3 => format!("\"required\":[{}]", every(&|at| format!("\"k{at}\""))),
         4 => format!("\"properties\":{{{}}}", every(&|at| format!("\"k{at}\":{leaf}"))),
-        5 => format!("\"patternProperties\":{{{}}}", every(&|at| format!("\"^k{at}\":{leaf}"))),
+        5 => format!(
+            "\"patternProperties\":{{{}}}",
+            every(&|at| format!("\"^k{at}\":{leaf}"))
+        ),
         6 => format!("\"prefixItems\":[{}]", every(&|_| leaf.clone())),
-        7 => format!("\"anyOf\":[{}]", every(&|at| format!("{{\"properties\":{{\"k{at}\":{leaf}}},\"required\":[\"k{at}\"]}}"))),
-        8 => format!("\"dependentRequired\":{{{}}}", every(&|at| format!("\"k{at}\":[\"k{}\",\"z\"]", at + 1))),
-        9 => format!("\"oneOf\":[{}]", every(&|at| format!("{{\"minLength\":{at},\"pattern\":\"a\"}}"))),
-        10 => format!("\"allOf\":[{}]", every(&|at| format!("{{\"multipleOf\":{}}}", at * 2 + 1))),
-        _ => format!("\"allOf\":[{}]", every(&|at| format!("{{\"contains\":{{\"const\":{at}}}}}"))),
+        7 => format!(
+            "\"anyOf\":[{}]",
+            every(&|at| format!("{{\"properties\":{{\"k{at}\":{leaf}}},\"required\":[\"k{at}\"]}}"))
+        ),
+        8 => format!(
+            "\"dependentRequired\":{{{}}}",
+            every(&|at| format!("\"k{at}\":[\"k{}\",\"z\"]", at + 1))
+        ),
+        9 => format!(
+            "\"oneOf\":[{}]",
+            every(&|at| format!("{{\"minLength\":{at},\"pattern\":\"a\"}}"))
+        ),
+        10 => format!(
+            "\"allOf\":[{}]",
+            every(&|at| format!("{{\"multipleOf\":{}}}", at * 2 + 1))
+        ),
+        _ => format!(
+            "\"allOf\":[{}]",
+            every(&|at| format!("{{\"contains\":{{\"const\":{at}}}}}"))
+        ),
     };
     format!("{{{body}{}}}", draw.pick(&TOPS))
 }
@@ -184,10 +239,18 @@ fn patterns(draw: &mut Draw<'_>) -> String {
             let pattern = super::regex::source(draw);
             let pattern: String = pattern.chars().take(2_000).collect();
             let schema = serde_json::json!({ "pattern": pattern }).to_string();
-            if is_denied { format!("{{\"not\":{schema}}}") } else { schema }
+            if is_denied {
+                format!("{{\"not\":{schema}}}")
+            } else {
+                schema
+            }
         })
         .collect();
-    format!("{{\"type\":\"string\",\"{keyword}\":[{}],\"maxLength\":{}}}", joined(patterns.into_iter(), ","), draw.size())
+    format!(
+        "{{\"type\":\"string\",\"{keyword}\":[{}],\"maxLength\":{}}}",
+        joined(patterns.into_iter(), ","),
+        draw.size()
+    )
 }
 
 /// Keywords at random, a few levels of them.
@@ -209,7 +272,14 @@ fn leaf(draw: &mut Draw<'_>) -> String {
         0 => {
             let number = ["1e", "-1e", "0.", "1e-"][draw.roll(4)];
             let digits = "9".repeat(draw.size().min(3_000));
-            let keyword = draw.pick(&["minimum", "multipleOf", "const", "maxLength", "minItems", "maximum"]);
+            let keyword = draw.pick(&[
+                "minimum",
+                "multipleOf",
+                "const",
+                "maxLength",
+                "minItems",
+                "maximum",
+            ]);
             format!("{{\"{keyword}\":{number}{digits}}}")
         }
         _ => draw.pick(&LEAVES).to_owned(),
