@@ -96,7 +96,7 @@ fn all(chosen: Vec<(program::Program, String)>, time: Duration, jobs: usize) -> 
         Ok(done)
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(&work)).collect();
+        let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
         let mut all = Vec::new();
         for worker in workers {
             let done: Result<Vec<Report>, Failure> = worker
