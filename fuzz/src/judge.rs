@@ -73,7 +73,7 @@ fn check_refusal(error: &CompileError, schema: &Value, judge: &jsonschema::Valid
 
 /// Texts that the masks lead to are valid.
 fn check_texts(grammar: &Grammar, schema: &Value, judge: &jsonschema::Validator) {
-    let mut choices = Choices::of(&schema.to_string());
+    let mut choices = Choices::of(schema.to_string());
     for _ in 0..3 {
         let Some(text) = text(grammar, &mut choices) else {
             continue;

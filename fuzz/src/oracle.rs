@@ -63,7 +63,7 @@ impl Numbers {
     fn of(input: &[u8]) -> Self {
         // Handing the bytes on as numbers was tried: strategies split what is left, and some draw for ever from the
         // zeros after its end. As a seed they still lead to what covers more.
-        let mut choices = Choices::of(&String::from_utf8_lossy(input));
+        let mut choices = Choices::of(input);
         let seed: Vec<u8> = (0..32).map(|_| choices.roll(256) as u8).collect();
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
         let config = Config {

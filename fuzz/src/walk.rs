@@ -22,11 +22,14 @@ pub struct Choices(u64);
 
 impl Choices {
     /// The choices of this text.
-    pub fn of(text: &str) -> Choices {
+    pub fn of(text: impl AsRef<[u8]>) -> Choices {
         // FNV-1a; the value is never 0, which the generator would keep.
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
+        let hash = text
+            .as_ref()
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+            });
         Choices(hash | 1)
     }
 
