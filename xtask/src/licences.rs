@@ -9,32 +9,47 @@ use std::fs;
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-const METADATA: [&str; 6] = [
+/// The workspace, and the fuzz targets, which are a package of their own.
+const MANIFESTS: [&str; 2] = ["Cargo.toml", "fuzz/Cargo.toml"];
+
+const METADATA: [&str; 7] = [
     "metadata",
     "--format-version",
     "1",
     "--locked",
+    "--all-features",
     "--filter-platform",
     "x86_64-unknown-linux-gnu",
 ];
 
 pub(crate) fn check() -> Result<bool, Failure> {
-    if quiet_output(&mut cargo(["deny", "--version"])).is_some() {
-        return succeeds(&mut cargo([
-            "deny",
-            "--workspace",
-            "check",
-            "licenses",
-            "bans",
-            "sources",
-        ]));
+    let denies = quiet_output(&mut cargo(["deny", "--version"])).is_some();
+    if !denies {
+        eprintln!("xtask: cargo-deny is not installed; checking licences and sources from cargo metadata");
     }
-    eprintln!("xtask: cargo-deny is not installed; checking licences and sources from cargo metadata");
+    let mut passed = true;
+    for manifest in MANIFESTS {
+        passed &= if denies {
+            denied_nothing(manifest)?
+        } else {
+            checked(manifest)?
+        };
+    }
+    Ok(passed)
+}
+
+fn denied_nothing(manifest: &str) -> Result<bool, Failure> {
+    let mut command = cargo(["deny", "--workspace", "--manifest-path", manifest]);
+    succeeds(command.args(["check", "--config", "deny.toml", "licenses", "bans", "sources"]))
+}
+
+fn checked(manifest: &str) -> Result<bool, Failure> {
     let rules = Rules::read()?;
-    let metadata = quiet_output(&mut cargo(METADATA))
+    let metadata = quiet_output(cargo(METADATA).args(["--manifest-path", manifest]))
         .and_then(|text| serde_json::from_str::<Value>(&text).ok())
         .ok_or_else(|| {
-            Failure::new("cargo metadata --locked gave nothing to read; is Cargo.lock up to date?")
+            let what = format!("cargo metadata --locked gave nothing to read of {manifest}");
+            Failure::new(what + "; is its Cargo.lock up to date?")
         })?;
     let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
     let problems: Vec<String> = packages

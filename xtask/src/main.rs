@@ -10,11 +10,13 @@
 //! Everything here runs on the standard library and calls the tools a developer would call by hand, so that a
 //! failing step can be repeated by copying the line that was printed.
 
+mod attack;
 mod bench;
 mod check;
 mod clients;
 mod container;
 mod fair;
+mod fuzz;
 mod licences;
 mod load;
 mod process;
@@ -35,6 +37,8 @@ Usage: cargo xtask COMMAND
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
+  attack [ARGS]   requests that are made to end, stall or fatten the program, and whether they do (attack --help)
+  fuzz [ARGS]     coverage-guided fuzzing of every reader, seconds or hours (fuzz --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
@@ -65,6 +69,8 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "check" => no_arguments(rest).and_then(|()| check::run()),
         "load" => load::run(rest),
         "fair" => fair::run(rest),
+        "attack" => attack::run(rest),
+        "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         "container" => no_arguments(rest).and_then(|()| container::run()),

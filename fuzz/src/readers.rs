@@ -1,0 +1,157 @@
+//! What each reader of the library is asked with bytes from a stranger. Whatever the bytes are, a reader returns.
+//!
+//! Tests read the found cases with the same functions: a case is a file in the folder of its reader.
+
+use std::sync::{Arc, OnceLock};
+
+use lexiform::compile::{Compiler, Options, Source};
+use lexiform::limits::Limits;
+use lexiform::vocab::{ReadLimits, TokenKind, Tokenizer, Vocabulary, from_tiktoken, from_tokenizer_json};
+
+use super::clock::{COMPILE, within};
+use super::walk::{Choices, walk};
+
+/// Tokens beside the single bytes: pieces of JSON, words across their borders, and long runs, which cost most.
+const PIECES: [&str; 24] = [
+    "{\"",
+    "\":",
+    "\",\"",
+    "\"}",
+    "[[",
+    "]]",
+    "},{",
+    "null",
+    "true",
+    "0,1",
+    "1e9",
+    "12345678",
+    "aa",
+    "ab",
+    "ba",
+    "abab",
+    "xx",
+    "zx",
+    " \n",
+    "aaaaaaaaaaaaaaaa",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "        ",
+    "é",
+    "\\u00",
+];
+
+/// Compiles for a small vocabulary that has a token for each byte.
+fn compiler() -> Compiler {
+    static PRIMED: OnceLock<Compiler> = OnceLock::new();
+    let primed = PRIMED.get_or_init(|| {
+        let mut tokens = vec![(TokenKind::Special, b"<eos>".to_vec())];
+        tokens.extend((0..=255u8).map(|byte| (TokenKind::Text, vec![byte])));
+        tokens.extend(PIECES.map(|piece| (TokenKind::Text, piece.as_bytes().to_vec())));
+        let vocabulary = Vocabulary::new(&tokens, &[0]).expect("the vocabulary is well formed");
+        let compiler = Compiler::new(Arc::new(vocabulary));
+        compiler.primed(&Options::default()).expect("the primers compile")
+    });
+    primed.fresh()
+}
+
+/// Compiles a source, and walks its grammar.
+fn compile_and_walk(source: Source<'_>) {
+    let options = Options::default();
+    let compiled = within(COMPILE, "a compile", || compiler().compile(source, &options));
+    if let Ok((grammar, _)) = compiled {
+        walk(&grammar, &mut Choices::of(source.text()));
+        within(COMPILE, "dropping a grammar", || drop(grammar));
+    }
+}
+
+/// A JSON Schema: compiled, walked, printed in its normal form, and sketched for a prompt.
+pub fn schema(input: &[u8]) {
+    let Ok(text) = str::from_utf8(input) else { return };
+    compile_and_walk(Source::JsonSchema(text));
+    let options = Options::default();
+    within(COMPILE, "a normal form", || {
+        drop(lexiform::schema::normal_form(
+            text,
+            &options.schema,
+            &options.limits,
+        ));
+    });
+    within(COMPILE, "a report", || {
+        drop(lexiform::schema::report(text, &options.schema, &options.limits))
+    });
+    if let Ok(value) = serde_json::from_str(text) {
+        within(COMPILE, "a sketch", || {
+            drop(lexiform::schema::sketch::sketch(&value))
+        });
+    }
+}
+
+/// A regular expression in the dialect of Rust.
+pub fn regex(input: &[u8]) {
+    if let Ok(text) = str::from_utf8(input) {
+        compile_and_walk(Source::Regex(text));
+    }
+}
+
+/// A regular expression in the dialect of ECMA-262, alone and as the `pattern` of a schema.
+pub fn ecma(input: &[u8]) {
+    let Ok(text) = str::from_utf8(input) else { return };
+    within(COMPILE, "reading a pattern", || {
+        drop(lexiform::regex::ecma(text, &Limits::default()))
+    });
+    let schema = serde_json::json!({"type": "string", "pattern": text}).to_string();
+    compile_and_walk(Source::JsonSchema(&schema));
+}
+
+/// A grammar in EBNF.
+pub fn ebnf(input: &[u8]) {
+    if let Ok(text) = str::from_utf8(input) {
+        compile_and_walk(Source::Ebnf(text));
+    }
+}
+
+/// The texts that a tokenizer that was read has to cut.
+const TEXTS: [&str; 4] = [
+    "",
+    "a b  c\n\n12,345 été 你好 👍",
+    "<|endoftext|><s>\u{0}\u{FFFD}",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+];
+
+/// A `tokenizer.json`: its tokens, and the tokenizer with both ways.
+pub fn tokenizer(input: &[u8]) {
+    if let Ok(text) = str::from_utf8(input) {
+        let file = within(COMPILE, "reading a tokenizer", || {
+            from_tokenizer_json(text, &ReadLimits::default())
+        });
+        if let Ok(file) = file {
+            drop(within(COMPILE, "making a vocabulary", || file.vocabulary(&[0])));
+        }
+    }
+    let tokenizer = within(COMPILE, "loading a tokenizer", || Tokenizer::from_bytes(input));
+    let Ok(tokenizer) = tokenizer else { return };
+    for text in TEXTS {
+        within(COMPILE, "encoding", || cut(&tokenizer, text));
+    }
+}
+
+/// Cuts a text in all ways. What [`Tokenizer::encode`] says is exact: its tokens write the text.
+fn cut(tokenizer: &Tokenizer, text: &str) {
+    drop(tokenizer.encode_plain(text));
+    drop(tokenizer.encode_with_special(text));
+    if let Ok(tokens) = tokenizer.encode(text) {
+        let written = tokenizer.decode(&tokens);
+        assert_eq!(written, text, "finding: tokens of a text write another one");
+    }
+}
+
+/// The ranks of tiktoken, with special tokens at two places.
+pub fn tiktoken(input: &[u8]) {
+    let Ok(text) = str::from_utf8(input) else { return };
+    let special = [("<|endoftext|>", 7), ("<|fim|>", 300)];
+    let file = within(COMPILE, "reading ranks", || {
+        from_tiktoken(text, &special, &ReadLimits::default())
+    });
+    if let Ok(file) = file {
+        drop(within(COMPILE, "making a vocabulary", || file.vocabulary(&[7])));
+    }
+}

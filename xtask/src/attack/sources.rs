@@ -1,0 +1,88 @@
+//! Hostile sources by family and size: grammars, schemas and prompts that are small to send and large to read.
+
+use serde_json::{Map, Value, json};
+
+/// A leaf with so many postfix operators.
+pub(crate) fn postfixes(operator: &str, count: usize) -> String {
+    format!("root ::= \"a\"{}", operator.repeat(count))
+}
+
+/// Rules that each call the next: `N` in the body is its name.
+pub(crate) fn calls(body: &str, count: usize) -> String {
+    let rule = |at: usize| format!("r{at} ::= {}\n", body.replace('N', &format!("r{}", at + 1)));
+    let rules: String = (0..count).map(rule).collect();
+    format!("root ::= r0\n{rules}r{count} ::= \"z\"")
+}
+
+/// Definitions that each refer to the next: `"N"` in the holder is the reference.
+pub(crate) fn references(holder: &Value, count: usize) -> Value {
+    let holder = holder.to_string();
+    let to = |at: usize| format!("{{\"$ref\":\"#/$defs/a{at}\"}}");
+    let mut defs = Map::new();
+    for at in 0..count {
+        let held = holder.replace("\"N\"", &to(at + 1));
+        defs.insert(format!("a{at}"), serde_json::from_str(&held).unwrap_or_default());
+    }
+    defs.insert(format!("a{count}"), json!({"properties": {"x": {}}}));
+    json!({"$ref": "#/$defs/a0", "$defs": defs, "unevaluatedProperties": false})
+}
+
+/// So many choices that all hold, under what asks which properties were looked at.
+pub(crate) fn product(keyword: &str, typed: bool, count: usize) -> Value {
+    let property = |name: String| {
+        let value = if typed {
+            json!({"type": "string"})
+        } else {
+            json!({})
+        };
+        json!({"properties": {name: value}})
+    };
+    let choice = |at: usize| json!({keyword: [property(format!("p{at}")), property(format!("q{at}"))]});
+    let all: Vec<Value> = (0..count).map(choice).collect();
+    json!({"allOf": all, "unevaluatedProperties": false})
+}
+
+/// An object that needs so many keys.
+pub(crate) fn required(count: usize) -> Value {
+    let keys: Vec<String> = (0..count).map(|at| format!("required key {at}")).collect();
+    json!({"type": "object", "required": keys})
+}
+
+/// An object of so many properties.
+pub(crate) fn properties(count: usize) -> Value {
+    let all: Map<String, Value> = (0..count)
+        .map(|at| (format!("k{at}"), json!({"type": "integer"})))
+        .collect();
+    json!({"type": "object", "properties": all})
+}
+
+/// A prompt of so many bytes.
+pub(crate) fn prompt(piece: &str, bytes: usize) -> String {
+    piece.repeat(bytes / piece.len())
+}
+
+/// A value that is an array of itself, so deep.
+pub(crate) fn deep(before: &str, core: &str, after: &str, depth: usize) -> String {
+    [&before.repeat(depth), core, &after.repeat(depth)].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_what_they_say() {
+        assert_eq!(postfixes("{2}", 2), "root ::= \"a\"{2}{2}");
+        assert_eq!(
+            calls("(N \"x\")*", 1),
+            "root ::= r0\nr0 ::= (r1 \"x\")*\nr1 ::= \"z\""
+        );
+        let schema = references(&json!({"allOf": ["N"]}), 1);
+        assert_eq!(schema["$defs"]["a0"], json!({"allOf": [{"$ref": "#/$defs/a1"}]}));
+        assert_eq!(
+            product("oneOf", false, 3)["allOf"].as_array().map(Vec::len),
+            Some(3)
+        );
+        assert_eq!(deep("[", "1", "]", 2), "[[1]]");
+    }
+}

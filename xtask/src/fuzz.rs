@@ -1,0 +1,140 @@
+//! `cargo xtask fuzz`: builds the targets of `fuzz/` with coverage on the stable toolchain, and lets libFuzzer run each.
+//!
+//! ```text
+//!   fuzz/seeds, schemas/, grammars/, tests/data ─► seeds ─┐
+//!   target/fuzz/corpus/TARGET (kept from run to run) ─────┼─► libFuzzer ─► target/fuzz/found/TARGET-…
+//!                                                         │                   └─ minimised, and its source beside it
+//!                                                         └─ a line a target: runs, coverage, findings
+//! ```
+
+mod program;
+mod seeds;
+
+use crate::process::Failure;
+use crate::tally::Tally;
+use program::{Group, Report};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Duration;
+
+const USAGE: &str = "\
+Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N]
+
+  Runs these targets, or all, for --seconds each (30), or for --hours in all, --jobs of them at a time (1). A group is
+  named by `library` or `server`; the server's needs libtorch and is skipped where there is none.";
+
+struct Plan {
+    targets: Vec<String>,
+    time: Duration,
+    /// Whether `time` is that of all targets together.
+    shared: bool,
+    jobs: usize,
+}
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
+    let Some(plan) = plan(args)? else {
+        println!("{USAGE}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut tally = Tally::default();
+    let mut chosen = Vec::new();
+    for group in [Group::Library, Group::Server] {
+        if !plan.targets.is_empty() && !group.may_have(&plan.targets) {
+            continue;
+        }
+        if let Some(why) = group.is_missing() {
+            println!("skipped: fuzz targets of the {}: {why}", group.name());
+            tally += Tally::SKIPPED;
+            continue;
+        }
+        let program = group.build()?;
+        let names = program.targets()?;
+        let is_wanted = |name: &String| {
+            plan.targets.is_empty() || plan.targets.iter().any(|it| it == name || it == group.name())
+        };
+        chosen.extend(
+            names
+                .into_iter()
+                .filter(is_wanted)
+                .map(|name| (program.clone(), name)),
+        );
+    }
+    if chosen.is_empty() && tally == Tally::default() {
+        return Err(Failure::new(format!("no such target\n\n{USAGE}")));
+    }
+    let time = if plan.shared {
+        plan.time * plan.jobs as u32 / chosen.len().max(1) as u32
+    } else {
+        plan.time
+    };
+    for report in all(chosen, time, plan.jobs)? {
+        tally += if report.findings.is_empty() && report.runs > 0 {
+            Tally::PASSED
+        } else {
+            Tally::FAILED
+        };
+    }
+    println!("{tally}");
+    Ok(if tally.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs all targets, some at a time, and prints a line when each is done.
+fn all(chosen: Vec<(program::Program, String)>, time: Duration, jobs: usize) -> Result<Vec<Report>, Failure> {
+    let waiting = Mutex::new(chosen.into_iter());
+    let next = || waiting.lock().ok().and_then(|mut all| all.next());
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((program, target)) = next() {
+            let report = program.fuzz(&target, time)?;
+            println!("{report}");
+            done.push(report);
+        }
+        Ok(done)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            let done: Result<Vec<Report>, Failure> = worker
+                .join()
+                .unwrap_or_else(|_| Err(Failure::new("a job of fuzzing panicked")));
+            all.extend(done?);
+        }
+        Ok(all)
+    })
+}
+
+fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
+    let mut plan = Plan {
+        targets: Vec::new(),
+        time: Duration::from_secs(30),
+        shared: false,
+        jobs: 1,
+    };
+    let mut args = args.iter();
+    while let Some(name) = args.next() {
+        if name == "--help" {
+            return Ok(None);
+        }
+        if !name.starts_with("--") {
+            plan.targets.push(name.clone());
+            continue;
+        }
+        let wrong = || Failure::new(format!("{name} is not understood\n\n{USAGE}"));
+        let number: u32 = args
+            .next()
+            .and_then(|value| value.parse().ok())
+            .ok_or_else(wrong)?;
+        match name.as_str() {
+            "--seconds" => plan.time = Duration::from_secs(u64::from(number)),
+            "--hours" => (plan.time, plan.shared) = (Duration::from_secs(3600 * u64::from(number)), true),
+            "--jobs" => plan.jobs = number as usize,
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(Some(plan))
+}

@@ -1,0 +1,307 @@
+//! The programs that hold the targets: how they are built, run, and what becomes of their findings.
+
+use super::seeds;
+use crate::process::{Failure, line, must_succeed, quiet_output, root};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What rustc does for libFuzzer: counters at every edge, a table of them, and the operands of comparisons. Stable
+/// toolchains have all of it.
+const COVERAGE: [&str; 6] = [
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "--cfg=fuzzing",
+];
+/// With a target named, build scripts and macros are built without those flags.
+const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+/// The resident memory at which libFuzzer ends a run; the targets count allocations and end before that.
+const RESIDENT_MB: usize = 900;
+/// Seconds after which a run that does not end is a finding.
+const TIMEOUT: usize = 25;
+/// After so many findings a target is left.
+const FINDINGS: usize = 5;
+
+/// The targets that one program holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Those that link the library alone.
+    Library,
+    /// Those that link the service, and libtorch with it.
+    Server,
+}
+
+impl Group {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Group::Library => "library",
+            Group::Server => "server",
+        }
+    }
+
+    /// Whether one of these names may be of this group. The targets of the service are few and known by heart here, so
+    /// that nobody builds it for a name of the library's.
+    pub(crate) fn may_have(self, names: &[String]) -> bool {
+        const SERVED: [&str; 9] = [
+            "server",
+            "template",
+            "chat",
+            "completions",
+            "responses",
+            "decisions",
+            "grammars",
+            "tokens",
+            "config",
+        ];
+        names
+            .iter()
+            .any(|name| SERVED.contains(&name.as_str()) == (self == Group::Server))
+    }
+
+    /// What it needs and does not have.
+    pub(crate) fn is_missing(self) -> Option<&'static str> {
+        let is_there = match self {
+            Group::Library => true,
+            Group::Server => libtorch().join("lib").is_dir(),
+        };
+        (!is_there).then_some("libtorch is not there; `cargo xtask setup` brings it")
+    }
+
+    pub(crate) fn build(self) -> Result<Program, Failure> {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(root().join("fuzz"));
+        command.args([
+            "build",
+            "--release",
+            "--locked",
+            "--bin",
+            self.name(),
+            "--target",
+            PLATFORM,
+        ]);
+        if self == Group::Server {
+            command.args(["--features", "server"]);
+        }
+        command
+            .env("RUSTFLAGS", COVERAGE.join(" "))
+            .env("CARGO_TARGET_DIR", folder(""));
+        must_succeed(&mut command)?;
+        Ok(Program {
+            path: folder(PLATFORM).join("release").join(self.name()),
+        })
+    }
+}
+
+fn libtorch() -> PathBuf {
+    std::env::var_os("LIBTORCH").map_or_else(|| root().join(".libtorch/torch"), PathBuf::from)
+}
+
+/// A folder for what fuzzing leaves behind, which git ignores.
+fn folder(name: &str) -> PathBuf {
+    root().join("target/fuzz").join(name)
+}
+
+/// A program that was built.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+}
+
+/// What came of a target.
+#[derive(Debug)]
+pub(crate) struct Report {
+    target: String,
+    pub(crate) runs: u64,
+    edges: u64,
+    /// The files that hold the inputs.
+    pub(crate) findings: Vec<(PathBuf, String)>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (target, runs, edges) = (&self.target, self.runs, self.edges);
+        write!(
+            f,
+            "{target:<16}{runs:>10} runs {edges:>8} edges {:>3} findings",
+            self.findings.len()
+        )?;
+        for (path, what) in &self.findings {
+            write!(f, "\n    {}: {what}", path.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// One run of libFuzzer, from its start to its end or to a finding.
+struct Run {
+    ended_well: bool,
+    runs: u64,
+    edges: u64,
+    what: String,
+}
+
+impl Program {
+    fn command(&self, target: &str) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .env("FUZZ_TARGET", target)
+            .env("LD_LIBRARY_PATH", libtorch().join("lib"));
+        command.current_dir(root()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn targets(&self) -> Result<Vec<String>, Failure> {
+        let list = quiet_output(self.command("").arg("--list"));
+        let list = list.ok_or_else(|| Failure::new(format!("{} does not run", self.path.display())))?;
+        Ok(list.lines().map(str::to_owned).collect())
+    }
+
+    /// Runs a target for this long. After a finding it goes on, so that one does not hide the others.
+    pub(crate) fn fuzz(&self, target: &str, time: Duration) -> Result<Report, Failure> {
+        let (corpus, found) = (folder("corpus").join(target), folder("found"));
+        let seeds = folder("seeds").join(target);
+        for path in [&corpus, &found, &seeds] {
+            fs::create_dir_all(path).map_err(|error| Failure::io("could not make", path, &error))?;
+        }
+        seeds::lay(target, &seeds)?;
+        let mut report = Report {
+            target: target.to_owned(),
+            runs: 0,
+            edges: 0,
+            findings: Vec::new(),
+        };
+        let begun = Instant::now();
+        while begun.elapsed() < time && report.findings.len() < FINDINGS {
+            let left = (time - begun.elapsed()).as_secs().max(1);
+            let artifact = found.join(format!("{target}-{}", report.findings.len()));
+            drop(fs::remove_file(&artifact));
+            let mut command = self.command(target);
+            command.args([&corpus, &seeds]).args(options(target));
+            command.arg(format!("-max_total_time={left}"));
+            command.arg(format!("-exact_artifact_path={}", artifact.display()));
+            let run = run(&mut command)?;
+            report.runs += run.runs;
+            report.edges = report.edges.max(run.edges);
+            if run.ended_well {
+                break;
+            }
+            let kept = self.minimised(target, &artifact).unwrap_or(artifact);
+            self.show(target, &kept);
+            report.findings.push((kept, run.what));
+        }
+        Ok(report)
+    }
+
+    /// A smaller input that is found as well, if one is found in time.
+    fn minimised(&self, target: &str, artifact: &Path) -> Option<PathBuf> {
+        let smaller = artifact.with_extension("min");
+        drop(fs::remove_file(&smaller));
+        let mut command = self.command(target);
+        command
+            .arg(artifact)
+            .args(["-minimize_crash=1", "-max_total_time=20"]);
+        command
+            .args(options(target))
+            .arg(format!("-exact_artifact_path={}", smaller.display()));
+        run(&mut command).ok()?;
+        fs::metadata(&smaller)
+            .is_ok_and(|it| it.len() > 0)
+            .then_some(smaller)
+    }
+
+    /// Writes the source beside an input that is none itself.
+    fn show(&self, target: &str, input: &Path) {
+        let source = quiet_output(self.command(target).arg("--show").arg(input));
+        if let Some(source) = source {
+            // The input is there all the same.
+            drop(fs::write(input.with_extension("source"), source));
+        }
+    }
+}
+
+fn options(target: &str) -> Vec<String> {
+    let longest = match target {
+        "judge" => 24,
+        "oracle" => 16,
+        name if name.ends_with("_shapes") => 64,
+        "tokenizer" => 16_000,
+        _ => 4_096,
+    };
+    let mut all = vec![
+        format!("-max_len={longest}"),
+        format!("-timeout={TIMEOUT}"),
+        format!("-rss_limit_mb={RESIDENT_MB}"),
+        "-print_final_stats=1".to_owned(),
+        "-verbosity=1".to_owned(),
+    ];
+    if longest <= 64 {
+        // Inputs are choices: long ones are as likely to matter as short ones.
+        all.push("-len_control=0".to_owned());
+    }
+    all
+}
+
+fn run(command: &mut Command) -> Result<Run, Failure> {
+    let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output();
+    let output = output.map_err(|error| Failure::new(format!("could not run {}: {error}", line(command))))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let after = |label: &str| {
+        let found = text.lines().rev().find_map(|it| it.split_once(label));
+        let digits = found.and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+        digits.unwrap_or(0)
+    };
+    Ok(Run {
+        ended_well: output.status.success(),
+        runs: after("stat::number_of_executed_units:").max(after("Done ")),
+        edges: after(" cov: "),
+        what: what(&text),
+    })
+}
+
+/// Why a run ended, in a line.
+fn what(text: &str) -> String {
+    const SIGNS: [&str; 6] = [
+        "finding: ",
+        "panicked at",
+        "overflowed its stack",
+        "libFuzzer: timeout",
+        "libFuzzer: out-of-memory",
+        "ERROR",
+    ];
+    let lines: Vec<&str> = text.lines().collect();
+    let found = SIGNS
+        .iter()
+        .find_map(|sign| lines.iter().find(|it| it.contains(sign)));
+    found
+        .map_or("it ended without a word", |it| it.trim())
+        .chars()
+        .take(200)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_finding_is_read() {
+        let text = "#3 NEW cov: 7\nthread 'a' panicked at x.rs:1:2:\nfinding: time: a mask took 90 ms\n==1== ERROR: deadly";
+        assert_eq!(what(text), "finding: time: a mask took 90 ms");
+        assert_eq!(
+            what("==1== ERROR: libFuzzer: timeout after 25 seconds"),
+            "==1== ERROR: libFuzzer: timeout after 25 seconds"
+        );
+    }
+
+    #[test]
+    fn names_choose_their_group() {
+        let names = |name: &str| vec![name.to_owned()];
+        assert!(Group::Server.may_have(&names("chat")) && !Group::Library.may_have(&names("chat")));
+        assert!(Group::Library.may_have(&names("ebnf")) && !Group::Server.may_have(&names("ebnf")));
+    }
+}
