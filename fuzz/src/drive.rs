@@ -6,10 +6,10 @@
 //!   FUZZ_TARGET=ebnf_shapes library --show FILE          what source the target makes of an input, and nothing else
 //! ```
 //!
-//! `main` is ours and not libFuzzer's, because Rust's own start notices an overflow of any thread's stack and aborts,
-//! which libFuzzer notices in turn and writes the input down.
+//! `main` is ours and not libFuzzer's, because Rust's own start notices an overflow of any thread's stack and says so.
 
 use std::ffi::{CString, c_char, c_int};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -52,9 +52,16 @@ impl Target {
 }
 
 static CHOSEN: OnceLock<Target> = OnceLock::new();
+/// Where each input is written before it is read. An overflow of the stack ends the process before libFuzzer can write
+/// the input: its handler needs more stack than signals have.
+static LAST: OnceLock<PathBuf> = OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     if let Some(target) = CHOSEN.get() {
+        if let Some(path) = LAST.get() {
+            // Without the file the finding is lost where libFuzzer cannot write it; the run goes on all the same.
+            drop(std::fs::write(path, input));
+        }
         run_limited(target, input);
     }
 });
@@ -107,7 +114,21 @@ pub fn main(targets: &[Target]) -> ExitCode {
         return show_source(target, path);
     }
     CHOSEN.get_or_init(|| *target);
+    if let Some(path) = artifact(&arguments) {
+        LAST.get_or_init(|| path);
+    }
     fuzz(arguments)
+}
+
+/// The file that findings go to. While libFuzzer minimises, it takes a file that is there for a finding.
+fn artifact(arguments: &[String]) -> Option<PathBuf> {
+    if arguments.iter().any(|it| it.starts_with("-minimize_crash")) {
+        return None;
+    }
+    let path = arguments
+        .iter()
+        .find_map(|it| it.strip_prefix("-exact_artifact_path="));
+    path.map(PathBuf::from)
 }
 
 fn show_source(target: &Target, path: &str) -> ExitCode {

@@ -188,6 +188,8 @@ impl Program {
             report.runs += run.runs;
             report.edges = report.edges.max(run.edges);
             if run.ended_well {
+                // The last input of a run that found nothing.
+                drop(fs::remove_file(&artifact));
                 break;
             }
             let kept = self.minimised(target, &artifact).unwrap_or(artifact);
