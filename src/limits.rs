@@ -49,7 +49,7 @@ pub struct Limits {
     /// them and for distances to the end; these are dropped beyond that and found again. When the states of the texts that
     /// it read pass the last quarter, [`Grammar::renewed`](crate::Grammar::renewed) tells where sequences go on.
     pub grammar_bytes: usize,
-    /// The work of one mask, in rounds of its loops; a round takes some 10 to 50 ns and at most some hundred bytes. What
+    /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten bytes. What
     /// costs more is refused as [`Exhausted`](crate::error::Exhausted), to that question alone.
     pub mask_work: usize,
     /// The work of what is found once for a grammar when it is first asked how far it is to the end, in rounds.
@@ -261,7 +261,7 @@ impl Default for Limits {
             regular_bytes: 16 << 20,
             rule_states: 4_000_000,
             grammar_bytes: 64 << 20,
-            mask_work: 1 << 20,
+            mask_work: 1 << 22,
             distance_work: 1 << 25,
             fuel: 300_000,
             compile_bytes: 192 << 20,

@@ -344,7 +344,7 @@ impl Constraint for Grammar {
 const FORCED_BYTES: usize = 1 << 12;
 
 /// Longer texts are read in pieces of so many bytes, each with its own allowance.
-const PIECE_BYTES: usize = 1 << 10;
+const PIECE_BYTES: usize = 1 << 6;
 
 fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {
     let mut problems = Vec::new();

@@ -10,8 +10,8 @@
 //!        └──────────── Err(Exhausted { limit }) ◄── unwinds ────────────────┘
 //! ```
 //!
-//! Work is counted, not timed, so that the same question gets the same answer everywhere; and because no round takes
-//! more than some hundred bytes, memory is bounded with it. The end unwinds the stack, as salsa does to cancel a query:
+//! Work is counted, not timed, so that the same question gets the same answer everywhere; and because what
+//! takes memory pays for more rounds, memory is bounded with it. The end unwinds the stack, as salsa does to cancel a query:
 //! nothing half found can be remembered then, because no function returns it, and no hundred signatures carry a result
 //! that is an error once in a million masks. The unwinding runs no panic hook, and never leaves [`within`]. Where panics
 //! abort the process there is nothing to unwind, and the allowance is not enforced.

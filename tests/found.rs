@@ -6,11 +6,17 @@
 
 #[path = "found/clock.rs"]
 mod clock;
-#[allow(dead_code)]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the package that fuzzes, which uses all of it"
+)]
 #[path = "../fuzz/src/meter.rs"]
 mod meter;
+#[allow(unreachable_pub, reason = "as above")]
 #[path = "../fuzz/src/readers.rs"]
 mod readers;
+#[allow(unreachable_pub, reason = "as above")]
 #[path = "../fuzz/src/walk.rs"]
 mod walk;
 

@@ -1,7 +1,7 @@
 //! Walks a compiled grammar by random tokens and compares what it says with what it does.
 //!
 //! The mask is compared with steps, token by token: they share no walk of the trie. A state that is neither whole nor
-//! can go on is a finding, and so is a mask that takes too long.
+//! can go on is a finding, and so is a mask that takes too long. A question that is refused by its limit ends the walk.
 
 use lexiform::{Grammar, State};
 
@@ -47,7 +47,9 @@ pub fn walk(grammar: &Grammar, choices: &mut Choices) {
     let mut state = grammar.start();
     let least = within(COMPILE, "the least completion", || grammar.min_completion(state));
     for step in 0..STEPS {
-        let mask = within(MASK, "a mask", || grammar.mask(state));
+        let Ok(mask) = within(MASK, "a mask", || grammar.try_mask(state)) else {
+            return;
+        };
         if grammar.is_finished(state) {
             return;
         }
@@ -59,7 +61,9 @@ pub fn walk(grammar: &Grammar, choices: &mut Choices) {
             compare_within(grammar, state, &allowed);
         }
         let token = allowed[choices.roll(allowed.len())];
-        let next = within(MASK, "a step", || grammar.step(state, token));
+        let Ok(next) = within(MASK, "a step", || grammar.try_step(state, token)) else {
+            return;
+        };
         state = next.unwrap_or_else(|| panic!("finding: token {token} of the mask does not step"));
     }
 }
@@ -71,10 +75,12 @@ fn compare(grammar: &Grammar, state: State, step: usize, choices: &mut Choices) 
     let compared = if step < WHOLE { tokens } else { SOME };
     for at in 0..compared {
         let token = if step < WHOLE { at } else { choices.roll(tokens) } as u32;
-        let steps = within(MASK, "a step", || grammar.step(state, token)).is_some();
+        let Ok(steps) = within(MASK, "a step", || grammar.try_step(state, token)) else {
+            return;
+        };
         assert_eq!(
             mask.contains(token),
-            steps,
+            steps.is_some(),
             "finding: mask and step differ at token {token} after {step} tokens"
         );
     }
@@ -83,8 +89,9 @@ fn compare(grammar: &Grammar, state: State, step: usize, choices: &mut Choices) 
 /// A mask within a budget takes away tokens, and adds none.
 fn compare_within(grammar: &Grammar, state: State, allowed: &[u32]) {
     let narrow = within(MASK, "a mask within a budget", || {
-        grammar.mask_within(state, BUDGET)
+        grammar.try_mask_steered(state, BUDGET)
     });
+    let Ok((narrow, _)) = narrow else { return };
     for token in narrow.iter() {
         assert!(
             allowed.binary_search(&token).is_ok(),
@@ -94,9 +101,8 @@ fn compare_within(grammar: &Grammar, state: State, allowed: &[u32]) {
     let completes = within(COMPILE, "the least completion", || {
         grammar.completes_within(state, BUDGET)
     });
-    assert_eq!(
-        completes,
-        !narrow.is_empty(),
-        "finding: a text can be completed in {BUDGET} tokens, or not, and its mask says otherwise"
+    assert!(
+        !completes || !narrow.is_empty(),
+        "finding: a text can be completed in {BUDGET} tokens, and its mask says otherwise"
     );
 }

@@ -22,7 +22,10 @@ use rustc_hash::FxHashSet;
 use super::spell::{Measured, Spelling};
 use super::{Budget, Place, is_small};
 use crate::machine::{ConfigId, NEVER, Shortest, Stacks, plus};
-use crate::work::spend;
+use crate::work::{spend, within};
+
+/// The rounds of one search over a small vocabulary, which are its own.
+const SMALL_SEARCH: (&str, usize) = ("search", 1 << 24);
 
 /// How much work the searches from one place may be: each place that they find counts as often as its text can be read, since
 /// so much work is a step from there.
@@ -59,7 +62,12 @@ impl Budget {
         {
             return known;
         }
-        let found = self.deepen(place, config, (known, limit));
+        let deepen = || self.deepen(place, config, (known, limit));
+        // Over the few tokens of a small vocabulary all that is known comes from searches, which bound their own work.
+        let found = match is_small(place) {
+            true => within(SMALL_SEARCH, deepen).unwrap_or(Found::new(None, u64::MAX, 0)),
+            false => deepen(),
+        };
         if self.searched.len() >= self.most_searches {
             self.searched.clear();
         }

@@ -8,6 +8,9 @@ use super::nfa::{Callee, Label};
 use super::seen::Seen;
 use crate::work::spend;
 
+/// So many nodes or edges are looked through in the time of one round of other loops.
+const PLAIN: usize = 16;
+
 impl Frames {
     pub(super) fn find_edges(&self, rule: u32, nodes: &[u32]) -> EdgeList {
         let ranges = self.nfa.byte_ranges(nodes.iter().copied()).into_iter();
@@ -24,7 +27,7 @@ impl Frames {
         nodes: &[u32],
         covers: impl Fn(Label) -> bool,
     ) -> Option<FrameId> {
-        spend(nodes.len());
+        spend(1 + nodes.len() / PLAIN);
         let edges = nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]);
         let to = edges.filter(|edge| covers(edge.label)).map(|edge| edge.to);
         let to: SmallVec<[u32; 4]> = to.collect();
@@ -106,7 +109,7 @@ impl Frames {
         let mut at = 0;
         while at < nodes.len() {
             let node = nodes[at];
-            spend(1 + self.nfa.nodes[node as usize].len());
+            spend(1 + self.nfa.nodes[node as usize].len() / PLAIN);
             for edge in &self.nfa.nodes[node as usize] {
                 let passes = match edge.label {
                     Label::Empty => true,

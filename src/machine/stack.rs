@@ -105,7 +105,7 @@ pub(super) const CONFIG_BYTES: usize = 600;
 const PAIR_BYTES: usize = size_of::<(FrameId, ConfigId)>();
 
 /// A new configuration costs as much as so many rounds of a loop.
-const NEW: usize = 8;
+const NEW: usize = 48;
 
 /// So many readers are compared with each other faster than they are sorted.
 const FEW: usize = 16;

@@ -42,7 +42,7 @@ const LOCAL: u32 = 1 << 31;
 const ANYONE: Callers = LOCAL - 1;
 
 /// A thread that is followed costs as much as so many rounds of a plain loop: it is looked up in tables that memory is slow for.
-const FOLLOWED: usize = 8;
+const FOLLOWED: usize = 24;
 
 /// One way in which the text so far can be read: a place and what it returns to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

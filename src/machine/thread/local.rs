@@ -19,7 +19,7 @@ pub(crate) struct Local {
 }
 
 /// A new set costs as much as so many rounds of a loop.
-const NEW: usize = 8;
+const NEW: usize = 40;
 
 /// Room for more pairs than this is not kept.
 const KEPT_PAIRS: usize = 1 << 14;
