@@ -20,9 +20,17 @@ fn compile(schema: &Value) -> Result<Grammar, CompileError> {
     compiled.map(|(grammar, _)| grammar)
 }
 
+/// Reads in pieces, as who reads long texts does: beyond its memory a grammar is replaced.
 fn accepts(grammar: &Grammar, text: &str) -> bool {
-    let end = grammar.step_bytes(grammar.start(), text.as_bytes());
-    end.is_some_and(|state| grammar.is_accepting(state))
+    let (mut grammar, mut state) = (grammar.clone(), grammar.start());
+    for piece in text.as_bytes().chunks(1 << 10) {
+        let Some(next) = grammar.step_bytes(state, piece) else {
+            return false;
+        };
+        state = next;
+        grammar.renew(std::slice::from_mut(&mut state));
+    }
+    grammar.is_accepting(state)
 }
 
 /// Every problem is a limit and has a pointer.

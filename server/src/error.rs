@@ -16,7 +16,7 @@ use actix_web::dev::ServiceResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
-use lexiform::error::{CompileError, Problem};
+use lexiform::error::{CompileError, Problem, ProblemKind};
 use lexiform_engine::EngineError;
 
 use self::subject::diagnostic;
@@ -375,9 +375,23 @@ impl ApiError {
             param: Some(shortened(what.param).into_owned()),
             ..diagnostic(problem, "error")
         });
-        Self {
+        let error = Self {
             diagnostics: listed.collect(),
             ..Self::invalid(what.code(first.kind), Some(what.param.to_owned()), message)
+        };
+        match first.kind {
+            ProblemKind::Busy => error.for_now(),
+            _ => error,
+        }
+    }
+
+    /// The same, where nothing is wrong with the request: 503, and another try makes sense.
+    fn for_now(self) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: "server_error",
+            retry_after_seconds: Some(1.0),
+            ..self
         }
     }
 

@@ -15,6 +15,7 @@ use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{Compiler, Grammar};
 
+use crate::compile_memory::CompileMemory;
 use crate::flight::{Flights, Interest};
 use crate::language::{Finding, Language, Rejected};
 use crate::metrics::{Compiling, Metrics};
@@ -25,6 +26,8 @@ use crate::wire::constraint::Constraint;
 const BASE_BYTES: u32 = 64 * 1024;
 /// How many bytes a compiled grammar is estimated to take for each byte of its source.
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
+/// The memory that compiles may hold together, in bytes: more than two of the largest that are allowed.
+const COMPILE_MEMORY: usize = 512 << 20;
 /// What a registered constraint takes beside its source.
 const REGISTERED_BYTES: usize = 256;
 
@@ -49,6 +52,7 @@ pub struct Grammars {
     limits: Limits,
     cache: Shelf<Language, Compiled>,
     compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
+    memory: CompileMemory,
     /// Each owner has names of its own: what one has registered, no other can read or use.
     registered: Shelf<(Owner, String), Constraint>,
 }
@@ -63,6 +67,7 @@ impl Grammars {
             limits: Limits::default(),
             cache: Shelf::new(bytes),
             compiling: Flights::default(),
+            memory: CompileMemory::new(COMPILE_MEMORY),
             registered: Shelf::new(bytes / 8),
         }
     }
@@ -104,6 +109,7 @@ impl Grammars {
             }
             let limits = Limits {
                 cancel,
+                meter: self.memory.one_of(interest.owner()),
                 ..self.limits.clone()
             };
             let begun = Instant::now();

@@ -30,6 +30,7 @@ pub mod certify;
 pub mod chance;
 pub mod channels;
 pub mod cli;
+pub mod compile_memory;
 pub mod confidence;
 pub mod config;
 pub mod cors;
