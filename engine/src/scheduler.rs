@@ -9,8 +9,8 @@
 //!
 //! * of those who wait, the one with the fewest sequences running is next, and then the one that was served least;
 //! * where the batch is full, an owner with fewer sequences than another takes a place from it;
-//! * a pass has a sequence of each owner that decodes, and the rest of it is for those who were served least; where
-//!   several wait for it, it is kept short;
+//! * a pass has a sequence of each owner that decodes, and the rest of it, drafts first, is for those who were served
+//!   least; where several wait for it, it is kept short;
 //! * where the cache is full, who holds the most of it gives way.
 
 use crate::blocks::Blocks;
@@ -111,8 +111,10 @@ impl Scheduler {
         let several = self.share.0.len() > 1;
         let is_shared = several || !decoding.is_empty() && !prompts.is_empty();
         let for_prompts = if prompts.is_empty() { 0 } else { PROMPTS };
-        let (first, others) = self.in_turn(decoding, several);
+        let (mut first, others) = self.in_turn(decoding, several);
         let (first_prompts, other_prompts) = self.in_turn(prompts, several);
+        // What a short pass has room for beside a token of each is for the drafts of those who were served least.
+        first.sort_by_key(|&index| self.share.of(&self.running[index].request.owner));
         let mut others = [first_prompts, others, other_prompts].concat();
         others.sort_by_key(|&index| self.share.of(&self.running[index].request.owner));
         let least = first.len() + for_prompts;

@@ -8,6 +8,7 @@
 //! would let bad requests push out good grammars.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use lexiform::compile::Options;
@@ -28,6 +29,8 @@ const BASE_BYTES: u32 = 64 * 1024;
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
 /// The memory that compiles may hold together, in bytes: more than two of the largest that are allowed.
 const COMPILE_MEMORY: usize = 512 << 20;
+/// All grammars are weighed once in so many requests for one: to look at one takes some hundred nanoseconds.
+const WEIGHED_EVERY: u64 = 16;
 /// What a registered constraint takes beside its source.
 const REGISTERED_BYTES: usize = 256;
 
@@ -53,6 +56,8 @@ pub struct Grammars {
     cache: Shelf<Language, Compiled>,
     compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
     memory: CompileMemory,
+    /// How often a grammar was asked for.
+    asked: AtomicU64,
     /// Each owner has names of its own: what one has registered, no other can read or use.
     registered: Shelf<(Owner, String), Constraint>,
 }
@@ -68,6 +73,7 @@ impl Grammars {
             cache: Shelf::new(bytes),
             compiling: Flights::default(),
             memory: CompileMemory::new(COMPILE_MEMORY),
+            asked: AtomicU64::new(0),
             registered: Shelf::new(bytes / 8),
         }
     }
@@ -98,6 +104,13 @@ impl Grammars {
         interest: &Interest,
         metrics: &Metrics,
     ) -> Option<Result<Compiled, Arc<Rejected>>> {
+        if self
+            .asked
+            .fetch_add(1, Ordering::Relaxed)
+            .is_multiple_of(WEIGHED_EVERY)
+        {
+            self.weigh_all();
+        }
         if let Some(compiled) = self.cache.get(language) {
             metrics.grammar_hit();
             return Some(Ok(self.weighed(language, compiled, interest.owner())));
@@ -124,17 +137,25 @@ impl Grammars {
 
     /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is weighed again.
     fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
-        let bytes = compiled.grammar.bytes();
         if let Some(renewed) = compiled.grammar.renewed() {
             compiled.weight = u32::try_from(renewed.bytes()).unwrap_or(u32::MAX);
             compiled.grammar = renewed;
-        } else if bytes > 2 * compiled.weight as usize + BASE_BYTES as usize {
-            compiled.weight = u32::try_from(bytes).unwrap_or(u32::MAX);
+        } else if has_grown(&compiled) {
+            compiled.weight = u32::try_from(compiled.grammar.bytes()).unwrap_or(u32::MAX);
         } else {
             return compiled;
         }
         self.keep(language, &compiled, owner);
         compiled
+    }
+
+    /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as they
+    /// were when their last answer ended.
+    fn weigh_all(&self) {
+        let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.renewed().is_some();
+        for (language, compiled, owner) in self.cache.those(is_due) {
+            self.weighed(&language, compiled, &owner);
+        }
     }
 
     fn keep(&self, language: &Language, compiled: &Compiled, owner: &Owner) {
@@ -160,6 +181,11 @@ impl Grammars {
             running: self.compiling.running(),
         }
     }
+}
+
+/// Whether a grammar takes a good deal more than when it was weighed.
+fn has_grown(compiled: &Compiled) -> bool {
+    compiled.grammar.bytes() > 2 * compiled.weight as usize + BASE_BYTES as usize
 }
 
 /// Compiles a language without any cache.
@@ -248,6 +274,24 @@ mod tests {
         assert!(grammars.charged(&None) < charged + (1 << 16));
         assert!(first.renew(&mut [state]) && first.is(&second));
         assert!(get().is(&second));
+    }
+
+    /// Guards against memory that stays with a grammar for which nobody asks again.
+    #[test]
+    fn a_grammar_that_grew_is_given_up_when_others_are_asked_for() {
+        let mut grammars = grammars(1 << 24);
+        grammars.limits.grammar_bytes = 1 << 16;
+        let language = language("((a|b){1,90})*".to_owned());
+        let (wanted, metrics) = (Wanted::by(None), Metrics::default());
+        let got = grammars.get(&language, &wanted.interest(), &metrics);
+        let first = got.expect("somebody wants it").expect("it compiles").grammar;
+        let mut state = first.start();
+        for _ in 0..90 {
+            state = first.step_bytes(state, b"a").expect("a text goes on");
+        }
+        (1..=WEIGHED_EVERY as usize).for_each(|number| assert!(get(&grammars, number, None)));
+        let kept = grammars.cache.get(&language).expect("it is kept").grammar;
+        assert!(!kept.is(&first) && kept.bytes() < first.bytes());
     }
 
     /// Guards against an API key that pushes out the grammars of all others, compiled or registered.

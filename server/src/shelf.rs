@@ -61,6 +61,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Shelf<K, V> {
         Some(thing.value.clone())
     }
 
+    /// The things of which this is true, with their names and owners. O(things).
+    pub fn those(&self, is: impl Fn(&V) -> bool) -> Vec<(K, V, Owner)> {
+        let stock = self.stock.read().unwrap_or_else(PoisonError::into_inner);
+        let those = stock.things.iter().filter(|(_, thing)| is(&thing.value));
+        let those = those.map(|(name, thing)| (name.clone(), thing.value.clone(), thing.owner.clone()));
+        those.collect()
+    }
+
     /// Puts a thing of this weight there. Where there was one of this name, it goes on being its first owner's.
     pub fn put(&self, name: K, value: V, owner: Owner, weight: u64) {
         let mut thing = Thing {
