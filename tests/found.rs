@@ -35,8 +35,10 @@ const STACK: usize = 2 << 20;
 const MEMORY: usize = 256 << 20;
 /// Nothing takes as long but what never ends.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Reads whatever bytes it gets.
+type Reader = fn(&[u8]);
 /// Each reader with the name of its folder.
-const READERS: [(&str, fn(&[u8])); 6] = [
+const READERS: [(&str, Reader); 6] = [
     ("schema", readers::schema),
     ("regex", readers::regex),
     ("ecma", readers::ecma),
