@@ -7,12 +7,13 @@
 //! ```
 //!
 //! A [`Drafter`] offers tokens; the [`Draft`] takes one only if the constraint allows it after those before it, so no
-//! drafter can propose what the mask would reject, and each node carries the constraint's state after it. Drafts are
-//! chains today; nodes name their parents, so a tree is a draft whose drafters offer below other nodes than the last.
+//! drafter can propose what the mask would reject, and each node carries the constraint's state after it. A draft is a
+//! tree: [`Draft::offer`] goes on below the last node, [`Draft::offer_below`] below any.
 //!
-//! What a drafter looks at is its own affair. Under draw-once verification ([`verify::chain`](crate::verify::chain)) it may
-//! even use the random numbers that the target will use, as a draft model does that draws at the target's places: where
-//! both models agree about a row, it then guesses the very token. Only the residual rule asks for more, and says what.
+//! What a drafter looks at is its own affair, if it offers tokens as chosen without chance ([`Proposal::Point`]): these are
+//! verified by drawing once, and a draft model may even draw them with the random numbers that the target will use, so that
+//! it guesses the very token where both models agree about a row. A token offered as [`Proposal::Sampled`] must have been
+//! drawn with random numbers of its own, from the row that is offered with it; [`verify`](crate::verify) says what else.
 
 mod forced;
 mod lookup;
@@ -23,6 +24,7 @@ pub use lookup::PromptLookup;
 pub use turns::InTurn;
 
 use crate::law::Distribution;
+use std::sync::Arc;
 
 /// A constraint as drafters see it. A state is a small value; a fork is a copy.
 pub trait Constraint {
@@ -65,11 +67,16 @@ pub enum Origin {
 /// How a token was chosen.
 #[derive(Clone, Debug)]
 pub enum Proposal<Q = Distribution<'static>> {
-    /// Without chance.
+    /// Without chance, or by whatever chance: nothing is promised.
     Point,
-    /// Drawn from this row inside the constraint's mask.
-    Sampled(Q),
+    /// Drawn from this row inside the constraint's mask and without the siblings that were sampled before it
+    /// ([`Allowed::without`](crate::law::Allowed::without)), with random numbers that nothing else uses. Siblings that were
+    /// drawn one after the other from one row share it.
+    Sampled(Arc<Q>),
 }
+
+/// The number of a node in its draft.
+pub type NodeId = usize;
 
 /// One drafted token.
 #[derive(Clone, Debug)]
@@ -77,7 +84,7 @@ pub struct Node<S, Q = Distribution<'static>> {
     /// The token.
     pub token: u32,
     /// The node before it; `None` for the first token after the answer.
-    pub parent: Option<usize>,
+    pub parent: Option<NodeId>,
     /// Where it comes from.
     pub origin: Origin,
     /// How it was chosen.
@@ -86,7 +93,7 @@ pub struct Node<S, Q = Distribution<'static>> {
     pub state: Option<S>,
 }
 
-/// A draft in the making: tokens, each allowed after the one before.
+/// A draft in the making: a tree of tokens, each allowed after its parent.
 pub struct Draft<'c, C: Constraint, Q = Distribution<'static>> {
     constraint: Option<&'c C>,
     start: Option<C::State>,
@@ -109,53 +116,87 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
         }
     }
 
-    /// The nodes, each after its parent.
+    /// The nodes, each after its parent, and siblings in the order of offering.
     pub fn nodes(&self) -> &[Node<C::State, Q>] {
         &self.nodes
     }
 
-    /// The drafted tokens in order.
+    /// The tokens that [`offer`](Self::offer) goes on after, in order: those of the last node and of the nodes above it.
     pub fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
-        self.nodes.iter().map(|node| node.token)
+        self.path(self.last())
+            .into_iter()
+            .map(|node| self.nodes[node].token)
     }
 
-    /// How many more tokens will be taken.
+    /// A node and those above it, the highest first; empty for `None` and for a node that is not there.
+    pub fn path(&self, node: Option<NodeId>) -> Vec<NodeId> {
+        let above = |&node: &NodeId| self.nodes.get(node)?.parent;
+        let known = node.filter(|&node| node < self.nodes.len());
+        let mut path: Vec<NodeId> = std::iter::successors(known, above).collect();
+        path.reverse();
+        path
+    }
+
+    /// How many more tokens will be taken after the last one.
     pub fn room(&self) -> usize {
-        match self.nodes.last() {
-            Some(last) if self.ends.contains(&last.token) => 0,
+        self.room_below(self.last())
+    }
+
+    /// How many more tokens will be taken below a node; none below one that ends the text.
+    pub fn room_below(&self, node: Option<NodeId>) -> usize {
+        match node.map(|node| self.nodes.get(node)) {
+            Some(None) => 0,
+            Some(Some(node)) if self.ends.contains(&node.token) => 0,
             _ => self.budget.saturating_sub(self.nodes.len()),
         }
     }
 
     /// The constraint and its state after the last token; `None` without a constraint.
     pub fn tip(&self) -> Option<(&'c C, C::State)> {
-        let state = self.nodes.last().map_or(self.start, |node| node.state);
-        self.constraint.zip(state)
+        self.at(self.last())
     }
 
-    /// The states at which the model's rows for this draft are masked: that of the text, then that after each token.
+    /// The constraint and its state after a node, or after the text for `None`; `None` without a constraint.
+    pub fn at(&self, node: Option<NodeId>) -> Option<(&'c C, C::State)> {
+        let state = node.map_or(Some(self.start), |node| Some(self.nodes.get(node)?.state));
+        self.constraint.zip(state?)
+    }
+
+    /// The states at which the model's rows for this draft are masked: that of the text, then that after each node.
     pub fn states(&self) -> impl Iterator<Item = Option<C::State>> + '_ {
         std::iter::once(self.start).chain(self.nodes.iter().map(|node| node.state))
     }
 
     /// Appends a token chosen without chance. False if it was not taken: no room, or not allowed here.
     pub fn offer(&mut self, token: u32, origin: Origin) -> bool {
-        self.offer_as(token, origin, Proposal::Point)
+        self.offer_below(self.last(), token, origin, Proposal::Point)
+            .is_some()
     }
 
-    /// Appends a token. False if it was not taken: no room, or not allowed here.
-    pub fn offer_as(&mut self, token: u32, origin: Origin, proposal: Proposal<Q>) -> bool {
-        if self.room() == 0 {
-            return false;
+    /// Adds a token below a node, or after the text for `None`; its node. Without effect where there is no room, or where
+    /// the token is not allowed, or below a token that ends the text.
+    ///
+    /// A token chosen without chance that a sibling has already is no second node: its node is that sibling. A sampled
+    /// token always gets its own, because the rule that judges it has to know of every draw.
+    pub fn offer_below(
+        &mut self,
+        parent: Option<NodeId>,
+        token: u32,
+        origin: Origin,
+        proposal: Proposal<Q>,
+    ) -> Option<NodeId> {
+        if let Proposal::Point = proposal
+            && let Some(same) = self.child(parent, token)
+        {
+            return Some(same);
         }
-        let state = match self.tip() {
+        if self.room_below(parent) == 0 {
+            return None;
+        }
+        let state = match self.at(parent) {
             None => None,
-            Some((constraint, state)) => match constraint.step(state, token) {
-                None => return false,
-                after => after,
-            },
+            Some((constraint, state)) => Some(constraint.step(state, token)?),
         };
-        let parent = self.nodes.len().checked_sub(1);
         self.nodes.push(Node {
             token,
             parent,
@@ -163,7 +204,17 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
             proposal,
             state,
         });
-        true
+        self.last()
+    }
+
+    /// The first child of a node that has this token.
+    fn child(&self, parent: Option<NodeId>, token: u32) -> Option<NodeId> {
+        let is_same = |node: &Node<C::State, Q>| node.parent == parent && node.token == token;
+        self.nodes.iter().position(is_same)
+    }
+
+    fn last(&self) -> Option<NodeId> {
+        self.nodes.len().checked_sub(1)
     }
 }
 

@@ -67,6 +67,6 @@ pub use exact::{Every, law_of};
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use tag::{Fallback, Law, LawError, LawTag};
 pub use trie::Trie;
-pub use walk::{Drawn, Sampler, Step, Walk};
+pub use walk::{Drawn, Rule, Sampler, Step, Walk};
 pub use warp::{History, Warper, Warping};
 pub use weight::Weight;

@@ -1,28 +1,40 @@
 //! Verification: how much of a draft the law keeps.
 //!
-//! One pass of the model gives the row of every prefix of a drafted chain. [`chain`] draws from the law once at each prefix
-//! and goes on while the draw equals the drafted token:
+//! One pass of the model gives the row of every prefix of a drafted tree. [`tree`] chooses one token at each prefix, by a
+//! rule that has the law there, and goes on below the child that has this token:
 //!
 //! ```text
-//!   draft      a     b     c
-//!   rows    r0    r1    r2    r3          drawn: a b d     accepted 2, and d is a token of the law like any other
-//!            a=a   b=b   d≠c  (unused)    all three equal: the draw from r3 comes on top
+//!   draft        ┌─ b ── d        rows of ε, a, ab, abd, ac
+//!           ε ── a
+//!                └─ c             chosen: a, c, e      accepted 2, and e is a token of the law like any other
 //! ```
 //!
-//! **Exact by construction.** Each token is a draw from the law at its prefix; the draft only decides whether the row after
-//! it is already there. The draws are those that would have been made without a draft, at the same places, so with a seed
-//! the answer is the same token for token, under every law of [`law`](crate::law), for drafts of every origin. A token
-//! with probability `q` under the law is accepted with probability `q`, the best possible for a token chosen without chance.
+//! A chain is a tree in which every node has one child. How the children of a node were chosen says which rule judges them:
 //!
-//! For tokens that a draft model *sampled*, [`residual`] accepts more. It has a condition that drawing once does not have.
+//! | children | rule | accepted at a node, if `p` is the law there |
+//! |---|---|---|
+//! | chosen without chance | *draw once*: draw from `p`; descend if a child has the token | `Σ p` of the children |
+//! | sampled, the only one | *residual*: accept with `min(1, p/q)`, or else draw from `norm(max(0, p − q))` | `Σ min(p, q)` |
+//! | sampled, several | *without replacement*: the residual rule for one after the other, see [`residual`] | more |
+//! | some of each | those that were sampled first; the draw from what is left decides among the others | |
 //!
-//! **The predictability condition.** Whether a sampled token is offered to [`residual`], and in which order, may depend on
-//! anything except that token and those after it. To stop *after* a token because its `q` was low is fine if it is
-//! still offered; to drop it makes the law a different one. Entropy, the largest probability and the state of the
-//! constraint are always fine to look at.
+//! **Exact.** Each token chosen has the law at its prefix; the draft only decides whether the row after it is already
+//! there. Drawing once uses the numbers of undrafted decoding, at the same places, so with a seed the answer is the same
+//! token for token, under every law of [`law`](crate::law), for drafts of every origin. The other rules accept more of what
+//! a draft model samples; they use other numbers, so the same seed gives another text of the same law.
+//!
+//! **Samplers that draw more than a token.** Under the global law the draw of a token also decides whether the attempt
+//! survives, and descends a trie. There every child is judged by drawing once, sampled ones too
+//! ([`Sampler::next_by`](crate::law::Sampler::next_by)): that is exact for any child, and accepts less.
+//!
+//! **The predictability condition.** Whether a *sampled* token is offered, among which siblings, and in which order they
+//! are tried, may depend on anything except that token, siblings drawn after it and what is below them. To stop *after* a
+//! token because its `q` was low is fine if it is still offered; to drop it makes the law a different one. Entropy, the
+//! largest probability and the state of the constraint before the token are always fine to look at. Tokens chosen without
+//! chance may be dropped and ordered at will.
 
-mod chain;
 mod residual;
+mod tree;
 
-pub use chain::{Next, Verified, chain};
 pub use residual::{Judged, residual};
+pub use tree::{Next, Verified, tree};

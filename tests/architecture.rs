@@ -31,7 +31,8 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("budget", &["machine", "mask", "vocab", "work"]),
     ("law", &["vocab"]),
     ("draft", &["machine", "mask", "vocab", "law"]),
-    ("verify", &["machine", "mask", "vocab", "law"]),
+    // How the tokens of a draft were chosen says which rule judges them.
+    ("verify", &["machine", "mask", "vocab", "law", "draft"]),
     // The two modules above the pipeline: one sequence, and the main flow of a compile.
     (
         "matcher",

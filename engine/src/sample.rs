@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   rows of the pass ─ holes out ─ warp ─► p ─┐
-//!   masks along the draft ────────────────────┼─► verify::chain ─► tokens, each with what it was drawn from
+//!   masks along the draft ────────────────────┼─► verify::tree ─► tokens, each with what it was drawn from
 //!   Seeded(seed), place (attempt, position) ──┘
 //! ```
 //!
@@ -10,16 +10,18 @@
 //! preemption and chunked prompts leave the text as it is.
 
 use crate::Mask;
+use crate::State;
 use crate::error::{EngineError, Refusal};
 use crate::masks::Bounds;
 use crate::model::{Logits, Row as Read};
 use crate::request::{LawChoice, LogprobsOf, Request, Sampling};
-use crate::sequence::Sequence;
+use crate::sequence::{Draft, Sequence};
+use lexiform::draft::{self, Node, NodeId, Proposal};
 use lexiform::law::{
     Allowed, Distribution, Drawn, Fallback, History, Law, LawError, Row, RowError, Seeded, Trie, Walk,
     Warper, Warping,
 };
-use lexiform::verify::{Verified, chain};
+use lexiform::verify::{Verified, tree};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -163,7 +165,9 @@ pub(crate) fn draw(
     let drafts: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
     let warper = &sequence.warper;
-    let row = |index: usize| {
+    let nodes: Vec<Node<State>> = sequence.drafts.iter().enumerate().map(node).collect();
+    let row = |node: Option<NodeId>| {
+        let index = node.map_or(0, |node| node + 1);
         let history = History {
             prompt,
             answer,
@@ -171,10 +175,10 @@ pub(crate) fn draw(
         };
         let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
         let Read { logits, measured } = rows[index];
-        Ok((warper.row_of(logits, measured, history)?, allowed))
+        Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
-    let verified = chain(&drafts, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
+    let verified = tree(&nodes, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
     for (index, (drawn, row)) in verified.drawn.iter().zip(rows).enumerate() {
         let row = row.logits;
@@ -185,6 +189,17 @@ pub(crate) fn draw(
         }
     }
     Ok(Drawing { verified, own })
+}
+
+/// A draft as a node of a chain.
+fn node((number, draft): (usize, &Draft)) -> Node<State> {
+    Node {
+        token: draft.token,
+        parent: number.checked_sub(1),
+        origin: draft::Origin::Model,
+        proposal: Proposal::Point,
+        state: draft.state,
+    }
 }
 
 /// The log of a token's probability among what was allowed.

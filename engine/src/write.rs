@@ -96,9 +96,9 @@ impl Writer<'_> {
         let Drawing { verified, own } = drawing;
         let drawn = verified.drawn.len();
         sequence.drafted += sequence.drafts.len();
-        sequence.accepted += verified.accepted;
+        sequence.accepted += verified.accepted();
         let written = |restart| Written {
-            accepted: verified.accepted,
+            accepted: verified.accepted(),
             drawn,
             gap: None,
             restart,
@@ -112,7 +112,7 @@ impl Writer<'_> {
             }
             Next::Open | Next::Ended => (),
         }
-        let drafts: Vec<Draft> = sequence.drafts[..verified.accepted].to_vec();
+        let drafts: Vec<Draft> = sequence.drafts[..verified.accepted()].to_vec();
         for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
             let last = number + 1 == verified.drawn.len();
             let draft = drafts.get(number).copied();

@@ -15,12 +15,17 @@ pub enum Purpose {
     Survive,
     /// Which known continuation of a prefix, or none of them.
     Branch,
-    /// Which token the drafter proposes.
+    /// Which token the drafter proposes. Every token drafted at one position has a round of its own: siblings, tokens below
+    /// different nodes of a tree, and the draft of a later pass.
     Draft,
-    /// Whether a proposed token is accepted.
+    /// Whether a proposed token is accepted; the round is its number among its siblings, in the order of the trials.
     Accept,
-    /// Which token replaces a rejected one.
+    /// Which token replaces those that were rejected.
     Residual,
+    /// Which block, where the drafter proposes.
+    DraftBlock,
+    /// Which block, where a token replaces rejected ones.
+    ResidualBlock,
 }
 
 /// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn before.
@@ -50,6 +55,15 @@ impl Place {
     /// The same place for another purpose.
     pub fn to(self, purpose: Purpose) -> Self {
         Place { purpose, ..self }
+    }
+
+    /// The place of the choice of a block, on the way to the token that is chosen here.
+    pub fn block(self) -> Self {
+        self.to(match self.purpose {
+            Purpose::Draft => Purpose::DraftBlock,
+            Purpose::Residual => Purpose::ResidualBlock,
+            _ => Purpose::Block,
+        })
     }
 
     /// The same place in another round.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use super::exp::exp;
 use super::filter::Filter;
 use super::row::Allowed;
-use super::{Chooser, Part, Place, Purpose, Row};
+use super::{Chooser, Part, Place, Row};
 
 const BLOCK: usize = 32;
 /// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what vectorises.
@@ -332,7 +332,10 @@ impl<'a> Portion<'a> {
     }
 
     fn weights_of(&self, block: usize) -> [f64; BLOCK] {
-        std::array::from_fn(|bit| self.weight((block * BLOCK + bit) as u32))
+        let word = self.words.get(block).copied().unwrap_or(0);
+        let logits = self.row.logits.get(block * BLOCK..).unwrap_or_default();
+        let weights = block_weights(&logits[..logits.len().min(BLOCK)], self.peak, self.row.scale);
+        std::array::from_fn(|bit| if word & BITS[bit] != 0 { weights[bit] } else { 0.0 })
     }
 }
 
@@ -355,6 +358,17 @@ impl Part<f64> for Portion<'_> {
         } else {
             0.0
         }
+    }
+
+    fn shares(&self) -> Vec<f64> {
+        let mut shares = vec![0.0; self.row.logits.len()];
+        let blocks = shares.chunks_mut(BLOCK).zip(&self.words).enumerate();
+        for (block, (shares, _)) in blocks.filter(|(_, (_, word))| **word != 0) {
+            for (share, weight) in shares.iter_mut().zip(self.weights_of(block)) {
+                *share = if self.sum > 0.0 { weight / self.sum } else { 0.0 };
+            }
+        }
+        shares
     }
 
     fn share_without(&self, token: u32) -> f64 {
@@ -381,7 +395,7 @@ impl Part<f64> for Portion<'_> {
         let block = if self.sums.len() == 1 {
             0
         } else {
-            chooser.choose(place.to(Purpose::Block), &self.sums)
+            chooser.choose(place.block(), &self.sums)
         };
         let weights = self.weights_of(block);
         Some((block * BLOCK + chooser.choose(place, &weights)) as u32)

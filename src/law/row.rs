@@ -38,6 +38,15 @@ impl<'a> Allowed<'a> {
             Allowed::Words(words) => Cow::Borrowed(words),
         }
     }
+
+    /// The words for a row of this many tokens, without some tokens.
+    pub fn without(&self, tokens: &[u32], len: usize) -> Vec<u32> {
+        let mut words = self.to_words(len).into_owned();
+        for &token in tokens {
+            remove(&mut words, token);
+        }
+        words
+    }
 }
 
 /// Clears the bit of a token.
@@ -91,6 +100,9 @@ pub trait Part<W: Weight> {
 
     /// The probability of this token when the part is drawn from: `p / m`, or zero outside.
     fn share(&self, token: u32) -> W;
+
+    /// The share of every token of the row.
+    fn shares(&self) -> Vec<W>;
 
     /// What the shares sum to without this token, summed anew rather than subtracted from one, so that it is right
     /// also when the token has nearly everything.
@@ -151,6 +163,13 @@ impl<W: Weight> Part<W> for TablePart<W> {
             Some(weight) if weight.is_positive() => weight.clone() / self.mass.clone(),
             _ => W::zero(),
         }
+    }
+
+    fn shares(&self) -> Vec<W> {
+        (0..)
+            .take(self.weights.len())
+            .map(|token| self.share(token))
+            .collect()
     }
 
     fn share_without(&self, token: u32) -> W {

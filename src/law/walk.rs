@@ -42,6 +42,28 @@ pub enum Step<W = f64> {
     Stuck(LawError),
 }
 
+/// A way to choose a token with the law of a part of a row: to draw it, or to judge tokens that were drawn elsewhere.
+pub trait Rule<W: Weight> {
+    /// A token that has the law of the part, with random numbers of this place; `None` if the part has no mass.
+    fn choose<P, C>(&self, part: &P, place: Place, chooser: &mut C) -> Option<u32>
+    where
+        P: Part<W>,
+        C: Chooser<W> + ?Sized;
+}
+
+/// Draws the token.
+struct Draw;
+
+impl<W: Weight> Rule<W> for Draw {
+    fn choose<P, C>(&self, part: &P, place: Place, chooser: &mut C) -> Option<u32>
+    where
+        P: Part<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        part.draw(place, chooser)
+    }
+}
+
 /// Anything that chooses the next token of a sequence from a row and a mask.
 pub trait Sampler<W: Weight> {
     /// The step at the current prefix. `row` and `allowed` must be those of that prefix.
@@ -49,6 +71,23 @@ pub trait Sampler<W: Weight> {
     where
         R: Row<W>,
         C: Chooser<W> + ?Sized;
+
+    /// The same step, with its token chosen by a rule where the sampler draws from the masked row. A sampler whose draw
+    /// is more than that ignores the rule, which changes no law: so does this default, and the global law, whose draw
+    /// also decides whether an attempt survives and which known continuation it takes.
+    fn next_by<R, C>(
+        &mut self,
+        row: &R,
+        allowed: Allowed<'_>,
+        _rule: &impl Rule<W>,
+        chooser: &mut C,
+    ) -> Step<W>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        self.next(row, allowed, chooser)
+    }
 }
 
 /// A trie for all walks with one key; see [`Trie`].
@@ -158,6 +197,35 @@ impl<W: Weight> Walk<W> {
         !matches!(self.stage, Stage::Attempt { .. })
     }
 
+    /// A token from the masked row. What is told of it depends on the row, the mask and the token, not on the rule.
+    fn masked<R, C>(&self, row: &R, allowed: Allowed<'_>, rule: &impl Rule<W>, chooser: &mut C) -> Step<W>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let part = row.part(allowed);
+        let place = Place::new(self.attempt, self.position);
+        let Some(token) = rule.choose(&part, place, chooser) else {
+            return Step::Stuck(LawError::NoMass {
+                position: place.position,
+            });
+        };
+        let log_probability = row.log_probability(token);
+        let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
+        let drawn = Drawn {
+            token,
+            mass,
+            log_mass,
+            log_probability,
+            log_kept,
+        };
+        if self.ends.contains(&token) {
+            Step::End(drawn)
+        } else {
+            Step::Token(drawn)
+        }
+    }
+
     fn advance(&mut self, drawn: &Drawn<W>) {
         self.position += 1;
         self.log_probability += drawn.log_probability;
@@ -200,10 +268,23 @@ impl<W: Weight> Sampler<W> for Walk<W> {
         R: Row<W>,
         C: Chooser<W> + ?Sized,
     {
-        let place = Place::new(self.attempt, self.position);
+        self.next_by(row, allowed, &Draw, chooser)
+    }
+
+    fn next_by<R, C>(
+        &mut self,
+        row: &R,
+        allowed: Allowed<'_>,
+        rule: &impl Rule<W>,
+        chooser: &mut C,
+    ) -> Step<W>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
         let step = match &mut self.stage {
             Stage::Attempt { trie, attempt, .. } => attempt.next(&mut lock(trie), row, allowed, chooser),
-            _ => masked(row, allowed, place, &self.ends, chooser),
+            _ => self.masked(row, allowed, rule, chooser),
         };
         match &step {
             Step::Token(drawn) | Step::End(drawn) => self.advance(drawn),
@@ -211,35 +292,6 @@ impl<W: Weight> Sampler<W> for Walk<W> {
             Step::Stuck(_) => {}
         }
         step
-    }
-}
-
-/// A token from the masked row.
-fn masked<W, R, C>(row: &R, allowed: Allowed<'_>, place: Place, ends: &[u32], chooser: &mut C) -> Step<W>
-where
-    W: Weight,
-    R: Row<W>,
-    C: Chooser<W> + ?Sized,
-{
-    let part = row.part(allowed);
-    let Some(token) = part.draw(place, chooser) else {
-        return Step::Stuck(LawError::NoMass {
-            position: place.position,
-        });
-    };
-    let log_probability = row.log_probability(token);
-    let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
-    let drawn = Drawn {
-        token,
-        mass,
-        log_mass,
-        log_probability,
-        log_kept,
-    };
-    if ends.contains(&token) {
-        Step::End(drawn)
-    } else {
-        Step::Token(drawn)
     }
 }
 

@@ -10,4 +10,6 @@ mod float;
 mod global;
 mod model;
 mod number;
+mod siblings;
 mod speculation;
+mod trees;

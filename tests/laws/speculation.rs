@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
+use lexiform::draft::{Node, NodeId, Origin, Proposal};
 use lexiform::law::{
     Allowed, Chooser, Fallback, Law as Choice, LawError, Part, Place, Purpose, Row, Seeded, Table, Trie,
     Walk, Warper, Warping, Weight, law_of,
 };
-use lexiform::verify::{Next, chain, residual};
+use lexiform::verify::{Next, residual, tree};
 
 use crate::model::{END, Law, Task, Word};
 use crate::number::{Cases, Exact, ratio, total};
@@ -101,7 +102,7 @@ fn the_residual_rule_has_the_target_law() {
         let draft_row = case.q.part(Allowed::All);
         let law = law_of(|chooser| {
             let drafted = draft(&draft_row, chooser);
-            residual(&case.target(), &draft_row, drafted, TOKENS, at(), chooser)
+            residual(&case.target(), [(drafted, draft_row.clone())], at(), chooser)
                 .expect("the target has mass")
                 .token
         });
@@ -111,7 +112,7 @@ fn the_residual_rule_has_the_target_law() {
         let draft_row = case.q.part(case.allowed());
         let law = law_of(|chooser| {
             let drafted = draft(&draft_row, chooser);
-            residual(&case.target(), &draft_row, drafted, TOKENS, at(), chooser)
+            residual(&case.target(), [(drafted, draft_row.clone())], at(), chooser)
                 .expect("the target has mass")
                 .token
         });
@@ -125,7 +126,7 @@ fn masking_the_draft_never_lowers_acceptance() {
         let draft_row = case.q.part(allowed);
         let law = law_of(|chooser| {
             let drafted = draft(&draft_row, chooser);
-            residual(&case.target(), &draft_row, drafted, TOKENS, at(), chooser)
+            residual(&case.target(), [(drafted, draft_row.clone())], at(), chooser)
                 .expect("mass")
                 .accepted
         });
@@ -149,10 +150,10 @@ fn drawing_once_has_the_target_law_whatever_is_drafted() {
         for drafted in 0..TOKENS as u32 {
             let law = law_of(|chooser| {
                 let mut walk = local(&[]);
-                let rows = |_| Ok::<_, Infallible>((case.p.clone(), case.allowed()));
-                let Ok(verified) = chain(&[drafted], rows, &mut walk, chooser);
-                assert_eq!(verified.accepted == 1, verified.drawn[0].token == drafted);
-                assert_eq!(verified.drawn.len(), verified.accepted + 1);
+                let rows = |_| Ok::<_, Infallible>(Some((case.p.clone(), case.allowed())));
+                let Ok(verified) = tree(&chain::<Exact>(&[drafted]), rows, &mut walk, chooser);
+                assert_eq!(verified.accepted() == 1, verified.drawn[0].token == drafted);
+                assert_eq!(verified.drawn.len(), verified.accepted() + 1);
                 verified.drawn[0].token
             });
             assert_eq!(law, case.wanted());
@@ -190,7 +191,7 @@ fn a_ratio_with_the_unmasked_draft_row_has_another_law() {
         let (masked, unmasked) = (case.q.part(case.allowed()), case.q.part(Allowed::All));
         let law = law_of(|chooser| {
             let drafted = draft(&masked, chooser);
-            residual(&case.target(), &unmasked, drafted, TOKENS, at(), chooser)
+            residual(&case.target(), [(drafted, unmasked.clone())], at(), chooser)
                 .expect("mass")
                 .token
         });
@@ -209,7 +210,7 @@ fn dropping_a_drafted_token_for_its_own_probability_has_another_law() {
             if q.share(drafted) < ratio(1, 5) {
                 return case.target().draw(at(), chooser).expect("mass");
             }
-            residual(&case.target(), &q, drafted, TOKENS, at(), chooser)
+            residual(&case.target(), [(drafted, q.clone())], at(), chooser)
                 .expect("mass")
                 .token
         });
@@ -225,7 +226,7 @@ fn judging_unmasked_and_redrawing_what_is_not_allowed_is_exact() {
         let (whole, q) = (case.p.part(Allowed::All), case.q.part(Allowed::All));
         let law = law_of(|chooser| {
             let drafted = draft(&q, chooser);
-            let token = residual(&whole, &q, drafted, TOKENS, at(), chooser)
+            let token = residual(&whole, [(drafted, q.clone())], at(), chooser)
                 .expect("mass")
                 .token;
             if case.allowed().contains(token) {
@@ -238,7 +239,19 @@ fn judging_unmasked_and_redrawing_what_is_not_allowed_is_exact() {
     }
 }
 
-fn local<W: Weight>(ends: &[u32]) -> Walk<W> {
+/// Tokens chosen without chance, one below the other.
+fn chain<W: Weight>(tokens: &[u32]) -> Vec<Node<(), Table<W>>> {
+    let node = |(number, &token): (usize, &u32)| Node {
+        token,
+        parent: number.checked_sub(1),
+        origin: Origin::Copied,
+        proposal: Proposal::Point,
+        state: None,
+    };
+    tokens.iter().enumerate().map(node).collect()
+}
+
+pub(crate) fn local<W: Weight>(ends: &[u32]) -> Walk<W> {
     let warper = Warper::new(Warping::default(), Choice::Local).expect("the default is in range");
     Walk::local(&warper, true, ends)
 }
@@ -266,11 +279,12 @@ fn speculate<W: Weight>(
             .map(|at| [&word[..], &draft[..at]].concat())
             .collect();
         let masks: Vec<Vec<u32>> = paths.iter().map(|path| task.mask(path)).collect();
-        let rows = |at: usize| {
+        let rows = |node: Option<NodeId>| {
+            let at = node.map_or(0, |node| node + 1);
             let row = Table(task.row(&paths[at]).0.into_iter().map(&number).collect());
-            Ok::<_, Infallible>((row, Allowed::Words(&masks[at])))
+            Ok::<_, Infallible>(Some((row, Allowed::Words(&masks[at]))))
         };
-        let Ok(verified) = chain(&draft, rows, walk, chooser);
+        let Ok(verified) = tree(&chain::<W>(&draft), rows, walk, chooser);
         word.extend(verified.drawn.iter().map(|drawn| drawn.token));
         match verified.next {
             Next::Open => {}

@@ -1,0 +1,142 @@
+//! Down a drafted tree, one chosen token at a time.
+
+use super::residual;
+use crate::draft::{Node, NodeId, Proposal};
+use crate::law::{Allowed, Chooser, Drawn, LawError, Part, Place, Row, Rule, Sampler, Step, Weight};
+
+/// What follows the tokens of a verified draft.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// More tokens.
+    Open,
+    /// Nothing; the sequence is complete and accepted.
+    Ended,
+    /// The attempt failed: the answer is dropped, these tokens included.
+    Restart,
+    /// There will be no sample.
+    Stuck(LawError),
+}
+
+/// What became of a draft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified<W = f64> {
+    /// The tokens to append, in order: the accepted ones and the one drawn after them, if there was one.
+    pub drawn: Vec<Drawn<W>>,
+    /// The nodes of the accepted tokens, each a child of the one before it.
+    pub path: Vec<NodeId>,
+    /// What follows.
+    pub next: Next,
+}
+
+impl<W> Verified<W> {
+    /// How many of the tokens were drafted.
+    pub fn accepted(&self) -> usize {
+        self.path.len()
+    }
+}
+
+/// Chooses tokens down a drafted tree, each by the rule for the children of its node (see [`verify`](super)); with an empty
+/// draft this is plain decoding. Parents stand before their children.
+///
+/// `rows(node)` is the row and the mask after a node, or after the text for `None`. It is called for the nodes of the path
+/// alone. Where it says that there is no row, the walk ends and the text is open: a drafter that has to stop after a sampled
+/// token still offers that one, but nobody has to compute what follows it.
+pub fn tree<'m, W, R, Q, S, E>(
+    draft: &[Node<S, Q>],
+    mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, E>,
+    sampler: &mut impl Sampler<W>,
+    chooser: &mut (impl Chooser<W> + ?Sized),
+) -> Result<Verified<W>, E>
+where
+    W: Weight,
+    R: Row<W>,
+    Q: Row<W>,
+{
+    let mut verified = Verified {
+        drawn: Vec::new(),
+        path: Vec::new(),
+        next: Next::Open,
+    };
+    let mut at = None;
+    while verified.next == Next::Open {
+        let Some((row, allowed)) = rows(at)? else {
+            break;
+        };
+        let siblings = Siblings {
+            nodes: children(draft, at).map(|(_, node)| node).collect(),
+            allowed,
+        };
+        let drawn = match sampler.next_by(&row, allowed, &siblings, chooser) {
+            Step::Token(drawn) => drawn,
+            Step::End(drawn) => {
+                verified.next = Next::Ended;
+                drawn
+            }
+            Step::Restart => {
+                verified.next = Next::Restart;
+                break;
+            }
+            Step::Stuck(why) => {
+                verified.next = Next::Stuck(why);
+                break;
+            }
+        };
+        let token = drawn.token;
+        verified.drawn.push(drawn);
+        // A token that the residual rule draws in place of its trials is none of them, so this is right for all rules.
+        let Some((child, _)) = children(draft, at).find(|(_, node)| node.token == token) else {
+            break;
+        };
+        verified.path.push(child);
+        at = Some(child);
+    }
+    Ok(verified)
+}
+
+/// The children of a node in order of offering. They stand after it, so a walk down ends whatever the parents are.
+fn children<S, Q>(
+    draft: &[Node<S, Q>],
+    parent: Option<NodeId>,
+) -> impl Iterator<Item = (NodeId, &Node<S, Q>)> {
+    let after = parent.map_or(0, |parent| parent + 1);
+    draft
+        .iter()
+        .enumerate()
+        .skip(after)
+        .filter(move |(_, node)| node.parent == parent)
+}
+
+/// The rule for the children of a node: the residual rule for those that were sampled, and one draw for the others.
+struct Siblings<'d, 'm, S, Q> {
+    nodes: Vec<&'d Node<S, Q>>,
+    allowed: Allowed<'m>,
+}
+
+impl<W, S, Q> Rule<W> for Siblings<'_, '_, S, Q>
+where
+    W: Weight,
+    Q: Row<W>,
+{
+    fn choose<P, C>(&self, part: &P, place: Place, chooser: &mut C) -> Option<u32>
+    where
+        P: Part<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let mut sampled = Vec::new();
+        for node in &self.nodes {
+            if let Proposal::Sampled(row) = &node.proposal {
+                sampled.push((node.token, &**row));
+            }
+        }
+        let tokens: Vec<u32> = sampled.iter().map(|&(token, _)| token).collect();
+        let masks: Vec<Vec<u32>> = (0..)
+            .zip(&sampled)
+            .map(|(before, (_, row))| self.allowed.without(&tokens[..before], row.len()))
+            .collect();
+        let trials = sampled
+            .iter()
+            .zip(&masks)
+            .map(|(&(token, row), mask)| (token, row.part(Allowed::Words(mask))));
+        residual(part, trials, place, chooser).map(|judged| judged.token)
+    }
+}
