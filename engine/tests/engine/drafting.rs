@@ -6,7 +6,7 @@ use crate::rig::{
 };
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Feed, Logits, Model, Origin, Request, Sampling, ScriptedModel,
-    Speculation,
+    SlotMoves, Speculation,
 };
 
 const PATTERNS: [&str; 5] = [
@@ -198,6 +198,12 @@ impl Model for Broken {
     }
     fn forward(&mut self, _feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
         Err(EngineError::Model("broken".to_string()))
+    }
+    fn move_slots(&mut self, _moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn copy_blocks(&mut self, _pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        Ok(())
     }
 }
 

@@ -13,3 +13,4 @@ mod rig;
 mod threads;
 mod torch;
 mod torch_laws;
+mod trees;
