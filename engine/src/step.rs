@@ -277,7 +277,8 @@ impl Core {
             }
             // A client that leaves in the middle of an accepted draft never hears of its end: those tokens are in
             // the cache, but not in the text.
-            let computed = computed.min(sequence.tokens.len());
+            // The last token is always fed again for its row, also an accepted draft that had none.
+            let computed = computed.min(sequence.tokens.len().saturating_sub(1));
             sequence.computed = computed;
             self.blocks
                 .commit(&mut sequence.table, &sequence.tokens, computed);

@@ -115,7 +115,7 @@ impl Writer<'_> {
         let drafts: Vec<Draft> = sequence.drafts[..verified.accepted()].to_vec();
         for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
             let last = number + 1 == verified.drawn.len();
-            let draft = drafts.get(number).copied();
+            let draft = drafts.get(number).cloned();
             self.append(sequence, drawn, own, draft, last && verified.next == Next::Ended);
             if sequence.closed {
                 break;
@@ -132,10 +132,10 @@ impl Writer<'_> {
             return sequence.finish(Finish::Stop);
         }
         sequence.is_due = true;
-        match draft {
-            Some(draft) => sequence.state = draft.state,
+        match &draft {
+            Some(draft) if !draft.is_last => sequence.state = draft.state,
             // Its grammar reads it on another thread.
-            None => sequence.unread = sequence.request.grammar.is_some().then_some(token),
+            _ => sequence.unread = sequence.request.grammar.is_some().then_some(token),
         }
         let origin = draft.map_or(Origin::Sampled, |draft| draft.origin);
         sequence.report(Event::Token {

@@ -5,7 +5,9 @@
 
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
-use lexiform_engine::{Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation};
+use lexiform_engine::{
+    Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation, Verification,
+};
 use serde_json::Value;
 
 use crate::cutting::{Cutting, Reading};
@@ -330,11 +332,7 @@ pub fn engine_requests(
                         max_attempts: ATTEMPTS,
                     },
                 },
-                speculation: if generation.draft {
-                    Speculation::all()
-                } else {
-                    Speculation::none()
-                },
+                speculation: speculation(generation),
                 logprobs,
                 logprobs_of: match generation.logprobs_mode {
                     LogprobsMode::Raw => LogprobsOf::Model,
@@ -347,6 +345,20 @@ pub fn engine_requests(
         }
     }
     Ok(requests)
+}
+
+/// What to draft. Who names a seed wants its text, drafted or not.
+fn speculation(generation: &Generation) -> Speculation {
+    if !generation.draft {
+        return Speculation::none();
+    }
+    Speculation {
+        verification: match generation.seed {
+            Some(_) => Verification::DrawOnce,
+            None => Verification::Residual,
+        },
+        ..Speculation::all()
+    }
 }
 
 /// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for is cut.
