@@ -229,6 +229,7 @@ impl Rows {
             start: 0,
             table: &[0],
             rows: answer.len(),
+            parents: None,
         };
         Ok(self.0.model.forward(&[feed])?)
     }

@@ -245,6 +245,7 @@ impl DraftModel {
                     start,
                     table: track.table.blocks(),
                     rows: usize::from(end == text.len()),
+                    parents: None,
                 }
             })
             .collect();

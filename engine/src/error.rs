@@ -43,6 +43,16 @@ pub enum EngineError {
         /// Its value.
         allowed: usize,
     },
+    /// What was asked of a model makes no sense; the loop itself never asks for such a thing.
+    #[error("{part} {number} of those asked of the model is malformed: {problem}")]
+    Malformed {
+        /// What it is: `feed`, `move` or `copy`.
+        part: &'static str,
+        /// Its number among those of the call.
+        number: usize,
+        /// What is wrong with it.
+        problem: Malformed,
+    },
     /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),
@@ -52,6 +62,73 @@ pub enum EngineError {
     /// The engine was stopped, or died of repeated panics.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+/// What is wrong with a part of what was asked of a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// A tree of drafts hangs below a token of the text that is fed with it.
+    #[error("{nodes} of its {tokens} tokens are nodes of a tree, which leaves no text")]
+    NoText {
+        /// Tokens fed.
+        tokens: usize,
+        /// Those of them that are nodes.
+        nodes: usize,
+    },
+    /// A node comes after its parent.
+    #[error("node {node} names {parent} as its parent; expected 0 for the text, or a node before it")]
+    Parent {
+        /// The node, counted from 1.
+        node: usize,
+        /// What it names.
+        parent: u16,
+    },
+    /// More rows than there are tokens of which one may want rows.
+    #[error("it wants {rows} rows; there are {most}")]
+    Rows {
+        /// Rows wanted.
+        rows: usize,
+        /// The most that it could have wanted.
+        most: usize,
+    },
+    /// The table ends before the last slot.
+    #[error("its table of {blocks} blocks does not cover {slots} slots")]
+    ShortTable {
+        /// Blocks of the table.
+        blocks: usize,
+        /// Slots that are named or fed.
+        slots: usize,
+    },
+    /// A token at a position that the model does not have.
+    #[error("it ends at position {end}; the model has {limit}")]
+    TooLong {
+        /// One more than the last position.
+        end: usize,
+        /// [`Model::max_positions`](crate::Model::max_positions).
+        limit: usize,
+    },
+    /// Slots move towards the text, and keep their order.
+    #[error("it names slot {slot}; expected slots in ascending order, and this one not before {free}")]
+    Order {
+        /// The slot.
+        slot: usize,
+        /// The first that could have stood in its place.
+        free: usize,
+    },
+    /// A block that the cache does not have.
+    #[error("it names block {block} of a cache of {blocks}")]
+    NoBlock {
+        /// The block.
+        block: u32,
+        /// Blocks of the cache.
+        blocks: usize,
+    },
+    /// A block that one copy writes to is also read, or written to by another.
+    #[error("block {block} is overwritten while it is used")]
+    Overwritten {
+        /// The block.
+        block: u32,
+    },
 }
 
 impl From<Exhausted> for EngineError {

@@ -39,11 +39,12 @@ mod sequence;
 mod speculate;
 mod step;
 pub mod torch;
+mod tree;
 mod tries;
 mod write;
 
 pub use engine::{Engine, EngineConfig, Sink, Stats, Ticket};
-pub use error::{EngineError, LoadError, Refusal};
+pub use error::{EngineError, LoadError, Malformed, Refusal};
 pub use histogram::Histogram;
 pub use lexiform::draft::Tokenise;
 pub use lexiform::law::LawTag;
@@ -52,7 +53,7 @@ pub use lexiform::{Grammar, State};
 #[doc(hidden)]
 pub use masks::MaskHook;
 pub use meters::{Meters, Times};
-pub use model::{Feed, Logits, Model, Numbers, Row};
+pub use model::{Feed, Logits, Model, Numbers, Row, SlotMoves};
 pub use pool::{Length, Owner, Pool, Work};
 pub use request::{
     Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,

@@ -6,9 +6,12 @@
 //!   sequence C   cached █████ feed ░▒▒▒          rows wanted: 4            (one token and three drafts to verify)
 //! ```
 //!
-//! The cache is an array of blocks of `block_size` positions; position `i` of a sequence lies in block
-//! `table[i / block_size]`. The loop owns the tables, the model owns the memory. A model must write the keys and values
-//! of all fed tokens into their blocks before it attends, and must not look past a token's own position.
+//! The cache is an array of blocks of `block_size` slots; slot `i` of a sequence lies in block `table[i / block_size]`.
+//! The loop owns the tables, the model owns the memory. A model must write the keys and values of all fed tokens into
+//! their slots before it attends, and lets a token look at itself and what comes before it in its own text, no further.
+//!
+//! Drafts may be a tree, of which one path at most becomes text: see [`Feed::parents`]. Its keys and values are then
+//! moved to where those of a text lie, by [`Model::move_slots`], and nothing of the others is left.
 
 use crate::error::EngineError;
 use lexiform::law::Measured;
@@ -17,14 +20,34 @@ use std::fmt;
 /// The tokens that one sequence feeds in one pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Feed<'a> {
-    /// The tokens, at positions `start..start + tokens.len()`.
+    /// The tokens, in slots `start..start + tokens.len()`.
     pub tokens: &'a [u32],
-    /// How many positions are cached before them.
+    /// How many slots are cached before them, all of them text: the slot of a token of the text is its position.
     pub start: usize,
-    /// The blocks of all positions up to the last fed one.
+    /// The blocks of all slots up to the last fed one.
     pub table: &'a [u32],
-    /// How many of the last fed positions the caller wants logits for.
+    /// How many of the last fed tokens the caller wants logits for. With nodes, one more than there are nodes at most:
+    /// of the last token of the text and of every node.
     pub rows: usize,
+    /// The parents of the last `parents.len()` tokens, which are nodes of a tree below the last token of the text; `None`
+    /// for a chain, in which each token continues the one before it. Of the text, at least one token is fed.
+    ///
+    /// `0` is the last token of the text, `k` the `k`-th node, which must come before its child. A node stands one
+    /// position after its parent, wherever its slot is, and sees the text, its ancestors and itself: its row is the one
+    /// that its path would have as a chain.
+    pub parents: Option<&'a [u16]>,
+}
+
+/// Which slots of one sequence are to follow its text, once a path of a tree was accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotMoves<'a> {
+    /// The blocks of all slots up to the last named one.
+    pub table: &'a [u32],
+    /// The first slot behind the text. Slot `start + i` gets the keys and values of slot `slots[i]`.
+    pub start: usize,
+    /// Where the accepted nodes lie, in ascending order, none before `start`. What lies behind the moved ones afterwards
+    /// is nobody's.
+    pub slots: &'a [usize],
 }
 
 /// Memory that holds numbers: a vector, or what a model copied them to.
@@ -154,6 +177,14 @@ pub trait Model: Send {
     /// of peaks and sums, and of the rows as well. Most models measure nothing.
     fn leave_out(&mut self, _columns: &[usize]) {}
 
-    /// One pass.
+    /// One pass. A feed that makes no sense is an [`EngineError::Malformed`], and then nothing was computed.
     fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError>;
+
+    /// Moves the keys and values of accepted nodes behind their texts, each within its own table. No two sequences may
+    /// share a block that is written to.
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError>;
+
+    /// Copies whole blocks of the cache, from the first of each pair to the second: what a sequence does that shares a
+    /// block with another and is about to write to it. No block that is written to is read by, or written to twice.
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError>;
 }

@@ -95,31 +95,30 @@ impl Outlook {
         Ok(reading)
     }
 
-    /// What may come after so many drafts.
-    pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
-        let Some((grammar, state)) = &self.grammar else {
-            return Ok(None);
-        };
+    /// The grammar, and where it is after so many drafts.
+    fn after(&self, drafts: usize) -> Option<(&Grammar, State)> {
+        let (grammar, state) = self.grammar.as_ref()?;
         let state = match drafts.checked_sub(1) {
             None => Some(*state),
             Some(last) => self.drafts[last].state,
         };
-        let find = |state| self.finder.bounds(grammar, state, self.budget(drafts));
-        state.map(find).transpose()
+        Some((grammar, state?))
+    }
+
+    /// What may come after so many drafts.
+    pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
+        let find = |(grammar, state)| self.finder.bounds(grammar, state, self.budget(drafts));
+        self.after(drafts).map(find).transpose()
     }
 
     /// Whether the grammar leaves nothing but the end within the answer's tokens, after so many drafts.
     fn only_the_end_is_left(&self, drafts: usize) -> Result<bool, EngineError> {
-        let Some((grammar, state)) = &self.grammar else {
+        let Some((grammar, _)) = self
+            .after(drafts)
+            .filter(|(grammar, state)| grammar.is_accepting(*state))
+        else {
             return Ok(false);
         };
-        let state = match drafts.checked_sub(1) {
-            None => Some(*state),
-            Some(last) => self.drafts[last].state,
-        };
-        if !state.is_some_and(|state| grammar.is_accepting(state)) {
-            return Ok(false);
-        }
         let ends = grammar.vocabulary().eos().len();
         Ok(self
             .bounds(drafts)?

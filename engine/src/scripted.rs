@@ -4,7 +4,8 @@
 //! So a loop that confuses blocks, forgets to feed a token or reuses a wrong prefix gets wrong logits from it.
 
 use crate::error::EngineError;
-use crate::model::{Feed, Logits, Model};
+use crate::model::{Feed, Logits, Model, SlotMoves};
+use crate::tree::{Seen, Sight, check_all, check_copies};
 
 /// The script: the row of logits after a prefix.
 pub type Script = Box<dyn Fn(&[u32]) -> Vec<f32> + Send>;
@@ -34,16 +35,16 @@ impl ScriptedModel {
         }
     }
 
-    fn slot(&self, feed: &Feed<'_>, position: usize) -> usize {
-        feed.table[position / self.block_size] as usize * self.block_size + position % self.block_size
+    fn place(&self, feed: &Feed<'_>, slot: usize) -> usize {
+        feed.table[slot / self.block_size] as usize * self.block_size + slot % self.block_size
     }
 
-    fn prefix(&self, feed: &Feed<'_>, end: usize) -> Result<Vec<u32>, EngineError> {
-        let read = |position| {
-            let token = self.cache[self.slot(feed, position)];
-            token.ok_or_else(|| EngineError::Model(format!("position {position} was never fed")))
+    fn prefix(&self, feed: &Feed<'_>, seen: &Seen<'_>) -> Result<Vec<u32>, EngineError> {
+        let read = |slot| {
+            let token = self.cache[self.place(feed, slot)];
+            token.ok_or_else(|| EngineError::Model(format!("slot {slot} was never fed")))
         };
-        (0..end).map(read).collect()
+        seen.slots().map(read).collect()
     }
 }
 
@@ -67,17 +68,20 @@ impl Model for ScriptedModel {
     }
 
     fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+        check_all("feed", feeds, |feed| {
+            feed.check(self.block_size, self.max_positions)
+        })?;
         for feed in feeds {
             for (offset, &token) in feed.tokens.iter().enumerate() {
-                let slot = self.slot(feed, feed.start + offset);
-                self.cache[slot] = Some(token);
+                let place = self.place(feed, feed.start + offset);
+                self.cache[place] = Some(token);
             }
         }
         let mut values = Vec::new();
         for feed in feeds {
-            let end = feed.start + feed.tokens.len();
-            for position in end - feed.rows..end {
-                let row = (self.script)(&self.prefix(feed, position + 1)?);
+            let sight = Sight::of(feed);
+            for number in feed.tokens.len() - feed.rows..feed.tokens.len() {
+                let row = (self.script)(&self.prefix(feed, &sight.seen(number, usize::MAX))?);
                 if row.len() != self.vocab_size {
                     let message = format!("the script gave {} logits, not {}", row.len(), self.vocab_size);
                     return Err(EngineError::Model(message));
@@ -86,5 +90,23 @@ impl Model for ScriptedModel {
             }
         }
         Ok(Logits::new(values, self.vocab_size))
+    }
+
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        check_all("move", moves, |moves| moves.check(self.block_size))?;
+        for (from, to) in moves.iter().flat_map(|moves| moves.rows(self.block_size)) {
+            self.cache[to] = self.cache[from];
+        }
+        Ok(())
+    }
+
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        check_copies(pairs, self.cache.len() / self.block_size)?;
+        for &(from, to) in pairs {
+            let from = from as usize * self.block_size;
+            self.cache
+                .copy_within(from..from + self.block_size, to as usize * self.block_size);
+        }
+        Ok(())
     }
 }

@@ -237,6 +237,7 @@ impl Core {
                 start: sequence.computed,
                 table,
                 rows: work.rows,
+                parents: None,
             });
         }
         let count: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();

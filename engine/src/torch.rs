@@ -10,6 +10,7 @@
 //! binary runs on both; see [`Device`].
 
 mod attention;
+mod cache;
 mod checkpoint;
 mod config;
 mod device;

@@ -38,6 +38,8 @@ const METRICS_CONNECTIONS: usize = 64;
 const LONG_PREPARES: usize = 16;
 /// How long a request may keep a thread from those behind it that are to be prepared.
 const SLICE: Duration = Duration::from_millis(4);
+/// The time between two looks at what grammars have grown to.
+const WEIGHED_EVERY: Duration = Duration::from_secs(1);
 /// The longest request id that is taken over from a client.
 const REQUEST_ID_BYTES: usize = 128;
 
@@ -102,6 +104,7 @@ impl App {
     /// The state of a server for this model.
     pub fn new(served: Arc<Served>, settings: Settings) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
+        keep_grammars_small(&served);
         Self {
             served,
             bodies: Arc::new(Bodies::new(settings.bodies)),
@@ -380,4 +383,19 @@ fn request_id(request: &ServiceRequest) -> HeaderValue {
     given
         .or_else(|| made().ok())
         .unwrap_or_else(|| HeaderValue::from_static("req"))
+}
+
+/// Has the grammars weighed from time to time, as long as the model is served: what a few requests made one grow to does
+/// not stay until others ask for theirs.
+fn keep_grammars_small(served: &Arc<Served>) {
+    let served = Arc::downgrade(served);
+    let look = move || {
+        while let Some(served) = served.upgrade() {
+            served.grammars().weigh_all();
+            drop(served);
+            std::thread::sleep(WEIGHED_EVERY);
+        }
+    };
+    let thread = std::thread::Builder::new().name("lexiform-weigh".to_owned());
+    thread.spawn(look).expect("the operating system has threads");
 }

@@ -8,7 +8,6 @@
 //! would let bad requests push out good grammars.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use lexiform::compile::Options;
@@ -29,8 +28,6 @@ const BASE_BYTES: u32 = 64 * 1024;
 const BYTES_PER_SOURCE_BYTE: u32 = 64;
 /// The memory that compiles may hold together, in bytes: more than two of the largest that are allowed.
 const COMPILE_MEMORY: usize = 512 << 20;
-/// All grammars are weighed once in so many requests for one: to look at one takes some hundred nanoseconds.
-const WEIGHED_EVERY: u64 = 16;
 /// What a registered constraint takes beside its source.
 const REGISTERED_BYTES: usize = 256;
 
@@ -56,8 +53,6 @@ pub struct Grammars {
     cache: Shelf<Language, Compiled>,
     compiling: Flights<Language, Result<Compiled, Arc<Rejected>>>,
     memory: CompileMemory,
-    /// How often a grammar was asked for.
-    asked: AtomicU64,
     /// Each owner has names of its own: what one has registered, no other can read or use.
     registered: Shelf<(Owner, String), Constraint>,
 }
@@ -73,7 +68,6 @@ impl Grammars {
             cache: Shelf::new(bytes),
             compiling: Flights::default(),
             memory: CompileMemory::new(COMPILE_MEMORY),
-            asked: AtomicU64::new(0),
             registered: Shelf::new(bytes / 8),
         }
     }
@@ -104,13 +98,6 @@ impl Grammars {
         interest: &Interest,
         metrics: &Metrics,
     ) -> Option<Result<Compiled, Arc<Rejected>>> {
-        if self
-            .asked
-            .fetch_add(1, Ordering::Relaxed)
-            .is_multiple_of(WEIGHED_EVERY)
-        {
-            self.weigh_all();
-        }
         if let Some(compiled) = self.cache.get(language) {
             metrics.grammar_hit();
             return Some(Ok(self.weighed(language, compiled, interest.owner())));
@@ -150,8 +137,8 @@ impl Grammars {
     }
 
     /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as they
-    /// were when their last answer ended.
-    fn weigh_all(&self) {
+    /// were when their last answer ended. To look at one takes some hundred nanoseconds.
+    pub fn weigh_all(&self) {
         let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.renewed().is_some();
         for (language, compiled, owner) in self.cache.those(is_due) {
             self.weighed(&language, compiled, &owner);
@@ -278,7 +265,7 @@ mod tests {
 
     /// Guards against memory that stays with a grammar for which nobody asks again.
     #[test]
-    fn a_grammar_that_grew_is_given_up_when_others_are_asked_for() {
+    fn a_grammar_that_grew_is_given_up_although_nobody_asks_for_it() {
         let mut grammars = grammars(1 << 24);
         grammars.limits.grammar_bytes = 1 << 16;
         let language = language("((a|b){1,90})*".to_owned());
@@ -289,7 +276,7 @@ mod tests {
         for _ in 0..90 {
             state = first.step_bytes(state, b"a").expect("a text goes on");
         }
-        (1..=WEIGHED_EVERY as usize).for_each(|number| assert!(get(&grammars, number, None)));
+        grammars.weigh_all();
         let kept = grammars.cache.get(&language).expect("it is kept").grammar;
         assert!(!kept.is(&first) && kept.bytes() < first.bytes());
     }

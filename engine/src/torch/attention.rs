@@ -13,14 +13,19 @@
 //! The query heads that share a key head are laid along the query axis, so that attention sees as many heads as the
 //! cache has: no key is repeated, and every kernel of torch can be used.
 //!
+//! Tokens of the text see a stretch of it; nodes of a tree see a stretch and some slots behind it, see [`tree`](crate::tree).
+//!
 //! On the CPU, sequences that feed only a few tokens are left to the loops of [`fused`](super::fused), which need
 //! neither views nor masks. Where there are no such loops, [`together`](super::together) lets those attend at once.
 
+use super::cache::Cache;
 use super::fused;
 use super::kernel::{self, ALIGNED};
 use super::together::{self, Group, Member};
 use super::upload::Upload;
 use crate::model::Feed;
+use crate::tree::Sight;
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -38,12 +43,6 @@ pub(super) struct Heads {
 pub(super) struct Place {
     pub(super) device: Device,
     pub(super) kind: Kind,
-}
-
-/// One layer's cache: a row of all key heads for every slot.
-pub(super) struct Cache {
-    pub(super) keys: Tensor,
-    pub(super) values: Tensor,
 }
 
 /// Which cache rows a sequence reads.
@@ -64,8 +63,8 @@ struct View {
 
 /// How a sequence attends.
 enum Way {
-    /// By the loops: its blocks.
-    Loops(Vec<u32>),
+    /// By the loops: its blocks, and the slots that its tokens see.
+    Loops { table: Vec<u32>, sight: Sight },
     /// By torch: what is seen in layers that look back all the way, and in the others.
     Torch { whole: View, windowed: Option<View> },
 }
@@ -75,8 +74,6 @@ struct Part {
     /// Its fed tokens among all fed tokens.
     first: i64,
     count: i64,
-    /// The position of the first of them.
-    start: usize,
     way: Way,
 }
 
@@ -100,8 +97,9 @@ pub(super) struct Plan {
     heads: Heads,
 }
 
-fn slot(feed: &Feed<'_>, position: usize, block_size: usize) -> i64 {
-    i64::from(feed.table[position / block_size]) * block_size as i64 + (position % block_size) as i64
+/// The cache row of a slot.
+fn row(feed: &Feed<'_>, slot: usize, block_size: usize) -> i64 {
+    i64::from(feed.table[slot / block_size]) * block_size as i64 + (slot % block_size) as i64
 }
 
 /// Sequences that feed at most so many tokens attend by the loops, where those can be used, else together.
@@ -126,21 +124,26 @@ impl Plan {
             let (first, count) = (tokens.len(), feed.tokens.len());
             let end = feed.start + count;
             tokens.extend(feed.tokens.iter().map(|&token| i64::from(token)));
-            positions.extend((feed.start..end).map(|position| position as i64));
-            slots.extend((feed.start..end).map(|position| slot(feed, position, layout.block_size)));
+            let sight = Sight::of(feed);
+            positions.extend(sight.positions().map(|position| position as i64));
+            slots.extend((feed.start..end).map(|slot| row(feed, slot, layout.block_size)));
             wanted.extend((tokens.len() - feed.rows) as i64..tokens.len() as i64);
-            let member = Member { feed, first };
             match (count <= FEW, layout.fused) {
-                (true, false) => members.push(member),
-                (true, true) => parts.push(Part::new(member, Way::Loops(feed.table.to_vec()))),
-                (false, _) => parts.push(Part::new(member, Way::torch(feed, layout)?)),
+                (true, false) => members.push(Member { feed, first, sight }),
+                (true, true) => {
+                    let table = feed.table.to_vec();
+                    parts.push(Part::new(first, feed, Way::Loops { table, sight }));
+                }
+                (false, _) => parts.push(Part::new(first, feed, Way::torch(feed, &sight, layout)?)),
             }
         }
         let mut drafts = Vec::new();
         let mut upload = Upload::default();
         for group in together::groups(members, layout.block_size) {
             match group.as_slice() {
-                [alone] => parts.push(Part::new(*alone, Way::torch(alone.feed, layout)?)),
+                [Member { feed, first, sight }] => {
+                    parts.push(Part::new(*first, feed, Way::torch(feed, sight, layout)?));
+                }
                 members => drafts.push(together::Draft::new(members, tokens.len(), &layout, &mut upload)),
             }
         }
@@ -216,7 +219,7 @@ impl Plan {
         let mut out = Tensor::f_empty([tokens, width], (Kind::Float, Device::Cpu))?;
         let mut scores = Vec::new();
         for part in &self.parts {
-            let Way::Loops(table) = &part.way else {
+            let Way::Loops { table, sight } = &part.way else {
                 let heads = rows.f_narrow(1, 0, width)?.f_view([tokens, queries, size])?;
                 let attended = self.attend_by_torch(cache, &heads, part, windowed)?;
                 out.f_narrow(0, part.first, part.count)?.f_copy_(&attended)?;
@@ -226,7 +229,7 @@ impl Plan {
             let looking = fused::Looking {
                 heads: self.heads,
                 rows: &numbers[(part.first * row_width) as usize..][..(part.count * row_width) as usize],
-                start: part.start,
+                sight,
                 window: if windowed { self.window } else { usize::MAX },
                 table,
                 block_size: self.block_size,
@@ -306,11 +309,10 @@ impl Plan {
 }
 
 impl Part {
-    fn new(member: Member<'_>, way: Way) -> Self {
+    fn new(first: usize, feed: &Feed<'_>, way: Way) -> Self {
         Part {
-            first: member.first as i64,
-            count: member.feed.tokens.len() as i64,
-            start: member.feed.start,
+            first: first as i64,
+            count: feed.tokens.len() as i64,
             way,
         }
     }
@@ -333,76 +335,62 @@ fn picks(groups: &[together::Draft], parts: &[Part], tokens: usize) -> Option<Ve
 }
 
 impl Way {
-    fn torch(feed: &Feed<'_>, layout: Layout) -> Result<Self> {
-        let Layout {
-            block_size,
-            heads,
-            window,
-            place,
-            ..
-        } = layout;
+    fn torch(feed: &Feed<'_>, sight: &Sight, layout: Layout) -> Result<Self> {
         let end = (feed.start + feed.tokens.len()) as i64;
-        let view = |window| View::new(feed, block_size, heads.queries / heads.keys, window, place);
-        let windowed = window.filter(|&window| end > window);
-        let windowed = windowed.map(|window| view(Some(window))).transpose()?;
+        let windowed = layout.window.filter(|&window| end > window);
+        let windowed = windowed
+            .map(|window| View::new(feed, sight, window as usize, layout))
+            .transpose()?;
         Ok(Way::Torch {
-            whole: view(None)?,
+            whole: View::new(feed, sight, usize::MAX, layout)?,
             windowed,
         })
     }
 }
 
 impl View {
-    fn new(
-        feed: &Feed<'_>,
-        block_size: usize,
-        group: i64,
-        window: Option<i64>,
-        place: Place,
-    ) -> Result<Self> {
+    fn new(feed: &Feed<'_>, sight: &Sight, window: usize, layout: Layout) -> Result<Self> {
         let end = feed.start + feed.tokens.len();
-        let reach = window.map_or(feed.start + 1, |window| window as usize);
-        let from = (feed.start + 1).saturating_sub(reach);
+        // No token looks further back than the first.
+        let from = sight.seen(0, window).text.start;
         let mask = match feed.tokens.len() {
             1 => None,
-            _ => Some(mask(feed, from, window, group, place)?),
+            count => Some(mask(sight, count, from..end, window, layout)?),
         };
         Ok(View {
-            rows: rows(feed, from, end, block_size, place)?,
+            rows: rows(feed, from..end, layout)?,
             mask,
         })
     }
 }
 
-fn rows(feed: &Feed<'_>, from: usize, end: usize, block_size: usize, place: Place) -> Result<Rows> {
-    let blocks = &feed.table[from / block_size..end.div_ceil(block_size)];
+fn rows(feed: &Feed<'_>, slots: Range<usize>, layout: Layout) -> Result<Rows> {
+    let size = layout.block_size;
+    let blocks = &feed.table[slots.start / size..slots.end.div_ceil(size)];
     if blocks.windows(2).all(|pair| pair[1] == pair[0] + 1) {
-        return Ok(Rows::Run(slot(feed, from, block_size), (end - from) as i64));
+        return Ok(Rows::Run(row(feed, slots.start, size), slots.len() as i64));
     }
-    let rows: Vec<i64> = (from..end)
-        .map(|position| slot(feed, position, block_size))
-        .collect();
+    let rows: Vec<i64> = slots.map(|slot| row(feed, slot, size)).collect();
     Ok(Rows::Scattered(
-        Tensor::f_from_slice(&rows)?.f_to_device(place.device)?,
+        Tensor::f_from_slice(&rows)?.f_to_device(layout.place.device)?,
     ))
 }
 
-/// Position `start + i` may look at positions up to its own, and no further back than the window.
-fn mask(feed: &Feed<'_>, from: usize, window: Option<i64>, group: i64, place: Place) -> Result<Tensor> {
-    let end = feed.start + feed.tokens.len();
-    let width = end - from;
-    let padding = width.next_multiple_of(ALIGNED as usize) - width;
-    let mut bias = Vec::with_capacity(feed.tokens.len() * (width + padding));
-    for query in feed.start..end {
-        let oldest = window.map_or(0, |window| (query + 1).saturating_sub(window as usize));
-        let sees = |position| oldest <= position && position <= query;
-        bias.extend((from..end).map(|position| if sees(position) { 0.0 } else { f32::NEG_INFINITY }));
-        bias.extend(std::iter::repeat_n(f32::NEG_INFINITY, padding));
+/// 0 where one of the `count` fed tokens sees one of these slots, minus infinity elsewhere.
+fn mask(sight: &Sight, count: usize, slots: Range<usize>, window: usize, layout: Layout) -> Result<Tensor> {
+    let (place, heads) = (layout.place, layout.heads);
+    let (from, width) = (slots.start, slots.len());
+    let aligned = width.next_multiple_of(ALIGNED as usize);
+    let mut bias = vec![f32::NEG_INFINITY; count * aligned];
+    for (number, bias) in bias.chunks_exact_mut(aligned).enumerate() {
+        let seen = sight.seen(number, window);
+        bias[seen.text.start - from..seen.text.end - from].fill(0.0);
+        seen.branch.iter().for_each(|slot| bias[slot - from] = 0.0);
     }
-    let shape = [1, 1, feed.tokens.len() as i64, (width + padding) as i64];
     let bias = Tensor::f_from_slice(&bias)?
-        .f_view(shape)?
+        .f_view([1, 1, count as i64, aligned as i64])?
         .f_to_device(place.device)?
         .f_to_kind(place.kind)?;
-    bias.f_repeat([1, 1, group, 1])?.f_narrow(3, 0, width as i64)
+    bias.f_repeat([1, 1, heads.queries / heads.keys, 1])?
+        .f_narrow(3, 0, width as i64)
 }

@@ -8,6 +8,7 @@
 //! of eight, so the compiler turns them into vector instructions.
 
 use super::attention::Heads;
+use crate::tree::{Seen, Sight};
 use tch::{Device, Kind, Tensor};
 
 const LANES: usize = 8;
@@ -206,8 +207,7 @@ pub(super) struct Looking<'a> {
     pub(super) heads: Heads,
     /// The rows `[queries | keys | values]` of the sequence's fed tokens.
     pub(super) rows: &'a [f32],
-    /// The position of the first of them.
-    pub(super) start: usize,
+    pub(super) sight: &'a Sight,
     /// How far back a token may look.
     pub(super) window: usize,
     pub(super) table: &'a [u32],
@@ -228,35 +228,34 @@ fn look_body<const FMA: bool>(looking: &Looking<'_>, scores: &mut Vec<f32>, out:
     let row_width = (queries + 2 * keys) * size;
     for (number, out) in out.chunks_exact_mut(queries * size).enumerate() {
         let row = &looking.rows[number * row_width..][..queries * size];
-        let end = looking.start + number + 1;
-        let from = end.saturating_sub(looking.window);
+        let seen = looking.sight.seen(number, looking.window);
         scores.clear();
-        scores.resize(queries * (end - from), 0.0);
-        score::<FMA>(looking, row, from, scores);
-        for scores in scores.chunks_exact_mut(end - from) {
+        scores.resize(queries * seen.len(), 0.0);
+        score::<FMA>(looking, row, &seen, scores);
+        for scores in scores.chunks_exact_mut(seen.len()) {
             soften::<FMA>(scores);
         }
-        mix::<FMA>(looking, from, scores, out);
+        mix::<FMA>(looking, &seen, scores, out);
     }
 }
 
-/// Where position `position` of the sequence lies among rows of `width` numbers.
+/// Where a slot of the sequence lies among rows of `width` numbers.
 #[inline(always)]
-fn place(looking: &Looking<'_>, position: usize, width: usize) -> std::ops::Range<usize> {
-    let slot = looking.table[position / looking.block_size] as usize * looking.block_size;
-    let row = slot + position % looking.block_size;
+fn place(looking: &Looking<'_>, slot: usize, width: usize) -> std::ops::Range<usize> {
+    let block = looking.table[slot / looking.block_size] as usize * looking.block_size;
+    let row = block + slot % looking.block_size;
     row * width..(row + 1) * width
 }
 
-/// The products of all query heads with the keys from position `from` on; a row of positions for each query head.
+/// The products of all query heads with the keys that are seen; a row of them for each query head.
 #[inline(always)]
-fn score<const FMA: bool>(looking: &Looking<'_>, query: &[f32], from: usize, scores: &mut [f32]) {
+fn score<const FMA: bool>(looking: &Looking<'_>, query: &[f32], seen: &Seen<'_>, scores: &mut [f32]) {
     let Heads { queries, keys, size } = looking.heads;
     let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
-    let count = scores.len() / queries as usize;
+    let count = seen.len();
     let scale = 1.0 / (size as f32).sqrt();
-    for offset in 0..count {
-        let row = &looking.keys[place(looking, from + offset, keys * size)];
+    for (offset, slot) in seen.slots().enumerate() {
+        let row = &looking.keys[place(looking, slot, keys * size)];
         for (number, query) in query.chunks_exact(size).enumerate() {
             let key = &row[number / group * size..][..size];
             scores[number * count + offset] = scale * dot::<FMA>(query, key);
@@ -277,15 +276,15 @@ fn soften<const FMA: bool>(scores: &mut [f32]) {
     }
 }
 
-/// The values from position `from` on, weighted; a row of all query heads.
+/// The values that are seen, weighted; a row of all query heads.
 #[inline(always)]
-fn mix<const FMA: bool>(looking: &Looking<'_>, from: usize, weights: &[f32], out: &mut [f32]) {
+fn mix<const FMA: bool>(looking: &Looking<'_>, seen: &Seen<'_>, weights: &[f32], out: &mut [f32]) {
     let Heads { queries, keys, size } = looking.heads;
     let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
-    let count = weights.len() / queries as usize;
+    let count = seen.len();
     out.fill(0.0);
-    for offset in 0..count {
-        let row = &looking.values[place(looking, from + offset, keys * size)];
+    for (offset, slot) in seen.slots().enumerate() {
+        let row = &looking.values[place(looking, slot, keys * size)];
         for (number, out) in out.chunks_exact_mut(size).enumerate() {
             let weight = weights[number * count + offset];
             let value = &row[number / group * size..][..size];

@@ -9,13 +9,15 @@
 //! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart. On the CPU
 //! in f32, what lies between the products is done by the loops of [`fused`].
 
-use super::attention::{Cache, Heads, Layout, Place, Plan};
+use super::attention::{Heads, Layout, Place, Plan};
+use super::cache::{self, Cache};
 use super::checkpoint::Checkpoint;
 use super::config::Config;
 use super::fused::{self, Turning, floats, floats_mut};
 use super::home;
 use crate::error::{EngineError, LoadError};
-use crate::model::{Feed, Logits, Model};
+use crate::model::{Feed, Logits, Model, SlotMoves};
+use crate::tree::{check_all, check_copies};
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -242,17 +244,6 @@ impl Llama {
         })
     }
 
-    fn new_cache(&self, slots: i64) -> Result<Cache> {
-        let zeros = || {
-            let width = self.config.kv_heads * self.config.head_dim;
-            Tensor::f_zeros([slots, width], (self.place.kind, self.place.device))
-        };
-        Ok(Cache {
-            keys: zeros()?,
-            values: zeros()?,
-        })
-    }
-
     fn layout(&self) -> Layout {
         let Config {
             heads,
@@ -421,8 +412,9 @@ impl Model for Llama {
         self.caches.clear();
         self.block_size = block_size;
         let slots = (blocks * block_size) as i64;
+        let width = self.config.kv_heads * self.config.head_dim;
         for _ in 0..self.config.layers {
-            let cache = self.new_cache(slots);
+            let cache = Cache::new(slots, width, self.place);
             let describe =
                 |error| EngineError::Config(format!("no memory for a cache of {slots} positions: {error}"));
             self.caches.push(cache.map_err(describe)?);
@@ -438,12 +430,38 @@ impl Model for Llama {
     }
 
     fn forward(&mut self, feeds: &[Feed<'_>]) -> std::result::Result<Logits, EngineError> {
+        check_all("feed", feeds, |feed| {
+            feed.check(self.block_size, self.config.max_positions)
+        })?;
         // Both hold for the calling thread only.
         let _no_grad = tch::no_grad_guard();
         if tch::get_num_threads() != self.threads as i32 {
             tch::set_num_threads(self.threads as i32);
         }
         self.run(feeds)
+            .map_err(|error| EngineError::Model(error.to_string()))
+    }
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> std::result::Result<(), EngineError> {
+        check_all("move", moves, |moves| moves.check(self.block_size))?;
+        let rows: Vec<_> = moves
+            .iter()
+            .flat_map(|moves| moves.rows(self.block_size))
+            .collect();
+        cache::copy(&mut self.caches, 1, &rows, self.place)
+            .map_err(|error| EngineError::Model(error.to_string()))
+    }
+
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> std::result::Result<(), EngineError> {
+        let slots = self
+            .caches
+            .first()
+            .map_or(0, |cache| cache.keys.size()[0] as usize);
+        check_copies(pairs, slots / self.block_size)?;
+        let blocks: Vec<_> = pairs
+            .iter()
+            .map(|&(from, to)| (from as usize, to as usize))
+            .collect();
+        cache::copy(&mut self.caches, self.block_size, &blocks, self.place)
             .map_err(|error| EngineError::Model(error.to_string()))
     }
 }

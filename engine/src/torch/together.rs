@@ -11,21 +11,26 @@
 //!
 //! The keys are gathered, which costs a copy. Lengths of one group differ by a factor of two at most, so padding at most
 //! doubles the work.
+//!
+//! Who may look at whom follows from positions. Where a sequence feeds a tree, two numbers are not enough: its nodes look
+//! at the text, and beyond it at a few slots that are named one by one.
 
-use super::attention::{Cache, Heads, Layout};
+use super::attention::{Heads, Layout};
+use super::cache::Cache;
 use super::kernel::{self, ALIGNED};
 use super::upload::{Sent, Span, Upload};
 use crate::model::Feed;
+use crate::tree::Sight;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
 /// A sequence of a pass.
-#[derive(Clone, Copy)]
 pub(super) struct Member<'a> {
     pub(super) feed: &'a Feed<'a>,
     /// Its first fed token among all fed tokens.
     pub(super) first: usize,
+    pub(super) sight: Sight,
 }
 
 impl Member<'_> {
@@ -36,6 +41,24 @@ impl Member<'_> {
     fn end(&self) -> usize {
         self.feed.start + self.count()
     }
+
+    /// The fed token that stands at this place among `count` of a group: a short feed repeats its first.
+    fn fed(&self, number: usize) -> usize {
+        if number < self.count() { number } else { 0 }
+    }
+}
+
+/// The queries of a group, `count` for each sequence: the member, and which of its fed tokens it is.
+fn queries<'m, 'a>(members: &'m [Member<'a>], count: usize) -> impl Iterator<Item = (&'m Member<'a>, usize)> {
+    let each = move |member: &'m Member<'a>| (0..count).map(move |number| (member, member.fed(number)));
+    members.iter().flat_map(each)
+}
+
+/// One number for each query of a group.
+fn padded(members: &[Member<'_>], count: usize, value: impl Fn(&Member<'_>, usize) -> usize) -> Vec<i64> {
+    queries(members, count)
+        .map(|(member, number)| value(member, number) as i64)
+        .collect()
 }
 
 /// Sequences that attend together, before their numbers are sent to the device.
@@ -46,6 +69,8 @@ pub(super) struct Draft {
     queries: Option<Span>,
     /// The position of each query.
     positions: Span,
+    /// The last slot of the text that each query sees; absent if those are the positions.
+    limits: Option<Span>,
     whole: Blocks,
     windowed: Option<Blocks>,
     /// For every row of the result that is not padding, the fed token it belongs to.
@@ -57,6 +82,8 @@ struct Blocks {
     each: i64,
     tables: Span,
     begins: Span,
+    /// For each query the columns that it sees beyond the text, so many; absent if there are no trees.
+    branches: Option<(i64, Span)>,
 }
 
 /// Groups sequences by length: those that need up to so many blocks, up to twice as many, and so on.
@@ -77,28 +104,27 @@ impl Draft {
     /// `tokens` are fed in the whole pass.
     pub(super) fn new(members: &[Member<'_>], tokens: usize, layout: &Layout, upload: &mut Upload) -> Self {
         let count = members.iter().map(Member::count).max().unwrap_or(0);
-        let fed = |member: &Member<'_>, number: usize| if number < member.count() { number } else { 0 };
-        let padded = |value: fn(&Member<'_>) -> usize| {
-            let each = |member| (0..count).map(move |number| (value(member) + fed(member, number)) as i64);
-            members.iter().flat_map(each).collect::<Vec<i64>>()
-        };
         let owner = |member: &Member<'_>, number| (number < member.count()).then_some(member.first + number);
         let owners = members
             .iter()
             .flat_map(|member| (0..count).map(move |number| owner(member, number)));
-        let queries = padded(|member| member.first);
-        let in_order = queries.iter().copied().eq(0..tokens as i64);
+        let fed = padded(members, count, |member, number| member.first + number);
+        let positions = |member: &Member<'_>, number| member.sight.seen(number, usize::MAX).len() - 1;
+        let limits = |member: &Member<'_>, number| member.sight.seen(number, usize::MAX).text.end - 1;
+        let has_trees = members.iter().any(|member| member.sight.is_tree());
         let needs_window = |&window: &i64| members.iter().any(|member| member.end() as i64 > window);
+        let mut see = |window| Blocks::new((members, count), layout.block_size, window, upload);
+        let whole = see(None);
+        let windowed = layout.window.filter(needs_window).map(|window| see(Some(window)));
+        let in_order = fed.iter().copied().eq(0..tokens as i64);
         Draft {
             sequences: members.len() as i64,
             count: count as i64,
-            queries: (!in_order).then(|| upload.push(queries)),
-            positions: upload.push(padded(|member| member.feed.start)),
-            whole: Blocks::new(members, layout.block_size, None, upload),
-            windowed: layout
-                .window
-                .filter(needs_window)
-                .map(|window| Blocks::new(members, layout.block_size, Some(window), upload)),
+            queries: (!in_order).then(|| upload.push(fed)),
+            positions: upload.push(padded(members, count, positions)),
+            limits: has_trees.then(|| upload.push(padded(members, count, limits))),
+            whole,
+            windowed,
             owners: owners.collect(),
         }
     }
@@ -132,13 +158,17 @@ impl Draft {
             .f_view([-1])?;
         let begins = sent.get(&blocks.begins)?.f_view([self.sequences, 1, 1])?;
         let at = begins.f_add(&Tensor::f_arange(length, long)?)?;
-        let positions = sent
-            .get(&self.positions)?
-            .f_view([self.sequences, self.count, 1])?;
-        let mut hidden = at.f_gt_tensor(&positions)?;
+        let per_query = |span| sent.get(span)?.f_view([self.sequences, self.count, 1]);
+        let positions = per_query(&self.positions)?;
+        let limits = self.limits.as_ref().map(per_query).transpose()?;
+        let mut hidden = at.f_gt_tensor(limits.as_ref().unwrap_or(&positions))?;
         if let Some(window) = window {
             let oldest = positions.f_sub_scalar(window)?;
             hidden = hidden.f_logical_or(&at.f_le_tensor(&oldest)?)?;
+        }
+        if let Some((depth, branches)) = &blocks.branches {
+            let columns = sent.get(branches)?.f_view([self.sequences, self.count, *depth])?;
+            hidden = hidden.f_scatter_value(2, &columns, 0)?;
         }
         let shape = [self.sequences, 1, self.count, length];
         let mask = Tensor::f_zeros(shape, (layout.place.kind, layout.place.device))?
@@ -149,11 +179,14 @@ impl Draft {
 }
 
 impl Blocks {
-    fn new(members: &[Member<'_>], size: usize, window: Option<i64>, upload: &mut Upload) -> Self {
-        let from = |member: &Member<'_>| {
-            let window = window.map_or(usize::MAX, |window| window as usize);
-            (member.feed.start + 1).saturating_sub(window) / size
-        };
+    fn new(
+        (members, count): (&[Member<'_>], usize),
+        size: usize,
+        window: Option<i64>,
+        upload: &mut Upload,
+    ) -> Self {
+        let window = window.map_or(usize::MAX, |window| window as usize);
+        let from = |member: &Member<'_>| (member.feed.start + 1).saturating_sub(window) / size;
         let own = |member: &Member<'_>| member.feed.table[from(member)..member.end().div_ceil(size)].to_vec();
         let tables: Vec<Vec<u32>> = members.iter().map(own).collect();
         let longest = tables.iter().map(Vec::len).max().unwrap_or(0);
@@ -162,6 +195,7 @@ impl Blocks {
             let rest = std::iter::repeat_n(&table[0], each - table.len());
             table.iter().chain(rest).map(|&block| i64::from(block))
         });
+        let branches = branches(members, count, window, |member| from(member) * size);
         Blocks {
             each: each as i64,
             tables: upload.push(padded.collect()),
@@ -171,8 +205,35 @@ impl Blocks {
                     .map(|member| (from(member) * size) as i64)
                     .collect(),
             ),
+            branches: branches.map(|(depth, columns)| (depth, upload.push(columns))),
         }
     }
+}
+
+/// For each query of a group the columns of the nodes that it sees, as many as the deepest has: the others name their own
+/// column again, which they see anyway.
+fn branches(
+    members: &[Member<'_>],
+    count: usize,
+    window: usize,
+    begin: impl Fn(&Member<'_>) -> usize,
+) -> Option<(i64, Vec<i64>)> {
+    if !members.iter().any(|member| member.sight.is_tree()) {
+        return None;
+    }
+    let branch = |(member, number): (&Member<'_>, usize)| -> Vec<i64> {
+        let seen = member.sight.seen(number, window);
+        let slots = seen.branch.iter().copied().chain([member.feed.start + number]);
+        slots.map(|slot| (slot - begin(member)) as i64).collect()
+    };
+    let branches: Vec<Vec<i64>> = queries(members, count).map(branch).collect();
+    let depth = branches.iter().map(Vec::len).max().unwrap_or(0);
+    let padded = branches.iter().flat_map(|branch| {
+        let own = branch.last().copied().unwrap_or(0);
+        let rest = std::iter::repeat_n(own, depth - branch.len());
+        branch.iter().copied().chain(rest)
+    });
+    Some((depth as i64, padded.collect()))
 }
 
 /// The rows of the cache that are read, and 0 or minus infinity for every query and row.

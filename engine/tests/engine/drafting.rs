@@ -7,7 +7,7 @@ use crate::rig::{
 };
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Feed, Logits, Model, Origin, Request, Sampling, ScriptedModel,
-    Speculation, Verification,
+    SlotMoves, Speculation, Verification,
 };
 
 const PATTERNS: [&str; 5] = [
@@ -211,6 +211,12 @@ impl Model for Broken {
     }
     fn forward(&mut self, _feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
         Err(EngineError::Model("broken".to_string()))
+    }
+    fn move_slots(&mut self, _moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn copy_blocks(&mut self, _pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        Ok(())
     }
 }
 

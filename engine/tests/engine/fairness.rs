@@ -7,7 +7,7 @@ use crate::rig::{
 };
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Event, Feed, Finish, Grammar, LawChoice, Logits, MaskHook, Model,
-    Refusal, Request, Sampling, ScriptedModel, Speculation,
+    Refusal, Request, Sampling, ScriptedModel, SlotMoves, Speculation,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -253,6 +253,14 @@ impl Model for Stepped {
     fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
         self.gate.pass();
         self.model.forward(feeds)
+    }
+
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        self.model.move_slots(moves)
+    }
+
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        self.model.copy_blocks(pairs)
     }
 }
 

@@ -14,3 +14,4 @@ mod rig;
 mod threads;
 mod torch;
 mod torch_laws;
+mod trees;

@@ -3,7 +3,7 @@
 use crate::rig::{Heard, WIDTH, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Feed, LawChoice, Logits, LogprobsOf, Model, Request, Sampling,
-    ScriptedModel, Speculation, Verification,
+    ScriptedModel, SlotMoves, Speculation, Verification,
 };
 
 /// Logits that real models have beyond the vocabulary, so many that threads are worth it.
@@ -57,6 +57,14 @@ impl Model for Measuring {
             values.extend(row);
         }
         Ok(Logits::new(values, self.vocab_size()).measured(peaks, sums))
+    }
+
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        self.model.move_slots(moves)
+    }
+
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        self.model.copy_blocks(pairs)
     }
 }
 

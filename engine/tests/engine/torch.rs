@@ -43,7 +43,7 @@ impl Kind {
 }
 
 /// Every family: on the processor with the small steps done by torch and by our loops, elsewhere by torch.
-fn kinds(device: Device) -> impl Iterator<Item = Kind> {
+pub(crate) fn kinds(device: Device) -> impl Iterator<Item = Kind> {
     let by = if device == Device::Cpu {
         &[false, true][..]
     } else {
@@ -57,7 +57,7 @@ fn kinds(device: Device) -> impl Iterator<Item = Kind> {
     })
 }
 
-const TOLERANCE: f32 = 1e-4;
+pub(crate) const TOLERANCE: f32 = 1e-4;
 
 fn folder(family: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -121,7 +121,7 @@ impl Expected {
     }
 }
 
-fn model(kind: Kind, blocks: usize, block_size: usize) -> Box<dyn Model> {
+pub(crate) fn model(kind: Kind, blocks: usize, block_size: usize) -> Box<dyn Model> {
     let mut model = load_family(kind).model;
     model.create_cache(blocks, block_size).unwrap();
     model
@@ -151,6 +151,7 @@ fn logits_are_those_of_transformers(device: Device) {
                         start,
                         table: &table,
                         rows: tokens.len(),
+                        parents: None,
                     };
                     let what = format!("{kind:?}, {piece} tokens at a time, from {start}");
                     expected.compare(start, &rows(&mut *model, &[feed]), &what);
@@ -179,7 +180,8 @@ fn sequences_in_one_pass_do_not_see_each_other(device: Device) {
                         tokens,
                         start: 0,
                         table,
-                        rows: 0
+                        rows: 0,
+                        parents: None,
                     }]
                 )
                 .is_empty()
@@ -194,6 +196,7 @@ fn sequences_in_one_pass_do_not_see_each_other(device: Device) {
                     start,
                     table: &tables[number],
                     rows: [1, 0, 1, 6][number],
+                    parents: None,
                 }
             })
             .collect();
@@ -231,6 +234,7 @@ fn crowd(kind: Kind, block_size: usize, parts: &[(usize, usize)]) {
         start,
         table,
         rows,
+        parents: None,
     };
     let own = || parts.iter().zip(&tables);
     let before: Vec<Feed<'_>> = own()
@@ -262,6 +266,7 @@ fn measures_are_true(device: Device) {
             start: 0,
             table: &IN_A_ROW,
             rows: 40,
+            parents: None,
         };
         assert!(
             model.forward(&[feed]).unwrap().measure(0).is_none(),
@@ -315,6 +320,7 @@ fn half_numbers_are_near(device: Device) {
                         start,
                         table,
                         rows: count,
+                        parents: None,
                     })
                     .collect();
                 for found in rows(&mut *model, &feeds).chunks(count * WIDTH) {
@@ -340,6 +346,7 @@ fn a_rejected_draft_leaves_no_trace(device: Device) {
                 start: 0,
                 table,
                 rows: 1,
+                parents: None,
             }],
         );
         let found = rows(
@@ -349,6 +356,7 @@ fn a_rejected_draft_leaves_no_trace(device: Device) {
                 start: 20,
                 table,
                 rows: 20,
+                parents: None,
             }],
         );
         expected.compare(20, &found, kind.family);

@@ -33,6 +33,7 @@ fn row(prefix: &[u32]) -> Vec<f64> {
         start: 0,
         table: &table,
         rows: 1,
+        parents: None,
     };
     let logits = model.forward(&[feed]).unwrap();
     let weights: Vec<f64> = logits
