@@ -230,6 +230,7 @@ impl Rows {
             table: &[0],
             rows: answer.len(),
             parents: None,
+            scale: 1.0,
         };
         Ok(self.0.model.forward(&[feed])?)
     }

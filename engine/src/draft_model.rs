@@ -246,6 +246,7 @@ impl DraftModel {
                     table: track.table.blocks(),
                     rows: usize::from(end == text.len()),
                     parents: None,
+                    scale: sequences[index].warper.scale(),
                 }
             })
             .collect();

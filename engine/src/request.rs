@@ -209,8 +209,9 @@ pub enum Event {
         token: u32,
         /// What it writes; empty for special tokens.
         bytes: Vec<u8>,
-        /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask.
-        logprob: f32,
+        /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask; for those
+        /// who asked by [`Request::logprobs`], because it takes a look at the whole row.
+        logprob: Option<f32>,
         /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: as at temperature 1).
         log_mass: f32,
         /// `ln` of the probability of the token among those that are allowed here: under the warped law, after filters

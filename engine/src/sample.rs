@@ -109,7 +109,7 @@ pub(crate) struct Drawing {
 /// The model's own view of a token, before warping and mask.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Own {
-    pub(crate) logprob: f32,
+    pub(crate) logprob: Option<f32>,
     pub(crate) top: Vec<(u32, f32)>,
 }
 
@@ -252,13 +252,16 @@ fn top_allowed(
 }
 
 fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
+    let Some(wanted) = sequence.request.logprobs else {
+        return Ok(Own::default());
+    };
     let count = match sequence.request.logprobs_of {
-        LogprobsOf::Model => sequence.request.logprobs.unwrap_or(0),
+        LogprobsOf::Model => wanted,
         LogprobsOf::Allowed => 0,
     };
     if count == 0 && sequence.warper.is_identity() {
         return Ok(Own {
-            logprob: drawn.log_probability as f32,
+            logprob: Some(drawn.log_probability as f32),
             top: Vec::new(),
         });
     }
@@ -268,7 +271,7 @@ fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineErr
         .into_iter()
         .map(|(token, logprob)| (token, logprob as f32));
     Ok(Own {
-        logprob: row.log_probability(drawn.token) as f32,
+        logprob: Some(row.log_probability(drawn.token) as f32),
         top: top.collect(),
     })
 }

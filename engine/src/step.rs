@@ -238,6 +238,7 @@ impl Core {
                 table,
                 rows: work.rows,
                 parents: None,
+                scale: sequence.warper.scale(),
             });
         }
         let count: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();

@@ -309,6 +309,7 @@ pub fn engine_requests(
 ) -> Result<Vec<Request>, ApiError> {
     check_tokens(served, generation)?;
     let seed = generation.seed.unwrap_or_else(crate::chance::seed);
+    let logprobs = logprobs.or(generation.confidence.then_some(0));
     let mut requests = Vec::with_capacity(prompts.len() * generation.n);
     for prompt in prompts {
         let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
