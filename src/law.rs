@@ -53,6 +53,7 @@ mod exp;
 mod filter;
 mod philox;
 mod row;
+mod sums;
 mod tag;
 mod trie;
 mod walk;

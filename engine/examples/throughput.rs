@@ -7,7 +7,7 @@
 //!
 //! Both take the same options and the same prompts (`--prompts FILE`, one a line, used in turn), and time from the
 //! first prompt token to the last generated one. `--speculate` lets the loop draft by lookup, and with
-//! `--draft FOLDER` by a draft model; the tokens stay the same, which `--print` shows. `--by-torch` leaves the small
+//! `--draft FOLDER` by a draft model; at temperature 0 the tokens stay the same, which `--print` shows. `--by-torch` leaves the small
 //! steps between matrix products to torch.
 //!
 //! `--device cuda` runs on a graphics card. `--schema FILE` holds every answer to a JSON Schema (which should ask for

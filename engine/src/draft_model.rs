@@ -1,8 +1,14 @@
 //! A small model that drafts for the big one.
 //!
-//! It reads the same tokens into a cache of its own and draws from its own rows, with the mask, the warping and the
-//! very random numbers that the big model's draws will use: where the two models agree about a position, they draw the
-//! same token even at a high temperature.
+//! It reads the same tokens into a cache of its own and draws from its own rows, inside the same mask and warping. With
+//! which random numbers depends on how the request wants drafts verified ([`Verification`]):
+//!
+//! * by the residual rule: with numbers of their own, and the row is kept with the token until it is verified. From then
+//!   on the token *must* be verified, whatever it is: to drop it because it ends the text, or because its grammar is slow
+//!   to say what follows, would make such tokens rarer than the law says. So it stays as the last of the draft, with
+//!   nothing behind it.
+//! * by drawing once: with the very numbers that the big model's draws will use, so that where the two models agree about
+//!   a row, they draw the same token even at a high temperature.
 //!
 //! Its cache is a convenience. A sequence that finds no room in it goes without drafts; nobody is preempted for one.
 
@@ -13,13 +19,18 @@ use crate::errand::Errands;
 use crate::error::EngineError;
 use crate::masks::Bounds;
 use crate::model::{Feed, Logits, Model, Row};
-use crate::sample::Columns;
-use crate::sequence::Sequence;
-use lexiform::law::{Allowed, History, Part, Place, Row as _, Seeded};
+use crate::request::{Origin, Verification};
+use crate::sample::{Columns, verification};
+use crate::sequence::{Draft, Sequence};
+use lexiform::draft::Proposal;
+use lexiform::law::{Allowed, History, Part, Place, Purpose, Row as _, Seeded};
 use lexiform::vocab::Vocabulary;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A sequence that drafts and, unless this is about what follows the drafts it has, one more draft for it.
+type Drawn = (usize, Option<Draft>);
 
 /// A sequence that drafts, and what may come after its drafts.
 struct Active {
@@ -90,52 +101,67 @@ impl DraftModel {
     ) -> Result<(), EngineError> {
         let mut active: Vec<usize> = (0..sequences.len()).collect();
         active.retain(|&index| self.prepare(sequences[index]));
-        let first = active.into_iter().map(|index| (index, None)).collect();
-        let mut active = self.read(sequences, first, errands, grace);
+        let first: Vec<Drawn> = active.into_iter().map(|index| (index, None)).collect();
+        let mut active = self.read(sequences, &first, errands, grace);
         while !active.is_empty() {
             let numbers: Vec<usize> = active.iter().map(|active| active.index).collect();
             let (logits, rows) = self.forward(sequences, &numbers)?;
             let drawn = self.draw(sequences, &active, logits, rows);
-            active = self.read(sequences, drawn, errands, grace);
+            active = self.read(sequences, &drawn, errands, grace);
             active.retain(|active| self.prepare(sequences[active.index]));
         }
         Ok(())
     }
 
     /// Drafts the tokens that were drawn where they are worth feeding; those sequences, with what may come next. Without a
-    /// token this asks for the mask alone.
+    /// token this asks for the mask alone. Sampled tokens are drafted in any case; see the module.
     fn read(
         &self,
         sequences: &mut [&mut Sequence],
-        drawn: Vec<(usize, Option<u32>)>,
+        drawn: &[Drawn],
         errands: &Errands,
         grace: Duration,
     ) -> Vec<Active> {
-        let works = drawn.iter().map(|&(index, token)| {
-            let (mut outlook, vocabulary) = (errands.outlook(sequences[index]), self.vocabulary.clone());
+        let work = |(index, draft): &Drawn| {
+            let (mut outlook, vocabulary) = (errands.outlook(sequences[*index]), self.vocabulary.clone());
+            let draft = draft.clone();
             let work = move || {
-                if let Some(token) = token
-                    && !outlook.extend(token, &vocabulary)?
+                let is_new = draft.is_some();
+                if let Some(draft) = draft
+                    && !outlook.extend(draft, &vocabulary)?
                 {
                     return Ok(None);
                 }
-                let draft = token.and(outlook.drafts.last().copied());
-                Ok(Some((draft, outlook.bounds(outlook.drafts.len())?)))
+                let bounds = outlook.bounds(outlook.drafts.len())?;
+                Ok(Some((outlook.drafts.pop().filter(|_| is_new), bounds)))
             };
-            (sequences[index].request.owner.clone(), work)
-        });
+            (sequences[*index].request.owner.clone(), work)
+        };
+        // Without a grammar there is nothing that could take long.
+        let has_grammar = |(index, _): &&Drawn| sequences[*index].request.grammar.is_some();
+        let (slow, quick): (Vec<&Drawn>, Vec<&Drawn>) = drawn.iter().partition(has_grammar);
+        let mut found: Vec<_> = quick.iter().map(|drawn| work(drawn).1().ok()).collect();
+        found.extend(errands.together(slow.iter().map(|drawn| work(drawn)).collect(), grace));
         let mut going = Vec::new();
-        let found = errands.together(works.collect(), grace);
-        for ((index, _), found) in drawn.into_iter().zip(found) {
+        for ((index, drawn), found) in quick.into_iter().chain(slow).zip(found) {
+            let sequence = &mut *sequences[*index];
             match found {
                 Some(Some((draft, bounds))) => {
-                    sequences[index].drafts.extend(draft);
-                    going.push(Active { index, bounds });
+                    sequence.drafts.extend(draft);
+                    going.push(Active {
+                        index: *index,
+                        bounds,
+                    });
+                    continue;
                 }
                 Some(None) => (),
-                None => sequences[index].put_on_parole(),
+                None => sequence.put_on_parole(),
             }
+            let is_sampled = |draft: &&Draft| matches!(draft.proposal, Proposal::Sampled(_));
+            sequence.drafts.extend(drawn.iter().filter(is_sampled).cloned());
         }
+        // Feeds and rows are in the order of the sequences.
+        going.sort_by_key(|active| active.index);
         going
     }
 
@@ -146,7 +172,7 @@ impl DraftModel {
         active: &[Active],
         mut logits: Logits,
         rows: Vec<Option<usize>>,
-    ) -> Vec<(usize, Option<u32>)> {
+    ) -> Vec<Drawn> {
         for row in logits.rows_mut() {
             self.columns.clean(row);
         }
@@ -175,6 +201,7 @@ impl DraftModel {
     fn prepare(&mut self, sequence: &Sequence) -> bool {
         let text = text(sequence);
         if sequence.drafts.len() >= sequence.room().min(sequence.reach)
+            || sequence.drafts.last().is_some_and(|last| last.is_last)
             || text.len() > self.model.max_positions()
         {
             return false;
@@ -219,6 +246,7 @@ impl DraftModel {
                     table: track.table.blocks(),
                     rows: usize::from(end == text.len()),
                     parents: None,
+                    scale: sequences[index].warper.scale(),
                 }
             })
             .collect();
@@ -259,8 +287,8 @@ fn text(sequence: &Sequence) -> Vec<u32> {
         .collect()
 }
 
-/// Draws the next draft as the big model will draw it.
-fn draw(sequence: &Sequence, row: Row<'_>, allowed: Allowed<'_>) -> Option<u32> {
+/// Draws the next draft: as the big model will draw it, or with numbers of its own.
+fn draw(sequence: &Sequence, row: Row<'_>, allowed: Allowed<'_>) -> Option<Draft> {
     let drafted: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
     let history = History {
@@ -275,5 +303,21 @@ fn draw(sequence: &Sequence, row: Row<'_>, allowed: Allowed<'_>) -> Option<u32> 
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     let row = sequence.warper.row_of(row.logits, row.measured, history).ok()?;
-    row.part(allowed).draw(place, &mut chooser)
+    let (token, proposal) = match verification(sequence) {
+        Verification::DrawOnce => (row.part(allowed).draw(place, &mut chooser)?, Proposal::Point),
+        Verification::Residual => {
+            // A later pass that drafts for this position again has numbers of its own. What is drafted again because it
+            // was never verified is the same token.
+            let place = place.to(Purpose::Draft).round(sequence.drafted as u32);
+            let token = row.part(allowed).draw(place, &mut chooser)?;
+            (token, Proposal::Sampled(Arc::new(row.into_owned())))
+        }
+    };
+    Some(Draft {
+        token,
+        origin: Origin::Drafted,
+        state: None,
+        proposal,
+        is_last: true,
+    })
 }

@@ -62,6 +62,7 @@ pub use model::{Feed, Logits, Model, Numbers, Row, SlotMoves};
 pub use pool::{Length, Owner, Pool, Work};
 pub use request::{
     Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,
+    Verification,
 };
 pub use room::{Place, Room};
 pub use scripted::{Script, ScriptedModel};

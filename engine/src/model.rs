@@ -36,6 +36,15 @@ pub struct Feed<'a> {
     /// position after its parent, wherever its slot is, and sees the text, its ancestors and itself: its row is the one
     /// that its path would have as a chain.
     pub parents: Option<&'a [u16]>,
+    /// What the caller multiplies the logits of these rows with before it exponentiates them, 1 over the temperature: a
+    /// model that measures its rows ([`Logits::measured`]) does so at this scale. The logits are not scaled.
+    pub scale: f64,
+}
+
+/// The scale of every row of a pass.
+pub(crate) fn scales(feeds: &[Feed<'_>]) -> Vec<f64> {
+    let rows = |feed: &Feed<'_>| std::iter::repeat_n(feed.scale, feed.rows);
+    feeds.iter().flat_map(rows).collect()
 }
 
 /// Which slots of one sequence are to follow its text, once a path of a tree was accepted.
@@ -62,9 +71,10 @@ pub struct Logits {
     measures: Option<Measures>,
 }
 
-/// The peaks of all rows, and the sums of their blocks one row after another; see [`Measured`].
+/// The peaks and scales of all rows, and the sums of their blocks one row after another; see [`Measured`].
 struct Measures {
     peaks: Vec<f32>,
+    scales: Vec<f64>,
     sums: Box<dyn AsRef<[f64]> + Send>,
 }
 
@@ -96,11 +106,17 @@ impl Logits {
         }
     }
 
-    /// The same rows with their peaks and the sums of their blocks of 32, which must be true of every row.
-    pub fn measured(self, peaks: Vec<f32>, sums: impl AsRef<[f64]> + Send + 'static) -> Self {
+    /// The same rows with the peak of each and the sums of its blocks of 32 at its scale ([`Feed::scale`]), which must be
+    /// true of every row.
+    pub fn measured(
+        self,
+        peaks: Vec<f32>,
+        scales: Vec<f64>,
+        sums: impl AsRef<[f64]> + Send + 'static,
+    ) -> Self {
         let sums = Box::new(sums);
         Logits {
-            measures: Some(Measures { peaks, sums }),
+            measures: Some(Measures { peaks, scales, sums }),
             ..self
         }
     }
@@ -112,6 +128,7 @@ impl Logits {
         let sums: &[f64] = (*measures.sums).as_ref();
         Some(Measured {
             peak: *measures.peaks.get(index)?,
+            scale: *measures.scales.get(index)?,
             sums: sums.get(index * blocks..(index + 1) * blocks)?,
         })
     }

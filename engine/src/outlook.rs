@@ -152,16 +152,16 @@ impl Outlook {
         Ok(true)
     }
 
-    /// Goes on with a token that a draft model drew after the drafts; what may come behind it, if it is worth feeding.
-    pub(crate) fn extend(&mut self, token: u32, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
+    /// Goes on with a token that a draft model drew after the drafts, if there is something to draft or to draw behind it.
+    pub(crate) fn extend(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
         let state = match self.grammar.as_ref().zip(self.tip()) {
-            Some(((grammar, _), state)) => Some(Finder::step(grammar, state, token)?),
+            Some(((grammar, _), state)) => Some(Finder::step(grammar, state, draft.token)?),
             None => None,
         };
         let draft = Draft {
-            token,
-            origin: Origin::Drafted,
             state,
+            is_last: false,
+            ..draft
         };
         self.push(draft, vocabulary)
     }

@@ -33,7 +33,8 @@ pub struct Request {
     pub on_budget: OnBudget,
     /// Which law the answer is drawn from. Without a grammar both are the model's own.
     pub law: LawChoice,
-    /// What is drafted ahead. Never changes the answer, only the time it takes.
+    /// What is drafted ahead. Never changes the law of the answer, only the time it takes;
+    /// [`Speculation::verification`] says whether the text of a seed stays the same, too.
     pub speculation: Speculation,
     /// Asks for the model's `n` most likely tokens at every position (`Some(0)`: only the chosen token's own).
     pub logprobs: Option<u8>,
@@ -154,7 +155,7 @@ pub enum LawChoice {
     },
 }
 
-/// Where drafts come from. Each draft is verified by drawing what the law would have drawn anyway.
+/// Where drafts come from, and how those of a draft model are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speculation {
     /// Text that the grammar leaves no choice about.
@@ -165,6 +166,26 @@ pub struct Speculation {
     pub model: bool,
     /// The most tokens drafted for one pass.
     pub max_draft: usize,
+    /// How the tokens of the draft model are verified. Tokens that no model sampled are always verified by drawing once.
+    pub verification: Verification,
+}
+
+/// How tokens that a draft model sampled are verified. Both ways are exact: the law of the answer is the one without
+/// drafts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verification {
+    /// The draft model draws with random numbers of its own, and a token with probability `p` under the request's law and
+    /// `q` under the draft model's is accepted with probability `min(1, p/q)`. This accepts the most, `1 − TV(p, q)` of
+    /// the tokens. The same seed gives a text of the same law, but not the same text as without drafts, nor the same in
+    /// every company: which random number decides about a token depends on whether it was drafted.
+    ///
+    /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by drawing once.
+    #[default]
+    Residual,
+    /// The request's own random numbers draw the token as if nothing were drafted, and the draft is accepted if it is this
+    /// token. The draft model draws with the same numbers, to guess it. The same seed gives the same text, drafted or not;
+    /// far fewer drafts are accepted where neither model is sure.
+    DrawOnce,
 }
 
 impl Speculation {
@@ -175,6 +196,7 @@ impl Speculation {
             lookup: false,
             model: false,
             max_draft: 0,
+            verification: Verification::Residual,
         }
     }
 
@@ -185,6 +207,7 @@ impl Speculation {
             lookup: true,
             model: true,
             max_draft: 8,
+            verification: Verification::Residual,
         }
     }
 }
@@ -198,8 +221,9 @@ pub enum Event {
         token: u32,
         /// What it writes; empty for special tokens.
         bytes: Vec<u8>,
-        /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask.
-        logprob: f32,
+        /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask; for those
+        /// who asked by [`Request::logprobs`], because it takes a look at the whole row.
+        logprob: Option<f32>,
         /// `ln` of the mass that the warped law put on the allowed tokens here (at temperature 0: as at temperature 1).
         log_mass: f32,
         /// `ln` of the probability of the token among those that are allowed here: under the warped law, after filters

@@ -6,17 +6,18 @@
 //!   Seeded(seed), place (attempt, position) ──┘
 //! ```
 //!
-//! A draw depends on the seed and on its place only, not on how many passes it took to get there: drafting, batching,
-//! preemption and chunked prompts leave the text as it is.
+//! A draw depends on the seed and on its place only, not on how many passes it took to get there: batching, preemption,
+//! chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts that are verified by the
+//! residual rule leave its law as it is.
 
 use crate::Mask;
 use crate::State;
 use crate::error::{EngineError, Refusal};
 use crate::masks::Bounds;
 use crate::model::{Logits, Row as Read};
-use crate::request::{LawChoice, LogprobsOf, Request, Sampling};
+use crate::request::{LawChoice, LogprobsOf, Request, Sampling, Verification};
 use crate::sequence::{Draft, Sequence};
-use lexiform::draft::{self, Node, NodeId, Proposal};
+use lexiform::draft::{self, Node, NodeId};
 use lexiform::law::{
     Allowed, Distribution, Drawn, Fallback, History, Law, LawError, Row, RowError, Seeded, Trie, Walk,
     Warper, Warping,
@@ -108,7 +109,7 @@ pub(crate) struct Drawing {
 /// The model's own view of a token, before warping and mask.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Own {
-    pub(crate) logprob: f32,
+    pub(crate) logprob: Option<f32>,
     pub(crate) top: Vec<(u32, f32)>,
 }
 
@@ -167,6 +168,9 @@ pub(crate) fn draw(
     let warper = &sequence.warper;
     let nodes: Vec<Node<State>> = sequence.drafts.iter().enumerate().map(node).collect();
     let row = |node: Option<NodeId>| {
+        if node.is_some_and(|node| sequence.drafts[node].is_last) {
+            return Ok(None);
+        }
         let index = node.map_or(0, |node| node + 1);
         let history = History {
             prompt,
@@ -191,13 +195,22 @@ pub(crate) fn draw(
     Ok(Drawing { verified, own })
 }
 
+/// How the draft model's tokens are verified. Without chance both ways are one, and the global law's draws are more than
+/// those of a token.
+pub(crate) fn verification(sequence: &Sequence) -> Verification {
+    match sequence.walk.is_certain() && !sequence.warper.is_greedy() {
+        true => sequence.request.speculation.verification,
+        false => Verification::DrawOnce,
+    }
+}
+
 /// A draft as a node of a chain.
 fn node((number, draft): (usize, &Draft)) -> Node<State> {
     Node {
         token: draft.token,
         parent: number.checked_sub(1),
         origin: draft::Origin::Model,
-        proposal: Proposal::Point,
+        proposal: draft.proposal.clone(),
         state: draft.state,
     }
 }
@@ -239,13 +252,16 @@ fn top_allowed(
 }
 
 fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
+    let Some(wanted) = sequence.request.logprobs else {
+        return Ok(Own::default());
+    };
     let count = match sequence.request.logprobs_of {
-        LogprobsOf::Model => sequence.request.logprobs.unwrap_or(0),
+        LogprobsOf::Model => wanted,
         LogprobsOf::Allowed => 0,
     };
     if count == 0 && sequence.warper.is_identity() {
         return Ok(Own {
-            logprob: drawn.log_probability as f32,
+            logprob: Some(drawn.log_probability as f32),
             top: Vec::new(),
         });
     }
@@ -255,7 +271,7 @@ fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineErr
         .into_iter()
         .map(|(token, logprob)| (token, logprob as f32));
     Ok(Own {
-        logprob: row.log_probability(drawn.token) as f32,
+        logprob: Some(row.log_probability(drawn.token) as f32),
         top: top.collect(),
     })
 }

@@ -227,10 +227,12 @@ impl Scheduler {
             if blocks.reserve(&mut sequence.table, sequence.computed, end) {
                 break;
             }
-            // Drafts are a bet: nobody else pays for one.
-            if !sequence.drafts.is_empty() {
-                sequence.drafts.clear();
-            } else if self.give_way(index, plan, blocks) == index {
+            // Drafts are a bet: nobody else pays for one. The last go first, so that whether one is verified does not
+            // depend on what is behind it, which depends on its token.
+            if sequence.drafts.pop().is_some() {
+                continue;
+            }
+            if self.give_way(index, plan, blocks) == index {
                 return;
             }
         }

@@ -12,6 +12,7 @@ use crate::request::{Event, Finish, OnBudget, Origin, Outcome, Request, Steered}
 use crate::room::Place;
 use crate::sample::SharedTrie;
 use crate::{Grammar, State};
+use lexiform::draft::Proposal;
 use lexiform::law::{LawTag, Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +25,16 @@ const PAROLE: u8 = 16;
 const RENEWED_EVERY: usize = 16;
 
 /// A token that may come next, to be verified.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) token: u32,
     pub(crate) origin: Origin,
-    /// Where the grammar is after it; `None` without a grammar.
+    /// Where the grammar is after it; `None` without a grammar, and where nobody has asked.
     pub(crate) state: Option<State>,
+    /// How it was chosen.
+    pub(crate) proposal: Proposal,
+    /// What follows it is not known, so it is verified and nothing is drawn from the row behind it.
+    pub(crate) is_last: bool,
 }
 
 /// What a branch does in the next pass.

@@ -4,9 +4,13 @@
 //!   forced text ─► lookup in prompt and answer ─► draft model      each goes on where the one before it stopped
 //! ```
 //!
-//! A draft is verified by *drawing once*: at every position the law draws its token as if there were no draft, and if
-//! that token is the one drafted, the logits behind it are already there. So a draft can only save passes; the text,
-//! its probability and the random numbers used are the same without it.
+//! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if there were no
+//! draft, and if that token is the one drafted, the logits behind it are already there. Such a draft can only save
+//! passes; the text, its probability and the random numbers used are the same without it. What a draft model samples is
+//! verified by the *residual rule*, unless the request wants the text of its seed ([`Verification`]): then the text is
+//! another one of the same law.
+//!
+//! [`Verification`]: crate::request::Verification
 //!
 //! Forced text is drafted as far as it goes. Guesses are kept short where they fail: a sequence drafts one token more
 //! than were confirmed the last time, and twice as many after all were.
@@ -87,6 +91,8 @@ fn drafted(node: &draft::Node<State>) -> Draft {
             draft::Origin::Copied | draft::Origin::Model => Origin::Drafted,
         },
         state: node.state,
+        proposal: node.proposal.clone(),
+        is_last: false,
     }
 }
 

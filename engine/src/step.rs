@@ -266,6 +266,7 @@ impl Core {
                 table,
                 rows: work.rows,
                 parents: None,
+                scale: sequence.warper.scale(),
             });
         }
         let count: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();
@@ -308,6 +309,10 @@ impl Core {
                 drew.extend(
                     (written.drawn > 0 && !sequence.closed).then_some((sequence.job, sequence.branch)),
                 );
+            }
+            if left.is_none() {
+                // The last token is always fed again for its row, also an accepted draft that had none.
+                computed = computed.min(sequence.tokens.len() - 1);
             }
             sequence.computed = computed;
             let text = left.as_ref().unwrap_or(&sequence.tokens);

@@ -204,6 +204,7 @@ mod tests {
             table,
             rows: 5,
             parents: Some(&[0, 0, 1, 1]),
+            scale: 1.0,
         }
     }
 

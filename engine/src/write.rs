@@ -140,7 +140,7 @@ impl Writer<'_> {
         let drafts: Vec<Draft> = sequence.drafts[..verified.accepted()].to_vec();
         for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
             let last = number + 1 == verified.drawn.len();
-            let draft = drafts.get(number).copied();
+            let draft = drafts.get(number).cloned();
             self.append(sequence, drawn, own, draft, last && verified.next == Next::Ended);
             if sequence.closed {
                 break;
@@ -158,7 +158,7 @@ impl Writer<'_> {
         }
         sequence.is_due = true;
         // A token that was not drafted is read by the grammar on another thread.
-        if let Some(draft) = draft {
+        if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
             (sequence.state, sequence.read) = (draft.state, sequence.tokens.len());
         }
         let origin = draft.map_or(Origin::Sampled, |draft| draft.origin);

@@ -210,7 +210,7 @@ async fn measure(served: &Served, requests: Vec<Request>, usage: &mut Usage) -> 
     while left > 0 {
         let (index, event) = running.next().await?;
         match event {
-            Event::Token { logprob, .. } => logs[index] += f64::from(logprob),
+            Event::Token { logprob, .. } => logs[index] += logprob.map_or(0.0, f64::from),
             Event::Done(outcome) => {
                 if weighed[index] {
                     logs[index] += outcome.log_probability;

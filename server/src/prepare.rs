@@ -205,7 +205,7 @@ fn conversation(
         generation,
         vec![chat.tokens],
         chat.language,
-        request.logprobs,
+        request.logprobs.or(request.token_details.then_some(0)),
         interest,
     )?;
     let reading = Arc::new(Reading::of(&samples.language));

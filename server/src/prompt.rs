@@ -5,7 +5,9 @@
 
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
-use lexiform_engine::{Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation};
+use lexiform_engine::{
+    Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation, Verification,
+};
 use serde_json::Value;
 
 use crate::cutting::{Cutting, Reading};
@@ -307,6 +309,7 @@ pub fn engine_requests(
 ) -> Result<Vec<Request>, ApiError> {
     check_tokens(served, generation)?;
     let seed = generation.seed.unwrap_or_else(crate::chance::seed);
+    let logprobs = logprobs.or(generation.confidence.then_some(0));
     let candidates = generation.best_of.unwrap_or(generation.n);
     let mut requests = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
@@ -332,11 +335,7 @@ pub fn engine_requests(
                     max_attempts: ATTEMPTS,
                 },
             },
-            speculation: if generation.draft {
-                Speculation::all()
-            } else {
-                Speculation::none()
-            },
+            speculation: speculation(generation),
             logprobs,
             logprobs_of: match generation.logprobs_mode {
                 LogprobsMode::Raw => LogprobsOf::Model,
@@ -348,6 +347,20 @@ pub fn engine_requests(
         });
     }
     Ok(requests)
+}
+
+/// What to draft. Who names a seed wants its text, drafted or not.
+fn speculation(generation: &Generation) -> Speculation {
+    if !generation.draft {
+        return Speculation::none();
+    }
+    Speculation {
+        verification: match generation.seed {
+            Some(_) => Verification::DrawOnce,
+            None => Verification::Residual,
+        },
+        ..Speculation::all()
+    }
 }
 
 /// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for is cut.

@@ -172,7 +172,8 @@ impl SampleState {
                     return Ok(News::default());
                 }
                 self.tokens += 1;
-                if self.logprobs {
+                // What nobody asked for is not there, and is not shown.
+                if let Some(logprob) = logprob.filter(|_| self.logprobs) {
                     let entry = entry(
                         &display_bytes(token, bytes.clone(), vocabulary),
                         self.mode.of(logprob, log_share),
@@ -181,14 +182,14 @@ impl SampleState {
                     );
                     self.pending.push(entry);
                 }
-                let watched = self.watched.as_mut();
-                let tokens = watched.map(|watched| {
+                let watched = self.watched.as_mut().zip(logprob);
+                let tokens = watched.map(|(watched, logprob)| {
                     let shown = display_bytes(token, bytes.clone(), vocabulary);
                     let shown = String::from_utf8_lossy(&shown).into_owned();
                     watched.step(token, shown, logprob, log_mass, origin)
                 });
                 let written = written(token, &bytes, &self.marks, vocabulary);
-                if let Some(trace) = &mut self.trace {
+                if let Some((trace, logprob)) = self.trace.as_mut().zip(logprob) {
                     trace.push(written, logprob, log_mass);
                 }
                 let text = self.buffer.push(written);

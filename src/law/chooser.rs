@@ -7,7 +7,7 @@ use super::philox::philox;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Purpose {
-    /// Which block of 32 tokens; the first half of drawing a token from a wide row.
+    /// Which block of 32 tokens; a step on the way to a token of a wide row.
     Block,
     /// Which token.
     Token,
@@ -26,6 +26,12 @@ pub enum Purpose {
     DraftBlock,
     /// Which block, where a token replaces rejected ones.
     ResidualBlock,
+    /// Which group of 64 blocks; the first part of drawing a token from a very wide row.
+    Group,
+    /// Which group, where the drafter proposes.
+    DraftGroup,
+    /// Which group, where a token replaces rejected ones.
+    ResidualGroup,
 }
 
 /// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn before.
@@ -63,6 +69,15 @@ impl Place {
             Purpose::Draft => Purpose::DraftBlock,
             Purpose::Residual => Purpose::ResidualBlock,
             _ => Purpose::Block,
+        })
+    }
+
+    /// The place of the choice of a group of blocks, on the way to the token that is chosen here.
+    pub fn group(self) -> Self {
+        self.to(match self.purpose {
+            Purpose::Draft => Purpose::DraftGroup,
+            Purpose::Residual => Purpose::ResidualGroup,
+            _ => Purpose::Group,
         })
     }
 

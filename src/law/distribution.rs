@@ -4,6 +4,7 @@
 //!   logits   │ 32 tokens │ 32 tokens │ 32 tokens │ …     one pass finds the peak, one the sum of every block
 //!   mask     │ all       │ none      │ some bits │ …     whole blocks take the sum of the row, empty ones cost nothing
 //!   sums     │ 0.31      │ 0         │ 0.02      │ …     a draw chooses a block by these, then a token inside it
+//!   filter   │ can hold a kept token   │ cannot    │ …     only blocks that can are looked at, by their sums
 //! ```
 //!
 //! Sums are kept relative to a peak, in `f64`. A mask that leaves only tokens hundreds of nats below the peak of the row
@@ -14,9 +15,9 @@ use std::borrow::Cow;
 use super::exp::exp;
 use super::filter::Filter;
 use super::row::Allowed;
+use super::sums::{BLOCK, Sums};
 use super::{Chooser, Part, Place, Row};
 
-const BLOCK: usize = 32;
 /// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what vectorises.
 const BITS: [u32; BLOCK] = {
     let mut bits = [0; BLOCK];
@@ -27,6 +28,8 @@ const BITS: [u32; BLOCK] = {
     }
     bits
 };
+/// So few tokens of a block are exponentiated one by one: a filter leaves one or two in most blocks that it leaves any in.
+const FEW: u32 = 8;
 /// A masked sum below this has lost digits to the bottom of the number range and is taken again.
 const LEAST_SUM: f64 = 1e-200;
 
@@ -53,7 +56,9 @@ pub enum RowError {
 pub struct Measured<'a> {
     /// The largest logit.
     pub peak: f32,
-    /// Σ exp(logit − peak) of every 32 tokens; the last sum is of the rest.
+    /// What the differences of logits are multiplied with: 1 over the temperature ([`Warper::scale`](super::Warper::scale)).
+    pub scale: f64,
+    /// Σ exp(scale · (logit − peak)) of every 32 tokens; the last sum is of the rest.
     pub sums: &'a [f64],
 }
 
@@ -64,9 +69,9 @@ pub struct Distribution<'a> {
     scale: f64,
     /// The tokens that have probability; the logits of others are not looked at.
     support: Cow<'a, [u32]>,
+    /// What the sums are relative to: the largest logit, or a larger number.
     peak: f32,
-    sums: Vec<f64>,
-    total: f64,
+    sums: Sums,
     /// Cuts each masked row; the row itself is whole.
     masked: Option<Filter>,
 }
@@ -82,21 +87,40 @@ impl<'a> Distribution<'a> {
         Self::scaled(Cow::Borrowed(logits), 1.0, tokens)
     }
 
-    /// The law of logits of which the sums are known, at temperature 1 and among all tokens.
-    pub(super) fn measured(logits: &'a [f32], measured: Measured<'_>) -> Result<Self, RowError> {
-        let total: f64 = measured.sums.iter().sum();
+    /// The law of logits that were measured, among all tokens. The measure was taken before these tokens were changed, whose
+    /// blocks are summed again.
+    pub(super) fn measured(
+        logits: Cow<'a, [f32]>,
+        measured: Measured<'_>,
+        changed: &[u32],
+    ) -> Result<Self, RowError> {
+        let Measured { peak, scale, sums } = measured;
+        let total: f64 = sums.iter().sum();
         // The peak itself counts one; what is not a number, or no law, is for the slow way to name.
-        let fits = measured.sums.len() == logits.len().div_ceil(BLOCK) && total.is_finite() && total >= 0.5;
-        if !(fits && measured.peak.is_finite()) {
-            return Self::new(logits);
+        let fits = sums.len() == logits.len().div_ceil(BLOCK) && total.is_finite() && total >= 0.5;
+        let is_below = |&token: &u32| logits.get(token as usize).is_none_or(|&logit| logit <= peak);
+        if !(fits && peak.is_finite() && changed.iter().all(is_below)) {
+            return Self::scaled(logits, scale, Allowed::All);
+        }
+        let mut blocks = sums.to_vec();
+        let mut stale: Vec<usize> = changed.iter().map(|&token| token as usize / BLOCK).collect();
+        stale.sort_unstable();
+        stale.dedup();
+        for index in stale {
+            if let Some(block) = logits.chunks(BLOCK).nth(index) {
+                blocks[index] = block_sum(block, !0, peak, scale);
+            }
+        }
+        let sums = Sums::of(blocks);
+        if sums.total < LEAST_SUM {
+            return Self::scaled(logits, scale, Allowed::All);
         }
         Ok(Distribution {
-            logits: Cow::Borrowed(logits),
-            scale: 1.0,
-            support: Allowed::All.to_words(logits.len()),
-            peak: measured.peak,
-            sums: measured.sums.to_vec(),
-            total,
+            support: Cow::Owned(Allowed::All.to_words(logits.len()).into_owned()),
+            logits,
+            scale,
+            peak,
+            sums,
             masked: None,
         })
     }
@@ -109,13 +133,11 @@ impl<'a> Distribution<'a> {
             scale,
             support,
             peak,
-            sums: Vec::new(),
-            total: 0.0,
+            sums: Sums::default(),
             masked: None,
         };
-        row.sums = row.block_sums(&row.support, peak);
-        row.total = row.sums.iter().sum();
-        if row.peak == f32::NEG_INFINITY || !row.total.is_finite() {
+        row.sums = row.sums_of(&row.support, peak);
+        if row.peak == f32::NEG_INFINITY || !row.sums.total.is_finite() {
             return Err(row.fault());
         }
         Ok(row)
@@ -131,9 +153,8 @@ impl<'a> Distribution<'a> {
 
     /// The row cut by the filter, and renormalised.
     pub(super) fn cut_row(mut self, filter: Filter) -> Self {
-        let kept = self.kept(filter, &self.support, (self.peak, self.total));
-        self.sums = self.block_sums(&kept, self.peak);
-        self.total = self.sums.iter().sum();
+        let kept = self.kept(filter, &self.support, (self.peak, &self.sums));
+        self.sums = self.sums_of(&kept, self.peak);
         self.support = Cow::Owned(kept);
         self
     }
@@ -182,38 +203,42 @@ impl<'a> Distribution<'a> {
         (token as usize) < self.logits.len() && Allowed::Words(&self.support).contains(token)
     }
 
-    /// Σ exp(scale · (logit − peak)) over the tokens of each block that stand in `words`.
-    fn block_sums(&self, words: &[u32], peak: f32) -> Vec<f64> {
-        let known = |block: usize| self.sums.get(block).filter(|_| peak == self.peak);
+    /// Σ exp(scale · (logit − peak)) over the tokens of each block that stand in `words`, and the sums of these.
+    fn sums_of(&self, words: &[u32], peak: f32) -> Sums {
+        let known = |block: usize| self.sums.blocks.get(block).filter(|_| peak == self.peak);
         let sum = |(index, (block, &word)): (usize, (&[f32], &u32))| match (word, known(index)) {
             (0, _) => 0.0,
             (word, Some(&whole)) if word == self.support[index] => whole,
             _ => block_sum(block, word, peak, self.scale),
         };
-        self.logits
-            .chunks(BLOCK)
-            .zip(words)
-            .enumerate()
-            .map(sum)
-            .collect()
+        let blocks = self.logits.chunks(BLOCK).zip(words).enumerate().map(sum);
+        Sums::of(blocks.collect())
     }
 
-    /// The words of the tokens that a filter keeps of some others, of which the sum relative to a peak is known.
-    fn kept(&self, filter: Filter, words: &[u32], sum: (f32, f64)) -> Vec<u32> {
-        let peaks = peaks(&self.logits, words);
-        let floor = filter.floor(&peaks, self.logits.len(), self.scale);
-        let mut candidates: Vec<(f32, u32)> = Vec::new();
+    /// The words of the tokens that a filter keeps of some others, of which the sums relative to a peak are known.
+    fn kept(&self, filter: Filter, words: &[u32], (peak, sums): (f32, &Sums)) -> Vec<u32> {
+        let least = filter.least_block(&sums.blocks, sums.total, self.logits.len());
+        let mut possible: Vec<(usize, f32)> = Vec::new();
         for (index, (block, &word)) in self.logits.chunks(BLOCK).zip(words).enumerate() {
-            if word != 0 && peaks[index] >= floor {
-                let tokens = block.iter().copied().zip((index * BLOCK) as u32..);
-                let possible = |&(logit, token): &(f32, u32)| {
-                    logit >= floor && logit > f32::NEG_INFINITY && word & BITS[token as usize % BLOCK] != 0
-                };
-                candidates.extend(tokens.filter(possible));
+            if word != 0 && sums.blocks[index] >= least {
+                possible.push((index, block_peak(block, word)));
             }
         }
+        let peaks: Vec<f32> = possible.iter().map(|&(_, peak)| peak).collect();
+        let floor = filter.floor(&peaks, self.logits.len(), self.scale);
+        let mut candidates: Vec<(f32, u32)> = Vec::new();
+        for (index, _) in possible.into_iter().filter(|&(_, peak)| peak >= floor) {
+            let first = index * BLOCK;
+            let block = &self.logits[first..self.logits.len().min(first + BLOCK)];
+            let is_possible = |&(logit, token): &(f32, u32)| {
+                logit >= floor
+                    && logit > f32::NEG_INFINITY
+                    && words[index] & BITS[token as usize % BLOCK] != 0
+            };
+            candidates.extend(block.iter().copied().zip(first as u32..).filter(is_possible));
+        }
         let mut words = vec![0; self.support.len()];
-        for token in filter.keep(candidates, self.scale, sum) {
+        for token in filter.keep(candidates, self.scale, (peak, sums.total)) {
             words[token as usize / BLOCK] |= BITS[token as usize % BLOCK];
         }
         words
@@ -249,7 +274,7 @@ impl Row<f64> for Distribution<'_> {
         if !self.has(token) {
             return f64::NEG_INFINITY;
         }
-        (f64::from(self.logits[token as usize]) - f64::from(self.peak)) * self.scale - self.total.ln()
+        (f64::from(self.logits[token as usize]) - f64::from(self.peak)) * self.scale - self.sums.total.ln()
     }
 
     fn part<'b>(&'b self, allowed: Allowed<'b>) -> Portion<'b> {
@@ -265,7 +290,7 @@ impl Row<f64> for Distribution<'_> {
         let Some(filter) = self.masked else {
             return whole;
         };
-        let kept = self.kept(filter, &whole.words, (whole.peak, whole.sum));
+        let kept = self.kept(filter, &whole.words, (whole.peak, &whole.sums));
         let log_mass = whole.log_mass;
         Portion {
             log_mass,
@@ -280,8 +305,7 @@ pub struct Portion<'a> {
     row: &'a Distribution<'a>,
     words: Vec<u32>,
     peak: f32,
-    sums: Vec<f64>,
-    sum: f64,
+    sums: Sums,
     log_mass: f64,
     log_kept: f64,
 }
@@ -289,25 +313,23 @@ pub struct Portion<'a> {
 impl<'a> Portion<'a> {
     fn measure(row: &'a Distribution<'a>, words: Vec<u32>) -> Self {
         let mut peak = row.peak;
-        let mut sums = row.block_sums(&words, peak);
-        let mut sum: f64 = sums.iter().sum();
-        let own = if sum < LEAST_SUM {
+        let mut sums = row.sums_of(&words, peak);
+        let own = if sums.total < LEAST_SUM {
             peak_of(&row.logits, &words)
         } else {
             peak
         };
         if own != peak && own > f32::NEG_INFINITY {
             peak = own;
-            sums = row.block_sums(&words, peak);
-            sum = sums.iter().sum();
+            sums = row.sums_of(&words, peak);
         }
-        let log_kept = (f64::from(peak) - f64::from(row.peak)) * row.scale + sum.ln() - row.total.ln();
+        let log_kept =
+            (f64::from(peak) - f64::from(row.peak)) * row.scale + sums.total.ln() - row.sums.total.ln();
         Portion {
             row,
             words,
             peak,
             sums,
-            sum,
             log_mass: log_kept,
             log_kept,
         }
@@ -353,8 +375,8 @@ impl Part<f64> for Portion<'_> {
     }
 
     fn share(&self, token: u32) -> f64 {
-        if self.sum > 0.0 {
-            self.weight(token) / self.sum
+        if self.sums.total > 0.0 {
+            self.weight(token) / self.sums.total
         } else {
             0.0
         }
@@ -365,7 +387,11 @@ impl Part<f64> for Portion<'_> {
         let blocks = shares.chunks_mut(BLOCK).zip(&self.words).enumerate();
         for (block, (shares, _)) in blocks.filter(|(_, (_, word))| **word != 0) {
             for (share, weight) in shares.iter_mut().zip(self.weights_of(block)) {
-                *share = if self.sum > 0.0 { weight / self.sum } else { 0.0 };
+                *share = if self.sums.total > 0.0 {
+                    weight / self.sums.total
+                } else {
+                    0.0
+                };
             }
         }
         shares
@@ -375,6 +401,7 @@ impl Part<f64> for Portion<'_> {
         let own = token as usize / BLOCK;
         let others: f64 = self
             .sums
+            .blocks
             .iter()
             .enumerate()
             .filter(|&(block, _)| block != own)
@@ -385,18 +412,14 @@ impl Part<f64> for Portion<'_> {
             .iter()
             .enumerate()
             .filter(|&(bit, _)| bit != token as usize % BLOCK);
-        (others + inside.map(|(_, weight)| weight).sum::<f64>()) / self.sum
+        (others + inside.map(|(_, weight)| weight).sum::<f64>()) / self.sums.total
     }
 
     fn draw<C: Chooser<f64> + ?Sized>(&self, place: Place, chooser: &mut C) -> Option<u32> {
-        if self.sum <= 0.0 {
+        if self.sums.total <= 0.0 {
             return None;
         }
-        let block = if self.sums.len() == 1 {
-            0
-        } else {
-            chooser.choose(place.block(), &self.sums)
-        };
+        let block = self.sums.choose(place, chooser);
         let weights = self.weights_of(block);
         Some((block * BLOCK + chooser.choose(place, &weights)) as u32)
     }
@@ -411,8 +434,15 @@ fn block_weights(block: &[f32], peak: f32, scale: f64) -> [f64; BLOCK] {
     weights
 }
 
-/// The sum of those weights whose bit is set. All are computed, because that is what the compiler can vectorise.
+/// The sum of those weights whose bit is set, in order. Unless there are few, all are computed, because that is what the
+/// compiler can vectorise.
 fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
+    if word.count_ones() <= FEW {
+        let kept = block.iter().zip(BITS).filter(|(_, bit)| word & bit != 0);
+        return kept
+            .map(|(&logit, _)| exp((f64::from(logit) - f64::from(peak)) * scale))
+            .sum();
+    }
     let weights = block_weights(block, peak, scale);
     weights
         .iter()
@@ -421,22 +451,25 @@ fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
         .sum()
 }
 
-/// The largest logit of each block in these words, minus infinity where there is none. NaN is passed over.
-fn peaks(logits: &[f32], words: &[u32]) -> Vec<f32> {
-    let peak = |(block, &word): (&[f32], &u32)| {
-        let kept = block
-            .iter()
-            .zip(BITS)
-            .map(|(&logit, bit)| if word & bit != 0 { logit } else { f32::NEG_INFINITY });
-        kept.fold(
-            f32::NEG_INFINITY,
-            |peak, logit| if logit > peak { logit } else { peak },
-        )
-    };
-    logits.chunks(BLOCK).zip(words).map(peak).collect()
+/// The largest logit of a block in these bits, minus infinity where there is none. NaN is passed over.
+fn block_peak(block: &[f32], word: u32) -> f32 {
+    // Eight at a time, because one after another each comparison waits for the one before it.
+    let mut peaks = [f32::NEG_INFINITY; 8];
+    for (block, bits) in block.chunks(8).zip(BITS.chunks(8)) {
+        for ((peak, &logit), bit) in peaks.iter_mut().zip(block).zip(bits) {
+            if word & bit != 0 && logit > *peak {
+                *peak = logit;
+            }
+        }
+    }
+    peaks.into_iter().fold(f32::NEG_INFINITY, f32::max)
 }
 
 /// The largest logit in these words.
 fn peak_of(logits: &[f32], words: &[u32]) -> f32 {
-    peaks(logits, words).into_iter().fold(f32::NEG_INFINITY, f32::max)
+    let peaks = logits.chunks(BLOCK).zip(words).map(|(block, &word)| match word {
+        0 => f32::NEG_INFINITY,
+        word => block_peak(block, word),
+    });
+    peaks.fold(f32::NEG_INFINITY, f32::max)
 }

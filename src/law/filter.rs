@@ -4,6 +4,7 @@
 //! order of their ids, so that the cut does not depend on how the row was searched.
 
 use super::exp::exp;
+use super::sums::BLOCK;
 
 /// How many candidates top-p sorts at first; four times more whenever they are not enough.
 const FIRST_SORTED: usize = 64;
@@ -33,6 +34,30 @@ impl Filter {
         top_p: 1.0,
         min_p: 0.0,
     };
+
+    /// What a block of 32 tokens must weigh to hold one that is kept, so that few are looked at. `sums` are the weights of
+    /// the blocks, in all `sum`, of which there are `len` tokens at most.
+    ///
+    /// The largest token of a block weighs no more than the block and no less than a 32nd of it.
+    pub(super) fn least_block(&self, sums: &[f64], sum: f64, len: usize) -> f64 {
+        let size = BLOCK as f64;
+        let least = match self.top_k {
+            // The k heaviest blocks hold k tokens that weigh a 32nd of the lightest of them.
+            Some(k) if k <= sums.len() => {
+                let mut sums = sums.to_vec();
+                *sums.select_nth_unstable_by(k.max(1) - 1, |a, b| b.total_cmp(a)).1 / size
+            }
+            Some(_) => 0.0,
+            None => {
+                let heaviest = sums.iter().copied().fold(0.0, f64::max);
+                // Tokens this light cannot together hold what top-p cuts.
+                let cut = (1.0 - self.top_p) * sum / len as f64;
+                cut.max(self.min_p * heaviest / size)
+            }
+        };
+        // Room for the rounding of all this.
+        least * (1.0 - 1e-6)
+    }
 
     /// A logit below which no token can be kept, so that few have to be looked at. `peaks` are the largest logits of some
     /// groups of the tokens, of which there are `len` in all.

@@ -149,10 +149,18 @@ impl Warper {
         measured: Option<Measured<'_>>,
         history: History<'_>,
     ) -> Result<Distribution<'a>, RowError> {
-        let as_they_are = !self.changes_logits() && self.scale() == 1.0 && self.tokens.is_none();
-        let row = match measured.filter(|_| as_they_are) {
-            Some(measured) => Distribution::measured(logits, measured)?,
-            None => self.scaled(logits, history)?,
+        let measured = measured.filter(|measured| measured.scale == self.scale() && self.tokens.is_none());
+        let mut logits = Cow::Borrowed(logits);
+        let changed = match self.changes_logits() {
+            true => self.change(logits.to_mut(), history),
+            false => Vec::new(),
+        };
+        let row = match measured {
+            Some(measured) => Distribution::measured(logits, measured, &changed)?,
+            None => {
+                let tokens = self.tokens.as_deref().map_or(Allowed::All, Allowed::Words);
+                Distribution::scaled(logits, self.scale(), tokens)?
+            }
         };
         Ok(match (self.is_filtered(), self.before_mask) {
             (false, _) => row,
@@ -161,16 +169,8 @@ impl Warper {
         })
     }
 
-    fn scaled<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
-        let mut logits = Cow::Borrowed(logits);
-        if self.changes_logits() {
-            self.change(logits.to_mut(), history);
-        }
-        let tokens = self.tokens.as_deref().map_or(Allowed::All, Allowed::Words);
-        Distribution::scaled(logits, self.scale(), tokens)
-    }
-
-    fn scale(&self) -> f64 {
+    /// What the logits are multiplied with: 1 over the temperature. A greedy row is told as that of temperature 1.
+    pub fn scale(&self) -> f64 {
         if self.is_greedy() {
             1.0
         } else {
@@ -192,18 +192,22 @@ impl Warper {
         self.penalises() || !self.warping.bias.is_empty()
     }
 
-    fn change(&self, logits: &mut [f32], history: History<'_>) {
-        if self.penalises() {
-            self.penalise(logits, history);
-        }
+    /// Applies penalties and bias; the tokens whose logits these may have changed.
+    fn change(&self, logits: &mut [f32], history: History<'_>) -> Vec<u32> {
+        let mut changed = match self.penalises() {
+            true => self.penalise(logits, history),
+            false => Vec::new(),
+        };
         for &(token, bias) in &self.warping.bias {
             if let Some(logit) = logits.get_mut(token as usize) {
                 *logit += bias;
+                changed.push(token);
             }
         }
+        changed
     }
 
-    fn penalise(&self, logits: &mut [f32], history: History<'_>) {
+    fn penalise(&self, logits: &mut [f32], history: History<'_>) -> Vec<u32> {
         let mut counts: HashMap<u32, u32> = history.prompt.iter().map(|&token| (token, 0)).collect();
         for token in history.answer() {
             *counts.entry(token).or_insert(0) += 1;
@@ -214,7 +218,7 @@ impl Warper {
             presence_penalty,
             ..
         } = self.warping;
-        for (token, count) in counts {
+        for (&token, &count) in &counts {
             let Some(logit) = logits.get_mut(token as usize) else {
                 continue;
             };
@@ -227,6 +231,7 @@ impl Warper {
                 *logit -= frequency_penalty * count as f32 + presence_penalty;
             }
         }
+        counts.into_keys().collect()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lexiform::law::{
-    Allowed, Attempt, Distribution, Fallback, History, Law as Choice, LawError, LawTag, Measured, Part,
-    Place, Row, RowError, Sampler, Seeded, Step, Table, Trie, Walk, Warper, Warping,
+    Allowed, Attempt, Chooser, Distribution, Fallback, History, Law as Choice, LawError, LawTag, Measured,
+    Part, Place, Purpose, Row, RowError, Sampler, Seeded, Step, Table, Trie, Walk, Warper, Warping, law_of,
 };
 use proptest::prelude::*;
 
@@ -66,19 +66,33 @@ proptest! {
         prop_assert!((part.log_mass() - expected).abs() <= tolerance, "{} against {expected}", part.log_mass());
     }
 
-    /// Whoever computed the row may have measured it: the law and its draws are those of a row that we measure, and what
-    /// cannot be a measure of the row is not believed.
+    /// Whoever computed the row may have measured it, at the scale of its temperature: the law and its draws are those of a
+    /// row that we measure, also where penalties and bias changed it since, and what cannot be a measure of the row is not
+    /// believed.
     #[test]
-    fn a_row_that_others_measured_is_the_same_law((logits, mask, _) in masked(), seed in any::<u64>()) {
-        let peak = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let weight = |logit: &f32| (f64::from(*logit) - f64::from(peak)).exp();
+    fn a_row_that_others_measured_is_the_same_law(
+        (logits, mask, temperature) in masked(), seed in any::<u64>(), change in any::<(u16, bool, bool)>(),
+    ) {
+        let token = u32::from(change.0) % logits.len() as u32;
+        let warper = warper(Warping {
+            temperature,
+            top_p: if change.1 { 0.95 } else { 1.0 },
+            repetition_penalty: if change.2 { 1.3 } else { 1.0 },
+            bias: if change.2 { vec![(token, 1.0)] } else { Vec::new() },
+            ..Warping::default()
+        });
+        let history = History { prompt: &[0, 3, 7], ..History::default() };
+        let (peak, scale) = (logits.iter().copied().fold(f32::NEG_INFINITY, f32::max), warper.scale());
+        let weight = |logit: &f32| (scale * (f64::from(*logit) - f64::from(peak))).exp();
         let sums: Vec<f64> = logits.chunks(32).map(|block| block.iter().map(weight).sum()).collect();
         let (nothing, more) = (vec![f64::NAN; sums.len()], [&sums[..], &[1.0]].concat());
-        let warper = warper(Warping::default());
-        let plain = warper.row(&logits, History::default()).expect("the logits are finite");
-        for (peak, sums) in [(peak, &sums), (peak, &nothing), (peak, &more), (f32::NAN, &sums)] {
-            let measured = Some(Measured { peak, sums });
-            let row = warper.row_of(&logits, measured, History::default()).expect("the logits are finite");
+        let plain = warper.row(&logits, history).expect("the logits are finite");
+        for (peak, scale, sums) in [
+            (peak, scale, &sums), (peak, scale, &nothing), (peak, scale, &more), (f32::NAN, scale, &sums),
+            (peak, 2.0 * scale, &sums),
+        ] {
+            let measured = Some(Measured { peak, scale, sums });
+            let row = warper.row_of(&logits, measured, history).expect("the logits are finite");
             let (one, other) = (plain.part(Allowed::Words(&mask)), row.part(Allowed::Words(&mask)));
             prop_assert!((one.log_mass() - other.log_mass()).abs() < 1e-11);
             prop_assert!((plain.log_probability(0) - row.log_probability(0)).abs() < 1e-11);
@@ -295,6 +309,34 @@ fn frequencies_of_accepted_sequences_fit_the_global_law() {
         let counts = counted((0..8000).filter_map(|number| attempt(&task, &mut trie, number, seed)));
         assert!(fits(&counts, &law), "seed {seed}");
         assert!(!fits(&counts, &local));
+    }
+}
+
+/// Wide enough for groups of blocks: each level draws in proportion, and the chain of draws has the law.
+#[test]
+fn a_wide_row_is_drawn_in_three_steps() {
+    let logits: Vec<f32> = (0..5000)
+        .map(|token| (token * 37 % 101) as f32 / 20.0 - (token % 7) as f32)
+        .collect();
+    let row = Distribution::new(&logits).expect("the logits are finite");
+    let part = row.part(Allowed::All);
+    let law: BTreeMap<u32, f64> = law_of(|chooser| part.draw(Place::new(0, 0), chooser).expect("mass"));
+    assert_eq!(law.len(), 5000);
+    for (token, share) in law {
+        assert!((share - part.share(token)).abs() < 1e-12);
+    }
+    let mut places = Vec::new();
+    part.draw(Place::new(0, 0), &mut Noted(&mut places));
+    assert_eq!(places, [Purpose::Group, Purpose::Block, Purpose::Token]);
+}
+
+/// Writes down what is chosen, and always chooses the first.
+struct Noted<'a>(&'a mut Vec<Purpose>);
+
+impl Chooser<f64> for Noted<'_> {
+    fn choose(&mut self, place: Place, _weights: &[f64]) -> usize {
+        self.0.push(place.purpose);
+        0
     }
 }
 

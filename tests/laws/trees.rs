@@ -395,9 +395,9 @@ fn no_number_is_used_twice() {
     let places = purposes.map(|purpose| Place::new(0, 0).to(purpose));
     let all: HashSet<Place> = places
         .into_iter()
-        .flat_map(|place| [place, place.block()])
+        .flat_map(|place| [place, place.block(), place.group()])
         .collect();
-    assert_eq!(all.len(), 6);
+    assert_eq!(all.len(), 9);
 }
 
 /// A walk ends where a row is missing, and what follows is drawn as if nothing had been drafted there.

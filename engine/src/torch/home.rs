@@ -7,7 +7,7 @@
 //! What a draw needs first of a row is its largest logit and the sums of its blocks: 128,000 exponentials, a millisecond
 //! on a processor and nothing on the card. So they come along, measured in `f64` as the processor would. Masks are no
 //! part of this: they are applied to blocks where the row is drawn from, and only blocks of which a mask leaves a part
-//! are summed again.
+//! are summed again. Temperatures are: each row is measured at the scale of its request.
 
 use super::fused::{floats, floats_mut};
 use crate::model::Logits;
@@ -20,9 +20,9 @@ const BLOCK: i64 = 32;
 /// Rows measured at once, so that drafts of many sequences do not take gigabytes in `f64`.
 const ROWS: i64 = 64;
 
-/// Brings rows to memory. From a card they come measured, if it is known which columns to leave out; those become minus
-/// infinity.
-pub(super) fn bring(logits: &Tensor, left_out: Option<&Tensor>) -> Result<Logits> {
+/// Brings rows to memory. From a card they come measured, each at its scale, if it is known which columns to leave out;
+/// those become minus infinity.
+pub(super) fn bring(logits: &Tensor, left_out: Option<&Tensor>, scales: Vec<f64>) -> Result<Logits> {
     let mut logits = logits.f_to_kind(Kind::Float)?.f_contiguous()?;
     let width = logits.size()[1] as usize;
     let Device::Cuda(index) = logits.device() else {
@@ -36,18 +36,21 @@ pub(super) fn bring(logits: &Tensor, left_out: Option<&Tensor>) -> Result<Logits
         return Ok(Logits::new(Floats(logits), width));
     };
     let _ = logits.f_index_fill_(1, columns, f64::NEG_INFINITY)?;
-    let (peaks, sums) = measure(&logits)?;
+    let (peaks, sums) = measure(&logits, &scales)?;
     let (logits, peaks, sums) = (home(&logits)?, home(&peaks)?, home(&sums)?);
     tch::Cuda::synchronize(index as i64);
     let peaks = floats(&peaks).to_vec();
-    Ok(Logits::new(Floats(logits), width).measured(peaks, Doubles(sums)))
+    Ok(Logits::new(Floats(logits), width).measured(peaks, scales, Doubles(sums)))
 }
 
-/// The peak of every row, and the sums of its blocks relative to it.
-fn measure(logits: &Tensor) -> Result<(Tensor, Tensor)> {
+/// The peak of every row, and the sums of its blocks relative to it and at its scale.
+fn measure(logits: &Tensor, scales: &[f64]) -> Result<(Tensor, Tensor)> {
     let (rows, width) = (logits.size()[0], logits.size()[1]);
     let blocks = (width + BLOCK - 1) / BLOCK;
     let peaks = logits.f_amax([1], true)?;
+    let scales = Tensor::f_from_slice(scales)?
+        .f_to_device(logits.device())?
+        .f_view([rows, 1])?;
     let sums = |first: i64| {
         let count = ROWS.min(rows - first);
         let own = peaks.f_narrow(0, first, count)?.f_to_kind(Kind::Double)?;
@@ -55,6 +58,7 @@ fn measure(logits: &Tensor) -> Result<(Tensor, Tensor)> {
             .f_narrow(0, first, count)?
             .f_to_kind(Kind::Double)?
             .f_sub_(&own)?
+            .f_mul_(&scales.f_narrow(0, first, count)?)?
             .f_exp_()?;
         let padded = match blocks * BLOCK - width {
             0 => weights,

@@ -16,7 +16,7 @@ use super::config::Config;
 use super::fused::{self, Turning, floats, floats_mut};
 use super::home;
 use crate::error::{EngineError, LoadError};
-use crate::model::{Feed, Logits, Model, SlotMoves};
+use crate::model::{Feed, Logits, Model, SlotMoves, scales};
 use crate::tree::{check_all, check_copies};
 use tch::{Kind, TchError, Tensor};
 
@@ -282,7 +282,7 @@ impl Llama {
         }
         let x = norm(&x, Some(&self.norm), &self.config, self.config.hidden)?;
         let logits = x.f_linear(&self.head, None::<&Tensor>)?;
-        home::bring(&logits, self.left_out.as_ref())
+        home::bring(&logits, self.left_out.as_ref(), scales(feeds))
     }
 
     fn layers_by_torch(&mut self, mut x: Tensor, plan: &Plan) -> Result<Tensor> {

@@ -494,7 +494,7 @@ fn logprobs_are_the_models_own() {
         };
         assert_eq!((top.len(), *log_mass), (2, 0.0));
         if *token == top[0].0 {
-            assert_eq!(*logprob, top[0].1);
+            assert_eq!(*logprob, Some(top[0].1));
         }
     }
     assert!(heard.tokens().iter().all(|&token| token != EOS));

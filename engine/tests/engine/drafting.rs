@@ -1,4 +1,5 @@
-//! Drafts save passes and change nothing: not a token, not a probability.
+//! Drafts save passes and change nothing: not a token, not a probability; or, where a draft model's tokens are verified
+//! by the residual rule, not the law.
 
 use crate::rig::{
     Heard, WIDTH, cycle_script, engine, generate, grammar, letters, start, vocabulary, wait_until,
@@ -6,7 +7,7 @@ use crate::rig::{
 };
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Feed, Logits, Model, Origin, Request, Sampling, ScriptedModel,
-    SlotMoves, Speculation,
+    SlotMoves, Speculation, Verification,
 };
 
 const PATTERNS: [&str; 5] = [
@@ -17,17 +18,28 @@ const PATTERNS: [&str; 5] = [
     "(th|he|the|quick){3,9}",
 ];
 
+/// All sources, verified by drawing once.
+fn drawing_once() -> Speculation {
+    Speculation {
+        verification: Verification::DrawOnce,
+        ..Speculation::all()
+    }
+}
+
 fn sources() -> [Speculation; 5] {
-    let none = Speculation::none();
+    let none = Speculation {
+        verification: Verification::DrawOnce,
+        ..Speculation::none()
+    };
     let some = Speculation { max_draft: 5, ..none };
     [
         Speculation { forced: true, ..some },
         Speculation { lookup: true, ..some },
         Speculation { model: true, ..some },
-        Speculation::all(),
+        drawing_once(),
         Speculation {
             max_draft: 1,
-            ..Speculation::all()
+            ..drawing_once()
         },
     ]
 }
@@ -161,9 +173,10 @@ fn the_draft_models_cache_is_given_back_and_may_be_full() {
         sampling: Sampling::seeded(seed),
         ignore_eos: true,
         speculation: Speculation {
-            model: true,
+            forced: false,
+            lookup: false,
             max_draft: 4,
-            ..Speculation::none()
+            ..drawing_once()
         },
         ..Request::new(letters("the "), 40)
     };

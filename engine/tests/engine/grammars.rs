@@ -164,6 +164,7 @@ fn weights_are_the_mass_of_the_mask() {
     let engine = engine(|_| vec![0.0; WIDTH]);
     let request = Request {
         weigh_end: true,
+        logprobs: Some(0),
         ..constrained("[a-e]7", 3)
     };
     let heard = generate(&engine, request);
@@ -177,7 +178,8 @@ fn weights_are_the_mass_of_the_mask() {
         panic!()
     };
     assert!((f64::from(*log_mass) - (5.0 / tokens).ln()).abs() < 1e-6);
-    assert!((f64::from(*logprob) - (1.0 / tokens).ln()).abs() < 1e-6);
+    let logprob = logprob.expect("it was asked for");
+    assert!((f64::from(logprob) - (1.0 / tokens).ln()).abs() < 1e-6);
 }
 
 /// Fewer tokens than the shortest answer has are refused, and the refusal says how many it takes.

@@ -13,9 +13,9 @@ use lexiform_engine::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-const END: u32 = 2;
+pub(crate) const END: u32 = 2;
 
-fn vocabulary() -> Arc<Vocabulary> {
+pub(crate) fn vocabulary() -> Arc<Vocabulary> {
     static VOCABULARY: LazyLock<Arc<Vocabulary>> = LazyLock::new(|| {
         let tokens = [
             (TokenKind::Text, "0"),

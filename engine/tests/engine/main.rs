@@ -10,6 +10,7 @@ mod fairness;
 mod grammars;
 mod laws;
 mod meters;
+mod residual;
 mod rig;
 mod threads;
 mod torch;

@@ -3,7 +3,7 @@
 use crate::rig::{Heard, WIDTH, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Feed, LawChoice, Logits, LogprobsOf, Model, Request, Sampling,
-    ScriptedModel, SlotMoves, Speculation,
+    ScriptedModel, SlotMoves, Speculation, Verification,
 };
 
 /// Logits that real models have beyond the vocabulary, so many that threads are worth it.
@@ -45,18 +45,22 @@ impl Model for Measuring {
     fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
         let logits = self.model.forward(feeds)?;
         let (mut values, mut peaks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-        for number in 0..logits.len() {
+        let scales: Vec<f64> = feeds
+            .iter()
+            .flat_map(|feed| std::iter::repeat_n(feed.scale, feed.rows))
+            .collect();
+        for (number, &scale) in scales.iter().enumerate() {
             let mut row = logits.row(number).to_vec();
             self.left_out
                 .iter()
                 .for_each(|&column| row[column] = f32::NEG_INFINITY);
             let peak = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let weight = |&logit: &f32| (f64::from(logit) - f64::from(peak)).exp();
+            let weight = |&logit: &f32| (scale * (f64::from(logit) - f64::from(peak))).exp();
             sums.extend(row.chunks(32).map(|block| block.iter().map(weight).sum::<f64>()));
             peaks.push(peak);
             values.extend(row);
         }
-        Ok(Logits::new(values, self.vocab_size()).measured(peaks, sums))
+        Ok(Logits::new(values, self.vocab_size()).measured(peaks, scales, sums))
     }
 
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
@@ -102,11 +106,22 @@ fn request(number: u64) -> Request {
     Request {
         grammar: constrained.then(|| grammar("[a-z ]{2,5}(the|[0-9]{1,3})")),
         law: if number % 4 == 1 { global } else { LawChoice::Local },
-        sampling: Sampling::seeded(number),
+        sampling: Sampling {
+            temperature: [1.0, 0.7, 1.5][number as usize % 3],
+            top_p: if number.is_multiple_of(5) { 0.9 } else { 1.0 },
+            top_k: (number % 7 == 3).then_some(20),
+            frequency_penalty: if number.is_multiple_of(2) { 0.4 } else { 0.0 },
+            logit_bias: (number % 7 == 4).then_some((4, 1.5)).into_iter().collect(),
+            ..Sampling::seeded(number)
+        },
         speculation: if number % 3 == 1 {
             Speculation::none()
         } else {
-            Speculation::all()
+            Speculation {
+                // Whether a draft is made depends on how busy the machine is; which text a seed gives then must not.
+                verification: Verification::DrawOnce,
+                ..Speculation::all()
+            }
         },
         logprobs: Some(2),
         logprobs_of: if number.is_multiple_of(2) {

@@ -152,6 +152,7 @@ fn logits_are_those_of_transformers(device: Device) {
                         table: &table,
                         rows: tokens.len(),
                         parents: None,
+                        scale: 1.0,
                     };
                     let what = format!("{kind:?}, {piece} tokens at a time, from {start}");
                     expected.compare(start, &rows(&mut *model, &[feed]), &what);
@@ -182,6 +183,7 @@ fn sequences_in_one_pass_do_not_see_each_other(device: Device) {
                         table,
                         rows: 0,
                         parents: None,
+                        scale: 1.0,
                     }]
                 )
                 .is_empty()
@@ -197,6 +199,7 @@ fn sequences_in_one_pass_do_not_see_each_other(device: Device) {
                     table: &tables[number],
                     rows: [1, 0, 1, 6][number],
                     parents: None,
+                    scale: 1.0,
                 }
             })
             .collect();
@@ -235,6 +238,7 @@ fn crowd(kind: Kind, block_size: usize, parts: &[(usize, usize)]) {
         table,
         rows,
         parents: None,
+        scale: 1.0,
     };
     let own = || parts.iter().zip(&tables);
     let before: Vec<Feed<'_>> = own()
@@ -267,6 +271,7 @@ fn measures_are_true(device: Device) {
             table: &IN_A_ROW,
             rows: 40,
             parents: None,
+            scale: 1.0,
         };
         assert!(
             model.forward(&[feed]).unwrap().measure(0).is_none(),
@@ -321,6 +326,7 @@ fn half_numbers_are_near(device: Device) {
                         table,
                         rows: count,
                         parents: None,
+                        scale: 1.0,
                     })
                     .collect();
                 for found in rows(&mut *model, &feeds).chunks(count * WIDTH) {
@@ -347,6 +353,7 @@ fn a_rejected_draft_leaves_no_trace(device: Device) {
                 table,
                 rows: 1,
                 parents: None,
+                scale: 1.0,
             }],
         );
         let found = rows(
@@ -357,6 +364,7 @@ fn a_rejected_draft_leaves_no_trace(device: Device) {
                 table,
                 rows: 20,
                 parents: None,
+                scale: 1.0,
             }],
         );
         expected.compare(20, &found, kind.family);

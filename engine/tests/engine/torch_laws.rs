@@ -34,6 +34,7 @@ fn row(prefix: &[u32]) -> Vec<f64> {
         table: &table,
         rows: 1,
         parents: None,
+        scale: 1.0,
     };
     let logits = model.forward(&[feed]).unwrap();
     let weights: Vec<f64> = logits

@@ -90,6 +90,7 @@ impl Bench {
             table: &table,
             rows: 1,
             parents: None,
+            scale: 1.0,
         };
         self.rows(&[feed]).remove(0)
     }
@@ -103,6 +104,7 @@ impl Bench {
             table,
             rows: 1,
             parents: None,
+            scale: 1.0,
         };
         let found = self.rows(&[feed]).remove(0);
         let expected = self.alone(text);
@@ -170,6 +172,7 @@ impl Bench {
                 table: &sequence.table,
                 rows: 0,
                 parents: None,
+                scale: 1.0,
             })
             .collect();
         assert!(self.rows(&feeds).is_empty());
@@ -187,6 +190,7 @@ impl Bench {
                 table: &sequence.table,
                 rows: sequence.nodes.len() + 1,
                 parents: sequence.parents.as_deref(),
+                scale: 1.0,
             })
             .collect();
         let mut rows = self.rows(&feeds).into_iter();
@@ -303,6 +307,7 @@ fn a_tree_of_one_branch_is_a_chain_to_the_bit(device: Device) {
                 table: &table,
                 rows,
                 parents: None,
+                scale: 1.0,
             };
             bench.rows(&[fed(0, cached + 1, 0)]);
             let feed = fed(cached, cached + count, count);
@@ -323,6 +328,7 @@ fn what_makes_no_sense_is_refused(device: Device) {
             table: &table,
             rows: 3,
             parents: Some(&[0, 1]),
+            scale: 1.0,
         };
         let bad = Feed {
             parents: Some(&[0, 2]),

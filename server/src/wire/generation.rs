@@ -143,7 +143,7 @@ pub struct Generation {
     pub logprobs_mode: LogprobsMode,
     /// Whether the model is shown the constraint.
     pub schema_in_prompt: SchemaInPrompt,
-    /// Whether tokens may be drafted ahead; it never changes what is drawn.
+    /// Whether tokens may be drafted ahead; it never changes the law of the answer, nor the text of a seed.
     pub draft: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,

@@ -1,0 +1,220 @@
+//! Drafts of a model that are verified by the residual rule: the law is the one without drafts, also where a draft ends the
+//! text, and as many are accepted as can be.
+
+use crate::laws::{END, agrees, vocabulary};
+use crate::rig::{Heard, WIDTH, generate, grammar_over, vocabulary as letters_vocabulary, wordy_script};
+use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
+use lexiform_engine::{Engine, EngineConfig, Request, Sampling, ScriptedModel, Speculation, Verification};
+use std::collections::BTreeMap;
+
+/// The model: what it writes depends on how long the answer is and on its first token.
+fn model(answer: &[u32]) -> [f32; 3] {
+    match (answer.len() % 3, answer.first()) {
+        (0, _) => [0.3, 0.6, 0.1],
+        (1, Some(0)) => [0.1, 0.2, 0.7],
+        (1, _) => [0.6, 0.1, 0.3],
+        _ => [0.25, 0.35, 0.4],
+    }
+}
+
+/// The draft model, which is often wrong and likes to end.
+fn draft(answer: &[u32]) -> [f32; 3] {
+    match answer.len() % 3 {
+        0 => [0.7, 0.2, 0.1],
+        1 => [0.2, 0.2, 0.6],
+        _ => [0.1, 0.5, 0.4],
+    }
+}
+
+fn script(law: fn(&[u32]) -> [f32; 3]) -> impl Fn(&[u32]) -> Vec<f32> + Send {
+    move |prefix| law(&prefix[1..]).map(f32::ln).to_vec()
+}
+
+fn engine(config: EngineConfig) -> Engine {
+    let scripted = |law| Box::new(ScriptedModel::new(3, 100, script(law)));
+    Engine::start(scripted(model), Some(scripted(draft)), vocabulary(), config).unwrap()
+}
+
+/// One to four digits, and any number of them in a longer row that begins with 1.
+const PATTERN: &str = "[01]{1,4}|11[01]{3,5}";
+
+fn request(grammar: bool, max_draft: usize, seed: u64) -> Request {
+    Request {
+        grammar: grammar.then(|| grammar_over(&vocabulary(), PATTERN)),
+        sampling: Sampling::seeded(seed),
+        speculation: Speculation {
+            model: max_draft > 0,
+            max_draft,
+            ..Speculation::none()
+        },
+        ..Request::new(vec![0], 6)
+    }
+}
+
+fn text(heard: &Heard) -> String {
+    heard.tokens().iter().map(|token| token.to_string()).collect()
+}
+
+/// The laws of whole texts, from the rows and the rule of the masks: with a grammar at most six tokens without the end,
+/// without one any text, cut at six tokens.
+fn law(grammar: bool) -> BTreeMap<String, f64> {
+    let mut law = BTreeMap::new();
+    let mut open: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 1.0)];
+    let is_prefix = |answer: &[u32]| answer.len() <= 4 || answer.len() <= 6 && answer[..2] == [1, 1];
+    while let Some((answer, probability)) = open.pop() {
+        let name: String = answer.iter().map(ToString::to_string).collect();
+        let row = model(&answer);
+        let allowed = |token: u32| match token {
+            _ if !grammar => answer.len() < 6,
+            END => !answer.is_empty() && (answer.len() <= 4 || answer.len() >= 5),
+            token => is_prefix(&[&answer[..], &[token]].concat()),
+        };
+        let mass: f32 = (0..3)
+            .filter(|&token| allowed(token))
+            .map(|token| row[token as usize])
+            .sum();
+        let only_the_end = (0..2).all(|token| !allowed(token));
+        if only_the_end {
+            *law.entry(name).or_insert(0.0) += probability;
+            continue;
+        }
+        for token in (0..3).filter(|&token| allowed(token)) {
+            let share = probability * f64::from(row[token as usize] / mass);
+            match token {
+                END => *law.entry(name.clone()).or_insert(0.0) += share,
+                token => open.push(([&answer[..], &[token]].concat(), share)),
+            }
+        }
+    }
+    law
+}
+
+#[test]
+fn the_residual_rule_leaves_the_law_alone() {
+    let (engine, count) = (engine(EngineConfig::default()), 6000);
+    for grammar in [true, false] {
+        let law = law(grammar);
+        let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
+        for max_draft in [1, 5] {
+            let (mut shares, mut accepted) = (BTreeMap::new(), 0);
+            for seed in 0..count {
+                let heard = generate(&engine, request(grammar, max_draft, seed));
+                accepted += heard.outcome().accepted;
+                *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
+            }
+            agrees(&shares, &law, count);
+            assert!(accepted > count as usize / 2);
+        }
+    }
+}
+
+/// A cache that is nearly full, and company: drafts are cut and dropped, and sequences lose their blocks.
+#[test]
+fn a_crowd_leaves_the_law_alone() {
+    let config = EngineConfig {
+        max_running: 7,
+        blocks: 12,
+        block_size: 2,
+        ..EngineConfig::default()
+    };
+    let (engine, count) = (engine(config), 3000);
+    let (law, mut shares) = (law(true), BTreeMap::new());
+    let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
+    for crowd in (0..count).collect::<Vec<_>>().chunks(50) {
+        let listeners: Vec<_> = crowd
+            .iter()
+            .map(|&seed| crate::rig::listen(&engine, request(true, 5, seed)))
+            .collect();
+        for listener in listeners {
+            *shares.entry(text(&listener.wait())).or_insert(0.0) += 1.0 / count as f64;
+        }
+    }
+    agrees(&shares, &law, count);
+}
+
+#[test]
+fn what_is_told_of_a_text_does_not_depend_on_the_drafts() {
+    let engine = engine(EngineConfig::default());
+    for weigh_end in [false, true] {
+        let mut told: BTreeMap<String, (f64, f64, usize)> = BTreeMap::new();
+        for seed in 0..600 {
+            let request = Request {
+                weigh_end,
+                ..request(true, if seed % 2 == 0 { 0 } else { 5 }, seed)
+            };
+            let heard = generate(&engine, request);
+            let outcome = heard.outcome();
+            let (probability, weight) = (outcome.log_probability, outcome.log_weight.unwrap_or_default());
+            let first = *told
+                .entry(text(&heard))
+                .or_insert((probability, weight, outcome.completion_tokens));
+            assert!((first.0 - probability).abs() < 1e-9 && (first.1 - weight).abs() < 1e-9);
+            // Where an end that nobody asks for is drawn after all, it counts.
+            assert_eq!(first.2, outcome.completion_tokens, "{heard:?}");
+        }
+    }
+}
+
+/// The same rows whatever came before.
+fn steady(draft: bool) -> Vec<f32> {
+    let noise = wordy_script(&[2]);
+    let mix = |(logit, noise): (f32, &f32)| if draft { 0.5 * logit + 0.5 * noise } else { logit };
+    wordy_script(&[1]).into_iter().zip(&noise).map(mix).collect()
+}
+
+/// `1 − TV` of the two models inside the warping.
+fn overlap(warping: Warping) -> f64 {
+    let vocabulary = letters_vocabulary();
+    let warper = Warper::new(warping, Law::Local).unwrap();
+    let shares = |draft| {
+        let logits = &steady(draft)[..vocabulary.len() - 1];
+        let row = warper.row(logits, History::default()).unwrap();
+        row.part(Allowed::All).shares()
+    };
+    shares(false)
+        .iter()
+        .zip(shares(true))
+        .map(|(p, q)| p.min(q))
+        .sum()
+}
+
+#[test]
+fn as_many_drafts_are_accepted_as_can_be() {
+    let scripted = |draft| Box::new(ScriptedModel::new(WIDTH, 10_000, move |_: &[u32]| steady(draft)));
+    let engine = Engine::start(
+        scripted(false),
+        Some(scripted(true)),
+        letters_vocabulary(),
+        EngineConfig::default(),
+    )
+    .unwrap();
+    for (temperature, top_p) in [(1.0, 1.0), (0.7, 0.9), (1.5, 1.0)] {
+        let share = |verification| {
+            let request = Request {
+                ignore_eos: true,
+                sampling: Sampling {
+                    temperature,
+                    top_p,
+                    ..Sampling::seeded(3)
+                },
+                speculation: Speculation {
+                    model: true,
+                    max_draft: 1,
+                    verification,
+                    ..Speculation::none()
+                },
+                ..Request::new(vec![0], 6000)
+            };
+            let outcome = generate(&engine, request).outcome().clone();
+            outcome.accepted as f64 / outcome.drafted as f64
+        };
+        let (residual, once) = (share(Verification::Residual), share(Verification::DrawOnce));
+        let best = overlap(Warping {
+            temperature,
+            top_p,
+            ..Warping::default()
+        });
+        assert!((residual - best).abs() < 0.03, "{residual} of {best}");
+        assert!(once < residual - 0.05, "{once} and {residual}");
+    }
+}

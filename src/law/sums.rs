@@ -1,0 +1,55 @@
+//! Sums of weights by block, by group of blocks, and in all.
+//!
+//! ```text
+//!   tokens   │ 32 │ 32 │ … 64 blocks │ 32 │ 32 │ … 64 blocks │ …
+//!   blocks     .3   0    …             .1   .2   …
+//!   groups     1.7                     .9                      …      a draw: one group, one block of it, one token of that
+//! ```
+//!
+//! Every sum adds its terms from the first to the last, so whoever adds in this order has the same bits: the longest chain
+//! is a group of a row of 128,000 tokens, where one sum over all its blocks would be 4,000 additions one after another.
+
+use super::{Chooser, Place};
+
+/// Tokens of a block.
+pub(super) const BLOCK: usize = 32;
+/// Blocks of a group.
+const GROUP: usize = 64;
+
+/// The sums of a row, or of a part of one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    /// Of every 32 tokens.
+    pub(super) blocks: Vec<f64>,
+    /// Of every 64 blocks.
+    groups: Vec<f64>,
+    /// Of all groups.
+    pub(super) total: f64,
+}
+
+impl Sums {
+    /// The sums over these blocks.
+    pub(super) fn of(blocks: Vec<f64>) -> Self {
+        let groups: Vec<f64> = blocks.chunks(GROUP).map(|group| group.iter().sum()).collect();
+        let total = groups.iter().sum();
+        Sums {
+            blocks,
+            groups,
+            total,
+        }
+    }
+
+    /// A block in proportion to its sum. Where there is one group, or one block in it, nothing is drawn for it.
+    pub(super) fn choose<C: Chooser<f64> + ?Sized>(&self, place: Place, chooser: &mut C) -> usize {
+        let group = match self.groups.len() {
+            0 | 1 => 0,
+            _ => chooser.choose(place.group(), &self.groups),
+        };
+        let first = group * GROUP;
+        let blocks = &self.blocks[first..self.blocks.len().min(first + GROUP)];
+        match blocks.len() {
+            0 | 1 => first,
+            _ => first + chooser.choose(place.block(), blocks),
+        }
+    }
+}
