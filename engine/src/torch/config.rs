@@ -14,6 +14,7 @@ mod family;
 mod read;
 mod rope;
 
+use super::attention::Heads;
 use super::files::ModelFiles;
 use super::rope::Rope;
 use crate::error::LoadError;
@@ -60,6 +61,16 @@ pub(crate) struct Attention {
     pub(crate) scale: Option<f64>,
     /// Scaled products `x` become `cap · tanh(x / cap)`.
     pub(crate) cap: Option<f64>,
+}
+
+impl Attention {
+    pub(super) fn heads(&self) -> Heads {
+        Heads {
+            queries: self.heads,
+            keys: self.kv_heads,
+            size: self.head_dim,
+        }
+    }
 }
 
 /// One layer.
@@ -127,7 +138,7 @@ impl Config {
         if !root.is_object() {
             return Err(files.malformed(FILE, "expected a JSON object"));
         }
-        read::Reader { files, root: &root }.config()
+        read::Reader::new(files, &root).config()
     }
 }
 
@@ -218,6 +229,30 @@ mod tests {
         let off = json!({"attn_logit_softcapping": null, "final_logit_softcapping": null});
         let off = read(&changed("gemma2", &[], off));
         assert_eq!((off.attention.cap, off.logit_cap), (None, None));
+    }
+
+    #[test]
+    fn what_models_that_see_images_leave_unsaid_is_known() {
+        let mut whole = stored("gemma3_images");
+        let text = whole["text_config"].as_object_mut().unwrap();
+        let unsaid = [
+            "vocab_size",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "head_dim",
+            "eos_token_id",
+        ];
+        text.retain(|name, _| !unsaid.contains(&name.as_str()));
+        let config = read(&whole);
+        let attention = &config.attention;
+        let sizes = (
+            config.vocab,
+            attention.heads,
+            attention.kv_heads,
+            attention.head_dim,
+        );
+        assert_eq!(sizes, (262_208, 8, 4, 256));
+        assert_eq!(config.eos, [2], "the whole says it");
     }
 
     #[test]

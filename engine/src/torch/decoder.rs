@@ -94,7 +94,7 @@ impl Decoder {
         let attention = &self.config.attention;
         Layout {
             block_size: self.block_size,
-            heads: Weights::heads(&self.config),
+            heads: self.config.attention.heads(),
             window: self.config.window,
             scoring: Scoring {
                 scale: attention.scale,
@@ -157,7 +157,7 @@ impl Model for Decoder {
     }
 
     fn cache_bytes_per_token(&self) -> usize {
-        let heads = Weights::heads(&self.config);
+        let heads = self.config.attention.heads();
         2 * self.layers.len() * (heads.keys * heads.size) as usize * self.place.kind.elt_size_in_bytes()
     }
 
@@ -165,7 +165,7 @@ impl Model for Decoder {
         self.caches.clear();
         self.block_size = block_size;
         let slots = (blocks * block_size) as i64;
-        let heads = Weights::heads(&self.config);
+        let heads = self.config.attention.heads();
         for _ in &self.layers {
             let cache = Cache::new(slots, heads.keys * heads.size, self.place);
             let describe =

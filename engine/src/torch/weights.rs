@@ -123,37 +123,16 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Names with the rows of each, or with all rows where one tensor holds everything.
-    fn rows<const N: usize>(&self, prefix: &str, names: &[&str], rows: [i64; N]) -> Vec<(String, i64)> {
-        let named = |name: &&str, rows| (format!("{prefix}.{name}"), rows);
-        match names {
-            [all] => vec![named(all, rows.iter().sum())],
-            _ => names
-                .iter()
-                .zip(rows)
-                .map(|(name, rows)| named(name, rows))
-                .collect(),
-        }
-    }
-
-    pub(super) fn heads(config: &Config) -> Heads {
-        Heads {
-            queries: config.attention.heads,
-            keys: config.attention.kv_heads,
-            size: config.attention.head_dim,
-        }
-    }
-
     pub(super) fn layer(&self, number: usize) -> Result<Layer> {
         let (config, names) = (self.config, &self.config.family.names);
-        let (hidden, heads) = (config.hidden, Self::heads(config));
+        let (hidden, heads) = (config.hidden, config.attention.heads());
         let prefix = format!("{}.{number}", names.layers);
         let norm = |name: Option<&str>| {
             let named = name.map(|name| self.norm(&format!("{prefix}.{name}"), hidden));
             named.transpose()
         };
         let [queries, keys] = [heads.queries * heads.size, heads.keys * heads.size];
-        let qkv = self.rows(&prefix, names.qkv, [queries, keys, keys]);
+        let qkv = rows(&prefix, names.qkv, [queries, keys, keys]);
         let out = [(format!("{prefix}.{}", names.out), hidden)];
         Ok(Layer {
             heads,
@@ -223,8 +202,8 @@ impl<'a> Weights<'a> {
     fn dense(&self, prefix: &str, (up, down): (&[&str], &str), width: i64) -> Result<Dense> {
         let (config, gated) = (self.config, self.config.family.gated);
         let rows = match gated {
-            true => self.rows(prefix, up, [width, width]),
-            false => self.rows(prefix, up, [width]),
+            true => rows(prefix, up, [width, width]),
+            false => rows(prefix, up, [width]),
         };
         let down = [(format!("{prefix}.{down}"), config.hidden)];
         Ok(Dense {
@@ -255,5 +234,18 @@ impl<'a> Weights<'a> {
             cosines: self.place(self.held(table(&cosines))?)?,
             sines: self.place(self.held(table(&sines))?)?,
         })
+    }
+}
+
+/// Names with the rows of each, or with all rows where one tensor holds everything.
+fn rows<const N: usize>(prefix: &str, names: &[&str], rows: [i64; N]) -> Vec<(String, i64)> {
+    let named = |name: &&str, rows| (format!("{prefix}.{name}"), rows);
+    match names {
+        [all] => vec![named(all, rows.iter().sum())],
+        _ => names
+            .iter()
+            .zip(rows)
+            .map(|(name, rows)| named(name, rows))
+            .collect(),
     }
 }

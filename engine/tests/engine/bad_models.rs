@@ -144,7 +144,7 @@ fn impossible_values_are_named_with_what_is_possible() {
 }
 
 /// A folder, what is replaced in its config.json, by what, and what the error says.
-const REFUSED: [(&str, &str, &str, [&str; 2]); 15] = [
+const REFUSED: [(&str, &str, &str, [&str; 2]); 18] = [
     (
         "gemma3",
         "\"attn_logit_softcapping\": null",
@@ -168,6 +168,18 @@ const REFUSED: [(&str, &str, &str, [&str; 2]); 15] = [
         "\"rope_type\": \"linear\"",
         "\"rope_type\": \"spiral\"",
         ["\"spiral\"", "longrope"],
+    ),
+    (
+        "gemma3_images",
+        "\"text_config\"",
+        "\"text\"",
+        ["text_config is missing", "an object"],
+    ),
+    (
+        "gemma3_images",
+        "\"hidden_size\": 32",
+        "\"hidden_size\": 0",
+        ["text_config: hidden_size is 0", "integer from 1"],
     ),
     (
         "gemma2",
@@ -198,6 +210,12 @@ const REFUSED: [(&str, &str, &str, [&str; 2]); 15] = [
         "\"n_layer\": 2",
         "\"n_layer\": 70000",
         ["n_layer is 70000", "from 1 to 65536"],
+    ),
+    (
+        "gpt2",
+        "\"n_head\": 4",
+        "\"n_head\": 100",
+        ["head_dim is missing", "an even number"],
     ),
     (
         "mixtral",

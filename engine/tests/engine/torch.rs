@@ -10,7 +10,7 @@ use lexiform_engine::{
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-const FAMILIES: [&str; 25] = [
+const FAMILIES: [&str; 26] = [
     "llama2",
     "llama3",
     "llama_bias_yarn",
@@ -22,6 +22,7 @@ const FAMILIES: [&str; 25] = [
     "qwen3_moe",
     "gemma2",
     "gemma3",
+    "gemma3_images",
     "phi3",
     "phi4",
     "gpt2",

@@ -5,6 +5,7 @@ use super::read::Reader;
 use super::{Block, Mlp};
 use crate::error::LoadError;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 impl Reader<'_> {
     /// The window and all layers.
@@ -146,10 +147,10 @@ impl Reader<'_> {
     }
 
     /// Layers without experts in a model with experts.
-    fn dense_layers(&self) -> Result<Vec<u64>, LoadError> {
+    fn dense_layers(&self) -> Result<BTreeSet<u64>, LoadError> {
         const LIST: &str = "mlp_only_layers";
         let layers = match self.root.get(LIST) {
-            None | Some(Value::Null) => Some(Vec::new()),
+            None | Some(Value::Null) => Some(BTreeSet::new()),
             Some(Value::Array(layers)) => layers.iter().map(Value::as_u64).collect(),
             Some(_) => None,
         };

@@ -62,11 +62,22 @@ pub(crate) struct Fields {
     pub(crate) eps: &'static str,
 }
 
+/// Sizes that go without saying.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sizes {
+    pub(crate) vocab: i64,
+    pub(crate) heads: i64,
+    pub(crate) kv_heads: i64,
+    pub(crate) positions: i64,
+}
+
 /// What a missing field means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Defaults {
     pub(crate) eps: f64,
     pub(crate) activation: &'static str,
+    /// If there are none, these must be said; as many key heads as heads are meant if those are not.
+    pub(crate) sizes: Option<Sizes>,
     /// If there is none, a head's share of the hidden numbers.
     pub(crate) head_dim: Option<i64>,
     /// If there is none, a multiple of the hidden numbers.
@@ -116,6 +127,9 @@ pub(crate) struct Names {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,
+    /// The object that describes the decoder, where that is not the whole of config.json: other parts see or hear, and are
+    /// not read.
+    pub(crate) nested: Option<&'static str>,
     pub(crate) fields: Fields,
     pub(crate) defaults: Defaults,
     pub(crate) names: Names,
@@ -158,6 +172,7 @@ const LLAMA_NAMES: Names = Names {
 
 const LLAMA: Family = Family {
     name: "llama",
+    nested: None,
     fields: Fields {
         hidden: "hidden_size",
         heads: "num_attention_heads",
@@ -170,6 +185,7 @@ const LLAMA: Family = Family {
     defaults: Defaults {
         eps: 1e-6,
         activation: "silu",
+        sizes: None,
         head_dim: None,
         width_factor: None,
         theta: 10_000.0,
@@ -278,6 +294,12 @@ const GEMMA2: Family = Family {
 const GEMMA3: Family = Family {
     name: "gemma3_text",
     defaults: Defaults {
+        sizes: Some(Sizes {
+            vocab: 262_208,
+            heads: 8,
+            kv_heads: 4,
+            positions: 131_072,
+        }),
         theta: 1_000_000.0,
         local_theta: Some(10_000.0),
         caps: Some([None, None]),
@@ -286,6 +308,18 @@ const GEMMA3: Family = Family {
     qk_norm: QkNorm::Head,
     windows: Windows::AllButEvery(6),
     ..GEMMA2
+};
+
+/// The models that see images too, on text alone.
+const GEMMA3_IMAGES: Family = Family {
+    name: "gemma3",
+    nested: Some("text_config"),
+    names: Names {
+        // As they were published, and as a running model calls them.
+        prefixes: &["language_model.model.", "model.language_model."],
+        ..GEMMA2.names
+    },
+    ..GEMMA3
 };
 
 const PHI3: Family = Family {
@@ -384,11 +418,22 @@ const GPT2: Family = Family {
 };
 
 /// Every family, and their names for a message.
-pub(super) static FAMILIES: [Family; 12] = [
-    GEMMA2, GEMMA3, GPT2, LLAMA, MISTRAL, MIXTRAL, OLMO2, PHI3, QWEN2, QWEN3, QWEN3_MOE, SMOLLM3,
+pub(super) static FAMILIES: [Family; 13] = [
+    GEMMA2,
+    GEMMA3_IMAGES,
+    GEMMA3,
+    GPT2,
+    LLAMA,
+    MISTRAL,
+    MIXTRAL,
+    OLMO2,
+    PHI3,
+    QWEN2,
+    QWEN3,
+    QWEN3_MOE,
+    SMOLLM3,
 ];
-pub(super) const NAMES: &str =
-    "gemma2, gemma3_text, gpt2, llama, mistral, mixtral, olmo2, phi3, qwen2, qwen3, qwen3_moe, smollm3";
+pub(super) const NAMES: &str = "gemma2, gemma3, gemma3_text, gpt2, llama, mistral, mixtral, olmo2, phi3, qwen2, qwen3, qwen3_moe, smollm3";
 
 #[cfg(test)]
 mod tests {

@@ -15,23 +15,44 @@ const MAX_LAYERS: i64 = 1 << 16;
 /// A config.json.
 pub(super) struct Reader<'a> {
     pub(super) files: &'a ModelFiles,
+    /// What describes the decoder.
     pub(super) root: &'a Value,
+    /// The whole, and what `root` is called in it.
+    pub(super) top: &'a Value,
+    pub(super) nested: Option<&'static str>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(super) fn new(files: &'a ModelFiles, top: &'a Value) -> Self {
+        Reader {
+            files,
+            root: top,
+            top,
+            nested: None,
+        }
+    }
+
     pub(super) fn config(&self) -> Result<Config, LoadError> {
         let family = self.family()?;
+        let Some(nested) = family.nested else {
+            return self.decoder(family);
+        };
+        match self.top.get(nested).filter(|root| root.is_object()) {
+            Some(root) => Reader {
+                root,
+                nested: Some(nested),
+                ..*self
+            }
+            .decoder(family),
+            None => Err(self.wrong(nested, "an object")),
+        }
+    }
+
+    fn decoder(&self, family: &'static Family) -> Result<Config, LoadError> {
         let (fields, defaults) = (&family.fields, &family.defaults);
         for &(name, usual) in family.fixed {
             if self.flag(name, usual)? != usual {
-                return Err(self.wrong(
-                    name,
-                    if usual {
-                        "true, or absent"
-                    } else {
-                        "false, or absent"
-                    },
-                ));
+                return Err(self.wrong(name, &format!("{usual}, or absent")));
             }
         }
         let hidden = self.size(fields.hidden)?;
@@ -44,7 +65,7 @@ impl Reader<'_> {
         let (ropes, max_positions) = self.ropes(family, attention.head_dim)?;
         let (window, layers) = self.layers(family, hidden, layers as usize)?;
         Ok(Config {
-            vocab: self.size("vocab_size")?,
+            vocab: self.size_or_usual("vocab_size", defaults.sizes.map(|sizes| sizes.vocab))?,
             hidden,
             max_positions,
             embedding_scale: family.scaled_embedding.then(|| (hidden as f64).sqrt()),
@@ -71,35 +92,41 @@ impl Reader<'_> {
 
     fn attention(&self, family: &Family, hidden: i64) -> Result<Attention, LoadError> {
         let (fields, defaults) = (&family.fields, &family.defaults);
-        let heads = self.size(fields.heads)?;
-        let kv_heads = self.size_or("num_key_value_heads", heads)?;
+        let heads = self.size_or_usual(fields.heads, defaults.sizes.map(|sizes| sizes.heads))?;
+        let kv_heads = defaults.sizes.map_or(heads, |sizes| sizes.kv_heads);
+        let kv_heads = self.size_or("num_key_value_heads", kv_heads)?;
         let head_dim = self.size_or("head_dim", defaults.head_dim.unwrap_or(hidden / heads))?;
         if heads % kv_heads != 0 {
             return Err(self.wrong("num_key_value_heads", "a divisor of num_attention_heads"));
         }
-        if head_dim % 2 != 0 {
-            return Err(self.wrong("head_dim", "an even number"));
+        if head_dim == 0 || head_dim % 2 != 0 {
+            return Err(self.wrong(
+                "head_dim",
+                "an even number, or absent for a share of the hidden size",
+            ));
         }
-        let scale = match defaults.query_scalar {
-            Some(usual) => {
-                let given = self.root.get("query_pre_attn_scalar");
-                let scalar = match given.filter(|value| !value.is_null()) {
-                    Some(_) => self.positive(self.root, "query_pre_attn_scalar")?,
-                    None => usual,
-                };
-                Some(1.0 / scalar.sqrt())
-            }
-            None => None,
-        };
         Ok(Attention {
             heads,
             kv_heads,
             head_dim,
             qkv_bias: self.is(family.qkv_bias)?,
             out_bias: self.is(family.out_bias)?,
-            scale,
+            scale: self.scale(defaults.query_scalar)?,
             cap: self.attention_cap(family)?,
         })
+    }
+
+    /// The scale of attention, in families that say it by what it is one over the root of; usually this.
+    fn scale(&self, usual: Option<f64>) -> Result<Option<f64>, LoadError> {
+        const FIELD: &str = "query_pre_attn_scalar";
+        let Some(usual) = usual else {
+            return Ok(None);
+        };
+        let scalar = match self.root.get(FIELD) {
+            None | Some(Value::Null) => usual,
+            Some(_) => self.positive(self.root, FIELD)?,
+        };
+        Ok(Some(1.0 / scalar.sqrt()))
     }
 
     fn attention_cap(&self, family: &Family) -> Result<Option<f64>, LoadError> {
@@ -138,7 +165,9 @@ impl Reader<'_> {
 
     fn eos(&self) -> Result<Vec<u32>, LoadError> {
         let token = |value: &Value| value.as_u64().and_then(|token| u32::try_from(token).ok());
-        let tokens = match self.root.get("eos_token_id") {
+        let top = self.top.get("eos_token_id");
+        let named = top.or_else(|| self.root.get("eos_token_id"));
+        let tokens = match named {
             None | Some(Value::Null) => Some(Vec::new()),
             Some(Value::Array(values)) => values.iter().map(token).collect(),
             Some(value) => token(value).map(|token| vec![token]),
@@ -157,6 +186,14 @@ impl Reader<'_> {
         match self.root.get(name) {
             None | Some(Value::Null) => Ok(default),
             Some(_) => self.size(name),
+        }
+    }
+
+    /// A size that must be there unless the family has a usual one.
+    pub(super) fn size_or_usual(&self, name: &'static str, usual: Option<i64>) -> Result<i64, LoadError> {
+        match (usual, self.root.get(name)) {
+            (Some(usual), None) => Ok(usual),
+            _ => self.size(name),
         }
     }
 
@@ -202,10 +239,12 @@ impl Reader<'_> {
         });
         let found = std::iter::once(self.root)
             .chain(nested)
+            .chain([self.top])
             .find_map(|object| object.get(name));
+        let within = self.nested.map_or(String::new(), |nested| format!("{nested}: "));
         let found = found.map_or("is missing".to_string(), |value| format!("is {value}"));
         self.files
-            .malformed(FILE, format!("{name} {found}; expected {expected}"))
+            .malformed(FILE, format!("{within}{name} {found}; expected {expected}"))
     }
 
     pub(super) fn unsupported(

@@ -23,7 +23,8 @@ struct Source<'a> {
 impl Reader<'_> {
     /// The ways to turn, that of windowed layers last if they have one; and how many positions there are.
     pub(super) fn ropes(&self, family: &Family, head_dim: i64) -> Result<(Vec<Rope>, usize), LoadError> {
-        let max_positions = self.size(family.fields.positions)? as usize;
+        let usual = family.defaults.sizes.map(|sizes| sizes.positions);
+        let max_positions = self.size_or_usual(family.fields.positions, usual)? as usize;
         if family.turned == Turned::Nothing {
             return Ok((Vec::new(), max_positions));
         }
