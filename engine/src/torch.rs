@@ -1,10 +1,13 @@
 //! Models on libtorch. The only module that names `tch`.
 //!
 //! ```text
-//!   folder ─ files ─┬─ config.json ──────── config, rope ─┐
-//!                   └─ *.safetensors ────── checkpoint ───┼─► llama: one decoder for Llama, Mistral, Qwen2, Qwen3
-//!   device: cpu, cuda ────────────────────────────────────┘       attention over the paged cache
+//!   folder ─ files ─┬─ config.json ──────── config, rope ─────────┐
+//!                   └─ *.safetensors ────── checkpoint, weights ──┼─► decoder: one for all families, of layers
+//!   device: cpu, cuda ────────────────────────────────────────────┘       attention over the paged cache
 //! ```
+//!
+//! A family (Llama, Mistral and Mixtral, Qwen 2 and 3, Gemma 2 and 3, Phi-3 and 4, OLMo 2, SmolLM, GPT-2) is a row of a
+//! table and nothing else; the table is in `config/family.rs`.
 //!
 //! The program links libtorch's CPU half only. Its CUDA half is opened at run time when a GPU is asked for, so the same
 //! binary runs on both; see [`Device`].
@@ -13,16 +16,20 @@ mod attention;
 mod cache;
 mod checkpoint;
 mod config;
+mod decoder;
 mod device;
 mod files;
 mod fused;
 mod home;
 mod kernel;
-mod llama;
+mod layer;
+mod linear;
 mod load;
+mod mlp;
 mod rope;
 mod together;
 mod upload;
+mod weights;
 
 pub use device::{Device, Dtype};
 pub use files::ModelFiles;

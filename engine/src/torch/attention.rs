@@ -38,6 +38,15 @@ pub(super) struct Heads {
     pub(super) size: i64,
 }
 
+/// How a query's products with keys become scores.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scoring {
+    /// What they are multiplied by, if that is not one over the root of the head size.
+    pub(super) scale: Option<f64>,
+    /// Scaled products `x` become `cap · tanh(x / cap)`.
+    pub(super) cap: Option<f64>,
+}
+
 /// Where and in what torch computes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
@@ -95,6 +104,7 @@ pub(super) struct Plan {
     /// Where the result of each fed token is among those of all groups and then all parts; absent if in order.
     picks: Option<Tensor>,
     heads: Heads,
+    scoring: Scoring,
 }
 
 /// The cache row of a slot.
@@ -111,6 +121,7 @@ pub(super) struct Layout {
     pub(super) block_size: usize,
     pub(super) heads: Heads,
     pub(super) window: Option<i64>,
+    pub(super) scoring: Scoring,
     pub(super) place: Place,
     /// Whether the loops of [`fused`] can be used.
     pub(super) fused: bool,
@@ -167,6 +178,7 @@ impl Plan {
             parts,
             picks: picks.map(|picks| sent.get(&picks)).transpose()?,
             heads: layout.heads,
+            scoring: layout.scoring,
             block_size: layout.block_size,
             window: layout.window.map_or(usize::MAX, |window| window as usize),
         })
@@ -230,6 +242,7 @@ impl Plan {
                 heads: self.heads,
                 rows: &numbers[(part.first * row_width) as usize..][..(part.count * row_width) as usize],
                 sight,
+                scoring: self.scoring,
                 window: if windowed { self.window } else { usize::MAX },
                 table,
                 block_size: self.block_size,
@@ -287,7 +300,7 @@ impl Plan {
             self.read(&cache.values, &view.rows)?,
         );
         let mask = view.mask.as_ref();
-        let out = kernel::attention(&folded, &keys, &values, mask)?;
+        let out = kernel::attention(&folded, &keys, &values, mask, self.scoring)?;
         match count {
             1 => out.f_reshape([1, all * size]),
             _ => out

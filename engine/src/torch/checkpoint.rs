@@ -57,6 +57,11 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
+    /// Whether there is a tensor of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
     /// The type of the tensor of this name.
     pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
         kind_of(&self.entries.get(name)?.dtype).map(|(kind, _)| kind)

@@ -1,43 +1,133 @@
-//! What a model's config.json says, checked.
+//! A decoder as data: what a model's config.json says, checked.
+//!
+//! ```text
+//!   config.json ─► read (fields, and what is wrong with them)
+//!                    │     family: what a model_type implies, and how its tensors are called
+//!                    └──► block, rope ─► Config ─► decoder, which knows no family
+//! ```
 //!
 //! The reader takes what `transformers` 4 and 5 write. A value that would change the computation and is not understood
 //! is an error: a model that runs with a wrong idea of itself writes plausible nonsense.
 
+mod block;
+mod family;
+mod read;
+mod rope;
+
+use super::attention::Heads;
 use super::files::ModelFiles;
-use super::rope::{Rope, Scaling, Yarn, yarn_attention};
+use super::rope::Rope;
 use crate::error::LoadError;
+pub(crate) use family::{Family, Names};
 use serde_json::Value;
 
 const FILE: &str = "config.json";
-const FAMILIES: &str = "llama, mistral, qwen2, qwen3";
-const ROPES: &str = "default, linear, dynamic, llama3, yarn";
-/// No dimension of a real model is larger; keeps products within 64 bits.
-const MAX_DIMENSION: u64 = 1 << 24;
 
 /// Everything that the decoder needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
+    pub(crate) family: &'static Family,
+    pub(crate) vocab: i64,
     pub(crate) hidden: i64,
-    pub(crate) ffn: i64,
-    pub(crate) layers: usize,
+    pub(crate) max_positions: usize,
+    /// What embeddings are multiplied by.
+    pub(crate) embedding_scale: Option<f64>,
+    /// What is added in norms to what is divided by.
+    pub(crate) eps: f64,
+    pub(crate) attention: Attention,
+    /// How far back attention looks in layers that do not look back all the way.
+    pub(crate) window: Option<i64>,
+    /// The ways to turn that layers have.
+    pub(crate) ropes: Vec<Rope>,
+    pub(crate) activation: Activation,
+    pub(crate) mlp_bias: bool,
+    pub(crate) layers: Vec<Block>,
+    /// Logits `x` become `cap · tanh(x / cap)`.
+    pub(crate) logit_cap: Option<f64>,
+    /// Whether the head is the embedding.
+    pub(crate) tied: bool,
+    pub(crate) eos: Vec<u32>,
+}
+
+/// What attention is like in all layers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Attention {
     pub(crate) heads: i64,
     pub(crate) kv_heads: i64,
     pub(crate) head_dim: i64,
-    pub(crate) vocab: i64,
-    pub(crate) max_positions: usize,
-    pub(crate) eps: f64,
-    pub(crate) rope: Rope,
-    pub(crate) tied: bool,
     pub(crate) qkv_bias: bool,
-    pub(crate) o_bias: bool,
-    pub(crate) mlp_bias: bool,
-    pub(crate) qk_norm: bool,
-    /// How far back attention looks in layers that do not look back all the way.
-    pub(crate) window: Option<i64>,
-    /// Which layers use the window.
-    pub(crate) windowed: Vec<bool>,
-    pub(crate) eos: Vec<u32>,
-    pub(crate) family: String,
+    pub(crate) out_bias: bool,
+    /// What products of queries and keys are multiplied by, if that is not one over the root of the head size.
+    pub(crate) scale: Option<f64>,
+    /// Scaled products `x` become `cap · tanh(x / cap)`.
+    pub(crate) cap: Option<f64>,
+}
+
+impl Attention {
+    pub(super) fn heads(&self) -> Heads {
+        Heads {
+            queries: self.heads,
+            keys: self.kv_heads,
+            size: self.head_dim,
+        }
+    }
+}
+
+/// One layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Block {
+    pub(crate) windowed: bool,
+    /// Which of the ropes turns its queries and keys, if any.
+    pub(crate) rope: Option<usize>,
+    pub(crate) mlp: Mlp,
+}
+
+/// The second half of a layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Mlp {
+    /// One network of this width.
+    Dense { width: i64 },
+    /// So many networks of this width, of which a token uses `chosen`.
+    Experts {
+        count: i64,
+        chosen: i64,
+        width: i64,
+        /// Whether the shares of the chosen ones are made to sum to one.
+        normalised: bool,
+    },
+}
+
+/// A norm's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NormKind {
+    /// By the root of the mean of squares.
+    Rms,
+    /// The same, with scales that are stored less one.
+    RmsPlusOne,
+    /// By mean and variance, with a bias.
+    Layer,
+}
+
+/// What queries and keys are normed over before they are turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QkNorm {
+    /// They are not.
+    None,
+    /// Each head.
+    Head,
+    /// All heads of a token.
+    Token,
+}
+
+/// What lies between the matrices of a layer's second half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activation {
+    Silu,
+    /// With the error function.
+    Gelu,
+    /// The approximation with tanh.
+    GeluTanh,
+    Relu,
 }
 
 impl Config {
@@ -48,249 +138,135 @@ impl Config {
         if !root.is_object() {
             return Err(files.malformed(FILE, "expected a JSON object"));
         }
-        Reader { files, root: &root }.config()
+        read::Reader::new(files, &root).config()
     }
 }
 
-/// Reads fields and names them when they are wrong.
-struct Reader<'a> {
-    files: &'a ModelFiles,
-    root: &'a Value,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
 
-impl Reader<'_> {
-    fn config(&self) -> Result<Config, LoadError> {
-        let family = self.family()?;
-        let (hidden, heads) = (self.size("hidden_size")?, self.size("num_attention_heads")?);
-        let kv_heads = self.size_or("num_key_value_heads", heads)?;
-        let head_dim = self.size_or("head_dim", hidden / heads)?;
-        if heads % kv_heads != 0 {
-            return Err(self.wrong("num_key_value_heads", "a divisor of num_attention_heads"));
-        }
-        if head_dim % 2 != 0 {
-            return Err(self.wrong("head_dim", "an even number"));
-        }
-        if let Some(act) = self
-            .root
-            .get("hidden_act")
-            .filter(|act| act.as_str() != Some("silu"))
-        {
-            return Err(self.unsupported("hidden_act", act, "silu"));
-        }
-        let layers = self.size("num_hidden_layers")? as usize;
-        let max_positions = self.size("max_position_embeddings")? as usize;
-        let attention_bias = self.flag("attention_bias", false)?;
-        let (window, windowed) = self.windows(&family, layers)?;
-        Ok(Config {
-            hidden,
-            ffn: self.size("intermediate_size")?,
-            layers,
-            heads,
-            kv_heads,
-            head_dim,
-            vocab: self.size("vocab_size")?,
-            max_positions,
-            eps: self.number(self.root, "rms_norm_eps")?.unwrap_or(1e-6),
-            rope: self.rope(max_positions as f64)?,
-            tied: self.flag("tie_word_embeddings", false)?,
-            qkv_bias: attention_bias || family == "qwen2",
-            o_bias: attention_bias && family != "qwen2",
-            mlp_bias: self.flag("mlp_bias", false)?,
-            qk_norm: family == "qwen3",
-            window,
-            windowed,
-            eos: self.eos()?,
-            family,
-        })
+    fn stored(folder: &str) -> Value {
+        let path = format!(
+            "{}/tests/fixtures/{folder}/config.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
     }
 
-    fn family(&self) -> Result<String, LoadError> {
-        let found = self.root.get("model_type").unwrap_or(&Value::Null);
-        match found.as_str() {
-            Some(family @ ("llama" | "mistral" | "qwen2" | "qwen3")) => Ok(family.to_string()),
-            _ => Err(self.unsupported("model_type", found, FAMILIES)),
-        }
+    fn read(config: &Value) -> Config {
+        let text: &'static str = config.to_string().leak();
+        let files = vec![("config.json", text.as_bytes())].leak();
+        Config::read(&ModelFiles::embedded("test", files)).unwrap()
     }
 
-    fn eos(&self) -> Result<Vec<u32>, LoadError> {
-        let token = |value: &Value| value.as_u64().and_then(|token| u32::try_from(token).ok());
-        let tokens = match self.root.get("eos_token_id") {
-            None | Some(Value::Null) => Some(Vec::new()),
-            Some(Value::Array(values)) => values.iter().map(token).collect(),
-            Some(value) => token(value).map(|token| vec![token]),
-        };
-        tokens.ok_or_else(|| self.wrong("eos_token_id", "a token or a list of tokens"))
+    /// The configuration of a folder without these fields, and with those.
+    fn changed(folder: &str, without: &[&str], with: Value) -> Value {
+        let mut config = stored(folder);
+        let fields = config.as_object_mut().unwrap();
+        fields.retain(|name, _| !without.contains(&name.as_str()));
+        fields.extend(with.as_object().unwrap().clone());
+        config
     }
 
-    /// The window and the layers that use it.
-    fn windows(&self, family: &str, layers: usize) -> Result<(Option<i64>, Vec<bool>), LoadError> {
-        let none = (None, vec![false; layers]);
-        let used = match family {
-            "llama" => false,
-            "mistral" => true,
-            _ => self.flag("use_sliding_window", false)?,
-        };
-        if !used || self.root.get("sliding_window").is_none_or(Value::is_null) {
-            return Ok(none);
-        }
-        let window = self.size("sliding_window")?;
-        let windowed = match self.root.get("layer_types") {
-            Some(Value::Array(kinds)) => self.windowed_layers(kinds, layers)?,
-            _ if family == "mistral" => vec![true; layers],
-            _ => {
-                let first = self.size_or("max_window_layers", 0)? as usize;
-                (0..layers).map(|layer| layer >= first).collect()
-            }
-        };
-        Ok((Some(window), windowed))
-    }
-
-    fn windowed_layers(&self, kinds: &[Value], layers: usize) -> Result<Vec<bool>, LoadError> {
-        let windowed = kinds.iter().map(|kind| match kind.as_str() {
-            Some("sliding_attention") => Ok(true),
-            Some("full_attention") => Ok(false),
-            _ => Err(self.unsupported("layer_types", kind, "full_attention, sliding_attention")),
-        });
-        let windowed: Vec<bool> = windowed.collect::<Result<_, _>>()?;
-        match windowed.len() == layers {
-            true => Ok(windowed),
-            false => Err(self.wrong("layer_types", "one entry for each hidden layer")),
+    /// Guards against models that were published with an older `transformers`, or say nothing of what goes without saying.
+    #[test]
+    fn the_older_spelling_means_the_same() {
+        let longrope = json!({"type": "longrope", "short_factor": [1.0, 1.25], "long_factor": [2.0, 4.0]});
+        for (folder, without, with) in [
+            (
+                "gemma3",
+                &["layer_types", "rope_parameters"][..],
+                json!({"rope_theta": 5000.0, "rope_local_base_freq": 100.0,
+                    "rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
+            ),
+            (
+                "gemma2",
+                &[
+                    "layer_types",
+                    "tie_word_embeddings",
+                    "hidden_activation",
+                    "rope_parameters",
+                ],
+                json!({"hidden_act": "gelu"}),
+            ),
+            (
+                "phi4",
+                &["rope_parameters"],
+                json!({"rope_theta": 10000.0, "partial_rotary_factor": 0.5, "rope_scaling": longrope}),
+            ),
+            ("qwen3_moe", &["num_local_experts"], json!({"num_experts": 6})),
+            ("mixtral", &["rope_parameters", "rms_norm_eps"], json!({})),
+            (
+                "smollm3",
+                &["layer_types", "no_rope_layers", "rope_parameters"],
+                json!({"no_rope_layer_interval": 2}),
+            ),
+            (
+                "gpt2",
+                &["tie_word_embeddings", "activation_function", "scale_attn_weights"],
+                json!({}),
+            ),
+            ("phi3", &["rope_parameters", "rms_norm_eps"], json!({})),
+        ] {
+            assert_eq!(
+                read(&changed(folder, without, with)),
+                read(&stored(folder)),
+                "{folder}"
+            );
         }
     }
 
-    /// `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of 4.
-    fn rope(&self, max_positions: f64) -> Result<Rope, LoadError> {
-        let none = Value::Object(serde_json::Map::new());
-        let given = |name: &str| self.root.get(name).filter(|value| !value.is_null());
-        let scaling = given("rope_parameters")
-            .or_else(|| given("rope_scaling"))
-            .unwrap_or(&none);
-        if !scaling.is_object() {
-            return Err(self.wrong("rope_scaling", "an object"));
-        }
-        let theta = match self.number(scaling, "rope_theta")? {
-            Some(theta) => theta,
-            None => self.number(self.root, "rope_theta")?.unwrap_or(10_000.0),
-        };
-        if theta <= 1.0 {
-            return Err(self.wrong("rope_theta", "a number above 1"));
-        }
-        if self
-            .number(scaling, "partial_rotary_factor")?
-            .is_some_and(|part| part != 1.0)
-        {
-            return Err(self.wrong("partial_rotary_factor", "1, or absent"));
-        }
-        Ok(Rope {
-            theta,
-            scaling: self.scaling(scaling, max_positions)?,
-        })
+    #[test]
+    fn a_missing_cap_is_not_one_that_is_switched_off() {
+        let fields = ["attn_logit_softcapping", "final_logit_softcapping"];
+        let missing = read(&changed("gemma2", &fields, json!({})));
+        assert_eq!(
+            (missing.attention.cap, missing.logit_cap),
+            (Some(50.0), Some(30.0))
+        );
+        let off = json!({"attn_logit_softcapping": null, "final_logit_softcapping": null});
+        let off = read(&changed("gemma2", &[], off));
+        assert_eq!((off.attention.cap, off.logit_cap), (None, None));
     }
 
-    fn scaling(&self, from: &Value, max_positions: f64) -> Result<Scaling, LoadError> {
-        let kind = from.get("rope_type").or_else(|| from.get("type"));
-        let factor = || self.positive(from, "factor");
-        let original = match self.number(from, "original_max_position_embeddings")? {
-            Some(original) => original,
-            None => max_positions,
-        };
-        match kind.map(|kind| kind.as_str().unwrap_or_default()) {
-            None | Some("default" | "dynamic") => Ok(Scaling::None),
-            Some("linear") => Ok(Scaling::Linear { factor: factor()? }),
-            Some("llama3") => Ok(Scaling::Llama3 {
-                factor: factor()?,
-                low: self.positive(from, "low_freq_factor")?,
-                high: self.positive(from, "high_freq_factor")?,
-                original: self.positive(from, "original_max_position_embeddings")?,
-            }),
-            Some("yarn") => self.yarn(from, original, max_positions).map(Scaling::Yarn),
-            Some(_) => Err(self.unsupported("rope_type", kind.unwrap_or(&Value::Null), ROPES)),
-        }
+    #[test]
+    fn what_models_that_see_images_leave_unsaid_is_known() {
+        let mut whole = stored("gemma3_images");
+        let text = whole["text_config"].as_object_mut().unwrap();
+        let unsaid = [
+            "vocab_size",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "head_dim",
+            "eos_token_id",
+        ];
+        text.retain(|name, _| !unsaid.contains(&name.as_str()));
+        let config = read(&whole);
+        let attention = &config.attention;
+        let sizes = (
+            config.vocab,
+            attention.heads,
+            attention.kv_heads,
+            attention.head_dim,
+        );
+        assert_eq!(sizes, (262_208, 8, 4, 256));
+        assert_eq!(config.eos, [2], "the whole says it");
     }
 
-    fn yarn(&self, from: &Value, original: f64, max_positions: f64) -> Result<Yarn, LoadError> {
-        let factor = match self.number(from, "factor")? {
-            Some(_) => self.positive(from, "factor")?,
-            None => max_positions / original,
-        };
-        let mscale = |name| Ok(self.number(from, name)?.filter(|&scale| scale != 0.0));
-        let attention = match (
-            self.number(from, "attention_factor")?,
-            mscale("mscale")?,
-            mscale("mscale_all_dim")?,
-        ) {
-            (Some(attention), _, _) => attention,
-            (None, Some(scale), Some(all)) => yarn_attention(factor, scale) / yarn_attention(factor, all),
-            (None, _, _) => yarn_attention(factor, 1.0),
-        };
-        Ok(Yarn {
-            factor,
-            original,
-            beta_fast: self.number(from, "beta_fast")?.unwrap_or(32.0),
-            beta_slow: self.number(from, "beta_slow")?.unwrap_or(1.0),
-            attention,
-            truncate: from.get("truncate").and_then(Value::as_bool).unwrap_or(true),
-        })
-    }
-
-    fn size(&self, name: &'static str) -> Result<i64, LoadError> {
-        let size = self.root.get(name).and_then(Value::as_u64);
-        let size = size.filter(|size| (1..=MAX_DIMENSION).contains(size));
-        size.map(|size| size as i64)
-            .ok_or_else(|| self.wrong(name, "an integer from 1 to 16777216"))
-    }
-
-    fn size_or(&self, name: &'static str, default: i64) -> Result<i64, LoadError> {
-        match self.root.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(_) => self.size(name),
-        }
-    }
-
-    fn flag(&self, name: &'static str, default: bool) -> Result<bool, LoadError> {
-        match self.root.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(value) => value.as_bool().ok_or_else(|| self.wrong(name, "true or false")),
-        }
-    }
-
-    fn number(&self, object: &Value, name: &'static str) -> Result<Option<f64>, LoadError> {
-        match object.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_f64().filter(|number| number.is_finite()) {
-                Some(number) => Ok(Some(number)),
-                None => Err(self.wrong(name, "a number")),
-            },
-        }
-    }
-
-    fn positive(&self, object: &Value, name: &'static str) -> Result<f64, LoadError> {
-        let number = self.number(object, name)?.filter(|&number| number > 0.0);
-        number.ok_or_else(|| self.wrong(name, "a positive number"))
-    }
-
-    fn wrong(&self, name: &str, expected: &str) -> LoadError {
-        let rope = ["rope_parameters", "rope_scaling"]
-            .iter()
-            .find_map(|place| self.root.get(place)?.get(name));
-        let found = self
-            .root
-            .get(name)
-            .or(rope)
-            .map_or("is missing".to_string(), |value| format!("is {value}"));
-        self.files
-            .malformed(FILE, format!("{name} {found}; expected {expected}"))
-    }
-
-    fn unsupported(&self, what: &'static str, found: &Value, supported: &'static str) -> LoadError {
-        let found = found
-            .as_str()
-            .map_or_else(|| found.to_string(), ToString::to_string);
-        LoadError::Unsupported {
-            file: self.files.path(FILE),
-            what,
-            found,
-            supported,
-        }
+    #[test]
+    fn windows_follow_the_pattern() {
+        let config = changed(
+            "gemma3",
+            &["layer_types", "sliding_window_pattern", "sliding_window"],
+            json!({"num_hidden_layers": 7}),
+        );
+        let config = read(&config);
+        let windowed: Vec<bool> = config.layers.iter().map(|layer| layer.windowed).collect();
+        assert_eq!(windowed, [true, true, true, true, true, false, true]);
+        assert_eq!(config.window, Some(4096));
+        let ropes: Vec<Option<usize>> = config.layers.iter().map(|layer| layer.rope).collect();
+        assert_eq!(ropes[4..], [Some(1), Some(0), Some(1)]);
     }
 }

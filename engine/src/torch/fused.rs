@@ -7,7 +7,7 @@
 //! The loops are written once and compiled twice, for any processor and for those with AVX2 and FMA. Sums run in lanes
 //! of eight, so the compiler turns them into vector instructions.
 
-use super::attention::Heads;
+use super::attention::{Heads, Scoring};
 use crate::tree::{Seen, Sight};
 use tch::{Device, Kind, Tensor};
 
@@ -122,6 +122,25 @@ fn norm_body<const FMA: bool>(x: &[f32], scale: &[f32], eps: f32, out: &mut [f32
 }
 
 vectorised! {
+    /// Norm of every row by its mean and variance, into `out`; of scales and biases.
+    layer_norm => layer_norm_body(x: &[f32], weights: (&[f32], &[f32]), eps: f32, out: &mut [f32])
+}
+
+#[inline(always)]
+fn layer_norm_body<const FMA: bool>(x: &[f32], (scale, bias): (&[f32], &[f32]), eps: f32, out: &mut [f32]) {
+    for (row, out) in x.chunks_exact(scale.len()).zip(out.chunks_exact_mut(scale.len())) {
+        let mean = row.iter().sum::<f32>() / row.len() as f32;
+        for (out, x) in out.iter_mut().zip(row) {
+            *out = x - mean;
+        }
+        let factor = 1.0 / (dot::<FMA>(out, out) / row.len() as f32 + eps).sqrt();
+        for ((out, scale), bias) in out.iter_mut().zip(scale).zip(bias) {
+            *out = fma::<FMA>(*out * factor, *scale, *bias);
+        }
+    }
+}
+
+vectorised! {
     /// `x += y`.
     add => add_body(x: &mut [f32], y: &[f32])
 }
@@ -148,17 +167,65 @@ fn gated_body<const FMA: bool>(both: &[f32], width: usize, out: &mut [f32]) {
     }
 }
 
+vectorised! {
+    /// The same with the approximation of gelu by tanh instead of silu.
+    gated_by_gelu => gated_by_gelu_body(both: &[f32], width: usize, out: &mut [f32])
+}
+
+#[inline(always)]
+fn gated_by_gelu_body<const FMA: bool>(both: &[f32], width: usize, out: &mut [f32]) {
+    // 0.5 · (1 + tanh(y)) is 1 / (1 + e^-2y), for y = √(2/π) · (x + 0.044715 · x³).
+    const ROOT: f32 = 1.595_769;
+    for (row, out) in both.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
+        let (gate, up) = row.split_at(width);
+        for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
+            let twice = ROOT * fma::<FMA>(0.044_715 * gate * gate, gate, gate);
+            *out = gate / (1.0 + exp::<FMA>((-twice).min(88.0))) * up;
+        }
+    }
+}
+
 /// What turns queries and keys of one layer.
 pub(super) struct Turning<'a> {
     pub(super) heads: Heads,
-    /// `[positions, head size]`: cosines, and sines whose first half is negated.
+    /// How many dimensions of a head are turned, the first ones; 0 if none.
+    pub(super) width: usize,
+    /// `[positions, width]`: cosines, and sines whose first half is negated.
     pub(super) cosines: &'a [f32],
     pub(super) sines: &'a [f32],
     /// The position of every token.
     pub(super) positions: &'a [i64],
-    /// The scales of query and key heads, where those are normed.
-    pub(super) norm: Option<&'a [f32]>,
+    /// The norm of query and key heads, where those are normed.
+    pub(super) norm: Option<HeadNorm<'a>>,
+}
+
+/// How query and key heads are normed.
+pub(super) struct HeadNorm<'a> {
+    /// One row a head.
+    pub(super) scales: &'a [f32],
+    /// Whether all query heads of a token are normed together, and all key heads; else each head is.
+    pub(super) is_shared: bool,
     pub(super) eps: f32,
+}
+
+impl HeadNorm<'_> {
+    #[inline(always)]
+    fn factor<const FMA: bool>(&self, numbers: &[f32]) -> f32 {
+        1.0 / (dot::<FMA>(numbers, numbers) / numbers.len() as f32 + self.eps).sqrt()
+    }
+
+    /// Norms the queries and keys of a token that share their norms.
+    #[inline(always)]
+    fn apply_shared<const FMA: bool>(&self, queries_and_keys: &mut [f32], queries: usize) {
+        let (queries, keys) = queries_and_keys.split_at_mut(queries);
+        let (query_scales, key_scales) = self.scales.split_at(queries.len());
+        for (numbers, scales) in [(queries, query_scales), (keys, key_scales)] {
+            let factor = self.factor::<FMA>(numbers);
+            for (x, scale) in numbers.iter_mut().zip(scales) {
+                *x *= factor * scale;
+            }
+        }
+    }
 }
 
 vectorised! {
@@ -170,18 +237,23 @@ vectorised! {
 fn turn_body<const FMA: bool>(rows: &mut [f32], turning: &Turning<'_>) {
     let Heads { queries, keys, size } = turning.heads;
     let (size, turned) = (size as usize, (queries + keys) as usize);
-    let width = (turned + keys as usize) * size;
+    let (width, half) = ((turned + keys as usize) * size, turning.width / 2);
+    let of_each = turning.norm.as_ref().filter(|norm| !norm.is_shared);
     for (row, &position) in rows.chunks_exact_mut(width).zip(turning.positions) {
-        let table = position as usize * size..(position as usize + 1) * size;
-        let (cosines, sines) = (&turning.cosines[table.clone()], &turning.sines[table][size / 2..]);
-        for (number, head) in row[..turned * size].chunks_exact_mut(size).enumerate() {
-            if let Some(scales) = turning.norm {
-                let factor = 1.0 / (dot::<FMA>(head, head) / size as f32 + turning.eps).sqrt();
-                for (x, scale) in head.iter_mut().zip(&scales[number * size..]) {
+        let table = position as usize * turning.width..(position as usize + 1) * turning.width;
+        let (cosines, sines) = (&turning.cosines[table.clone()], &turning.sines[table][half..]);
+        let row = &mut row[..turned * size];
+        if let Some(norm) = turning.norm.as_ref().filter(|norm| norm.is_shared) {
+            norm.apply_shared::<FMA>(row, queries as usize * size);
+        }
+        for (number, head) in row.chunks_exact_mut(size).enumerate() {
+            if let Some(norm) = of_each {
+                let factor = norm.factor::<FMA>(head);
+                for (x, scale) in head.iter_mut().zip(&norm.scales[number * size..]) {
                     *x *= factor * scale;
                 }
             }
-            let (low, high) = head.split_at_mut(size / 2);
+            let (low, high) = head[..turning.width].split_at_mut(half);
             for ((low, high), (cosine, sine)) in low.iter_mut().zip(high).zip(cosines.iter().zip(sines)) {
                 let (a, b) = (*low, *high);
                 *low = a * cosine - b * sine;
@@ -208,6 +280,7 @@ pub(super) struct Looking<'a> {
     /// The rows `[queries | keys | values]` of the sequence's fed tokens.
     pub(super) rows: &'a [f32],
     pub(super) sight: &'a Sight,
+    pub(super) scoring: Scoring,
     /// How far back a token may look.
     pub(super) window: usize,
     pub(super) table: &'a [u32],
@@ -232,6 +305,9 @@ fn look_body<const FMA: bool>(looking: &Looking<'_>, scores: &mut Vec<f32>, out:
         scores.clear();
         scores.resize(queries * seen.len(), 0.0);
         score::<FMA>(looking, row, &seen, scores);
+        if let Some(cap) = looking.scoring.cap {
+            limit::<FMA>(scores, cap as f32);
+        }
         for scores in scores.chunks_exact_mut(seen.len()) {
             soften::<FMA>(scores);
         }
@@ -253,13 +329,23 @@ fn score<const FMA: bool>(looking: &Looking<'_>, query: &[f32], seen: &Seen<'_>,
     let Heads { queries, keys, size } = looking.heads;
     let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
     let count = seen.len();
-    let scale = 1.0 / (size as f32).sqrt();
+    let own_scale = looking.scoring.scale.map(|scale| scale as f32);
+    let scale = own_scale.unwrap_or(1.0 / (size as f32).sqrt());
     for (offset, slot) in seen.slots().enumerate() {
         let row = &looking.keys[place(looking, slot, keys * size)];
         for (number, query) in query.chunks_exact(size).enumerate() {
             let key = &row[number / group * size..][..size];
             scores[number * count + offset] = scale * dot::<FMA>(query, key);
         }
+    }
+}
+
+/// Scores `x` become `cap · tanh(x / cap)`.
+#[inline(always)]
+fn limit<const FMA: bool>(scores: &mut [f32], cap: f32) {
+    for score in scores.iter_mut() {
+        // tanh(y) is 1 - 2 / (e^2y + 1).
+        *score = cap - 2.0 * cap / (exp::<FMA>((2.0 / cap * *score).min(88.0)) + 1.0);
     }
 }
 

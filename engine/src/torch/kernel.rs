@@ -5,6 +5,7 @@
 //! sequence took 70 ms a token, nearly all of it plans. The memory-efficient kernel takes any shape as it comes, and is
 //! therefore named here instead of chosen by torch.
 
+use super::attention::Scoring;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -20,11 +21,16 @@ pub(super) fn attention(
     keys: &Tensor,
     values: &Tensor,
     mask: Option<&Tensor>,
+    Scoring { scale, cap }: Scoring,
 ) -> Result<Tensor> {
+    if let Some(cap) = cap {
+        let scale = scale.unwrap_or_else(|| 1.0 / (queries.size()[3] as f64).sqrt());
+        return capped(queries, keys, values, mask, (scale, cap));
+    }
     let (size, shape) = (queries.size(), keys.size());
     let suits = matches!(queries.kind(), Kind::Float | Kind::Half | Kind::BFloat16) && size[3] % 8 == 0;
     if !(queries.device().is_cuda() && suits) {
-        return Tensor::f_scaled_dot_product_attention(queries, keys, values, mask, 0.0, false, None, false);
+        return Tensor::f_scaled_dot_product_attention(queries, keys, values, mask, 0.0, false, scale, false);
     }
     let mask = mask
         .map(|mask| mask.f_expand([size[0], size[1], size[2], shape[2]], false))
@@ -37,7 +43,26 @@ pub(super) fn attention(
         false,
         0.0,
         false,
-        None,
+        scale,
     )?;
     Ok(attended)
+}
+
+/// The same where scores are capped, which no kernel of torch does.
+fn capped(
+    queries: &Tensor,
+    keys: &Tensor,
+    values: &Tensor,
+    mask: Option<&Tensor>,
+    (scale, cap): (f64, f64),
+) -> Result<Tensor> {
+    let mut scores = queries.f_matmul(&keys.f_transpose(2, 3)?)?;
+    let mut scores = scores.f_mul_scalar_(scale / cap)?.f_tanh_()?.f_mul_scalar_(cap)?;
+    if let Some(mask) = mask {
+        let _ = scores.f_add_(mask)?;
+    }
+    scores
+        .f_softmax(-1, Kind::Float)?
+        .f_to_kind(values.kind())?
+        .f_matmul(values)
 }

@@ -3,9 +3,10 @@
 use super::attention::Place;
 use super::checkpoint::Checkpoint;
 use super::config::Config;
+use super::decoder::Decoder;
 use super::device::{Device, Dtype};
 use super::files::ModelFiles;
-use super::llama::Llama;
+use super::weights;
 use crate::error::LoadError;
 use crate::model::Model;
 use serde_json::Value;
@@ -64,19 +65,18 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
     let config = Config::read(files)?;
     let eos = eos(files, &config)?;
     let checkpoint = Checkpoint::open(files)?;
-    let stored = checkpoint
-        .kind("model.embed_tokens.weight")
-        .unwrap_or(Kind::Float);
+    let (embedding, _) = weights::embedding(&checkpoint, &config.family.names);
+    let stored = checkpoint.kind(&embedding).unwrap_or(Kind::Float);
     let place = Place {
         device,
         kind: options.dtype.kind(options.device, stored),
     };
     let described = ModelConfig {
-        family: config.family.clone(),
+        family: config.family.name.to_string(),
         vocab_size: config.vocab as usize,
         max_positions: config.max_positions,
     };
-    let model = Llama::load(
+    let model = Decoder::load(
         &checkpoint,
         config,
         place,

@@ -1,7 +1,8 @@
 //! Rotary positions: how fast each pair of dimensions turns, and the ways to stretch that to longer texts.
 //!
 //! Pair `i` of `d/2` turns by `theta^(-2i/d)` a position. The scalings slow some pairs down: `linear` all of them,
-//! `llama3` and `yarn` those that turn less than a few times within the original context.
+//! `llama3` and `yarn` those that turn less than a few times within the original context, `longrope` each by a factor of
+//! its own.
 
 use std::f64::consts::TAU;
 
@@ -20,6 +21,15 @@ pub(crate) enum Scaling {
         original: f64,
     },
     Yarn(Yarn),
+    /// One factor a pair. There is a second list for texts beyond the original context, which would turn all that is
+    /// cached anew when a text grows past it: the context ends there instead.
+    Long {
+        factors: Vec<f64>,
+        /// What cosines and sines are multiplied by.
+        attention: f64,
+        /// The positions for which the factors are.
+        original: usize,
+    },
 }
 
 /// See "YaRN: Efficient Context Window Extension of Large Language Models", Peng et al. 2023.
@@ -39,14 +49,16 @@ pub(crate) struct Yarn {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rope {
     pub(crate) theta: f64,
+    /// How many dimensions of a head are turned, the first ones.
+    pub(crate) width: usize,
     pub(crate) scaling: Scaling,
 }
 
 impl Rope {
     /// The turn per position of each pair of dimensions.
-    pub(crate) fn frequencies(&self, head_dim: usize) -> Vec<f64> {
-        let plain = |pair: usize| self.theta.powf(-2.0 * pair as f64 / head_dim as f64);
-        let pairs = 0..head_dim / 2;
+    pub(crate) fn frequencies(&self) -> Vec<f64> {
+        let plain = |pair: usize| self.theta.powf(-2.0 * pair as f64 / self.width as f64);
+        let pairs = 0..self.width / 2;
         match &self.scaling {
             Scaling::None => pairs.map(plain).collect(),
             Scaling::Linear { factor } => pairs.map(|pair| plain(pair) / factor).collect(),
@@ -64,7 +76,7 @@ impl Rope {
                 })
                 .collect(),
             Scaling::Yarn(yarn) => {
-                let (from, to) = yarn.ramp(self.theta, head_dim);
+                let (from, to) = yarn.ramp(self.theta, self.width);
                 pairs
                     .map(|pair| {
                         let slow = ((pair as f64 - from) / (to - from)).clamp(0.0, 1.0);
@@ -72,6 +84,15 @@ impl Rope {
                     })
                     .collect()
             }
+            Scaling::Long { factors, .. } => pairs.map(|pair| plain(pair) / factors[pair]).collect(),
+        }
+    }
+
+    /// How many positions it is good for, if that is not up to the model.
+    pub(crate) fn max_positions(&self) -> Option<usize> {
+        match &self.scaling {
+            Scaling::Long { original, .. } => Some(*original),
+            _ => None,
         }
     }
 
@@ -79,6 +100,7 @@ impl Rope {
     pub(crate) fn attention(&self) -> f64 {
         match &self.scaling {
             Scaling::Yarn(yarn) => yarn.attention,
+            Scaling::Long { attention, .. } => *attention,
             _ => 1.0,
         }
     }
@@ -86,8 +108,8 @@ impl Rope {
 
 impl Yarn {
     /// The pairs between which frequencies go from kept to divided.
-    fn ramp(&self, theta: f64, head_dim: usize) -> (f64, f64) {
-        let dim = head_dim as f64;
+    fn ramp(&self, theta: f64, width: usize) -> (f64, f64) {
+        let dim = width as f64;
         // The pair that turns this often within the original context.
         let pair = |turns: f64| dim * (self.original / (turns * TAU)).ln() / (2.0 * theta.ln());
         let (mut from, mut to) = (pair(self.beta_fast), pair(self.beta_slow));
@@ -135,7 +157,7 @@ mod tests {
                 .iter()
                 .map(|number| number.as_f64().unwrap())
                 .collect();
-            let found = config.rope.frequencies(config.head_dim as usize);
+            let found = config.ropes[0].frequencies();
             assert_eq!(found.len(), expected.len());
             for (found, expected) in found.iter().zip(&expected) {
                 assert!(
@@ -144,7 +166,7 @@ mod tests {
                     kind["name"]
                 );
             }
-            assert!((config.rope.attention() - kind["attention"].as_f64().unwrap()).abs() < 1e-6);
+            assert!((config.ropes[0].attention() - kind["attention"].as_f64().unwrap()).abs() < 1e-6);
         }
     }
 
@@ -165,7 +187,7 @@ mod tests {
                     .collect();
                 config["rope_scaling"] = json!(scaling);
             });
-            assert_eq!(new.rope, old.rope, "{}", kind["name"]);
+            assert_eq!(new.ropes, old.ropes, "{}", kind["name"]);
         }
     }
 }

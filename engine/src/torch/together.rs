@@ -15,7 +15,7 @@
 //! Who may look at whom follows from positions. Where a sequence feeds a tree, two numbers are not enough: its nodes look
 //! at the text, and beyond it at a few slots that are named one by one.
 
-use super::attention::{Heads, Layout};
+use super::attention::{Heads, Layout, Scoring};
 use super::cache::Cache;
 use super::kernel::{self, ALIGNED};
 use super::upload::{Sent, Span, Upload};
@@ -136,6 +136,7 @@ impl Draft {
             sequences: self.sequences,
             count: self.count,
             heads: layout.heads,
+            scoring: layout.scoring,
             queries: self
                 .queries
                 .as_ref()
@@ -247,6 +248,7 @@ pub(super) struct Group {
     sequences: i64,
     count: i64,
     heads: Heads,
+    scoring: Scoring,
     queries: Option<Tensor>,
     whole: Seen,
     windowed: Option<Seen>,
@@ -281,7 +283,7 @@ impl Group {
                 .f_transpose(1, 2)
         };
         let (keys_read, values) = (read(&cache.keys)?, read(&cache.values)?);
-        kernel::attention(&folded, &keys_read, &values, Some(&seen.mask))?
+        kernel::attention(&folded, &keys_read, &values, Some(&seen.mask), self.scoring)?
             .f_view([sequences, keys, group, count, size])?
             .f_permute([0, 3, 1, 2, 4])?
             .f_reshape([sequences * count, all * size])

@@ -4,10 +4,10 @@ use lexiform_engine::{LoadError, LoadOptions, ModelFiles, load};
 use std::path::{Path, PathBuf};
 
 /// A copy of a good folder, to be spoiled; removed at the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn copy_of(family: &str, test: &str) -> Self {
+    pub(crate) fn copy_of(family: &str, test: &str) -> Self {
         let from = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/fixtures")
             .join(family);
@@ -27,7 +27,7 @@ impl Folder {
         std::fs::write(path, text.replace(from, to)).unwrap();
     }
 
-    fn write(&self, file: &str, bytes: &[u8]) {
+    pub(crate) fn write(&self, file: &str, bytes: &[u8]) {
         std::fs::write(self.0.join(file), bytes).unwrap();
     }
 
@@ -104,17 +104,17 @@ fn impossible_values_are_named_with_what_is_possible() {
         (
             "\"model_type\": \"llama\"",
             "\"model_type\": \"mamba\"",
-            ["\"mamba\"", "llama, mistral, qwen2, qwen3"],
+            ["\"mamba\"", "olmo2, phi3, qwen2, qwen3"],
         ),
         (
             "\"hidden_act\": \"silu\"",
-            "\"hidden_act\": \"gelu\"",
-            ["hidden_act is \"gelu\"", "silu"],
+            "\"hidden_act\": \"mish\"",
+            ["hidden_act is \"mish\"", "silu"],
         ),
         (
             "\"rope_type\": \"default\"",
-            "\"rope_type\": \"longrope\"",
-            ["\"longrope\"", "yarn"],
+            "\"rope_type\": \"proportional\"",
+            ["\"proportional\"", "yarn"],
         ),
         (
             "\"rope_type\": \"default\"",
@@ -140,6 +140,194 @@ fn impossible_values_are_named_with_what_is_possible() {
         let folder = Folder::copy_of("llama2", "values");
         folder.edit("config.json", from, to);
         folder.complains("config.json", &says);
+    }
+}
+
+/// A folder, what is replaced in its config.json, by what, and what the error says.
+const REFUSED: [(&str, &str, &str, [&str; 2]); 18] = [
+    (
+        "gemma3",
+        "\"attn_logit_softcapping\": null",
+        "\"attn_logit_softcapping\": 30.0",
+        ["attn_logit_softcapping is 30", "null, or absent"],
+    ),
+    (
+        "gemma3",
+        "\"use_bidirectional_attention\": false",
+        "\"use_bidirectional_attention\": true",
+        ["use_bidirectional_attention is true", "false, or absent"],
+    ),
+    (
+        "gemma3",
+        "\"sliding_window\": 12",
+        "\"sliding_window\": null",
+        ["sliding_window is null", "an integer"],
+    ),
+    (
+        "gemma3",
+        "\"rope_type\": \"linear\"",
+        "\"rope_type\": \"spiral\"",
+        ["\"spiral\"", "longrope"],
+    ),
+    (
+        "gemma3_images",
+        "\"text_config\"",
+        "\"text\"",
+        ["text_config is missing", "an object"],
+    ),
+    (
+        "gemma3_images",
+        "\"hidden_size\": 32",
+        "\"hidden_size\": 0",
+        ["text_config: hidden_size is 0", "integer from 1"],
+    ),
+    (
+        "gemma2",
+        "\"sliding_attention\"",
+        "\"chunked_attention\"",
+        ["chunked_attention", "full_attention, sliding_attention"],
+    ),
+    (
+        "gemma2",
+        "\"final_logit_softcapping\": 6.0",
+        "\"final_logit_softcapping\": -1",
+        ["final_logit_softcapping is -1", "a positive number"],
+    ),
+    (
+        "gpt2",
+        "\"scale_attn_by_inverse_layer_idx\": false",
+        "\"scale_attn_by_inverse_layer_idx\": true",
+        ["scale_attn_by_inverse_layer_idx is true", "false, or absent"],
+    ),
+    (
+        "gpt2",
+        "\"gelu_new\"",
+        "\"quick_gelu\"",
+        ["activation_function is \"quick_gelu\"", "gelu_new"],
+    ),
+    (
+        "gpt2",
+        "\"n_layer\": 2",
+        "\"n_layer\": 70000",
+        ["n_layer is 70000", "from 1 to 65536"],
+    ),
+    (
+        "gpt2",
+        "\"n_head\": 4",
+        "\"n_head\": 100",
+        ["head_dim is missing", "an even number"],
+    ),
+    (
+        "mixtral",
+        "\"num_experts_per_tok\": 2",
+        "\"num_experts_per_tok\": 5",
+        ["num_experts_per_tok is 5", "at most as many as there are experts"],
+    ),
+    (
+        "qwen3_moe",
+        "\"mlp_only_layers\": [",
+        "\"mlp_only_layers\": [-1,",
+        ["mlp_only_layers", "a list of layers"],
+    ),
+    (
+        "smollm3",
+        "\"no_rope_layers\": [",
+        "\"no_rope_layers\": [7,",
+        ["no_rope_layers", "a list of 0 and 1"],
+    ),
+    (
+        "phi4",
+        "\"partial_rotary_factor\": 0.5",
+        "\"partial_rotary_factor\": 0.75",
+        ["short_factor", "a list of 3 positive numbers"],
+    ),
+    (
+        "phi4",
+        "\"partial_rotary_factor\": 0.5",
+        "\"partial_rotary_factor\": 0.4",
+        ["partial_rotary_factor is 0.4", "even"],
+    ),
+    (
+        "llama2",
+        "\"rope_type\": \"default\"",
+        "\"rope_type\": \"default\", \"partial_rotary_factor\": 0.5",
+        ["partial_rotary_factor is 0.5", "1, or absent"],
+    ),
+];
+
+#[test]
+fn what_a_family_cannot_be_is_refused() {
+    for (number, (family, from, to, says)) in REFUSED.into_iter().enumerate() {
+        let folder = Folder::copy_of(family, &format!("family-{number}"));
+        folder.edit("config.json", from, to);
+        folder.complains("config.json", &says);
+    }
+}
+
+/// The same for configurations that the folder's weights do not fit.
+const MISFITS: [(&str, &str, &str, [&str; 2]); 9] = [
+    (
+        "mixtral",
+        "\"num_local_experts\": 4",
+        "\"num_local_experts\": 5",
+        ["model.layers.0.block_sparse_moe.gate.weight", "[5, 32]"],
+    ),
+    (
+        "qwen3_moe",
+        "\"moe_intermediate_size\": 16",
+        "\"moe_intermediate_size\": 20",
+        ["model.layers.1.mlp.experts.0.gate_proj.weight", "[20, 32]"],
+    ),
+    (
+        "qwen3_moe",
+        "\"mlp_only_layers\": [",
+        "\"mlp_only_layers\": [1,",
+        ["no tensor", "model.layers.1.mlp.gate_proj.weight"],
+    ),
+    (
+        "phi3",
+        "\"intermediate_size\": 48",
+        "\"intermediate_size\": 50",
+        ["model.layers.0.mlp.gate_up_proj.weight", "[100, 32]"],
+    ),
+    (
+        "phi3",
+        "\"num_key_value_heads\": 2",
+        "\"num_key_value_heads\": 1",
+        ["model.layers.0.self_attn.qkv_proj.weight", "[48, 32]"],
+    ),
+    (
+        "gpt2",
+        "\"n_positions\": 256",
+        "\"n_positions\": 300",
+        ["transformer.wpe.weight", "[300, 32]"],
+    ),
+    (
+        "gpt2",
+        "\"n_layer\": 2",
+        "\"n_layer\": 3",
+        ["no tensor", "transformer.h.2.ln_1.weight"],
+    ),
+    (
+        "gpt2",
+        "\"tie_word_embeddings\": true",
+        "\"tie_word_embeddings\": false",
+        ["no tensor", "lm_head.weight"],
+    ),
+    (
+        "olmo2",
+        "\"attention_bias\": false",
+        "\"attention_bias\": true",
+        ["no tensor", "model.layers.0.self_attn.q_proj.bias"],
+    ),
+];
+
+#[test]
+fn weights_of_every_kind_are_named() {
+    for (number, (family, from, to, says)) in MISFITS.into_iter().enumerate() {
+        let folder = Folder::copy_of(family, &format!("tensor-{number}"));
+        folder.edit("config.json", from, to);
+        folder.complains("model.safetensors", &says);
     }
 }
 

@@ -7,6 +7,7 @@ mod decoding;
 mod devices;
 mod drafting;
 mod fairness;
+mod families;
 mod grammars;
 mod laws;
 mod meters;

@@ -10,7 +10,7 @@ use lexiform_engine::{
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-const FAMILIES: [&str; 7] = [
+const FAMILIES: [&str; 26] = [
     "llama2",
     "llama3",
     "llama_bias_yarn",
@@ -18,8 +18,27 @@ const FAMILIES: [&str; 7] = [
     "qwen2",
     "qwen3",
     "qwen3_bf16",
+    "mixtral",
+    "qwen3_moe",
+    "gemma2",
+    "gemma3",
+    "gemma3_images",
+    "phi3",
+    "phi4",
+    "gpt2",
+    "olmo2",
+    "smollm3",
+    "mixtral_bf16",
+    "qwen3_moe_bf16",
+    "gemma2_bf16",
+    "gemma3_bf16",
+    "phi3_bf16",
+    "phi4_bf16",
+    "gpt2_bf16",
+    "olmo2_bf16",
+    "smollm3_bf16",
 ];
-const WIDTH: usize = 96;
+pub(crate) const WIDTH: usize = 96;
 
 /// A family, where it runs, and who does the steps between matrix products.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +95,14 @@ pub(crate) fn load_family(kind: Kind) -> LoadedModel {
 }
 
 /// What `transformers` computed.
-struct Expected {
-    tokens: Vec<u32>,
+pub(crate) struct Expected {
+    pub(crate) tokens: Vec<u32>,
     continuation: Vec<u32>,
     logits: Vec<f32>,
 }
 
 impl Expected {
-    fn read(family: &str) -> Self {
+    pub(crate) fn read(family: &str) -> Self {
         let text = std::fs::read_to_string(folder(family).join("expected.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let tokens = |name: &str| -> Vec<u32> {
@@ -113,7 +132,7 @@ impl Expected {
     }
 
     /// How far logits of the positions from `first` on are off.
-    fn off(&self, first: usize, found: &[f32]) -> f32 {
+    pub(crate) fn off(&self, first: usize, found: &[f32]) -> f32 {
         let expected = &self.logits[first * WIDTH..first * WIDTH + found.len()];
         let off = expected.iter().zip(found).map(|(a, b)| (a - b).abs());
         // NaN is no number's neighbour.
