@@ -9,6 +9,10 @@
 //!   table of sequence B   [ 4 | 5 | 12 ]        blocks 4 and 5 are shared: two references each
 //! ```
 //!
+//! A block that others read too is never written: who writes on in the middle of one, after a [fork](Blocks::fork) or a
+//! [rewind](Blocks::rewind), gets a copy of it first ([`reserve`](Blocks::reserve)), which the model makes before the
+//! next pass ([`take_copies`](Blocks::take_copies)).
+//!
 //! A link of the chain is the pair (chain id of the block before, this block's tokens). Chain ids are never reused, so
 //! equal links mean equal text: no hash can collide and hand one user another user's cache. A block without references
 //! keeps its content until the space is needed; then the one unused for longest goes first, and of one sequence the
@@ -19,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Names a text by its last full block. The empty text is [`ROOT`].
 type Chain = u64;
 const ROOT: Chain = 0;
+
+/// A full block of a text, by the text before it and its own tokens.
+pub(crate) type Beginning = (Chain, Box<[u32]>);
 
 #[derive(Clone, Debug)]
 struct Link {
@@ -31,15 +38,18 @@ struct Link {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     blocks: Vec<u32>,
-    /// How many of the blocks are full and remembered; they are never written again.
-    committed: usize,
-    /// The chain after the committed blocks.
-    chain: Chain,
+    /// For each of the first blocks, which are full and remembered, the chain after it.
+    chains: Vec<Chain>,
 }
 
 impl Table {
     pub(crate) fn blocks(&self) -> &[u32] {
         &self.blocks
+    }
+
+    /// The chain after the remembered blocks.
+    fn chain(&self) -> Chain {
+        self.chains.last().copied().unwrap_or(ROOT)
     }
 }
 
@@ -49,7 +59,7 @@ pub(crate) struct Blocks {
     size: usize,
     references: Vec<u32>,
     links: Vec<Option<Link>>,
-    by_link: HashMap<(Chain, Box<[u32]>), u32>,
+    by_link: HashMap<Beginning, u32>,
     /// Free blocks that hold nothing worth keeping.
     blank: BTreeSet<u32>,
     /// Free blocks that are still remembered, by the time they were let go.
@@ -57,6 +67,8 @@ pub(crate) struct Blocks {
     kept_since: Vec<u64>,
     clock: u64,
     next_chain: Chain,
+    /// Blocks whose content must be copied before the next pass, each with where to, in this order.
+    copies: Vec<(u32, u32)>,
 }
 
 impl Blocks {
@@ -71,6 +83,7 @@ impl Blocks {
             kept_since: vec![0; count],
             clock: 0,
             next_chain: ROOT + 1,
+            copies: Vec::new(),
         }
     }
 
@@ -98,29 +111,55 @@ impl Blocks {
     /// The last token is never covered: somebody wants its logits.
     pub(crate) fn take_over(&mut self, tokens: &[u32]) -> (Table, usize) {
         let mut table = Table::default();
+        let covered = self.extend(&mut table, tokens);
+        (table, covered)
+    }
+
+    /// Lets a table that holds remembered blocks only go on with the blocks that were remembered since; the number of
+    /// positions that it covers then.
+    pub(crate) fn extend(&mut self, table: &mut Table, tokens: &[u32]) -> usize {
         let coverable = tokens.len().saturating_sub(1) / self.size * self.size;
-        for chunk in tokens[..coverable].chunks(self.size) {
-            let Some(&block) = self.by_link.get(&(table.chain, Box::from(chunk))) else {
+        let known = table.chains.len() * self.size;
+        if table.blocks.len() > table.chains.len() {
+            return known;
+        }
+        for chunk in tokens[known.min(coverable)..coverable].chunks(self.size) {
+            let Some(&block) = self.by_link.get(&(table.chain(), Box::from(chunk))) else {
                 break;
             };
             let Some(link) = &self.links[block as usize] else {
                 break;
             };
-            table.chain = link.own;
+            table.chains.push(link.own);
             table.blocks.push(block);
             self.refer(block);
         }
-        table.committed = table.blocks.len();
-        let covered = table.committed * self.size;
-        (table, covered)
+        table.chains.len() * self.size
     }
 
-    /// Makes room for `positions` positions; `false`, and nothing changed, if there are not enough free blocks.
-    pub(crate) fn grow(&mut self, table: &mut Table, positions: usize) -> bool {
-        let missing = self.missing(table, positions);
-        if missing > self.free() {
+    /// The first block of a table that is not remembered, if `end` tokens fill it.
+    pub(crate) fn beginning(&self, table: &Table, tokens: &[u32], end: usize) -> Option<Beginning> {
+        let start = table.chains.len() * self.size;
+        let held = (start + self.size <= end).then(|| tokens.get(start..start + self.size));
+        Some((table.chain(), Box::from(held.flatten()?)))
+    }
+
+    /// Makes room for positions up to `to`, of which those from `from` on are to be written; `false`, and nothing
+    /// changed, if there are not enough free blocks.
+    pub(crate) fn reserve(&mut self, table: &mut Table, from: usize, to: usize) -> bool {
+        let shared: Vec<usize> = self.shared(table, from, to).collect();
+        let missing = self.missing(table, to);
+        if missing + shared.len() > self.free() {
             return false;
         }
+        for index in shared {
+            let (block, copy) = (table.blocks[index], self.pick(None));
+            self.references[copy as usize] = 1;
+            self.copies.push((block, copy));
+            table.blocks[index] = copy;
+            self.let_go(block);
+        }
+        table.chains.truncate(from / self.size);
         for _ in 0..missing {
             let block = self.pick(table.blocks.last().copied());
             self.references[block as usize] = 1;
@@ -129,31 +168,72 @@ impl Blocks {
         true
     }
 
+    /// The blocks of a table that hold positions from `from` up to `to` and that others read, now or when they find them.
+    fn shared<'s>(&'s self, table: &'s Table, from: usize, to: usize) -> impl Iterator<Item = usize> + 's {
+        let end = to.div_ceil(self.size).min(table.blocks.len());
+        (from / self.size..end).filter(|&index| {
+            let block = table.blocks[index] as usize;
+            self.references[block] > 1 || self.links[block].is_some()
+        })
+    }
+
     /// How many blocks a table lacks to hold this many positions.
     pub(crate) fn missing(&self, table: &Table, positions: usize) -> usize {
         positions.div_ceil(self.size).saturating_sub(table.blocks.len())
     }
 
+    /// A table that reads the same blocks up to this position.
+    pub(crate) fn fork(&mut self, of: &Table, positions: usize) -> Table {
+        let held = positions.div_ceil(self.size).min(of.blocks.len());
+        let blocks = of.blocks[..held].to_vec();
+        blocks.iter().for_each(|&block| self.refer(block));
+        let chains = of.chains.iter().copied().take(positions / self.size).collect();
+        Table { blocks, chains }
+    }
+
+    /// Gives the blocks back that hold nothing before this position.
+    pub(crate) fn rewind(&mut self, table: &mut Table, positions: usize) {
+        let held = positions.div_ceil(self.size).min(table.blocks.len());
+        for block in table.blocks.drain(held..).rev().collect::<Vec<_>>() {
+            self.let_go(block);
+        }
+        table.chains.truncate(positions / self.size);
+    }
+
+    /// The copies to make before the next pass, in rounds: one may read or write what an earlier one wrote, but none within
+    /// a round does.
+    pub(crate) fn take_copies(&mut self) -> Vec<Vec<(u32, u32)>> {
+        let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+        for (from, to) in self.copies.drain(..) {
+            let meets = |&(other, written): &(u32, u32)| written == from || written == to || other == to;
+            match rounds.last_mut().filter(|round| !round.iter().any(meets)) {
+                Some(round) => round.push((from, to)),
+                None => rounds.push(vec![(from, to)]),
+            }
+        }
+        rounds
+    }
+
     /// Remembers the blocks that are full once the first `computed` of `tokens` are in the cache.
     pub(crate) fn commit(&mut self, table: &mut Table, tokens: &[u32], computed: usize) {
-        while (table.committed + 1) * self.size <= computed {
-            let start = table.committed * self.size;
+        while (table.chains.len() + 1) * self.size <= computed {
+            let start = table.chains.len() * self.size;
             let held: Box<[u32]> = Box::from(&tokens[start..start + self.size]);
-            let key = (table.chain, held);
-            table.chain = match self
+            let key = (table.chain(), held);
+            let chain = match self
                 .by_link
                 .get(&key)
                 .and_then(|&block| self.links[block as usize].as_ref())
             {
                 // Another sequence was first; this block stays anonymous and is blank once released.
                 Some(link) => link.own,
-                None => self.remember(table.blocks[table.committed], key),
+                None => self.remember(table.blocks[table.chains.len()], key),
             };
-            table.committed += 1;
+            table.chains.push(chain);
         }
     }
 
-    fn remember(&mut self, block: u32, (before, tokens): (Chain, Box<[u32]>)) -> Chain {
+    fn remember(&mut self, block: u32, (before, tokens): Beginning) -> Chain {
         let own = self.next_chain;
         self.next_chain += 1;
         self.links[block as usize] = Some(Link {
@@ -168,18 +248,22 @@ impl Blocks {
     /// Gives all blocks of a table back.
     pub(crate) fn release(&mut self, table: Table) {
         for &block in table.blocks.iter().rev() {
-            let references = &mut self.references[block as usize];
-            *references -= 1;
-            if *references > 0 {
-                continue;
-            }
-            if self.links[block as usize].is_some() {
-                self.clock += 1;
-                self.kept.insert(self.clock, block);
-                self.kept_since[block as usize] = self.clock;
-            } else {
-                self.blank.insert(block);
-            }
+            self.let_go(block);
+        }
+    }
+
+    fn let_go(&mut self, block: u32) {
+        let references = &mut self.references[block as usize];
+        *references -= 1;
+        if *references > 0 {
+            return;
+        }
+        if self.links[block as usize].is_some() {
+            self.clock += 1;
+            self.kept.insert(self.clock, block);
+            self.kept_since[block as usize] = self.clock;
+        } else {
+            self.blank.insert(block);
         }
     }
 
@@ -239,7 +323,7 @@ mod tests {
 
     fn filled(blocks: &mut Blocks, tokens: &[u32]) -> Table {
         let (mut table, _) = blocks.take_over(tokens);
-        assert!(blocks.grow(&mut table, tokens.len()));
+        assert!(blocks.reserve(&mut table, 0, tokens.len()));
         blocks.commit(&mut table, tokens, tokens.len());
         table
     }
@@ -284,7 +368,7 @@ mod tests {
         let new = filled(&mut blocks, &[5, 6, 7, 8]);
         blocks.release(new);
         let (mut other, _) = blocks.take_over(&[9, 9, 9]);
-        assert!(blocks.grow(&mut other, 2));
+        assert!(blocks.reserve(&mut other, 0, 2));
         assert_eq!(
             blocks.take_over(&[1, 2, 3, 4, 0]).1,
             2,
@@ -297,9 +381,9 @@ mod tests {
     fn growing_beyond_the_cache_changes_nothing() {
         let mut blocks = Blocks::new(2, 4);
         let mut table = Table::default();
-        assert!(!blocks.grow(&mut table, 9));
+        assert!(!blocks.reserve(&mut table, 0, 9));
         assert_eq!((blocks.used(), table.blocks().len()), (0, 0));
-        assert!(blocks.grow(&mut table, 8));
+        assert!(blocks.reserve(&mut table, 0, 8));
     }
 
     #[test]
@@ -307,7 +391,9 @@ mod tests {
         let mut blocks = Blocks::new(32, 4);
         let (mut a, mut b) = (Table::default(), Table::default());
         for positions in 1..32 {
-            assert!(blocks.grow(&mut a, positions) && blocks.grow(&mut b, positions));
+            for table in [&mut a, &mut b] {
+                assert!(blocks.reserve(table, positions - 1, positions));
+            }
         }
         for table in [a, b] {
             assert!(
@@ -316,5 +402,107 @@ mod tests {
                 table.blocks()
             );
         }
+    }
+
+    #[test]
+    fn a_fork_reads_the_same_blocks_until_it_writes() {
+        let mut blocks = Blocks::new(8, 4);
+        let mut first = filled(&mut blocks, &tokens(10));
+        let mut second = blocks.fork(&first, 9);
+        assert_eq!(second.blocks(), first.blocks());
+        assert_eq!(blocks.used(), 3);
+        assert!(blocks.reserve(&mut second, 9, 10));
+        let copies = blocks.take_copies();
+        assert_eq!(copies, [[(first.blocks()[2], second.blocks()[2])]]);
+        assert_ne!(first.blocks()[2], second.blocks()[2]);
+        // Nobody else reads the last block of the first any more.
+        assert!(blocks.reserve(&mut first, 10, 11) && blocks.take_copies().is_empty());
+        blocks.release(first);
+        blocks.release(second);
+        assert_eq!(blocks.used(), 0);
+    }
+
+    /// What is remembered may be taken over at any time, so that nobody may write there again.
+    #[test]
+    fn a_rewind_gives_blocks_back_and_leaves_what_is_remembered() {
+        let mut blocks = Blocks::new(8, 4);
+        let mut table = filled(&mut blocks, &tokens(12));
+        blocks.rewind(&mut table, 6);
+        assert_eq!(blocks.used(), 2);
+        let held = table.blocks().to_vec();
+        let mut other = tokens(6);
+        other.extend([7, 7]);
+        assert!(blocks.reserve(&mut table, 6, 8));
+        assert_eq!(blocks.take_copies(), [[(held[1], table.blocks()[1])]]);
+        blocks.commit(&mut table, &other, 8);
+        let (again, covered) = blocks.take_over(&tokens(13));
+        assert_eq!((covered, &again.blocks()[..2]), (12, &held[..]));
+        other.push(0);
+        assert_eq!(blocks.take_over(&other).0.blocks(), table.blocks());
+    }
+
+    /// A block that is given up before its copy was made may be the goal of the next copy.
+    #[test]
+    fn copies_that_meet_are_made_in_rounds() {
+        let mut blocks = Blocks::new(8, 4);
+        blocks.copies = vec![(0, 1), (0, 2), (1, 3), (5, 3), (6, 7)];
+        let rounds = blocks.take_copies();
+        assert_eq!(rounds, [vec![(0, 1), (0, 2)], vec![(1, 3)], vec![(5, 3), (6, 7)]]);
+        assert!(blocks.take_copies().is_empty());
+    }
+
+    /// Random forks, rewinds and texts: every block holds what its readers wrote, and none is left at the end.
+    #[test]
+    fn no_reader_sees_what_another_wrote_and_no_block_is_lost() {
+        let mut blocks = Blocks::new(64, 3);
+        // What a model would have in its blocks.
+        let mut cache = vec![0_u32; 64 * 3];
+        let mut texts: Vec<(Table, Vec<u32>)> = vec![(Table::default(), Vec::new())];
+        let mut chance = 1_u64;
+        let mut draw = |below: usize| {
+            chance = chance
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (chance >> 33) as usize % below
+        };
+        for round in 0..4_000 {
+            let index = draw(texts.len());
+            match draw(4) {
+                0 if texts.len() < 6 => {
+                    let (of, text) = &texts[index];
+                    let at = draw(text.len() + 1);
+                    let fork = (blocks.fork(of, at), text[..at].to_vec());
+                    texts.push(fork);
+                }
+                1 => {
+                    let (table, text) = &mut texts[index];
+                    text.truncate(draw(text.len() + 1));
+                    blocks.rewind(table, text.len());
+                }
+                2 if texts.len() > 1 => blocks.release(texts.swap_remove(index).0),
+                _ if texts[index].1.len() < 24 => {
+                    let (table, text) = &mut texts[index];
+                    let from = text.len();
+                    text.extend((0..1 + draw(5)).map(|_| 1 + draw(3) as u32));
+                    assert!(blocks.reserve(table, from, text.len()));
+                    for (from, to) in blocks.take_copies().into_iter().flatten() {
+                        let from = from as usize * 3;
+                        cache.copy_within(from..from + 3, to as usize * 3);
+                    }
+                    for (position, &token) in text.iter().enumerate().skip(from) {
+                        cache[table.blocks()[position / 3] as usize * 3 + position % 3] = token;
+                    }
+                    blocks.commit(table, text, text.len());
+                }
+                _ => (),
+            }
+            for (table, text) in &texts {
+                let slot = |position: usize| table.blocks()[position / 3] as usize * 3 + position % 3;
+                let read: Vec<u32> = (0..text.len()).map(|position| cache[slot(position)]).collect();
+                assert_eq!(&read, text, "round {round}");
+            }
+        }
+        texts.into_iter().for_each(|(table, _)| blocks.release(table));
+        assert_eq!(blocks.used(), 0);
     }
 }

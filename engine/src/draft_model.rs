@@ -223,7 +223,7 @@ impl DraftModel {
         // The last token is fed again if need be: its row is what this is about.
         track.read.truncate(known.min(text.len() - 1));
         let end = text.len().min(track.read.len() + self.max_feed);
-        self.blocks.grow(&mut track.table, end)
+        self.blocks.reserve(&mut track.table, track.read.len(), end)
     }
 
     /// Feeds what is new of each sequence; the number of the row of each that was read to its end.
@@ -252,6 +252,9 @@ impl DraftModel {
             .collect();
         if feeds.is_empty() {
             return Ok((Logits::default(), Vec::new()));
+        }
+        for round in self.blocks.take_copies() {
+            self.model.copy_blocks(&round)?;
         }
         let logits = self.model.forward(&feeds)?;
         let mut number = 0;
@@ -293,11 +296,12 @@ fn draw(sequence: &Sequence, row: Row<'_>, allowed: Allowed<'_>) -> Option<Draft
         answer,
         draft: &drafted,
     };
-    let place = Place::new(
-        sequence.walk.failed_attempts(),
-        sequence.walk.position() + drafted.len() as u32,
-    );
-    let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
+    let place = sequence.walk.place();
+    let place = Place {
+        position: place.position + drafted.len() as u32,
+        ..place
+    };
+    let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     let row = sequence.warper.row_of(row.logits, row.measured, history).ok()?;
     let (token, proposal) = match verification(sequence) {
         Verification::DrawOnce => (row.part(allowed).draw(place, &mut chooser)?, Proposal::Point),

@@ -5,11 +5,13 @@
 //! row the engine gives up and refuses everything.
 
 use crate::Grammar;
+use crate::drive::driver;
 use crate::error::{EngineError, Refusal};
+use crate::job::Job;
 use crate::masks::MaskHook;
 use crate::meters::Meters;
 use crate::model::Model;
-use crate::request::{Event, Finish, LawChoice, OnBudget, Request};
+use crate::request::{Event, LawChoice, OnBudget, Request};
 use crate::room::Room;
 use crate::sample;
 use crate::sequence::Sequence;
@@ -40,6 +42,8 @@ pub struct EngineConfig {
     pub blocks: usize,
     /// Sequences that decode at the same time.
     pub max_running: usize,
+    /// Texts that one request may have under way at once.
+    pub max_branches: usize,
     /// Requests that may wait; more are refused with [`Refusal::Busy`], except of owners of whom hardly any wait,
     /// up to half as many again.
     pub max_waiting: usize,
@@ -69,6 +73,7 @@ impl Default for EngineConfig {
             block_size: 16,
             blocks: 1024,
             max_running: 32,
+            max_branches: 1024,
             max_waiting: 256,
             max_step_tokens: 512,
             shared_pass: Duration::from_millis(8),
@@ -97,12 +102,17 @@ pub struct Stats {
     pub blocks_used: usize,
     /// Free blocks whose content can still be taken over.
     pub blocks_kept: usize,
-    /// Requests taken.
+    /// Answers asked for.
     pub requests: u64,
-    /// Requests that ended with [`Event::Failed`] or whose client left.
+    /// Answers that ended with [`Event::Failed`] or whose client left.
     pub failed: u64,
-    /// Prompt tokens of all requests taken.
+    /// Prompt tokens of all requests taken, once for all answers to one.
     pub prompt_tokens: u64,
+    /// Prompt tokens that passes computed. Where all answers to a request share its prompt, and nothing is in the cache, these
+    /// are about as many as [`prompt_tokens`](Self::prompt_tokens).
+    pub prefilled_tokens: u64,
+    /// Texts that began where others already were, with their keys and values.
+    pub forks: u64,
     /// Prompt tokens that were found in the cache.
     pub cached_tokens: u64,
     /// Tokens generated.
@@ -129,10 +139,10 @@ pub struct Stats {
 const COUNTED_PLACES: usize = 32;
 
 impl Stats {
-    /// Counts what a pass brought one sequence, which had drafted so many tokens.
-    pub(crate) fn count(&mut self, drafted: usize, written: &Written) {
-        self.drafts += u64::from(drafted > 0);
-        self.drafted += drafted as u64;
+    /// Counts what a pass brought one sequence.
+    pub(crate) fn count(&mut self, written: &Written) {
+        self.drafts += u64::from(written.drafted > 0);
+        self.drafted += written.drafted as u64;
         self.accepted += written.accepted as u64;
         self.generated += written.drawn as u64;
         let places = written.accepted.min(COUNTED_PLACES);
@@ -146,8 +156,8 @@ impl Stats {
 }
 
 enum Command {
-    Submit(Box<Sequence>),
-    Cancel(u64),
+    Submit(Box<Sequence>, Job),
+    Cancel { job: u64, answer: usize },
     Stop,
 }
 
@@ -164,6 +174,7 @@ pub(crate) struct Shared {
 
 struct Limits {
     max_context: usize,
+    max_branches: usize,
     vocab_size: usize,
     vocabulary: Arc<Vocabulary>,
 }
@@ -239,6 +250,7 @@ impl Engine {
                 .model
                 .max_positions()
                 .min(config.blocks.saturating_mul(config.block_size)),
+            max_branches: config.max_branches,
             vocab_size: parts.model.vocab_size(),
             vocabulary: parts.vocabulary.clone(),
         };
@@ -293,18 +305,31 @@ impl Engine {
         self.shared.limits.max_context
     }
 
-    /// Takes a request, or says why not. Events go to `sink`; dropping the ticket cancels the request.
+    /// Takes a request for one answer, or says why not. Events go to `sink`; dropping the ticket cancels the request.
     pub fn submit(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
+        let mut tickets = self.submit_all(request, vec![sink])?;
+        tickets.pop().ok_or(Refusal::Stopped)
+    }
+
+    /// Takes a request for several answers, or says why not. Each answer has a sink, and a ticket that cancels it alone.
+    pub fn submit_all(&self, request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check(&request)?;
-        self.submit_checked(request, sink)
+        self.submit_checked(request, sinks)
     }
 
     /// The same for a request that [`check`](Self::check) has taken: what may take long is not looked at again.
     ///
     /// # Errors
     /// The queue is full, or the request is wrong in a way that is seen at once.
-    pub fn submit_checked(&self, request: Request, sink: Sink) -> Result<Ticket, Refusal> {
+    pub fn submit_checked(&self, request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check_shape(&request)?;
+        if sinks.len() != request.samples {
+            return Err(Refusal::Invalid {
+                name: "samples",
+                value: request.samples.to_string(),
+                expected: "as many as there are sinks",
+            });
+        }
         let warper = sample::warper(&request)?;
         let walk = sample::local_walk(&request, &warper, &self.shared.limits.vocabulary);
         let queue = &self.shared.queue;
@@ -312,17 +337,22 @@ impl Engine {
             waiting,
             limit: queue.limit(),
         };
-        let place = queue.take(&request.owner, 1).map_err(busy)?;
+        let branches = request.best_of.unwrap_or(request.samples);
+        let place = queue.take(&request.owner, branches).map_err(busy)?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let sequence = Box::new(Sequence::new(id, request, (warper, walk), sink, place));
-        self.commands
-            .send(Command::Submit(sequence))
-            .map_err(|_| Refusal::Stopped)?;
-        Ok(Ticket {
+        let job = Job::new(driver(&request), sinks);
+        let ticket = |answer| Ticket {
             id,
+            answer,
             commands: self.commands.clone(),
             cancels: true,
-        })
+        };
+        let tickets = (0..request.samples).map(ticket).collect();
+        let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
+        self.commands
+            .send(Command::Submit(sequence, job))
+            .map_err(|_| Refusal::Stopped)?;
+        Ok(tickets)
     }
 
     /// Says why [`submit`](Self::submit) would not take a request, but for the queue. The first look at a large grammar
@@ -355,6 +385,7 @@ impl Engine {
                 expected: "at least 1",
             });
         }
+        check_samples(request, limits.max_branches)?;
         let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
@@ -407,6 +438,31 @@ impl Engine {
     }
 }
 
+/// Whether a request may have so many texts under way.
+fn check_samples(request: &Request, limit: usize) -> Result<(), Refusal> {
+    let most = request.best_of.unwrap_or(request.samples);
+    let invalid = |name, value: usize, expected| Refusal::Invalid {
+        name,
+        value: value.to_string(),
+        expected,
+    };
+    if request.samples == 0 || request.samples > limit {
+        return Err(invalid(
+            "samples",
+            request.samples,
+            "from 1 to the engine's max_branches",
+        ));
+    }
+    if most < request.samples || most > limit {
+        return Err(invalid(
+            "best_of",
+            most,
+            "from samples to the engine's max_branches",
+        ));
+    }
+    Ok(())
+}
+
 /// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
 fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
     let max_tokens = request.max_tokens;
@@ -429,6 +485,7 @@ fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
         ("block_size", config.block_size),
         ("blocks", config.blocks),
         ("max_running", config.max_running),
+        ("max_branches", config.max_branches),
         ("max_waiting", config.max_waiting),
         ("max_step_tokens", config.max_step_tokens),
     ];
@@ -440,9 +497,10 @@ fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
     }
 }
 
-/// A request's handle. Dropping it cancels the request; a request that has ended does not mind.
+/// An answer's handle. Dropping it cancels the answer; one that has ended does not mind.
 pub struct Ticket {
     id: u64,
+    answer: usize,
     commands: Sender<Command>,
     cancels: bool,
 }
@@ -453,10 +511,10 @@ impl Ticket {
         self.id
     }
 
-    /// Ends the request now; its sink hears [`Finish::Cancelled`].
+    /// Ends the answer now; its sink hears [`Finish::Cancelled`](crate::Finish::Cancelled).
     pub fn cancel(self) {}
 
-    /// Lets the request run to its end without this ticket.
+    /// Lets the answer come to its end without this ticket.
     pub fn detach(mut self) {
         self.cancels = false;
     }
@@ -466,7 +524,10 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         if self.cancels {
             // An engine that has stopped has nothing left to cancel.
-            let _ = self.commands.send(Command::Cancel(self.id));
+            let _ = self.commands.send(Command::Cancel {
+                job: self.id,
+                answer: self.answer,
+            });
         }
     }
 }
@@ -487,7 +548,11 @@ impl Decoder {
                 Ok(()) => self.panics = 0,
                 Err(panic) => {
                     self.panics += 1;
-                    self.core.recover(&panic_message(&*panic));
+                    let message = panic_message(&*panic);
+                    // What panics here again would do so after every pass.
+                    if catch_unwind(AssertUnwindSafe(|| self.core.recover(&message))).is_err() {
+                        break;
+                    }
                 }
             }
             self.publish();
@@ -524,13 +589,10 @@ impl Decoder {
 
     fn take(&mut self, command: Command) {
         match command {
-            Command::Submit(sequence) => self.core.take_in(*sequence),
+            Command::Submit(sequence, job) => self.core.take_in(*sequence, job),
             Command::Stop => self.stopped = true,
-            Command::Cancel(id) => {
-                let found = self.core.scheduler.all().find(|sequence| sequence.id == id);
-                if let Some(sequence) = found {
-                    sequence.finish(Finish::Cancelled);
-                }
+            Command::Cancel { job, answer } => {
+                self.core.cancel(job, answer);
                 self.core.collect();
             }
         }

@@ -53,6 +53,27 @@ pub enum EngineError {
         /// What is wrong with it.
         problem: Malformed,
     },
+    /// A request wanted to go on from a place of its text that is not there, or that it cannot go back to.
+    #[error(
+        "there is no going on after token {place} of a text of {tokens} tokens, of which {told} were told"
+    )]
+    NoSuchPlace {
+        /// The place, in tokens of the answer.
+        place: usize,
+        /// The tokens that there are.
+        tokens: usize,
+        /// Those that the client has heard of.
+        told: usize,
+    },
+    /// A request wanted more texts under way at once than one request may have.
+    #[error("a request may have {limit} texts under way at once")]
+    Branches {
+        /// [`EngineConfig::max_branches`](crate::EngineConfig::max_branches).
+        limit: usize,
+    },
+    /// A request has answers to give and nothing under way that could become one.
+    #[error("the request came to an end without this answer")]
+    Unanswered,
     /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),

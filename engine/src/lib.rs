@@ -10,6 +10,8 @@
 //! * [`Engine`] is the handle; [`Request`] goes in, [`Event`]s come out.
 //! * `step` is the main flow, a page long: propose drafts, schedule, forward, sample, collect. `scheduler` owns the
 //!   queues, `blocks` the cache's bookkeeping, `sequence` is plain data.
+//! * A request is driven: its `driver` forks branches, lets them draw, gives them up, and says which of them become answers.
+//!   A branch is a `sequence`; a `job` holds the driver and the answers' sinks, and `drive` does what is ordered.
 //! * [`Model`] is all that the loop knows of a model. [`ScriptedModel`] follows a script and needs no weights; the
 //!   libtorch models are in [`torch`], the only module that names `tch`.
 //! * What is drawn, and under which law, is the business of the library `lexiform`; this crate is its first user.
@@ -19,10 +21,13 @@
 mod blocks;
 mod crew;
 mod draft_model;
+mod drive;
+mod driver;
 mod engine;
 mod errand;
 mod error;
 mod histogram;
+mod job;
 mod masks;
 mod meters;
 mod model;

@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// A sequence as its grammar sees it.
 #[derive(Clone)]
 pub(crate) struct Outlook {
-    /// The grammar, and where it is after all tokens but the unread one.
+    /// The grammar, and where it is after the tokens that it has read.
     pub(crate) grammar: Option<(Grammar, State)>,
     /// Whether to look for a grammar that takes the place of one which has outgrown its memory.
     pub(crate) renews: bool,
-    /// A drawn token that the grammar has not read yet.
-    pub(crate) unread: Option<u32>,
-    /// The prompt and the answer so far, the unread token included.
+    /// How many of the tokens it has read, those of the prompt included.
+    pub(crate) read: usize,
+    /// The prompt and the answer so far, the unread tokens included.
     pub(crate) tokens: Arc<Vec<u32>>,
     pub(crate) prompt: usize,
     /// Tokens that may still be drawn.
@@ -74,7 +74,7 @@ impl Outlook {
         draft_room(&self.speculation, self.remaining)
     }
 
-    /// Reads the drawn token, if there is one, in the grammar that takes the place of one which has outgrown its memory.
+    /// Reads the unread tokens, if there are any, in the grammar that takes the place of one which has outgrown its memory.
     pub(crate) fn read(&mut self) -> Result<Reading, EngineError> {
         let mut reading = Reading {
             grammar: None,
@@ -84,8 +84,12 @@ impl Outlook {
         };
         if let Some((grammar, state)) = &mut self.grammar {
             reading.renewed = self.renews && grammar.renew(std::slice::from_mut(state));
-            if let Some(token) = self.unread.take() {
+            let unread = &self.tokens[self.read..];
+            for &token in unread {
                 *state = Finder::step(grammar, *state, token)?;
+            }
+            if !unread.is_empty() {
+                self.read = self.tokens.len();
                 if self.ends_early && self.only_the_end_is_left(0)? {
                     reading.end = Some(self.bounds(0)?.is_some_and(|bounds| bounds.steered));
                 }

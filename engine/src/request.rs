@@ -17,6 +17,12 @@ pub struct Request {
     pub grammar: Option<Grammar>,
     /// How the model's law is warped and drawn from.
     pub sampling: Sampling,
+    /// How many answers: independent samples of the one prompt, which is read once. Each draws from random numbers of its
+    /// own, so that the answers of different seeds have nothing in common either.
+    pub samples: usize,
+    /// Draws so many candidates, and answers with those that the model finds likeliest for each token of theirs. Such an
+    /// answer is of no simple law, and nothing of it is heard before all candidates have ended.
+    pub best_of: Option<usize>,
     /// The most tokens to generate, the end token included.
     ///
     /// With a grammar this is part of the constraint, unless [`on_budget`](Self::on_budget) says otherwise: the answer is
@@ -53,6 +59,8 @@ impl Request {
             owner: None,
             grammar: None,
             sampling: Sampling::default(),
+            samples: 1,
+            best_of: None,
             max_tokens,
             on_budget: OnBudget::Complete,
             law: LawChoice::Local,
@@ -79,6 +87,9 @@ pub struct Sampling {
     pub min_p: f32,
     /// The source of all chance: the same request with the same seed gives the same tokens.
     pub seed: u64,
+    /// Which of the sequences of random numbers that a seed has is that of the first sample; the others follow. Requests
+    /// with one seed that are to be independent take numbers that do not overlap.
+    pub stream: u32,
     /// Divides the positive logits of the tokens of the prompt and the answer so far, and multiplies the negative ones;
     /// 1 changes nothing.
     pub repetition_penalty: f32,
@@ -98,6 +109,7 @@ impl Default for Sampling {
             top_k: None,
             min_p: 0.0,
             seed: 0,
+            stream: 0,
             repetition_penalty: 1.0,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
@@ -261,7 +273,10 @@ pub struct Outcome {
     pub log_probability: f64,
     /// The log importance weight of the answer with respect to the global law; what it sums for each law is said in
     /// [`lexiform::law`]. For a local sample `ln W`, the sum over positions of `ln` of the mass on allowed tokens.
-    pub log_weight: f64,
+    ///
+    /// `None` where there is none that leads to that law: for greedy answers and the best of several, for answers whose end
+    /// was not weighed ([`Request::weigh_end`]), and for those that were cut.
+    pub log_weight: Option<f64>,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
     /// Those of them whose keys and values were already cached.

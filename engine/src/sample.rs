@@ -181,7 +181,7 @@ pub(crate) fn draw(
         let Read { logits, measured } = rows[index];
         Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
     };
-    let mut chooser = Seeded::new(sequence.request.sampling.seed, 0);
+    let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     let verified = tree(&nodes, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
     for (index, (drawn, row)) in verified.drawn.iter().zip(rows).enumerate() {

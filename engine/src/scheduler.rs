@@ -12,12 +12,18 @@
 //! * a pass has a sequence of each owner that decodes, and the rest of it, drafts first, is for those who were served
 //!   least; where several wait for it, it is kept short;
 //! * where the cache is full, who holds the most of it gives way.
+//!
+//! Of one owner the branches of its requests take turns in the same way, so that a request is not served the better the
+//! more branches it has. What is scheduled are branches that have something to feed, whatever request they are of.
+//!
+//! A prompt that begins like one which is computed in this pass waits for the next: then it takes those blocks over.
 
-use crate::blocks::Blocks;
+use crate::blocks::{Beginning, Blocks};
+use crate::driver::Branch;
 use crate::engine::EngineConfig;
 use crate::pool::Owner;
-use crate::sequence::Sequence;
-use std::collections::{HashMap, VecDeque};
+use crate::sequence::{Doing, Sequence};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Tokens of a pass that are left to prompts, whoever decodes.
 const PROMPTS: usize = 8;
@@ -123,6 +129,7 @@ impl Scheduler {
             reserved: 0,
             works: Vec::new(),
             preempted: Vec::new(),
+            beginnings: HashSet::new(),
         };
         if is_shared {
             plan.budget = plan.budget.min(shared.max(least));
@@ -142,6 +149,19 @@ impl Scheduler {
     /// first that have sat out for the longest. Where there are not several owners, all are the first.
     fn in_turn(&self, mut indices: Vec<usize>, several: bool) -> (Vec<usize>, Vec<usize>) {
         indices.sort_by_key(|&index| self.running[index].last_pass);
+        let mut branches: HashMap<u64, usize> = HashMap::new();
+        let mut turn_of_branch = |&index: &usize| {
+            let before = branches.entry(self.running[index].job).or_default();
+            *before += 1;
+            *before
+        };
+        // Stable, so that those that have sat out for longer stay before others.
+        let mut indices: Vec<(usize, usize)> = indices
+            .into_iter()
+            .map(|index| (turn_of_branch(&index), index))
+            .collect();
+        indices.sort_by_key(|&(turn, _)| turn);
+        let indices = indices.into_iter().map(|(_, index)| index);
         let mut met: HashMap<&Owner, usize> = HashMap::new();
         let mut turns: Vec<(usize, usize)> = Vec::with_capacity(indices.len());
         for index in indices {
@@ -180,21 +200,31 @@ impl Scheduler {
             return;
         }
         let sequence = &mut self.running[index];
-        if sequence.table.blocks().is_empty() {
-            // It begins another attempt; the cache remembers the prompt.
-            (sequence.table, sequence.computed) = blocks.take_over(&sequence.tokens);
-        }
+        // Others may have computed what comes next since it was admitted or sat out.
+        sequence.computed = sequence
+            .computed
+            .max(blocks.extend(&mut sequence.table, &sequence.tokens));
         let feed = sequence.unfed().min(plan.budget);
-        let room = if feed == sequence.unfed() {
-            plan.budget.saturating_sub(feed + plan.reserved)
-        } else {
-            0
+        let end = sequence.computed + feed;
+        let beginning = (feed > 1)
+            .then(|| blocks.beginning(&sequence.table, &sequence.tokens, end))
+            .flatten();
+        if beginning
+            .as_ref()
+            .is_some_and(|beginning| plan.beginnings.contains(beginning))
+        {
+            return;
+        }
+        let draws = sequence.doing == Doing::Drawing && feed == sequence.unfed();
+        let room = match draws {
+            true => plan.budget.saturating_sub(feed + plan.reserved),
+            false => 0,
         };
         sequence.drafts.truncate(room);
         loop {
             let sequence = &mut self.running[index];
             let end = sequence.computed + feed + sequence.drafts.len();
-            if blocks.grow(&mut sequence.table, end) {
+            if blocks.reserve(&mut sequence.table, sequence.computed, end) {
                 break;
             }
             // Drafts are a bet: nobody else pays for one. The last go first, so that whether one is verified does not
@@ -207,11 +237,8 @@ impl Scheduler {
             }
         }
         let sequence = &self.running[index];
-        let rows = if feed == sequence.unfed() {
-            1 + sequence.drafts.len()
-        } else {
-            0
-        };
+        let rows = if draws { 1 + sequence.drafts.len() } else { 0 };
+        plan.beginnings.extend(beginning);
         plan.budget -= feed + sequence.drafts.len();
         plan.works.push(Work { index, feed, rows });
     }
@@ -322,6 +349,42 @@ impl Scheduler {
         done
     }
 
+    /// Takes a branch in that was forked from one that runs. Where there is no place for it, it waits, and takes over later
+    /// what is then still in the cache.
+    pub(crate) fn take_fork(&mut self, mut fork: Sequence, blocks: &mut Blocks, config: &EngineConfig) {
+        if self.running.len() < config.max_running {
+            return self.running.push(fork);
+        }
+        forget_cache(&mut fork, blocks);
+        self.waiting.push_back(fork);
+    }
+
+    /// A branch of a request.
+    pub(crate) fn find(&mut self, job: u64, branch: Branch) -> Option<&mut Sequence> {
+        self.all()
+            .find(|sequence| sequence.job == job && sequence.branch == branch && !sequence.dropped)
+    }
+
+    /// Some branch of a request.
+    pub(crate) fn any_of(&mut self, job: u64) -> Option<&mut Sequence> {
+        self.all().find(|sequence| sequence.job == job)
+    }
+
+    /// Whether a branch of a request has something to do, or to tell.
+    pub(crate) fn goes_on(&mut self, job: u64) -> bool {
+        let goes_on =
+            |sequence: &Sequence| sequence.doing != Doing::Waiting && !sequence.closed || sequence.has_news();
+        self.all()
+            .any(|sequence| sequence.job == job && goes_on(sequence))
+    }
+
+    /// Gives up all branches of a request.
+    pub(crate) fn give_up(&mut self, job: u64) {
+        self.all()
+            .filter(|sequence| sequence.job == job)
+            .for_each(Sequence::give_up);
+    }
+
     /// All sequences, running or waiting.
     pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Sequence> {
         self.running.iter_mut().chain(self.waiting.iter_mut())
@@ -334,6 +397,8 @@ struct Plan {
     reserved: usize,
     works: Vec<Work>,
     preempted: Vec<usize>,
+    /// The blocks of prompts that this pass computes and that others may want.
+    beginnings: HashSet<Beginning>,
 }
 
 /// Gives a sequence's blocks back; what was committed may still be there when it runs again.

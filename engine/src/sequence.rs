@@ -1,7 +1,7 @@
-//! One request on its way: plain data, moved between the scheduler's queues.
+//! One branch of a request on its way: plain data, moved between the scheduler's queues.
 
-use crate::blocks::Table;
-use crate::engine::Sink;
+use crate::blocks::{Blocks, Table};
+use crate::driver::Branch;
 use crate::errand::{Errand, Reply};
 use crate::error::EngineError;
 use crate::masks::{Bounds, Finder};
@@ -13,8 +13,7 @@ use crate::room::Place;
 use crate::sample::SharedTrie;
 use crate::{Grammar, State};
 use lexiform::draft::Proposal;
-use lexiform::law::{Walk, Warper};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use lexiform::law::{LawTag, Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,19 +37,42 @@ pub(crate) struct Draft {
     pub(crate) is_last: bool,
 }
 
-/// A request with everything that has become of it so far.
+/// What a branch does in the next pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Nothing: its driver has not said what comes next.
+    Waiting,
+    /// It is read into the cache up to its last token.
+    Reading,
+    /// It draws.
+    Drawing,
+}
+
+/// How a branch ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ending {
+    Finished(Finish),
+    Failed(EngineError),
+}
+
+/// A branch of a request with everything that has become of it so far.
 pub(crate) struct Sequence {
+    /// Differs from that of all other branches of all requests.
     pub(crate) id: u64,
+    /// The request that it is a branch of, and its number there.
+    pub(crate) job: u64,
+    pub(crate) branch: Branch,
     pub(crate) request: Request,
+    pub(crate) doing: Doing,
     /// The prompt and what was generated.
     pub(crate) tokens: Arc<Vec<u32>>,
     /// How many of the tokens have their keys and values in the cache.
     pub(crate) computed: usize,
     pub(crate) table: Table,
-    /// Where the grammar is after all tokens but the unread one.
+    /// Where the grammar is after the tokens that it has read.
     pub(crate) state: Option<State>,
-    /// The last token drawn, until the grammar has read it.
-    pub(crate) unread: Option<u32>,
+    /// How many of the tokens its grammar has read, those of the prompt included, which it does not look at.
+    pub(crate) read: usize,
     /// Whether its grammar has not been asked yet what follows the last draw.
     pub(crate) is_due: bool,
     /// What its grammar is being asked; meanwhile it is not scheduled.
@@ -70,8 +92,10 @@ pub(crate) struct Sequence {
     /// What the walk's attempts have learned, under the global law.
     pub(crate) trie: Option<SharedTrie>,
     pub(crate) replay: Replay,
-    /// Tokens that the client hears of once they are certain.
-    held: Vec<Event>,
+    /// Tokens that no answer has heard of yet.
+    events: Vec<Event>,
+    /// How many were told before these.
+    emitted: usize,
     pub(crate) cached: usize,
     pub(crate) drafted: usize,
     pub(crate) accepted: usize,
@@ -80,28 +104,31 @@ pub(crate) struct Sequence {
     /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
     pub(crate) place: Option<Place>,
     pub(crate) moments: Moments,
-    sink: Sink,
-    /// The client has gone, or heard the last event.
+    /// Whether its grammar left nothing but the end, whose probability nobody asked for.
+    ended_unasked: bool,
+    /// How it ended, once it has.
+    ending: Option<Ending>,
+    /// Whether its driver knows of that.
+    is_ending_told: bool,
+    /// Nothing more is done for it.
     pub(crate) closed: bool,
-    /// It did not end as it should.
-    pub(crate) failed: bool,
+    /// No driver asks for it any more.
+    pub(crate) dropped: bool,
 }
 
 impl Sequence {
-    pub(crate) fn new(
-        id: u64,
-        request: Request,
-        (warper, walk): (Warper, Walk),
-        sink: Sink,
-        place: Place,
-    ) -> Self {
+    /// The first branch of a request.
+    pub(crate) fn new(job: u64, request: Request, (warper, walk): (Warper, Walk), place: Place) -> Self {
         Sequence {
-            id,
+            id: 0,
+            job,
+            branch: 0,
+            doing: Doing::Waiting,
             tokens: Arc::new(request.prompt.clone()),
             state: request.grammar.as_ref().map(Grammar::start),
+            read: request.prompt.len(),
             reach: request.speculation.max_draft,
             request,
-            unread: None,
             is_due: true,
             errand: None,
             masks: None,
@@ -114,22 +141,93 @@ impl Sequence {
             walk,
             trie: None,
             replay: Replay::default(),
-            held: Vec::new(),
+            events: Vec::new(),
+            emitted: 0,
             cached: 0,
             drafted: 0,
             accepted: 0,
             steered_from: None,
             place: Some(place),
             moments: Moments::now(),
-            sink,
+            ended_unasked: false,
+            ending: None,
+            is_ending_told: false,
             closed: false,
-            failed: false,
+            dropped: false,
         }
+    }
+
+    /// Another branch of the same request that begins with the first `at` tokens of this one's answer, and reads them from
+    /// the same blocks.
+    ///
+    /// # Errors
+    /// This one has not so many tokens, or is in the middle of an attempt.
+    pub(crate) fn fork(&self, branch: Branch, at: usize, blocks: &mut Blocks) -> Result<Self, EngineError> {
+        let mut fork = Sequence {
+            branch,
+            request: self.request.clone(),
+            doing: Doing::Waiting,
+            tokens: self.tokens.clone(),
+            is_due: true,
+            errand: None,
+            masks: None,
+            table: Table::default(),
+            drafts: Vec::new(),
+            warper: self.warper.clone(),
+            walk: self.walk.fork(),
+            trie: self.trie.clone(),
+            replay: Replay::default(),
+            events: self.events.clone(),
+            place: None,
+            ending: None,
+            ..*self
+        };
+        if at != self.generated().len() {
+            fork.go_back(at)?;
+        }
+        fork.computed = self.computed.min(fork.tokens.len() - 1);
+        fork.table = blocks.fork(&self.table, fork.computed);
+        Ok(fork)
+    }
+
+    /// Goes back to the first `to` tokens of the answer and gives the blocks of the others back. What is drawn from then on
+    /// is drawn from new random numbers.
+    ///
+    /// # Errors
+    /// It has not so many tokens, or is in the middle of an attempt.
+    pub(crate) fn rewind(&mut self, to: usize, blocks: &mut Blocks) -> Result<(), EngineError> {
+        self.go_back(to)?;
+        self.computed = self.computed.min(self.tokens.len() - 1);
+        blocks.rewind(&mut self.table, self.computed);
+        Ok(())
+    }
+
+    fn go_back(&mut self, to: usize) -> Result<(), EngineError> {
+        let (tokens, place) = (self.generated().len(), u32::try_from(to).unwrap_or(u32::MAX));
+        if to > tokens || to < self.emitted || !self.walk.rewind(place) {
+            return Err(EngineError::NoSuchPlace {
+                place: to,
+                tokens,
+                told: self.emitted,
+            });
+        }
+        self.truncate(to);
+        Ok(())
+    }
+
+    /// Whether a drawn token waits for its grammar to read it.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.request.grammar.is_some() && self.read < self.tokens.len()
     }
 
     /// Tokens generated so far.
     pub(crate) fn generated(&self) -> &[u32] {
         &self.tokens[self.request.prompt.len()..]
+    }
+
+    /// Which of the seed's sequences of random numbers it draws from.
+    pub(crate) fn stream(&self) -> u32 {
+        self.request.sampling.stream.wrapping_add(self.branch)
     }
 
     /// Tokens that may still be generated.
@@ -149,7 +247,7 @@ impl Sequence {
         Outlook {
             grammar: self.request.grammar.clone().zip(self.state),
             renews: self.generated().len().is_multiple_of(RENEWED_EVERY),
-            unread: self.unread,
+            read: self.read,
             tokens: self.tokens.clone(),
             prompt: self.request.prompt.len(),
             remaining: self.remaining(),
@@ -164,7 +262,17 @@ impl Sequence {
 
     /// Whether it can be scheduled: all that its grammar has to say about the last draw is known.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.is_due && self.errand.is_none() && !self.closed
+        let is_known = !self.is_due && self.errand.is_none();
+        match self.doing {
+            Doing::Waiting => false,
+            Doing::Reading => self.unfed() > 0 && !self.closed,
+            Doing::Drawing => is_known && !self.closed,
+        }
+    }
+
+    /// Whether its grammar has to be asked what follows the last draw.
+    pub(crate) fn asks(&self) -> bool {
+        self.doing == Doing::Drawing && self.is_due && self.errand.is_none() && !self.closed
     }
 
     /// How many tokens may be drafted.
@@ -208,11 +316,12 @@ impl Sequence {
             self.request.grammar = Some(grammar);
             self.state = Some(state);
         }
-        (self.unread, self.is_due) = (None, false);
+        (self.read, self.is_due) = (self.tokens.len(), false);
         if let Some(is_cut_short) = reading.end {
             if is_cut_short {
                 self.steer(self.generated().len());
             }
+            self.ended_unasked = true;
             return self.finish(Finish::Stop);
         }
         self.drafts = reading.drafts;
@@ -231,9 +340,10 @@ impl Sequence {
         self.steered_from.get_or_insert(number);
     }
 
-    /// Tokens that must be fed before the next one can be drawn.
+    /// Tokens that must be fed before the next one can be drawn, or before it is read.
     pub(crate) fn unfed(&self) -> usize {
-        self.tokens.len() - self.computed
+        let wanted = self.tokens.len() - usize::from(self.doing == Doing::Reading);
+        wanted.saturating_sub(self.computed)
     }
 
     /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's probability.
@@ -252,63 +362,97 @@ impl Sequence {
         }
     }
 
-    /// Goes back to the prompt: the attempt failed.
+    /// Goes back to the prompt: the attempt failed, as its walk knows.
     pub(crate) fn restart(&mut self) {
-        Arc::make_mut(&mut self.tokens).truncate(self.request.prompt.len());
+        self.truncate(0);
+    }
+
+    /// Forgets all but the first `to` tokens of the answer. The grammar reads those again.
+    fn truncate(&mut self, to: usize) {
+        let prompt = self.request.prompt.len();
+        Arc::make_mut(&mut self.tokens).truncate(prompt + to);
         self.state = self.request.grammar.as_ref().map(Grammar::start);
-        (self.unread, self.is_due, self.masks) = (None, true, None);
+        (self.read, self.is_due, self.masks, self.errand) = (prompt, true, None, None);
         self.drafts.clear();
-        self.held.clear();
-        self.steered_from = None;
+        self.events.truncate(to.saturating_sub(self.emitted));
+        self.steered_from = self.steered_from.filter(|&from| from < to);
     }
 
-    /// Tells the client of a token, now or when it is certain.
+    /// Remembers a token for whoever will hear of it.
     pub(crate) fn report(&mut self, token: Event) {
-        self.held.push(token);
-        if self.walk.is_certain() {
-            self.release();
-        }
+        self.events.push(token);
     }
 
-    fn release(&mut self) {
-        for event in std::mem::take(&mut self.held) {
-            self.send(event);
+    /// The tokens that were not told yet, for an answer that has heard of so many.
+    ///
+    /// # Errors
+    /// Others than those are left.
+    pub(crate) fn take_events(&mut self, heard: usize) -> Result<Vec<Event>, EngineError> {
+        if heard != self.emitted {
+            return Err(EngineError::NoSuchPlace {
+                place: heard,
+                tokens: self.generated().len(),
+                told: self.emitted,
+            });
         }
+        self.emitted += self.events.len();
+        Ok(std::mem::take(&mut self.events))
     }
 
-    /// Tells the client. A client that says no, or whose sink panics, is gone.
-    fn send(&mut self, event: Event) {
-        if self.closed {
-            return;
-        }
-        let last = !matches!(event, Event::Token { .. });
-        let wants_more = catch_unwind(AssertUnwindSafe(|| (self.sink)(event))).unwrap_or(false);
-        self.closed = last || !wants_more;
-        self.failed |= !last && !wants_more;
-    }
-
-    /// The last event of an answer, after all its tokens.
+    /// The text is complete, or as long as it may be.
     pub(crate) fn finish(&mut self, finish: Finish) {
-        match finish {
-            // Tokens of an attempt that was never accepted are of no law.
-            Finish::Cancelled => self.held.clear(),
-            Finish::Stop | Finish::Length => self.release(),
-        }
-        let outcome = self.outcome(finish);
-        self.send(Event::Done(outcome));
+        self.end(Ending::Finished(finish));
     }
 
     pub(crate) fn fail(&mut self, error: EngineError) {
-        self.failed |= !self.closed;
-        self.send(Event::Failed(error));
+        self.end(Ending::Failed(error));
     }
 
-    fn outcome(&self, finish: Finish) -> Outcome {
+    fn end(&mut self, ending: Ending) {
+        self.closed = true;
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Nobody asks for it any more.
+    pub(crate) fn give_up(&mut self) {
+        (self.closed, self.dropped, self.is_ending_told) = (true, true, true);
+    }
+
+    /// How it ended, if its driver does not know of that yet.
+    pub(crate) fn news_of_ending(&mut self) -> Option<Ending> {
+        if self.is_ending_told {
+            return None;
+        }
+        self.is_ending_told = self.ending.is_some();
+        self.ending.clone()
+    }
+
+    /// Whether it has ended and its driver does not know of that yet.
+    pub(crate) fn has_news(&self) -> bool {
+        self.ending.is_some() && !self.is_ending_told
+    }
+
+    /// Why its text ended; while it goes on, that it was cut off.
+    pub(crate) fn finished(&self) -> Finish {
+        match self.ending {
+            Some(Ending::Finished(finish)) => finish,
+            _ => Finish::Cancelled,
+        }
+    }
+
+    /// The weight of a whole answer, if it leads to the global law.
+    fn log_weight(&self, finish: Finish) -> Option<f64> {
+        let is_whole = finish == Finish::Stop && !self.ended_unasked;
+        let has_law = self.walk.tag() != LawTag::Greedy;
+        (is_whole && has_law).then(|| self.walk.log_weight())
+    }
+
+    pub(crate) fn outcome(&self, finish: Finish) -> Outcome {
         Outcome {
             finish,
             law: self.walk.tag(),
             log_probability: self.walk.log_probability(),
-            log_weight: self.walk.log_weight(),
+            log_weight: self.log_weight(finish),
             prompt_tokens: self.request.prompt.len(),
             cached_tokens: self.cached,
             completion_tokens: self.generated().len(),
@@ -321,12 +465,5 @@ impl Sequence {
             times: self.moments.times(),
             attempts: self.walk.failed_attempts() as usize + 1,
         }
-    }
-}
-
-/// Whatever happens to a sequence, its client hears a last event.
-impl Drop for Sequence {
-    fn drop(&mut self) {
-        self.fail(EngineError::Stopped);
     }
 }

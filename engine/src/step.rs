@@ -12,22 +12,25 @@
 use crate::blocks::Blocks;
 use crate::crew;
 use crate::draft_model::DraftModel;
+use crate::driver::{News, Order};
 use crate::engine::{EngineConfig, Stats};
 use crate::errand::{Errands, Goal};
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::masks::{Bounds, Finder, MaskHook};
 use crate::meters::Meters;
 use crate::model::{Feed, Logits, Model, Row};
 use crate::pace::Pace;
 use crate::sample::{Columns, law};
 use crate::scheduler::{Scheduler, Work, forget_cache};
-use crate::sequence::Sequence;
-use crate::speculate::{self, Drafters};
+use crate::sequence::{Doing, Sequence};
+use crate::speculate::Drafters;
 use crate::tries::{self, Tries};
 use crate::write::{Writer, Written};
 use lexiform::draft::{LongestMatch, Tokenise};
 use lexiform::law::{Law, Walk};
 use lexiform::vocab::Vocabulary;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,12 +54,18 @@ const RENEWED_EVERY: u64 = 16;
 pub(crate) struct Core {
     model: Box<dyn Model>,
     vocabulary: Arc<Vocabulary>,
-    config: EngineConfig,
+    pub(crate) config: EngineConfig,
     pub(crate) blocks: Blocks,
     pub(crate) scheduler: Scheduler,
+    /// The requests that the sequences are branches of.
+    pub(crate) jobs: HashMap<u64, Job>,
+    /// The identity of the next sequence.
+    pub(crate) next_sequence: u64,
+    /// Room for what a driver orders.
+    pub(crate) orders: Vec<Order>,
     pub(crate) stats: Stats,
     meters: Arc<Meters>,
-    errands: Errands,
+    pub(crate) errands: Errands,
     columns: Columns,
     draft_model: Option<DraftModel>,
     tries: Tries,
@@ -96,6 +105,9 @@ impl Core {
             ),
             columns,
             scheduler: Scheduler::default(),
+            jobs: HashMap::new(),
+            next_sequence: 0,
+            orders: Vec::new(),
             stats: Stats {
                 block_size: config.block_size,
                 ..Stats::default()
@@ -116,9 +128,9 @@ impl Core {
         self.scheduler.running.is_empty() && self.scheduler.waiting.is_empty()
     }
 
-    /// Takes a new sequence in.
-    pub(crate) fn take_in(&mut self, mut sequence: Sequence) {
-        self.stats.requests += 1;
+    /// Takes a new request in: its first branch, and all else.
+    pub(crate) fn take_in(&mut self, mut sequence: Sequence, job: Job) {
+        self.stats.requests += job.answers() as u64;
         self.stats.prompt_tokens += sequence.request.prompt.len() as u64;
         if let (Law::Global { attempts, fallback }, Some(grammar)) =
             (law(&sequence.request), &sequence.request.grammar)
@@ -130,13 +142,19 @@ impl Core {
             sequence.walk = Walk::global(trie.clone(), attempts, fallback);
             sequence.trie = Some(trie);
         }
+        sequence.id = self.next_sequence;
+        self.next_sequence += 1;
+        let id = sequence.job;
         self.scheduler.waiting.push_back(sequence);
+        self.jobs.insert(id, job);
+        self.tell(id, 0, News::Begun);
     }
 
     /// One pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
         self.renew_grammars();
         self.scheduler.admit(&mut self.blocks, &self.config);
+        self.tell_read();
         self.read();
         self.collect();
         self.propose();
@@ -180,8 +198,7 @@ impl Core {
 
     /// Lets grammars read what was drawn last, which says what to draft.
     fn read(&mut self) {
-        let due = |sequence: &&mut Sequence| sequence.is_due && sequence.errand.is_none() && !sequence.closed;
-        for sequence in self.scheduler.running.iter_mut().filter(due) {
+        for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
             match (&sequence.request.grammar, sequence.parole) {
                 (None, _) => self.errands.read_now(sequence),
                 (Some(_), 0) => self.errands.start(sequence, Goal::Reading),
@@ -192,6 +209,16 @@ impl Core {
         self.errands.gather(&mut self.scheduler, grace);
     }
 
+    /// Tells drivers of the branches that are read as far as was ordered.
+    fn tell_read(&mut self) {
+        let is_read = |sequence: &&Sequence| sequence.doing == Doing::Reading && sequence.unfed() == 0;
+        let read = self.scheduler.running.iter().filter(is_read);
+        let read: Vec<_> = read.map(|sequence| (sequence.job, sequence.branch)).collect();
+        for (job, branch) in read {
+            self.tell(job, branch, News::Read);
+        }
+    }
+
     /// Lets the draft model go on with the drafts of sequences whose grammars are quick.
     fn propose(&mut self) {
         let Some(model) = &mut self.draft_model else {
@@ -199,7 +226,8 @@ impl Core {
         };
         let decodes = |sequence: &&mut Sequence| {
             let is_quick = sequence.parole == 0 && sequence.masks.is_none();
-            sequence.request.speculation.model && sequence.unfed() == 1 && sequence.is_ready() && is_quick
+            let draws = sequence.doing == Doing::Drawing && sequence.unfed() == 1 && sequence.is_ready();
+            sequence.request.speculation.model && draws && is_quick
         };
         let mut for_model: Vec<_> = self.scheduler.running.iter_mut().filter(decodes).collect();
         if model
@@ -244,7 +272,9 @@ impl Core {
         let count: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();
         self.meters.pass_tokens.observe(count as f64);
         let begun = Instant::now();
-        let logits = self.model.forward(&feeds);
+        let mut copies = self.blocks.take_copies().into_iter();
+        let copied = copies.try_for_each(|round| self.model.copy_blocks(&round));
+        let logits = copied.and_then(|()| self.model.forward(&feeds));
         self.last_pass = begun.elapsed();
         self.pace.observe(count, self.last_pass);
         self.meters.passes.observe_time(self.last_pass);
@@ -259,54 +289,59 @@ impl Core {
 
     fn sample(&mut self, works: &[Work], mut logits: Logits) {
         let written = self.write(works, &mut logits);
+        let mut drew = Vec::with_capacity(works.len());
         for (work, written) in works.iter().zip(written) {
             let sequence = &mut self.scheduler.running[work.index];
+            self.stats.prefilled_tokens += prompt_part(sequence, work);
             let mut computed = sequence.computed + work.feed;
-            let mut restart = false;
             if work.rows > 0 && written.is_none() {
                 // It sits out, and its last token is fed again for the row that nobody could draw from.
                 computed -= 1;
             }
+            let (blocks, mut left) = (&mut self.blocks, None);
             if let Some(written) = written {
-                self.stats.count(sequence.drafts.len(), &written);
+                self.stats.count(&written);
                 if let Some(gap) = written.gap {
                     self.meters.gaps.observe_time(gap);
                 }
-                speculate::observe(sequence, written.accepted);
-                sequence.drafts.clear();
-                restart = written.restart;
-                computed += if restart { 0 } else { written.accepted };
+                left = written.left;
+                computed += if left.is_some() { 0 } else { written.accepted };
+                drew.extend(
+                    (written.drawn > 0 && !sequence.closed).then_some((sequence.job, sequence.branch)),
+                );
             }
-            // A client that leaves in the middle of an accepted draft never hears of its end: those tokens are in
-            // the cache, but not in the text.
             // The last token is always fed again for its row, also an accepted draft that had none.
-            let computed = computed.min(sequence.tokens.len().saturating_sub(1));
+            let computed = match left {
+                None => computed.min(sequence.tokens.len().saturating_sub(1)),
+                Some(_) => computed,
+            };
             sequence.computed = computed;
-            self.blocks
-                .commit(&mut sequence.table, &sequence.tokens, computed);
-            if restart {
-                // Only now: what the failed attempt computed is remembered by its tokens.
-                sequence.restart();
-                forget_cache(sequence, &mut self.blocks);
-                Writer {
-                    vocabulary: &self.vocabulary,
-                }
-                .replay(sequence);
+            let text = left.as_ref().unwrap_or(&sequence.tokens);
+            blocks.commit(&mut sequence.table, text, computed);
+            if let Some(left) = &left {
+                // What the failed attempts computed is remembered by its tokens; this one goes on with what is the same.
+                sequence.computed = common(left, &sequence.tokens).min(computed);
+                blocks.rewind(&mut sequence.table, sequence.computed);
             }
         }
+        for (job, branch) in drew {
+            self.tell(job, branch, News::Drew);
+        }
+        self.tell_read();
     }
 
     /// Draws for all sequences that have rows and know what is allowed there, on several threads if there is much to draw
     /// from; what became of each.
     ///
-    /// Sequences under the global law may share what their attempts teach, so they are drawn one after the other: which
-    /// text a seed gives must not depend on which thread was faster.
+    /// Sequences under the global law that share what their attempts teach are drawn one after the other: which text a seed
+    /// gives must not depend on which thread was faster.
     fn write(&mut self, works: &[Work], logits: &mut Logits) -> Vec<Option<Written>> {
         for row in logits.rows_mut() {
             self.columns.clean(row);
         }
         let threads = crew::threads(self.config.draw_threads, logits.numbers());
-        let (mut in_order, mut bundles) = (Vec::new(), Vec::new());
+        let mut bundles: Vec<Bundle<'_>> = Vec::new();
+        let mut by_trie: HashMap<*const (), usize> = HashMap::new();
         let mut first_row = 0;
         let mut works_left = works.iter().enumerate().peekable();
         for (index, sequence) in self.scheduler.running.iter_mut().enumerate() {
@@ -323,25 +358,27 @@ impl Core {
                 continue;
             }
             let mut rows: Vec<Row<'_>> = rows.map(|row| self.columns.of(logits, row)).collect();
-            if sequence.trie.is_some() {
+            let mut bundle = bundles.len();
+            if let Some(trie) = &sequence.trie {
                 // What a trie keeps is compared with rows that come again without their measure.
                 rows.iter_mut().for_each(|row| row.measured = None);
-                in_order.push((number, sequence, rows, masks));
-            } else {
-                bundles.push(vec![(number, sequence, rows, masks)]);
+                bundle = *by_trie.entry(Arc::as_ptr(trie).cast()).or_insert(bundle);
             }
+            if bundle == bundles.len() {
+                bundles.push(Vec::new());
+            }
+            bundles[bundle].push((number, sequence, rows, masks));
         }
-        bundles.insert(0, in_order);
         let writer = Writer {
             vocabulary: &self.vocabulary,
         };
         let bundles = crew::each(bundles, threads, |bundle| {
             let write = |(number, sequence, rows, masks): Drawable<'_>| {
-                (number, writer.write(sequence, &rows, masks.as_deref()))
+                (number, writer.write_on(sequence, &rows, masks.as_deref()))
             };
             bundle.into_iter().map(write).collect::<Vec<_>>()
         });
-        let mut written = vec![None; works.len()];
+        let mut written: Vec<Option<Written>> = works.iter().map(|_| None).collect();
         for (number, what) in bundles.into_iter().flatten() {
             written[number] = Some(what);
         }
@@ -350,14 +387,16 @@ impl Core {
 
     /// Lets go of the sequences that are done.
     pub(crate) fn collect(&mut self) {
+        self.tell_endings();
         let mut done = self.scheduler.collect(&mut self.blocks);
-        for sequence in &mut done {
-            sequence.place = None;
-            self.stats.failed += u64::from(sequence.failed);
-            self.stats.cached_tokens += sequence.cached as u64;
-        }
         if done.is_empty() {
             return;
+        }
+        for sequence in &mut done {
+            sequence.place = None;
+            if sequence.branch == 0 {
+                self.stats.cached_tokens += sequence.cached as u64;
+            }
         }
         if let Some(model) = &mut self.draft_model {
             let alive: Vec<u64> = self
@@ -368,20 +407,27 @@ impl Core {
                 .collect();
             model.retain(|id| alive.contains(&id));
         }
-        self.errands.forget(done);
+        let (dropped, ended): (Vec<_>, Vec<_>) = done.into_iter().partition(|sequence| sequence.dropped);
+        for sequence in ended {
+            if let Some(job) = self.jobs.get_mut(&sequence.job) {
+                job.keep(sequence);
+            }
+        }
+        self.errands.forget(dropped);
     }
 
     /// Fails what ran, after a panic. The caches may hold anything now, so they start empty.
     pub(crate) fn recover(&mut self, message: &str) {
         self.stats.panics += 1;
-        for mut sequence in self.scheduler.running.drain(..) {
-            self.stats.failed += 1;
+        for sequence in &mut self.scheduler.running {
+            forget_cache(sequence, &mut self.blocks);
             sequence.fail(EngineError::Panicked(message.to_string()));
         }
         self.blocks = Blocks::new(self.config.blocks, self.config.block_size);
         if let Some(model) = &mut self.draft_model {
             model.reset(&self.config);
         }
+        self.collect();
     }
 
     /// Brings the figures up to date.
@@ -398,6 +444,21 @@ impl Core {
 
 /// The number of a sequence's work, the sequence, its rows, and what they allow.
 type Drawable<'a> = (usize, &'a mut Sequence, Vec<Row<'a>>, Option<Vec<Bounds>>);
+
+/// Sequences that are drawn one after the other.
+type Bundle<'a> = Vec<Drawable<'a>>;
+
+/// How many tokens two texts begin with in common; not the last of the second one, whose row is wanted.
+fn common(left: &[u32], text: &[u32]) -> usize {
+    let same = left.iter().zip(text).take_while(|(one, other)| one == other);
+    same.count().min(text.len() - 1)
+}
+
+/// How many tokens of its prompt a sequence was fed.
+fn prompt_part(sequence: &Sequence, work: &Work) -> u64 {
+    let end = (sequence.computed + work.feed).min(sequence.request.prompt.len());
+    end.saturating_sub(sequence.computed) as u64
+}
 
 fn fed_tokens(sequence: &Sequence, work: &Work) -> Vec<u32> {
     let mut tokens = sequence.tokens[sequence.computed..sequence.computed + work.feed].to_vec();

@@ -6,6 +6,7 @@ use crate::model::Row;
 use crate::request::{Event, Finish, Origin};
 use crate::sample::{self, Drawing, Own, draw};
 use crate::sequence::{Draft, Sequence};
+use crate::speculate;
 use lexiform::law::Drawn;
 use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -16,16 +17,18 @@ use std::time::Duration;
 const MAX_REPLAYED: usize = 4096;
 
 /// What became of a pass's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
+    /// Tokens drafted.
+    pub(crate) drafted: usize,
     /// Drafts confirmed.
     pub(crate) accepted: usize,
     /// Tokens drawn.
     pub(crate) drawn: usize,
     /// The time since the pass that brought the tokens before these. Attempts that may fail bring none.
     pub(crate) gap: Option<Duration>,
-    /// The attempt failed; the sequence must go back to its prompt.
-    pub(crate) restart: bool,
+    /// The attempt failed, and the sequence went back to its prompt: the text that it left.
+    pub(crate) left: Option<Arc<Vec<u32>>>,
 }
 
 /// Writes what the rows say.
@@ -72,21 +75,42 @@ impl Writer<'_> {
         }
     }
 
-    /// Goes on from rows that an earlier attempt left, as far as they are known.
-    pub(crate) fn replay(&self, sequence: &mut Sequence) {
+    /// The same; where an attempt fails, the next one begins, and goes on from rows that earlier ones left as far as they
+    /// are known.
+    pub(crate) fn write_on(
+        &self,
+        sequence: &mut Sequence,
+        rows: &[Row<'_>],
+        masks: Option<&[Bounds]>,
+    ) -> Written {
+        let drafted = sequence.drafts.len();
+        let written = Written {
+            drafted,
+            ..self.write(sequence, rows, masks)
+        };
+        speculate::observe(sequence, written.accepted);
+        sequence.drafts.clear();
+        if written.left.is_some() {
+            sequence.restart();
+            self.replay(sequence);
+        }
+        written
+    }
+
+    fn replay(&self, sequence: &mut Sequence) {
         for _ in 0..MAX_REPLAYED {
             let position = sequence.generated().len();
             let Some(known) = sequence.replay.at(position).cloned() else {
                 return;
             };
             let rows = [Row::from(&known.row[..])];
-            if self.write(sequence, &rows, Some(&[known.bounds])).restart {
+            if self.write(sequence, &rows, Some(&[known.bounds])).left.is_some() {
                 sequence.restart();
             } else if let Some(next) = sequence.replay.at(position + 1) {
                 // The same token as before leads to the same state.
-                (sequence.state, sequence.unread) = (Some(next.state), None);
+                (sequence.state, sequence.read) = (Some(next.state), sequence.tokens.len());
             }
-            if sequence.closed || sequence.unread.is_some() {
+            if sequence.closed || sequence.has_unread() {
                 return;
             }
         }
@@ -97,18 +121,19 @@ impl Writer<'_> {
         let drawn = verified.drawn.len();
         sequence.drafted += sequence.drafts.len();
         sequence.accepted += verified.accepted();
-        let written = |restart| Written {
+        let written = |left| Written {
+            drafted: 0,
             accepted: verified.accepted(),
             drawn,
             gap: None,
-            restart,
+            left,
         };
         match &verified.next {
-            Next::Restart => return written(true),
+            Next::Restart => return written(Some(sequence.tokens.clone())),
             Next::Stuck(error) => {
                 let error = sample::stuck(error, sequence);
                 sequence.fail(error);
-                return written(false);
+                return written(None);
             }
             Next::Open | Next::Ended => (),
         }
@@ -121,7 +146,7 @@ impl Writer<'_> {
                 break;
             }
         }
-        written(false)
+        written(None)
     }
 
     /// Makes a drawn token part of the sequence and tells the client.
@@ -132,10 +157,9 @@ impl Writer<'_> {
             return sequence.finish(Finish::Stop);
         }
         sequence.is_due = true;
-        match &draft {
-            Some(draft) if !draft.is_last => sequence.state = draft.state,
-            // Its grammar reads it on another thread.
-            _ => sequence.unread = sequence.request.grammar.is_some().then_some(token),
+        // A token that was not drafted is read by the grammar on another thread, and so is one of which that was too slow.
+        if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
+            (sequence.state, sequence.read) = (draft.state, sequence.tokens.len());
         }
         let origin = draft.map_or(Origin::Sampled, |draft| draft.origin);
         sequence.report(Event::Token {

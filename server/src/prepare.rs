@@ -87,7 +87,7 @@ impl Samples {
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
         let requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
         // The engine asks again, from a thread that serves connections; by then the grammar knows the answer.
-        for request in requests.iter().step_by(generation.n) {
+        for request in &requests {
             served
                 .engine()
                 .check(request)
@@ -125,7 +125,7 @@ impl Samples {
             writer,
             reading,
             generation,
-            self.requests.len(),
+            self.requests.iter().map(|request| request.samples).sum(),
             wish,
         );
         if wish.details {

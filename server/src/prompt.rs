@@ -296,7 +296,7 @@ pub fn compiled(
     Err(ApiError::constraints(&all.collect::<Vec<_>>()))
 }
 
-/// One engine request for each sample: prompt by prompt, `n` samples each.
+/// One engine request for each prompt, of `n` samples.
 ///
 /// # Errors
 /// A prompt leaves no room for an answer, or a field names tokens that do not exist.
@@ -310,40 +310,41 @@ pub fn engine_requests(
     check_tokens(served, generation)?;
     let seed = generation.seed.unwrap_or_else(crate::chance::seed);
     let logprobs = logprobs.or(generation.confidence.then_some(0));
-    let mut requests = Vec::with_capacity(prompts.len() * generation.n);
-    for prompt in prompts {
+    let candidates = generation.best_of.unwrap_or(generation.n);
+    let mut requests = Vec::with_capacity(prompts.len());
+    for (number, prompt) in prompts.into_iter().enumerate() {
         let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
-        for _ in 0..generation.n {
-            let sampling = sampling(served, generation, seed.wrapping_add(requests.len() as u64));
-            requests.push(Request {
-                prompt: prompt.clone(),
-                // Known where it is submitted.
-                owner: None,
-                grammar: grammar.cloned(),
-                sampling,
-                max_tokens,
-                on_budget: match generation.on_budget {
-                    wire::OnBudget::Complete => OnBudget::Complete,
-                    wire::OnBudget::Truncate => OnBudget::Cut,
-                    wire::OnBudget::Error => OnBudget::Fail,
+        let stream = u32::try_from(number * candidates).unwrap_or(u32::MAX);
+        requests.push(Request {
+            prompt,
+            // Known where it is submitted.
+            owner: None,
+            grammar: grammar.cloned(),
+            sampling: sampling(served, generation, (seed, stream)),
+            samples: generation.n,
+            best_of: (candidates > generation.n).then_some(candidates),
+            max_tokens,
+            on_budget: match generation.on_budget {
+                wire::OnBudget::Complete => OnBudget::Complete,
+                wire::OnBudget::Truncate => OnBudget::Cut,
+                wire::OnBudget::Error => OnBudget::Fail,
+            },
+            law: match generation.law {
+                Law::Local => LawChoice::Local,
+                Law::Global => LawChoice::Global {
+                    max_attempts: ATTEMPTS,
                 },
-                law: match generation.law {
-                    Law::Local => LawChoice::Local,
-                    Law::Global => LawChoice::Global {
-                        max_attempts: ATTEMPTS,
-                    },
-                },
-                speculation: speculation(generation),
-                logprobs,
-                logprobs_of: match generation.logprobs_mode {
-                    LogprobsMode::Raw => LogprobsOf::Model,
-                    LogprobsMode::Processed => LogprobsOf::Allowed,
-                },
-                stop_tokens: generation.stop_tokens.clone(),
-                ignore_eos: false,
-                weigh_end: false,
-            });
-        }
+            },
+            speculation: speculation(generation),
+            logprobs,
+            logprobs_of: match generation.logprobs_mode {
+                LogprobsMode::Raw => LogprobsOf::Model,
+                LogprobsMode::Processed => LogprobsOf::Allowed,
+            },
+            stop_tokens: generation.stop_tokens.clone(),
+            ignore_eos: false,
+            weigh_end: generation.weights,
+        });
     }
     Ok(requests)
 }
@@ -402,7 +403,7 @@ fn check_tokens(served: &Served, generation: &Generation) -> Result<(), ApiError
     }
 }
 
-fn sampling(served: &Served, generation: &Generation, seed: u64) -> Sampling {
+fn sampling(served: &Served, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
     let defaults = served.text().defaults;
     Sampling {
         temperature: generation.temperature.unwrap_or(defaults.temperature),
@@ -411,6 +412,7 @@ fn sampling(served: &Served, generation: &Generation, seed: u64) -> Sampling {
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),
         min_p: generation.min_p.unwrap_or(defaults.min_p),
         seed,
+        stream,
         repetition_penalty: generation
             .repetition_penalty
             .unwrap_or(defaults.repetition_penalty),

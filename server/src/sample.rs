@@ -243,7 +243,7 @@ fn sample(outcome: &Outcome) -> Sample {
     Sample {
         law: outcome.law.as_str(),
         log_probability: finite(outcome.log_probability),
-        log_weight: finite(outcome.log_weight),
+        log_weight: outcome.log_weight.map(finite),
         attempts: outcome.attempts,
         drafted: outcome.drafted,
         accepted: outcome.accepted,

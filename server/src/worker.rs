@@ -1,5 +1,5 @@
-//! Between a request and the engine: the samples of one request are submitted together and their events arrive in one
-//! channel.
+//! Between a request and the engine: the samples of one request are submitted together, those of one prompt as one
+//! request to the engine, and their events arrive in one channel.
 //!
 //! A request that is dropped, because its client has gone or because the answer is complete, drops its tickets, and
 //! with them the sequences in the engine. The channel has no bound of its own: it holds at most `max_tokens` events a
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lexiform_engine::{Engine, Event, Owner, Place, Refusal, Request, Room, Ticket};
+use lexiform_engine::{Engine, Event, Owner, Place, Refusal, Request, Room, Sink, Ticket};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -162,15 +162,19 @@ impl Running {
         let line = Some(patience.wait_in_line(&share, tokens)?);
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
-        for (index, request) in requests.into_iter().enumerate() {
-            let sender = sender.clone();
-            let sink = Box::new(move |event| sender.send((index, event)).is_ok());
-            let ticket = engine.submit_checked(request, sink).map_err(|refusal| {
+        for request in requests {
+            let first = tickets.len();
+            let sink = |answer| -> Sink {
+                let (sender, index) = (sender.clone(), first + answer);
+                Box::new(move |event| sender.send((index, event)).is_ok())
+            };
+            let sinks = (0..request.samples).map(sink).collect();
+            let taken = engine.submit_checked(request, sinks).map_err(|refusal| {
                 let busy = matches!(refusal, Refusal::Busy { .. });
                 patience.turned_away[0].fetch_add(u64::from(busy), Ordering::Relaxed);
                 refused(&refusal)
             })?;
-            tickets.push(Some(ticket));
+            tickets.extend(taken.into_iter().map(Some));
         }
         let begun = Instant::now();
         Ok(Self {

@@ -26,7 +26,7 @@ use super::trie::Spot;
 use super::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Trie, Weight};
 
 /// One attempt; the decode loop calls [`next`](Self::next) at every prefix until it ends or fails.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Attempt<W> {
     number: u32,
     time: u64,

@@ -46,6 +46,8 @@ pub enum LawTag {
     GlobalExact,
     /// A local sample that stands in for a global one with its weight.
     GlobalWeighted,
+    /// The likeliest of several samples, whatever their law.
+    BestOf,
 }
 
 impl LawTag {
@@ -59,6 +61,7 @@ impl LawTag {
             LawTag::LocalFiltered => "local-filtered",
             LawTag::GlobalExact => "global-exact",
             LawTag::GlobalWeighted => "global-weighted",
+            LawTag::BestOf => "best-of",
         }
     }
 }

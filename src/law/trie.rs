@@ -171,6 +171,11 @@ impl<W: Weight> Trie<W> {
         })
     }
 
+    /// How many attempts have begun, over all walks that share this trie; every 2³² they are counted anew.
+    pub fn attempts(&self) -> u32 {
+        self.clock as u32
+    }
+
     /// Begins an attempt, at the time returned: nothing is forgotten while the handle lives.
     pub(super) fn begin(&mut self) -> (Arc<()>, u64) {
         if self.len() >= self.capacity && Arc::strong_count(&self.in_flight) == 1 {

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says. All draws
-//! are at the place (attempt, position), so a walk that is fed the same rows takes the same steps.
+//! are at the place (attempt, position), so a walk that is fed the same rows takes the same steps. Attempts are counted by
+//! the trie: see [`Walk::place`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -93,7 +94,7 @@ pub trait Sampler<W: Weight> {
 /// A trie for all walks with one key; see [`Trie`].
 type SharedTrie<W> = Arc<Mutex<Trie<W>>>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage<W> {
     /// Draw from the masked rows.
     Local,
@@ -114,8 +115,12 @@ pub struct Walk<W = f64> {
     stage: Stage<W>,
     local: LawTag,
     ends: Arc<[u32]>,
-    attempt: u32,
-    position: u32,
+    /// The attempts that failed.
+    failed: u32,
+    /// The attempt as [`Place`] counts them.
+    number: u32,
+    /// `ln p` and the log of what was kept, for each token of this attempt.
+    logs: Vec<(f64, f64)>,
     log_probability: f64,
     log_weight: f64,
 }
@@ -136,9 +141,10 @@ impl<W: Weight> Walk<W> {
     /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model, prompt,
     /// warping, constraint and greatest length, and may be shared with other walks of that key.
     pub fn global(trie: SharedTrie<W>, attempts: u32, fallback: Fallback) -> Self {
-        let (attempt, ends) = {
+        let (number, attempt, ends) = {
             let mut trie = lock(&trie);
-            (Attempt::begin(&mut trie, 0), trie.ends().clone())
+            let (number, attempt) = begin(&mut trie);
+            (number, attempt, trie.ends().clone())
         };
         let stage = Stage::Attempt {
             trie,
@@ -146,7 +152,44 @@ impl<W: Weight> Walk<W> {
             limit: attempts,
             fallback,
         };
-        Self::at(stage, LawTag::GlobalWeighted, ends)
+        Walk {
+            number,
+            ..Self::at(stage, LawTag::GlobalWeighted, ends)
+        }
+    }
+
+    /// A walk that goes on from here by itself. Its draws must come from another sequence of the chooser. One that has
+    /// drawn nothing under the global law begins an attempt of its own over the same trie.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut fork = Walk {
+            stage: self.stage.clone(),
+            ends: self.ends.clone(),
+            logs: self.logs.clone(),
+            ..*self
+        };
+        if let (Stage::Attempt { trie, attempt, .. }, true) = (&mut fork.stage, self.logs.is_empty()) {
+            (fork.number, *attempt) = begin(&mut lock(trie));
+        }
+        fork
+    }
+
+    /// Goes back to the place where this attempt had drawn so many tokens; false, and nothing changed, if it has not, or
+    /// if this is in the middle of an attempt of the global law, which is a sample only as a whole. What is drawn
+    /// from then on is drawn from new random numbers.
+    pub fn rewind(&mut self, position: u32) -> bool {
+        let drawn = self.logs.len();
+        if position as usize > drawn || position > 0 && !self.is_certain() {
+            return false;
+        }
+        self.number = self.number.wrapping_add(1);
+        if let Stage::Attempt { trie, attempt, .. } = &mut self.stage {
+            (self.number, *attempt) = begin(&mut lock(trie));
+        }
+        self.logs.truncate(position as usize);
+        let sum = |(all, kept), &(probability, one_kept): &(f64, f64)| (all + probability, kept + one_kept);
+        (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
+        true
     }
 
     fn at(stage: Stage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
@@ -154,8 +197,9 @@ impl<W: Weight> Walk<W> {
             stage,
             local,
             ends,
-            attempt: 0,
-            position: 0,
+            failed: 0,
+            number: 0,
+            logs: Vec::new(),
             log_probability: 0.0,
             log_weight: 0.0,
         }
@@ -171,12 +215,17 @@ impl<W: Weight> Walk<W> {
 
     /// The number of tokens drawn in this attempt.
     pub fn position(&self) -> u32 {
-        self.position
+        self.logs.len() as u32
+    }
+
+    /// Where the next token is drawn.
+    pub fn place(&self) -> Place {
+        Place::new(self.number, self.position())
     }
 
     /// How many attempts have failed.
     pub fn failed_attempts(&self) -> u32 {
-        self.attempt
+        self.failed
     }
 
     /// `ln P(w)` of the tokens of this attempt under the warped model.
@@ -204,7 +253,7 @@ impl<W: Weight> Walk<W> {
         C: Chooser<W> + ?Sized,
     {
         let part = row.part(allowed);
-        let place = Place::new(self.attempt, self.position);
+        let place = self.place();
         let Some(token) = rule.choose(&part, place, chooser) else {
             return Step::Stuck(LawError::NoMass {
                 position: place.position,
@@ -227,14 +276,15 @@ impl<W: Weight> Walk<W> {
     }
 
     fn advance(&mut self, drawn: &Drawn<W>) {
-        self.position += 1;
+        self.logs.push((drawn.log_probability, drawn.log_kept));
         self.log_probability += drawn.log_probability;
         self.log_weight += drawn.log_kept;
     }
 
     fn fail(&mut self) -> Step<W> {
-        self.attempt += 1;
-        self.position = 0;
+        self.failed += 1;
+        self.number = self.number.wrapping_add(1);
+        self.logs.clear();
         self.log_probability = 0.0;
         self.log_weight = 0.0;
         let Stage::Attempt {
@@ -247,15 +297,16 @@ impl<W: Weight> Walk<W> {
             return Step::Restart;
         };
         let mut trie = lock(trie);
-        if self.attempt < *limit && !trie.is_hopeless() {
-            *attempt = Attempt::begin(&mut trie, self.attempt);
+        if self.failed < *limit && !trie.is_hopeless() {
+            (self.number, *attempt) = begin(&mut trie);
             return Step::Restart;
         }
         if *fallback == Fallback::Fail || trie.is_hopeless() {
             return Step::Stuck(LawError::Exhausted {
-                attempts: self.attempt,
+                attempts: self.failed,
             });
         }
+        self.number = trie.attempts();
         drop(trie);
         self.stage = Stage::Weighted;
         Step::Restart
@@ -293,6 +344,13 @@ impl<W: Weight> Sampler<W> for Walk<W> {
         }
         step
     }
+}
+
+/// Begins an attempt with the number that the trie gives it. Walks with the same seed may share a trie: if each counted its
+/// own attempts, the draws of a later one would be those that taught the trie, and the law would be another.
+fn begin<W: Weight>(trie: &mut Trie<W>) -> (u32, Attempt<W>) {
+    let number = trie.attempts();
+    (number, Attempt::begin(trie, number))
 }
 
 /// A walk that panicked elsewhere leaves the trie at worst without its last lessons, which no law depends on.

@@ -1,6 +1,7 @@
 //! Tests of the decode loop through its public surface.
 
 mod bad_models;
+mod branches;
 mod budgets;
 mod decoding;
 mod devices;

@@ -202,7 +202,7 @@ fn measures_change_no_draw() {
                 "{width}, {number}"
             );
             let off = (plain.log_probability - measured.log_probability).abs()
-                + (plain.log_weight - measured.log_weight).abs();
+                + (plain.log_weight.unwrap_or_default() - measured.log_weight.unwrap_or_default()).abs();
             assert!(off < 1e-9, "{width}, {number}: off by {off}");
         }
     }

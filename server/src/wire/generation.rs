@@ -103,6 +103,10 @@ pub struct Generation {
     pub max_tokens: Option<usize>,
     /// How many samples.
     pub n: usize,
+    /// How many candidates the samples are the best of, if there are more.
+    pub best_of: Option<usize>,
+    /// Whether the weight of each sample with respect to the global law is asked for.
+    pub weights: bool,
     /// The temperature.
     pub temperature: Option<f32>,
     /// The nucleus.
@@ -178,7 +182,6 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("min_tokens", &["0"]),
     ("ignore_eos", &["false"]),
     ("use_beam_search", &["false"]),
-    ("best_of", &["1"]),
     ("bad_words", &["[]"]),
     ("allowed_token_ids", &[]),
     ("prompt_logprobs", &["0"]),
@@ -198,6 +201,10 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         n: fields
             .integer("n", 1, SAMPLES, problems)
             .map_or(1, |n| n as usize),
+        best_of: fields
+            .integer("best_of", 1, SAMPLES, problems)
+            .map(|best_of| best_of as usize),
+        weights: fields.boolean("weights", problems).unwrap_or(false),
         temperature: fields.number("temperature", 0.0, 2.0, problems),
         top_p: fields.number("top_p", 0.0, 1.0, problems),
         top_k: fields
@@ -253,6 +260,19 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
             "law: global is the law of the whole texts that fit into max_tokens; none of them is cut";
         problems.invalid("on_budget", message);
     }
+    if let Some(best_of) = generation.best_of {
+        if best_of < generation.n {
+            problems.invalid(
+                "best_of",
+                "there are fewer candidates than answers to choose, which n says",
+            );
+        } else if best_of > generation.n && generation.stream.is_some() {
+            problems.invalid(
+                "best_of",
+                "which candidates are best is not known before all have ended; do not stream",
+            );
+        }
+    }
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text that {} asks for", constraint.param);
         generation.never_cut(&what, problems);
@@ -279,6 +299,8 @@ impl Generation {
             model: model.to_owned(),
             max_tokens: None,
             n: 1,
+            best_of: None,
+            weights: false,
             temperature: None,
             top_p: None,
             top_k: None,

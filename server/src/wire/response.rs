@@ -432,8 +432,10 @@ pub struct Sample {
     pub law: &'static str,
     /// The logarithm of the text's probability under the model, without the constraint.
     pub log_probability: f64,
-    /// The logarithm of the sample's importance weight with respect to the global law.
-    pub log_weight: f64,
+    /// The logarithm of the sample's importance weight with respect to the global law; absent where it has none, or where the
+    /// probability of its end is not known because `weights` was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_weight: Option<f64>,
     /// Attempts that the global law took.
     pub attempts: usize,
     /// Tokens drafted ahead.
