@@ -157,7 +157,7 @@ impl Writer<'_> {
             return sequence.finish(Finish::Stop);
         }
         sequence.is_due = true;
-        // A token that was not drafted is read by the grammar on another thread.
+        // A token that was not drafted is read by the grammar on another thread, and so is one of which that was too slow.
         if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
             (sequence.state, sequence.read) = (draft.state, sequence.tokens.len());
         }

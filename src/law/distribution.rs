@@ -453,16 +453,22 @@ fn block_sum(block: &[f32], word: u32, peak: f32, scale: f64) -> f64 {
 
 /// The largest logit of a block in these bits, minus infinity where there is none. NaN is passed over.
 fn block_peak(block: &[f32], word: u32) -> f32 {
-    // Eight at a time, because one after another each comparison waits for the one before it.
-    let mut peaks = [f32::NEG_INFINITY; 8];
-    for (block, bits) in block.chunks(8).zip(BITS.chunks(8)) {
-        for ((peak, &logit), bit) in peaks.iter_mut().zip(block).zip(bits) {
-            if word & bit != 0 && logit > *peak {
-                *peak = logit;
-            }
-        }
+    let mut kept = [f32::NEG_INFINITY; BLOCK];
+    for ((kept, &logit), bit) in kept.iter_mut().zip(block).zip(BITS) {
+        // Without a branch, which would be guessed wrong half of the time; NaN is larger than nothing.
+        let is_kept = (word & bit != 0) & (logit > f32::NEG_INFINITY);
+        *kept = if is_kept { logit } else { f32::NEG_INFINITY };
     }
-    peaks.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    // Halves against halves, because one after another each comparison would wait for the one before it.
+    let mut half = BLOCK / 2;
+    while half > 0 {
+        for at in 0..half {
+            let (one, other) = (kept[at], kept[at + half]);
+            kept[at] = if other > one { other } else { one };
+        }
+        half /= 2;
+    }
+    kept[0]
 }
 
 /// The largest logit in these words.

@@ -103,3 +103,44 @@ impl AsRef<[f64]> for Doubles {
         unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<f64>(), tensor.numel()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lexiform::law::{Allowed, History, Law, Measured, Part, Row, Warper, Warping};
+
+    /// Measures are taken on cards alone; the operations are the same in memory.
+    #[test]
+    fn a_measure_is_that_of_the_law_at_its_scale() {
+        let (rows, width) = (3_usize, 1000_usize);
+        let numbers: Vec<f32> = (0..rows * width)
+            .map(|number| (number * 37 % 1009) as f32 / 50.0)
+            .collect();
+        let temperatures = [1.0_f32, 0.7, 1.5];
+        let warpers = temperatures.map(|temperature| {
+            let warping = Warping {
+                temperature,
+                ..Warping::default()
+            };
+            Warper::new(warping, Law::Local).unwrap()
+        });
+        let logits = Tensor::from_slice(&numbers).view([rows as i64, width as i64]);
+        let (peaks, sums) = measure(&logits, &warpers.each_ref().map(Warper::scale)).unwrap();
+        let (peaks, sums) = (floats(&peaks.contiguous()).to_vec(), Doubles(sums.contiguous()));
+        let blocks = width.div_ceil(BLOCK as usize);
+        let mask = vec![0x00FF_FF0F; blocks];
+        for (number, warper) in warpers.iter().enumerate() {
+            let logits = &numbers[number * width..(number + 1) * width];
+            let measured = Measured {
+                peak: peaks[number],
+                scale: warper.scale(),
+                sums: &sums.as_ref()[number * blocks..(number + 1) * blocks],
+            };
+            let plain = warper.row(logits, History::default()).unwrap();
+            let row = warper.row_of(logits, Some(measured), History::default()).unwrap();
+            assert!((plain.log_probability(5) - row.log_probability(5)).abs() < 1e-12);
+            let [one, other] = [&plain, &row].map(|row| row.part(Allowed::Words(&mask)).log_mass());
+            assert!((one - other).abs() < 1e-12);
+        }
+    }
+}
