@@ -314,6 +314,7 @@ fn draw(sequence: &Sequence, row: Row<'_>, allowed: Allowed<'_>) -> Option<Draft
         }
     };
     Some(Draft {
+        parent: sequence.drafts.len().checked_sub(1),
         token,
         origin: Origin::Drafted,
         state: None,

@@ -143,9 +143,9 @@ impl Stats {
     pub(crate) fn count(&mut self, written: &Written) {
         self.drafts += u64::from(written.drafted > 0);
         self.drafted += written.drafted as u64;
-        self.accepted += written.accepted as u64;
+        self.accepted += written.accepted.len() as u64;
         self.generated += written.drawn as u64;
-        let places = written.accepted.min(COUNTED_PLACES);
+        let places = written.accepted.len().min(COUNTED_PLACES);
         if self.accepted_at.len() < places {
             self.accepted_at.resize(places, 0);
         }

@@ -12,6 +12,7 @@ use crate::masks::{Bounds, Finder};
 use crate::request::{Origin, Speculation};
 use crate::sequence::Draft;
 use crate::{Grammar, State};
+use lexiform::draft::NodeId;
 use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
 
@@ -57,6 +58,19 @@ pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
     speculation.max_draft.min(remaining.saturating_sub(1))
 }
 
+/// A draft and those above it, the first after the text first; empty for the text itself.
+pub(crate) fn path(drafts: &[Draft], node: Option<NodeId>) -> Vec<NodeId> {
+    let mut path: Vec<NodeId> = std::iter::successors(node, |&node| drafts[node].parent).collect();
+    path.reverse();
+    path
+}
+
+/// Whether each draft goes on after the one before it.
+pub(crate) fn is_chain(drafts: &[Draft]) -> bool {
+    let mut drafts = drafts.iter().enumerate();
+    drafts.all(|(number, draft)| draft.parent == number.checked_sub(1))
+}
+
 impl Outlook {
     /// What the masks may spend after so many tokens that are not yet drawn.
     pub(crate) fn budget(&self, ahead: usize) -> Option<usize> {
@@ -99,7 +113,12 @@ impl Outlook {
         Ok(reading)
     }
 
-    /// The grammar, and where it is after so many drafts.
+    /// How many tokens lie between the text and what follows a draft, or the text for 0.
+    fn depth(&self, drafts: usize) -> usize {
+        path(&self.drafts, drafts.checked_sub(1)).len()
+    }
+
+    /// The grammar, and where it is after a draft, counted from 1, or after the text for 0.
     fn after(&self, drafts: usize) -> Option<(&Grammar, State)> {
         let (grammar, state) = self.grammar.as_ref()?;
         let state = match drafts.checked_sub(1) {
@@ -109,13 +128,14 @@ impl Outlook {
         Some((grammar, state?))
     }
 
-    /// What may come after so many drafts.
+    /// What may come after a draft, counted from 1, or after the text for 0.
     pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
-        let find = |(grammar, state)| self.finder.bounds(grammar, state, self.budget(drafts));
+        let budget = self.budget(self.depth(drafts));
+        let find = |(grammar, state)| self.finder.bounds(grammar, state, budget);
         self.after(drafts).map(find).transpose()
     }
 
-    /// Whether the grammar leaves nothing but the end within the answer's tokens, after so many drafts.
+    /// Whether the grammar leaves nothing but the end within the answer's tokens, after a draft.
     fn only_the_end_is_left(&self, drafts: usize) -> Result<bool, EngineError> {
         let Some((grammar, _)) = self
             .after(drafts)
@@ -133,19 +153,21 @@ impl Outlook {
     /// that confirms it ends the text) or too much for the answer's tokens, or a guess beyond what the sequence's
     /// guesses have been good for.
     pub(crate) fn push(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
+        let above = path(&self.drafts, draft.parent);
         let is_guess = |draft: &Draft| draft.origin == Origin::Drafted;
-        let guesses = self.drafts.iter().filter(|draft| is_guess(draft)).count();
+        let guesses = above.iter().filter(|&&node| is_guess(&self.drafts[node])).count();
         let too_bold = is_guess(&draft) && guesses >= self.reach;
-        if too_bold || vocabulary.is_eos(draft.token) || self.drafts.len() >= self.room() {
+        let too_many = self.drafts.len() >= self.room() || above.len() + 1 >= self.remaining;
+        if too_bold || too_many || vocabulary.is_eos(draft.token) {
             return Ok(false);
         }
         let state = draft.state;
         self.drafts.push(draft);
-        let ahead = self.drafts.len();
+        let ahead = above.len() + 1;
         let counted = self.grammar.as_ref().zip(state).zip(self.budget(ahead));
         let too_far =
             counted.is_some_and(|(((grammar, _), state), budget)| !grammar.completes_within(state, budget));
-        if too_far || self.ends_early && self.only_the_end_is_left(ahead)? {
+        if too_far || self.ends_early && self.only_the_end_is_left(self.drafts.len())? {
             self.drafts.pop();
             return Ok(false);
         }
@@ -160,6 +182,7 @@ impl Outlook {
         };
         let draft = Draft {
             state,
+            parent: self.drafts.len().checked_sub(1),
             is_last: false,
             ..draft
         };

@@ -164,8 +164,11 @@ pub struct Speculation {
     pub lookup: bool,
     /// The draft model that the engine was started with, if there is one.
     pub model: bool,
-    /// The most tokens drafted for one pass.
+    /// The most tokens drafted for one pass, over all branches of the draft.
     pub max_draft: usize,
+    /// How many different continuations lookup may offer, where the last words have gone on in several ways. With more than
+    /// one a draft is a tree, whose branches share [`max_draft`](Self::max_draft).
+    pub branches: usize,
     /// How the tokens of the draft model are verified. Tokens that no model sampled are always verified by drawing once.
     pub verification: Verification,
 }
@@ -196,6 +199,7 @@ impl Speculation {
             lookup: false,
             model: false,
             max_draft: 0,
+            branches: 1,
             verification: Verification::Residual,
         }
     }
@@ -207,6 +211,7 @@ impl Speculation {
             lookup: true,
             model: true,
             max_draft: 8,
+            branches: 1,
             verification: Verification::Residual,
         }
     }

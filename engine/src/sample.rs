@@ -15,6 +15,7 @@ use crate::State;
 use crate::error::{EngineError, Refusal};
 use crate::masks::Bounds;
 use crate::model::{Logits, Row as Read};
+use crate::outlook::path;
 use crate::request::{LawChoice, LogprobsOf, Request, Sampling, Verification};
 use crate::sequence::{Draft, Sequence};
 use lexiform::draft::{self, Node, NodeId};
@@ -157,16 +158,20 @@ impl Columns {
     }
 }
 
-/// Draws along the sequence's drafts. `rows` are clean, one more than drafts; `masks` likewise, if there is a grammar.
+/// Draws down the tree of the sequence's drafts. `rows` are clean, that of the text and one for each draft; `masks` likewise,
+/// if there is a grammar.
 pub(crate) fn draw(
     sequence: &mut Sequence,
     rows: &[Read<'_>],
     masks: Option<&[Bounds]>,
 ) -> Result<Drawing, EngineError> {
-    let drafts: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
+    let drafted = |node: Option<NodeId>| -> Vec<u32> {
+        let path = path(&sequence.drafts, node).into_iter();
+        path.map(|node| sequence.drafts[node].token).collect()
+    };
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
     let warper = &sequence.warper;
-    let nodes: Vec<Node<State>> = sequence.drafts.iter().enumerate().map(node).collect();
+    let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
     let row = |node: Option<NodeId>| {
         if node.is_some_and(|node| sequence.drafts[node].is_last) {
             return Ok(None);
@@ -175,7 +180,7 @@ pub(crate) fn draw(
         let history = History {
             prompt,
             answer,
-            draft: &drafts[..index],
+            draft: &drafted(node),
         };
         let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
         let Read { logits, measured } = rows[index];
@@ -184,12 +189,14 @@ pub(crate) fn draw(
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     let verified = tree(&nodes, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
-    for (index, (drawn, row)) in verified.drawn.iter().zip(rows).enumerate() {
-        let row = row.logits;
+    for (number, drawn) in verified.drawn.iter().enumerate() {
+        let node = number.checked_sub(1).map(|before| verified.path[before]);
+        let index = node.map_or(0, |node| node + 1);
+        let row = rows[index].logits;
         own.push(self::own(sequence, drawn, row)?);
         if sequence.request.logprobs_of == LogprobsOf::Allowed {
             let mask = masks.map(|masks| &*masks[index].mask);
-            own[index].top = top_allowed(sequence, row, mask, &drafts[..index])?;
+            own[number].top = top_allowed(sequence, row, mask, &drafted(node))?;
         }
     }
     Ok(Drawing { verified, own })
@@ -204,11 +211,11 @@ pub(crate) fn verification(sequence: &Sequence) -> Verification {
     }
 }
 
-/// A draft as a node of a chain.
-fn node((number, draft): (usize, &Draft)) -> Node<State> {
+/// A draft as a node of a tree.
+fn node(draft: &Draft) -> Node<State> {
     Node {
         token: draft.token,
-        parent: number.checked_sub(1),
+        parent: draft.parent,
         origin: draft::Origin::Model,
         proposal: draft.proposal.clone(),
         state: draft.state,

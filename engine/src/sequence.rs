@@ -12,7 +12,7 @@ use crate::request::{Event, Finish, OnBudget, Origin, Outcome, Request, Steered}
 use crate::room::Place;
 use crate::sample::SharedTrie;
 use crate::{Grammar, State};
-use lexiform::draft::Proposal;
+use lexiform::draft::{NodeId, Proposal};
 use lexiform::law::{LawTag, Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,8 @@ const RENEWED_EVERY: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) token: u32,
+    /// The draft before it; `None` after the text. It stands before this one.
+    pub(crate) parent: Option<NodeId>,
     pub(crate) origin: Origin,
     /// Where the grammar is after it; `None` without a grammar, and where nobody has asked.
     pub(crate) state: Option<State>,

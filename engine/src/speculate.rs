@@ -16,11 +16,11 @@
 //! than were confirmed the last time, and twice as many after all were.
 
 use crate::error::EngineError;
-use crate::outlook::Outlook;
+use crate::outlook::{Outlook, path};
 use crate::request::Origin;
 use crate::sequence::{Draft, Sequence};
 use crate::{Grammar, State};
-use lexiform::draft::{self, Drafter, Forced, PromptLookup, Text, Tokenise};
+use lexiform::draft::{self, Drafter, Forced, NodeId, PromptLookup, Text, Tokenise};
 use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ use std::sync::Arc;
 const LOOKUP: PromptLookup = PromptLookup {
     longest: 4,
     shortest: 2,
+    branches: 1,
 };
 
 /// A tokenizer that drafters share.
@@ -71,21 +72,31 @@ impl Drafters {
             Forced::new(Cutter(self.tokeniser.clone()), self.vocabulary.clone()).propose(text, &mut draft);
         }
         if speculation.lookup {
-            LOOKUP.clone().propose(text, &mut draft);
+            let lookup = PromptLookup {
+                branches: speculation.branches,
+                ..LOOKUP
+            };
+            lookup.clone().propose(text, &mut draft);
         }
-        let drafts: Vec<Draft> = draft.nodes().iter().map(drafted).collect();
-        for draft in drafts {
-            if !outlook.push(draft, &self.vocabulary)? {
-                break;
-            }
+        let nodes = draft.nodes().to_vec();
+        // Where each node has become a draft; what hangs below one that has not is none either.
+        let mut places: Vec<Option<NodeId>> = Vec::with_capacity(nodes.len());
+        for node in &nodes {
+            let parent = node.parent.map(|parent| places[parent]);
+            let is_taken = match parent {
+                Some(None) => false,
+                _ => outlook.push(drafted(node, parent.flatten()), &self.vocabulary)?,
+            };
+            places.push(is_taken.then(|| outlook.drafts.len() - 1));
         }
         Ok(())
     }
 }
 
-fn drafted(node: &draft::Node<State>) -> Draft {
+fn drafted(node: &draft::Node<State>, parent: Option<NodeId>) -> Draft {
     Draft {
         token: node.token,
+        parent,
         origin: match node.origin {
             draft::Origin::Forced => Origin::Forced,
             draft::Origin::Copied | draft::Origin::Model => Origin::Drafted,
@@ -96,15 +107,15 @@ fn drafted(node: &draft::Node<State>) -> Draft {
     }
 }
 
-/// Learns from a verified draft.
-pub(crate) fn observe(sequence: &mut Sequence, accepted: usize) {
-    let guessed = |drafts: &[Draft]| {
-        drafts
-            .iter()
-            .filter(|draft| draft.origin == Origin::Drafted)
-            .count()
+/// Learns from a verified draft, of which this path was accepted. Of a tree, what counts is how far its branches reach.
+pub(crate) fn observe(sequence: &mut Sequence, accepted: &[NodeId]) {
+    let drafts = &sequence.drafts;
+    let guessed = |path: &[NodeId]| {
+        let is_guess = |&&node: &&NodeId| drafts[node].origin == Origin::Drafted;
+        path.iter().filter(is_guess).count()
     };
-    let (offered, confirmed) = (guessed(&sequence.drafts), guessed(&sequence.drafts[..accepted]));
+    let reached = (0..drafts.len()).map(|node| guessed(&path(drafts, Some(node))));
+    let (offered, confirmed) = (reached.max().unwrap_or(0), guessed(accepted));
     if offered > 0 {
         let reach = if confirmed == offered {
             2 * offered.max(sequence.reach)

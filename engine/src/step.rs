@@ -19,15 +19,16 @@ use crate::error::EngineError;
 use crate::job::Job;
 use crate::masks::{Bounds, Finder, MaskHook};
 use crate::meters::Meters;
-use crate::model::{Feed, Logits, Model, Row};
+use crate::model::{Feed, Logits, Model, Row, SlotMoves};
+use crate::outlook::is_chain;
 use crate::pace::Pace;
 use crate::sample::{Columns, law};
 use crate::scheduler::{Scheduler, Work, forget_cache};
-use crate::sequence::{Doing, Sequence};
+use crate::sequence::{Doing, Draft, Sequence};
 use crate::speculate::Drafters;
 use crate::tries::{self, Tries};
 use crate::write::{Writer, Written};
-use lexiform::draft::{LongestMatch, Tokenise};
+use lexiform::draft::{LongestMatch, NodeId, Tokenise};
 use lexiform::law::{Law, Walk};
 use lexiform::vocab::Vocabulary;
 use std::collections::HashMap;
@@ -227,7 +228,8 @@ impl Core {
         let decodes = |sequence: &&mut Sequence| {
             let is_quick = sequence.parole == 0 && sequence.masks.is_none();
             let draws = sequence.doing == Doing::Drawing && sequence.unfed() == 1 && sequence.is_ready();
-            sequence.request.speculation.model && draws && is_quick
+            // What a draft model reads is one text.
+            sequence.request.speculation.model && draws && is_quick && is_chain(&sequence.drafts)
         };
         let mut for_model: Vec<_> = self.scheduler.running.iter_mut().filter(decodes).collect();
         if model
@@ -256,8 +258,13 @@ impl Core {
             .iter()
             .map(|work| fed_tokens(&running[work.index], work))
             .collect();
+        let trees = works.iter().map(|work| match work.rows {
+            0 => None,
+            _ => parents(&running[work.index].drafts),
+        });
+        let trees: Vec<Option<Vec<u16>>> = trees.collect();
         let mut feeds = Vec::with_capacity(works.len());
-        for (work, tokens) in works.iter().zip(&fed) {
+        for ((work, tokens), parents) in works.iter().zip(&fed).zip(&trees) {
             let sequence = &running[work.index];
             let table = sequence.table.blocks();
             feeds.push(Feed {
@@ -265,7 +272,7 @@ impl Core {
                 start: sequence.computed,
                 table,
                 rows: work.rows,
-                parents: None,
+                parents: parents.as_deref(),
                 scale: sequence.warper.scale(),
             });
         }
@@ -290,6 +297,7 @@ impl Core {
     fn sample(&mut self, works: &[Work], mut logits: Logits) {
         let written = self.write(works, &mut logits);
         let mut drew = Vec::with_capacity(works.len());
+        let mut moves = Vec::new();
         for (work, written) in works.iter().zip(written) {
             let sequence = &mut self.scheduler.running[work.index];
             self.stats.prefilled_tokens += prompt_part(sequence, work);
@@ -305,7 +313,13 @@ impl Core {
                     self.meters.gaps.observe_time(gap);
                 }
                 left = written.left;
-                computed += if left.is_some() { 0 } else { written.accepted };
+                let accepted = if left.is_some() {
+                    &[][..]
+                } else {
+                    &written.accepted
+                };
+                moves.extend(moved(sequence, computed, accepted));
+                computed += accepted.len();
                 drew.extend(
                     (written.drawn > 0 && !sequence.closed).then_some((sequence.job, sequence.branch)),
                 );
@@ -323,10 +337,36 @@ impl Core {
                 blocks.rewind(&mut sequence.table, sequence.computed);
             }
         }
+        self.compact(&moves);
         for (job, branch) in drew {
             self.tell(job, branch, News::Drew);
         }
         self.tell_read();
+    }
+
+    /// Moves the keys and values of accepted drafts to where the text goes on.
+    fn compact(&mut self, moves: &[Moved]) {
+        if moves.is_empty() {
+            return;
+        }
+        let running = &self.scheduler.running;
+        let find = |id: u64| running.iter().find(|sequence| sequence.id == id);
+        let slots = moves.iter().filter_map(|moved| {
+            Some(SlotMoves {
+                table: find(moved.sequence)?.table.blocks(),
+                start: moved.start,
+                slots: &moved.slots,
+            })
+        });
+        let slots: Vec<SlotMoves<'_>> = slots.collect();
+        let Err(error) = self.model.move_slots(&slots) else {
+            return;
+        };
+        let is_moved = |sequence: &&mut Sequence| moves.iter().any(|moved| moved.sequence == sequence.id);
+        let running = self.scheduler.running.iter_mut();
+        running
+            .filter(is_moved)
+            .for_each(|sequence| sequence.fail(error.clone()));
     }
 
     /// Draws for all sequences that have rows and know what is allowed there, on several threads if there is much to draw
@@ -443,6 +483,29 @@ impl Core {
 
 /// The number of a sequence's work, the sequence, its rows, and what they allow.
 type Drawable<'a> = (usize, &'a mut Sequence, Vec<Row<'a>>, Option<Vec<Bounds>>);
+
+/// Accepted drafts that do not lie where the text goes on.
+struct Moved {
+    sequence: u64,
+    start: usize,
+    slots: Vec<usize>,
+}
+
+/// Which slots have to move: the drafts lie after the text in the order of the tree, and it goes on with a path of them.
+fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved> {
+    let lies_right = accepted.iter().enumerate().all(|(number, &node)| number == node);
+    (!lies_right).then(|| Moved {
+        sequence: sequence.id,
+        start,
+        slots: accepted.iter().map(|node| start + node).collect(),
+    })
+}
+
+/// The nodes before each of the drafts as a feed counts them, if they are no chain.
+fn parents(drafts: &[Draft]) -> Option<Vec<u16>> {
+    let parent = |draft: &Draft| draft.parent.map_or(0, |parent| parent as u16 + 1);
+    (!is_chain(drafts)).then(|| drafts.iter().map(parent).collect())
+}
 
 /// Sequences that are drawn one after the other.
 type Bundle<'a> = Vec<Drawable<'a>>;

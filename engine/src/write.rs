@@ -7,6 +7,7 @@ use crate::request::{Event, Finish, Origin};
 use crate::sample::{self, Drawing, Own, draw};
 use crate::sequence::{Draft, Sequence};
 use crate::speculate;
+use lexiform::draft::NodeId;
 use lexiform::law::Drawn;
 use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -21,8 +22,8 @@ const MAX_REPLAYED: usize = 4096;
 pub(crate) struct Written {
     /// Tokens drafted.
     pub(crate) drafted: usize,
-    /// Drafts confirmed.
-    pub(crate) accepted: usize,
+    /// The drafts confirmed, from the first after the text down.
+    pub(crate) accepted: Vec<NodeId>,
     /// Tokens drawn.
     pub(crate) drawn: usize,
     /// The time since the pass that brought the tokens before these. Attempts that may fail bring none.
@@ -60,11 +61,11 @@ impl Writer<'_> {
         if is_attempt {
             note(sequence, first, rows, masks.unwrap_or_default(), &drawing);
         }
-        let used = masks
-            .unwrap_or_default()
-            .iter()
-            .take(drawing.verified.drawn.len());
-        if let Some(number) = used.clone().position(|bounds| bounds.steered) {
+        let steered = |row: usize| masks.is_some_and(|masks| masks[row].steered);
+        let used = rows_of(&drawing.verified.path)
+            .take(drawing.verified.drawn.len())
+            .position(steered);
+        if let Some(number) = used {
             sequence.steer(first + number);
         }
         let drawn = !drawing.verified.drawn.is_empty();
@@ -88,7 +89,7 @@ impl Writer<'_> {
             drafted,
             ..self.write(sequence, rows, masks)
         };
-        speculate::observe(sequence, written.accepted);
+        speculate::observe(sequence, &written.accepted);
         sequence.drafts.clear();
         if written.left.is_some() {
             sequence.restart();
@@ -123,7 +124,7 @@ impl Writer<'_> {
         sequence.accepted += verified.accepted();
         let written = |left| Written {
             drafted: 0,
-            accepted: verified.accepted(),
+            accepted: verified.path.clone(),
             drawn,
             gap: None,
             left,
@@ -137,7 +138,8 @@ impl Writer<'_> {
             }
             Next::Open | Next::Ended => (),
         }
-        let drafts: Vec<Draft> = sequence.drafts[..verified.accepted()].to_vec();
+        let accepted = verified.path.iter().map(|&node| sequence.drafts[node].clone());
+        let drafts: Vec<Draft> = accepted.collect();
         for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
             let last = number + 1 == verified.drawn.len();
             let draft = drafts.get(number).cloned();
@@ -181,18 +183,22 @@ impl Writer<'_> {
     }
 }
 
+/// The rows that were drawn from: that of the text, and those of the accepted drafts.
+fn rows_of(path: &[NodeId]) -> impl Iterator<Item = usize> {
+    std::iter::once(0).chain(path.iter().map(|node| node + 1))
+}
+
 /// Keeps the rows of an attempt for the next one.
 fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
     let states = sequence.drafts.iter().map(|draft| draft.state);
     let states: Vec<_> = std::iter::once(sequence.state).chain(states).collect();
-    let places = rows.iter().zip(masks).zip(states).enumerate();
     // A failed attempt has seen one row more than it drew tokens.
-    for (number, ((row, bounds), state)) in places.take(drawn.len() + 1) {
-        let Some(state) = state else { return };
+    for (number, row) in rows_of(&drawing.verified.path).take(drawn.len() + 1).enumerate() {
+        let Some(state) = states[row] else { return };
         sequence
             .replay
-            .note_row(first + number, row.logits, (state, bounds));
+            .note_row(first + number, rows[row].logits, (state, &masks[row]));
         if let Some(drawn) = drawn.get(number) {
             sequence.replay.note_token(first + number, drawn.token);
         }

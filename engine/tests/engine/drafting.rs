@@ -260,3 +260,72 @@ fn guesses_that_fail_become_short() {
     );
     assert!(heard.outcome().drafted < 40, "{:?}", heard.outcome());
 }
+
+/// Drafts that are trees save passes and change nothing: a token that any branch has is confirmed by the one draw, and its
+/// keys and values are moved to where the text goes on.
+#[test]
+fn trees_of_drafts_change_no_text() {
+    // The model goes on after "ab" in three ways, by what stands before.
+    let script = |prefix: &[u32]| {
+        let mut row = wordy_script(prefix);
+        row.iter_mut().for_each(|logit| *logit *= 0.05);
+        let ways = ["abcab", "abxyab", "abq ab"].map(letters);
+        let way = &ways[prefix.len() / 5 % 3];
+        row[way[prefix.len() % way.len()] as usize] = 6.0;
+        row
+    };
+    let config = |block_size, max_step_tokens| EngineConfig {
+        block_size,
+        max_step_tokens,
+        ..EngineConfig::default()
+    };
+    let (mut confirmed, mut in_branches) = (0, 0);
+    for (number, (block_size, max_step_tokens)) in
+        [(16, 512), (3, 512), (1, 30), (5, 7)].into_iter().enumerate()
+    {
+        let engine = start(script, config(block_size, max_step_tokens));
+        for seed in 0..12 {
+            for pattern in [None, Some("[a-z ]{10,80}"), Some("(ab[cxq][ya-z ]?){3,20}")] {
+                let request = |branches| Request {
+                    grammar: pattern.map(grammar),
+                    sampling: if seed == 0 {
+                        Sampling::default()
+                    } else {
+                        Sampling::seeded(seed)
+                    },
+                    logprobs: Some(2),
+                    samples: 1,
+                    speculation: Speculation {
+                        forced: branches > 0,
+                        lookup: branches > 0,
+                        max_draft: 9 * usize::from(branches > 0),
+                        branches,
+                        ..Speculation::none()
+                    },
+                    ..Request::new(letters("abcabxyabq abcabxyabq ab"), 60)
+                };
+                let without = generate(&engine, request(0));
+                let chain = generate(&engine, request(1));
+                let tree = generate(&engine, request(3));
+                let what = format!("engine {number}, seed {seed}, {pattern:?}");
+                assert_eq!(
+                    without.tokens_without_origin(),
+                    chain.tokens_without_origin(),
+                    "{what}"
+                );
+                assert_eq!(
+                    without.tokens_without_origin(),
+                    tree.tokens_without_origin(),
+                    "{what}"
+                );
+                let (plain, drafted) = (without.outcome(), tree.outcome());
+                assert_eq!(plain.log_probability, drafted.log_probability, "{what}");
+                assert_eq!(plain.log_weight, drafted.log_weight, "{what}");
+                confirmed += chain.outcome().accepted;
+                in_branches += drafted.accepted;
+            }
+        }
+        wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
+    }
+    assert!(in_branches > 0 && confirmed > 0, "{in_branches} and {confirmed}");
+}

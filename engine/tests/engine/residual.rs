@@ -144,7 +144,7 @@ fn what_is_told_of_a_text_does_not_depend_on_the_drafts() {
             };
             let heard = generate(&engine, request);
             let outcome = heard.outcome();
-            let (probability, weight) = (outcome.log_probability, outcome.log_weight.unwrap_or_default());
+            let (probability, weight) = (outcome.log_probability, outcome.log_weight);
             let first = *told
                 .entry(text(&heard))
                 .or_insert((probability, weight, outcome.completion_tokens));
