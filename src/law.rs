@@ -41,7 +41,7 @@
 //! # Draws
 //!
 //! All chance comes through a [`Chooser`]. The [`Seeded`] one computes each draw from `(seed, sequence, place)` alone,
-//! so batching, preemption and drafting cannot change it. [`law_of`] runs a sampler once for every path of choices and
+//! so batching, preemption and drafts that are verified by drawing once cannot change it. [`law_of`] runs a sampler once for every path of choices and
 //! returns its exact law in any number type, which is how the tests prove equalities instead of estimating them.
 
 mod awrs;
