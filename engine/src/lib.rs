@@ -42,13 +42,14 @@ mod scheduler;
 mod scripted;
 mod sequence;
 mod speculate;
+mod stats;
 mod step;
 pub mod torch;
 mod tree;
 mod tries;
 mod write;
 
-pub use engine::{Engine, EngineConfig, Sink, Stats, Ticket};
+pub use engine::{Engine, EngineConfig, Sink, Ticket};
 pub use error::{EngineError, LoadError, Malformed, Refusal};
 pub use histogram::Histogram;
 pub use lexiform::draft::Tokenise;
@@ -66,4 +67,5 @@ pub use request::{
 };
 pub use room::{Place, Room};
 pub use scripted::{Script, ScriptedModel};
+pub use stats::Stats;
 pub use torch::{Device, Dtype, LoadOptions, LoadedModel, ModelFiles, load};
