@@ -100,6 +100,10 @@ impl Core {
                 self.order(id, branch, Doing::Drawing);
                 Ok(())
             }
+            Order::Score { branch, tokens } => match self.scheduler.find(id, branch) {
+                Some(sequence) => sequence.give(tokens),
+                None => Ok(()),
+            },
             Order::Drop(branch) => {
                 self.drop_branch((id, job), branch);
                 Ok(())

@@ -1,8 +1,8 @@
 //! Drivers: what decides over the branches of a request.
 //!
 //! ```text
-//!   loop ── Report (begun, read, drew, ended, failed) ──► Driver
-//!   loop ◄── Orders (fork, rewind, read, draw, drop, emit, finish) ──┘
+//!   loop ── Report (begun, read, drew, scored, ended, failed) ──► Driver
+//!   loop ◄── Orders (fork, rewind, read, draw, score, drop, emit, finish) ──┘
 //! ```
 //!
 //! A *branch* is one text that a request has under way: a sequence with its keys and values, its state of the grammar and
@@ -39,6 +39,8 @@ pub(crate) enum News {
     Read,
     /// It drew tokens.
     Drew,
+    /// It has the tokens that it was given, as far as the grammar allows them, and counts them as if it had drawn them.
+    Scored,
     /// Its text is complete, or as long as it may be.
     Ended(Finish),
     /// It cannot go on.
@@ -73,6 +75,13 @@ pub(crate) enum Order {
     Read(Branch),
     /// The branch draws what comes next: a token, or several where a draft holds.
     Draw(Branch),
+    /// The branch goes on with these tokens; what the law says of them is found out as if they had been drawn. Not in the middle
+    /// of an attempt of the global law, which is a sample only if all of it was drawn.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "no driver of this crate brings texts yet")
+    )]
+    Score { branch: Branch, tokens: Vec<u32> },
     /// The branch is given up.
     Drop(Branch),
     /// An answer hears what it has not heard yet of this branch.

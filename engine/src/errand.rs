@@ -252,7 +252,13 @@ fn run(
     if goal != Goal::Masks {
         let mut reading = outlook.read()?;
         if reading.end.is_none() && outlook.remaining > 0 {
-            drafters.propose(&mut outlook)?;
+            match outlook.given.is_empty() {
+                true => drafters.propose(&mut outlook)?,
+                false => {
+                    outlook.drafts.clear();
+                    outlook.take_given()?;
+                }
+            }
             reading.drafts.clone_from(&outlook.drafts);
         }
         let is_over = reading.end.is_some() || outlook.remaining == 0;

@@ -26,6 +26,7 @@ mod driver;
 mod engine;
 mod errand;
 mod error;
+mod given;
 mod histogram;
 mod job;
 mod masks;

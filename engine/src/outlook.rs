@@ -12,7 +12,7 @@ use crate::masks::{Bounds, Finder};
 use crate::request::{Origin, Speculation};
 use crate::sequence::Draft;
 use crate::{Grammar, State};
-use lexiform::draft::NodeId;
+use lexiform::draft::{NodeId, Proposal};
 use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
 
@@ -38,6 +38,8 @@ pub(crate) struct Outlook {
     /// How many guessed tokens are worth feeding.
     pub(crate) reach: usize,
     pub(crate) drafts: Vec<Draft>,
+    /// Tokens that the sequence goes on with, whatever is likely.
+    pub(crate) given: Vec<u32>,
     pub(crate) finder: Finder,
 }
 
@@ -172,6 +174,40 @@ impl Outlook {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// Takes the given tokens for drafts, as far as the grammar and the tokens left allow them.
+    pub(crate) fn take_given(&mut self) -> Result<(), EngineError> {
+        for (number, token) in std::mem::take(&mut self.given)
+            .into_iter()
+            .enumerate()
+            .take(self.remaining)
+        {
+            let is_allowed = self
+                .bounds(number)?
+                .is_none_or(|bounds| bounds.mask.contains(token));
+            if !is_allowed {
+                break;
+            }
+            let state = match self.grammar.as_ref().zip(self.tip()) {
+                Some(((grammar, _), state)) if !grammar.vocabulary().is_eos(token) => {
+                    Some(Finder::step(grammar, state, token)?)
+                }
+                _ => None,
+            };
+            self.drafts.push(Draft {
+                token,
+                parent: number.checked_sub(1),
+                origin: Origin::Given,
+                state,
+                proposal: Proposal::Point,
+                is_last: false,
+            });
+            if self.grammar.is_some() && state.is_none() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Goes on with a token that a draft model drew after the drafts, if there is something to draft or to draw behind it.

@@ -265,6 +265,8 @@ pub enum Origin {
     Drafted,
     /// A draft of forced text that the draw confirmed.
     Forced,
+    /// Not drawn: whoever drives the request went on with it.
+    Given,
 }
 
 /// How an answer came out.

@@ -13,11 +13,12 @@
 use crate::Mask;
 use crate::State;
 use crate::error::{EngineError, Refusal};
+use crate::given;
 use crate::masks::Bounds;
 use crate::model::{Logits, Row as Read};
 use crate::outlook::path;
 use crate::request::{LawChoice, LogprobsOf, Request, Sampling, Verification};
-use crate::sequence::{Draft, Sequence};
+use crate::sequence::{Doing, Draft, Sequence};
 use lexiform::draft::{self, Node, NodeId};
 use lexiform::law::{
     Allowed, Distribution, Drawn, Fallback, History, Law, LawError, Row, RowError, Seeded, Trie, Walk,
@@ -187,7 +188,12 @@ pub(crate) fn draw(
         Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
-    let verified = tree(&nodes, row, &mut sequence.walk, &mut chooser).map_err(not_a_law)?;
+    let walk = &mut sequence.walk;
+    let verified = match sequence.doing {
+        Doing::Scoring => given::along(&nodes, row, walk, &mut chooser),
+        _ => tree(&nodes, row, walk, &mut chooser),
+    };
+    let verified = verified.map_err(not_a_law)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
     for (number, drawn) in verified.drawn.iter().enumerate() {
         let node = number.checked_sub(1).map(|before| verified.path[before]);

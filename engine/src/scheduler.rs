@@ -215,7 +215,7 @@ impl Scheduler {
         {
             return;
         }
-        let draws = sequence.doing == Doing::Drawing && feed == sequence.unfed();
+        let draws = sequence.doing != Doing::Reading && feed == sequence.unfed();
         let room = match draws {
             true => plan.budget.saturating_sub(feed + plan.reserved),
             false => 0,

@@ -21,6 +21,8 @@ use std::time::Duration;
 const SLOW: Duration = Duration::from_millis(2);
 /// Quick errands in a row after which a slow one is forgiven.
 const PAROLE: u8 = 16;
+/// Given tokens that are fed in one pass.
+const GIVEN: usize = 64;
 /// Draws between two looks at the memory of a grammar: to look is cheap and not free.
 const RENEWED_EVERY: usize = 16;
 
@@ -48,6 +50,8 @@ pub(crate) enum Doing {
     Reading,
     /// It draws.
     Drawing,
+    /// It goes on with tokens that it was given.
+    Scoring,
 }
 
 /// How a branch ended.
@@ -87,6 +91,8 @@ pub(crate) struct Sequence {
     pub(crate) parole: u8,
     /// What is fed beyond the tokens in the next pass.
     pub(crate) drafts: Vec<Draft>,
+    /// Tokens that it is to go on with.
+    pub(crate) given: Vec<u32>,
     /// How many guessed tokens are worth feeding.
     pub(crate) reach: usize,
     pub(crate) warper: Warper,
@@ -139,6 +145,7 @@ impl Sequence {
             computed: 0,
             table: Table::default(),
             drafts: Vec::new(),
+            given: Vec::new(),
             warper,
             walk,
             trie: None,
@@ -175,6 +182,7 @@ impl Sequence {
             masks: None,
             table: Table::default(),
             drafts: Vec::new(),
+            given: Vec::new(),
             warper: self.warper.clone(),
             walk: self.walk.fork(),
             trie: self.trie.clone(),
@@ -217,6 +225,25 @@ impl Sequence {
         Ok(())
     }
 
+    /// Goes on with these tokens as if it drew them.
+    ///
+    /// # Errors
+    /// It is in the middle of an attempt of the global law.
+    pub(crate) fn give(&mut self, tokens: Vec<u32>) -> Result<(), EngineError> {
+        if !self.walk.is_certain() {
+            let place = self.generated().len();
+            return Err(EngineError::NoSuchPlace {
+                place,
+                tokens: place,
+                told: self.emitted,
+            });
+        }
+        if !self.closed {
+            (self.given, self.doing, self.is_due, self.masks) = (tokens, Doing::Scoring, true, None);
+        }
+        Ok(())
+    }
+
     /// Whether a drawn token waits for its grammar to read it.
     pub(crate) fn has_unread(&self) -> bool {
         self.request.grammar.is_some() && self.read < self.tokens.len()
@@ -254,7 +281,8 @@ impl Sequence {
             prompt: self.request.prompt.len(),
             remaining: self.remaining(),
             budget: self.budget(),
-            ends_early: self.ends_early(),
+            ends_early: self.ends_early() && self.given.is_empty(),
+            given: self.given.iter().copied().take(GIVEN).collect(),
             speculation: self.request.speculation,
             reach: self.reach,
             drafts: self.drafts.clone(),
@@ -268,13 +296,14 @@ impl Sequence {
         match self.doing {
             Doing::Waiting => false,
             Doing::Reading => self.unfed() > 0 && !self.closed,
-            Doing::Drawing => is_known && !self.closed,
+            Doing::Drawing | Doing::Scoring => is_known && !self.closed,
         }
     }
 
     /// Whether its grammar has to be asked what follows the last draw.
     pub(crate) fn asks(&self) -> bool {
-        self.doing == Doing::Drawing && self.is_due && self.errand.is_none() && !self.closed
+        let goes_on = matches!(self.doing, Doing::Drawing | Doing::Scoring);
+        goes_on && self.is_due && self.errand.is_none() && !self.closed
     }
 
     /// How many tokens may be drafted.
@@ -327,6 +356,10 @@ impl Sequence {
             return self.finish(Finish::Stop);
         }
         self.drafts = reading.drafts;
+        if self.doing == Doing::Scoring && self.drafts.is_empty() {
+            // The grammar does not allow the next of them.
+            self.given.clear();
+        }
         if self.remaining() == 0 {
             match self.request.on_budget {
                 OnBudget::Complete | OnBudget::Cut => self.finish(Finish::Length),

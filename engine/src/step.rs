@@ -321,9 +321,7 @@ impl Core {
                 };
                 moves.extend(moved(sequence, computed, accepted));
                 computed += accepted.len();
-                drew.extend(
-                    (written.drawn > 0 && !sequence.closed).then_some((sequence.job, sequence.branch)),
-                );
+                drew.extend(news(sequence, written.drawn).map(|news| (sequence.job, sequence.branch, news)));
             }
             if left.is_none() {
                 // The last token is always fed again for its row, also an accepted draft that had none.
@@ -339,8 +337,8 @@ impl Core {
             }
         }
         self.compact(&moves);
-        for (job, branch) in drew {
-            self.tell(job, branch, News::Drew);
+        for (job, branch, news) in drew {
+            self.tell(job, branch, news);
         }
         self.tell_read();
     }
@@ -484,6 +482,17 @@ impl Core {
 
 /// The number of a sequence's work, the sequence, its rows, and what they allow.
 type Drawable<'a> = (usize, &'a mut Sequence, Vec<Row<'a>>, Option<Vec<Bounds>>);
+
+/// What a driver is told of a pass that brought so many tokens. Given tokens may take several passes.
+fn news(sequence: &Sequence, drawn: usize) -> Option<News> {
+    if sequence.closed {
+        return None;
+    }
+    match sequence.doing {
+        Doing::Scoring => sequence.given.is_empty().then_some(News::Scored),
+        _ => (drawn > 0).then_some(News::Drew),
+    }
+}
 
 /// Accepted drafts that do not lie where the text goes on.
 struct Moved {

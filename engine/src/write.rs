@@ -5,7 +5,7 @@ use crate::masks::Bounds;
 use crate::model::Row;
 use crate::request::{Event, Finish, Origin};
 use crate::sample::{self, Drawing, Own, draw};
-use crate::sequence::{Draft, Sequence};
+use crate::sequence::{Doing, Draft, Sequence};
 use crate::speculate;
 use lexiform::draft::NodeId;
 use lexiform::law::Drawn;
@@ -89,7 +89,14 @@ impl Writer<'_> {
             drafted,
             ..self.write(sequence, rows, masks)
         };
-        speculate::observe(sequence, &written.accepted);
+        match sequence.doing {
+            Doing::Scoring => {
+                sequence.given.drain(..written.drawn);
+                // A pass may have had no room for the others.
+                sequence.is_due |= !sequence.given.is_empty();
+            }
+            _ => speculate::observe(sequence, &written.accepted),
+        }
         sequence.drafts.clear();
         if written.left.is_some() {
             sequence.restart();

@@ -94,6 +94,7 @@ impl Watched {
                 Origin::Sampled => "sampled",
                 Origin::Drafted => "drafted",
                 Origin::Forced => "forced",
+                Origin::Given => "given",
             },
             allowed,
             probability: f64::from(logprob).exp(),

@@ -65,6 +65,10 @@ fn run(driver: impl Driver + 'static, core: &mut Core) -> (Vec<u32>, Event) {
         ignore_eos: true,
         ..Request::new(PROMPT.to_vec(), 1000)
     };
+    run_request(request, driver, core)
+}
+
+fn run_request(request: Request, driver: impl Driver + 'static, core: &mut Core) -> (Vec<u32>, Event) {
     let (sender, events): (_, Receiver<Event>) = channel();
     let sink: Sink = Box::new(move |event| sender.send(event).is_ok());
     let warper = sample::warper(&request).unwrap();
@@ -219,6 +223,100 @@ fn branches_may_wait_for_each_other() {
     );
     assert_eq!(run(driver, &mut core).0, written(6));
     assert_eq!(core.stats.steps, 1 + 6, "they draw together");
+}
+
+/// Given tokens count as if they had been drawn, however many passes they take, and the text goes on after them.
+#[test]
+fn given_tokens_are_counted_as_if_they_were_drawn() {
+    for (given, max_step_tokens) in [(1, 512), (3, 512), (150, 512), (40, 7)] {
+        let text = written(given + 3);
+        let mut core = core(EngineConfig {
+            max_step_tokens,
+            ..EngineConfig::default()
+        });
+        let mut told = Vec::new();
+        let driver = With(move |report: &Report, orders: &mut Vec<Order>| {
+            let branch = report.branch;
+            match (&report.news, report.tokens) {
+                (News::Begun, _) => orders.extend([
+                    Order::Fork { of: 0, to: 1, at: 0 },
+                    Order::Draw(0),
+                    Order::Draw(1),
+                ]),
+                // One branch draws the text, and the other is given what the first drew.
+                (_, tokens) if branch == 0 && tokens == given => {
+                    told.push(report.log_probability);
+                }
+                (News::Drew, 1) if branch == 1 => {
+                    orders.push(Order::Rewind { branch, to: 0 });
+                    orders.push(Order::Score {
+                        branch,
+                        tokens: text[..given].to_vec(),
+                    });
+                }
+                (News::Scored, tokens) => {
+                    assert_eq!(tokens, given);
+                    told.push(report.log_probability);
+                    orders.push(Order::Draw(branch));
+                }
+                (_, tokens) if branch == 1 && tokens == given + 3 => {
+                    assert!(told.len() < 2 || told[0] == told[1]);
+                    orders.push(Order::Finish { branch, answer: 0 });
+                }
+                _ => orders.push(Order::Draw(branch)),
+            }
+        });
+        assert_eq!(run(driver, &mut core).0, written(given + 3));
+    }
+}
+
+/// What is given need not be likely; what follows depends on it.
+#[test]
+fn a_text_goes_on_after_what_it_was_given() {
+    let given = vec![9, 9, 2];
+    let mut expected = [&PROMPT[..], &given].concat();
+    (0..4).for_each(|_| expected.push(next(&expected)));
+    let mut core = core(EngineConfig::default());
+    let driver = With(
+        move |report: &Report, orders: &mut Vec<Order>| match (&report.news, report.tokens) {
+            (News::Begun, _) => orders.push(Order::Score {
+                branch: 0,
+                tokens: given.clone(),
+            }),
+            (_, 7) => orders.push(Order::Finish { branch: 0, answer: 0 }),
+            (news, _) => {
+                assert!(*news != News::Scored || report.log_probability < -200.0);
+                orders.push(Order::Draw(0));
+            }
+        },
+    );
+    assert_eq!(run(driver, &mut core).0, expected[PROMPT.len()..]);
+    assert!(core.stats.steps <= 5);
+}
+
+#[test]
+fn a_token_that_is_not_allowed_ends_what_was_given() {
+    let source = lexiform::Source::Regex("[a-d]{2}[x-z]{5}");
+    let (grammar, _) = lexiform::compile(source, &vocabulary(), &lexiform::Options::default()).unwrap();
+    let mut core = core(EngineConfig::default());
+    let driver = With(
+        move |report: &Report, orders: &mut Vec<Order>| match report.news {
+            News::Begun => orders.push(Order::Score {
+                branch: 0,
+                tokens: vec![0, 3, 2, 1],
+            }),
+            News::Scored => {
+                assert_eq!(report.tokens, 2);
+                orders.push(Order::Finish { branch: 0, answer: 0 });
+            }
+            _ => panic!("{report:?}"),
+        },
+    );
+    let request = Request {
+        grammar: Some(grammar),
+        ..Request::new(PROMPT.to_vec(), 20)
+    };
+    assert_eq!(run_request(request, driver, &mut core).0, [0, 3]);
 }
 
 #[test]

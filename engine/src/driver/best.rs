@@ -58,7 +58,7 @@ impl Driver for BestOf {
         let branch = report.branch;
         match &report.news {
             News::Begun | News::Read => self.candidates.next(report, orders),
-            News::Drew => orders.push(Order::Draw(branch)),
+            News::Drew | News::Scored => orders.push(Order::Draw(branch)),
             News::Ended(_) => {
                 let mean = report.log_probability / report.tokens.max(1) as f64;
                 self.ended.push((branch, mean));

@@ -52,7 +52,7 @@ impl Driver for Samples {
             News::Begun if self.forked => orders.push(Order::Draw(branch)),
             News::Begun => orders.push(Order::Read(branch)),
             News::Read => self.fork(orders),
-            News::Drew => {
+            News::Drew | News::Scored => {
                 if report.is_certain {
                     orders.push(Order::Emit { branch, answer });
                 }

@@ -1,0 +1,55 @@
+//! Tokens that are not drawn but given: counted as if they had been drawn.
+//!
+//! Each has a row and a mask like any token of a draft, so that what is told of it (its probability, the mass of what was
+//! allowed) is what would be told if the law had drawn it. Nothing is decided by chance.
+
+use crate::State;
+use lexiform::draft::{Node, NodeId};
+use lexiform::law::{Allowed, Chooser, Part, Place, Row, RowError, Rule, Sampler, Seeded, Step, Walk};
+use lexiform::verify::{Next, Verified};
+
+/// A choice that is made already.
+struct Given(u32);
+
+impl Rule<f64> for Given {
+    fn choose<P, C>(&self, _: &P, _: Place, _: &mut C) -> Option<u32>
+    where
+        P: Part<f64>,
+        C: Chooser<f64> + ?Sized,
+    {
+        Some(self.0)
+    }
+}
+
+/// Goes along given tokens, and counts each as if it had been drawn.
+pub(crate) fn along<'m, R: Row<f64>>(
+    nodes: &[Node<State>],
+    mut rows: impl FnMut(Option<NodeId>) -> Result<Option<(R, Allowed<'m>)>, RowError>,
+    walk: &mut Walk,
+    chooser: &mut Seeded,
+) -> Result<Verified, RowError> {
+    let mut verified = Verified {
+        drawn: Vec::new(),
+        path: Vec::new(),
+        next: Next::Open,
+    };
+    for (number, node) in nodes.iter().enumerate() {
+        let Some((row, allowed)) = rows(number.checked_sub(1))? else {
+            break;
+        };
+        match walk.next_by(&row, allowed, &Given(node.token), chooser) {
+            Step::Token(drawn) => verified.drawn.push(drawn),
+            Step::End(drawn) => {
+                verified.drawn.push(drawn);
+                verified.next = Next::Ended;
+            }
+            Step::Restart => verified.next = Next::Restart,
+            Step::Stuck(why) => verified.next = Next::Stuck(why),
+        }
+        if verified.next != Next::Open {
+            break;
+        }
+        verified.path.push(number);
+    }
+    Ok(verified)
+}
