@@ -12,21 +12,24 @@
 //!
 //! `--device cuda` runs on a graphics card. `--schema FILE` holds every answer to a JSON Schema (which should ask for
 //! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.
-//! `random_model.py` beside this file writes a model of any size with random weights, for figures that do not depend on
+//! `--top-p P` cuts the rows. `--samples N` asks for so many answers to each prompt, and `--prompt-tokens N` repeats each prompt
+//! up to that length: `first` is the seconds until all answers had a token, and `prefilled` the prompt tokens that were computed.
+//! `--global` draws from the global law (of answers of at most `--tokens`), and says how many `attempts` all answers took;
+//! `--draw-threads N` bounds the threads that draw. `random_model.py` beside this file writes a model of any size with random weights, for figures that do not depend on
 //! what is written. `pass`, `draw` and `mask` are mean milliseconds: of the model until its logits are here, of drawing
 //! all tokens of the pass, and of one mask; `mask_wait` is how long a pass waited for masks after the model was done.
 
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
-    Device, Dtype, Engine, EngineConfig, Event, Histogram, LoadOptions, LoadedModel, ModelFiles, OnBudget,
-    Request, Sampling, Speculation, load,
+    Device, Dtype, Engine, EngineConfig, Event, Histogram, LawChoice, LoadOptions, LoadedModel, ModelFiles,
+    OnBudget, Request, Sampling, Sink, Speculation, load,
 };
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const PROMPTS: [&str; 4] = [
     "Order 4711 by Ada Lovelace from 12 March 2024: three lamps at 19.90 each, to be sent to 5 Mill Road, Cambridge.",
@@ -50,7 +53,7 @@ impl Options {
                 .strip_prefix("--")
                 .ok_or_else(|| format!("{argument}: expected an option"))?
             {
-                flag @ ("speculate" | "print" | "by-torch") => flags.push(flag.to_string()),
+                flag @ ("speculate" | "print" | "by-torch" | "global") => flags.push(flag.to_string()),
                 name => {
                     let value = arguments
                         .next()
@@ -94,6 +97,9 @@ struct Run {
     tokens: usize,
     speculation: Speculation,
     temperature: f32,
+    top_p: f32,
+    samples: usize,
+    law: LawChoice,
     grammar: Option<Grammar>,
 }
 
@@ -102,10 +108,16 @@ impl Run {
         Request {
             ignore_eos: self.grammar.is_none(),
             grammar: self.grammar.clone(),
-            on_budget: OnBudget::Cut,
+            on_budget: match self.law {
+                LawChoice::Local => OnBudget::Cut,
+                LawChoice::Global { .. } => OnBudget::Complete,
+            },
+            law: self.law,
+            samples: self.samples,
             speculation: self.speculation,
             sampling: Sampling {
                 temperature: self.temperature,
+                top_p: self.top_p,
                 seed,
                 ..Sampling::default()
             },
@@ -113,33 +125,42 @@ impl Run {
         }
     }
 
-    /// Generates for all prompts at once; the tokens of each.
-    fn answers(&self, engine: &Engine, prompts: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    /// Generates for all prompts at once; the tokens of each answer, the attempts of all, and when the last of them had its
+    /// first token.
+    fn answers(&self, engine: &Engine, prompts: &[Vec<u32>]) -> (Vec<Vec<u32>>, usize, Duration) {
+        let begun = Instant::now();
         let (sender, events) = channel();
         let tickets: Vec<_> = prompts
             .iter()
             .enumerate()
             .map(|(index, prompt)| {
-                let sender = sender.clone();
-                engine.submit(
-                    self.request(prompt, index as u64),
-                    Box::new(move |event| sender.send((index, event)).is_ok()),
-                )
+                let sink = |sample| -> Sink {
+                    let (sender, number) = (sender.clone(), index * self.samples + sample);
+                    Box::new(move |event| sender.send((number, event)).is_ok())
+                };
+                let sinks = (0..self.samples).map(sink).collect();
+                engine.submit_all(self.request(prompt, index as u64), sinks)
             })
             .collect();
         drop(sender);
-        let mut answers = vec![Vec::new(); prompts.len()];
+        let mut answers = vec![Vec::new(); prompts.len() * self.samples];
+        let (mut attempts, mut first) = (0, Duration::ZERO);
         for (index, event) in events {
             match event {
-                Event::Token { token, .. } => answers[index].push(token),
-                Event::Done(_) => (),
+                Event::Token { token, .. } => {
+                    if answers[index].is_empty() {
+                        first = begun.elapsed();
+                    }
+                    answers[index].push(token);
+                }
+                Event::Done(outcome) => attempts += outcome.attempts,
                 Event::Failed(error) => eprintln!("error: {error}"),
             }
         }
         for refusal in tickets.iter().filter_map(|ticket| ticket.as_ref().err()) {
             eprintln!("error: {refusal}");
         }
-        answers
+        (answers, attempts, first)
     }
 }
 
@@ -178,12 +199,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => PROMPTS.map(ToString::to_string).to_vec(),
     };
     let encode = |text: &String| tokenizer.encode(text);
-    let prompts: Vec<Vec<u32>> = texts
+    let mut prompts: Vec<Vec<u32>> = texts
         .iter()
         .cycle()
         .take(batch)
         .map(encode)
         .collect::<Result<_, _>>()?;
+    let prompt_tokens: usize = options.get("prompt-tokens", 0)?;
+    for prompt in prompts.iter_mut().filter(|_| prompt_tokens > 0) {
+        let repeated = prompt.iter().copied().cycle().take(prompt_tokens);
+        *prompt = repeated.collect();
+    }
 
     let model = open(&folder, &options)?;
     let draft = options
@@ -194,9 +220,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let vocabulary = Arc::new(tokenizer.vocabulary_with_rows(&model.eos, model.config.vocab_size)?);
     let longest = prompts.iter().map(Vec::len).max().unwrap_or(0) + tokens;
     let defaults = EngineConfig::default();
+    let sequences = batch * options.get("samples", 1)?;
     let config = EngineConfig {
-        blocks: batch * longest.div_ceil(16) + batch,
-        max_running: batch.max(defaults.max_running),
+        blocks: sequences * (longest.div_ceil(16) + 1),
+        max_running: sequences.max(defaults.max_running),
+        draw_threads: options.get("draw-threads", defaults.draw_threads)?,
         mask_threads: options.get("mask-threads", defaults.mask_threads)?,
         ..defaults
     };
@@ -207,6 +235,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             false => Speculation::none(),
         },
         temperature: options.get("temperature", 0.0)?,
+        top_p: options.get("top-p", 1.0)?,
+        samples: options.get("samples", 1)?,
+        law: match options.has("global") {
+            true => LawChoice::Global {
+                max_attempts: 1 << 20,
+            },
+            false => LawChoice::Local,
+        },
         grammar: grammar(&options, &vocabulary)?,
     };
     let engine = Engine::start(model.model, draft.map(|draft| draft.model), vocabulary, config)?;
@@ -217,7 +253,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run = Run { tokens, ..warm };
     let (before, measured_before) = (engine.stats(), measured(&engine));
     let begun = Instant::now();
-    let answers = run.answers(&engine, &prompts);
+    let (answers, attempts, first) = run.answers(&engine, &prompts);
     let seconds = begun.elapsed().as_secs_f64();
     let count: usize = answers.iter().map(Vec::len).sum();
     let stats = engine.stats();
@@ -231,8 +267,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect();
     println!(
         "{{\"tool\": \"lexiform\", \"batch\": {batch}, \"tokens\": {count}, \"seconds\": {seconds:.3}, \
-         \"tokens_per_second\": {:.1}, \"passes\": {}, \"drafted\": {}, \"accepted\": {}, {}}}",
+         \"tokens_per_second\": {:.1}, \"first\": {:.4}, \"prefilled\": {}, \"attempts\": {attempts}, \"passes\": {}, \
+         \"drafted\": {}, \"accepted\": {}, {}}}",
         count as f64 / seconds,
+        first.as_secs_f64(),
+        stats.prefilled_tokens - before.prefilled_tokens,
         stats.steps - before.steps,
         stats.drafted - before.drafted,
         stats.accepted - before.accepted,
