@@ -17,6 +17,9 @@
 //! abort the process there is nothing to unwind, and the allowance is not enforced.
 //!
 //! The allowance belongs to the operating-system thread that asks. A question inside of another has its own.
+//!
+//! Whoever can ask a question again elsewhere may bound all that a thread asks for a while ([`briefly`]): most questions are
+//! answered in less time than it takes to hand them to another thread.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -26,6 +29,8 @@ use crate::error::Exhausted;
 thread_local! {
     /// What the question of this thread may still spend.
     static LEFT: Cell<u64> = const { Cell::new(UNLIMITED) };
+    /// What all questions of this thread together may still spend, until [`briefly`] returns.
+    static BRIEFLY: Cell<u64> = const { Cell::new(UNLIMITED) };
 }
 
 /// Outside of any question. No loop ever spends as much.
@@ -67,14 +72,36 @@ pub(crate) fn within<T>(
     (limit, allowed): (&'static str, usize),
     answer: impl FnOnce() -> T,
 ) -> Result<T, Exhausted> {
-    let outer = LEFT.replace(allowed as u64);
+    let brief = BRIEFLY.get();
+    let most = brief.min(allowed as u64);
+    let outer = LEFT.replace(most);
     let answered = catch_unwind(AssertUnwindSafe(answer));
-    LEFT.set(outer);
+    let left = LEFT.replace(outer);
+    if brief < UNLIMITED {
+        let is_spent = most == brief && matches!(&answered, Err(payload) if payload.is::<Ended>());
+        BRIEFLY.set(if is_spent {
+            0
+        } else {
+            brief - (most - left.min(most))
+        });
+    }
     answered.map_err(|payload| match payload.downcast::<Ended>() {
         Ok(ended) if ended.0 == Exhausted::default() => Exhausted { limit, allowed },
         Ok(ended) => ended.0,
         Err(panic) => resume_unwind(panic),
     })
+}
+
+/// Asks questions that may spend so many rounds together; `None` if they needed more. Then nothing is lost but the time:
+/// the same questions have the same answers later. What a question may cost by its own limit stays as it is.
+pub fn briefly<T>(rounds: usize, ask: impl FnOnce() -> T) -> Option<T> {
+    let outer = BRIEFLY.replace(rounds as u64);
+    let asked = catch_unwind(AssertUnwindSafe(ask));
+    let is_spent = BRIEFLY.replace(outer) == 0;
+    match asked {
+        Ok(answer) => (!is_spent).then_some(answer),
+        Err(panic) => resume_unwind(panic),
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +135,20 @@ mod tests {
         spend(usize::MAX / 4);
         end_by("bytes", 1);
         assert_eq!(within(LIMIT, || end_by("bytes", 7)).unwrap_err().allowed, 7);
+    }
+
+    #[test]
+    fn what_is_not_brief_is_no_answer() {
+        let ask = |rounds: [usize; 2]| rounds.map(|rounds| within(LIMIT, || spend(rounds)).is_ok());
+        assert_eq!(briefly(16, || ask([7, 8])), Some([true, true]));
+        assert_eq!(briefly(16, || ask([8, 9])), None);
+        assert_eq!(
+            briefly(16, || ask([17, 1])),
+            Some([false, true]),
+            "its own limit says so"
+        );
+        assert_eq!(briefly(9, || ask([10, 1])), None);
+        assert_eq!((ask([10, 10]), BRIEFLY.get()), ([true, true], UNLIMITED));
     }
 
     #[test]

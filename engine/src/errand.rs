@@ -27,6 +27,12 @@ use std::time::{Duration, Instant};
 /// How long one task may keep a thread from those behind it.
 const SLICE: Duration = Duration::from_millis(1);
 
+/// Rounds of work that the decode thread may spend on reading one token: some hundred microseconds.
+const BRIEF: usize = 1 << 14;
+
+/// Rounds of work for the masks of a pass of few rows: enough where the grammar has met their states before.
+const KNOWN: usize = 1 << 11;
+
 /// What a sequence wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
@@ -146,6 +152,43 @@ impl Errands {
             self.pool
                 .start(owner, Length::Short, Box::new(move || drop(sequence)));
         }
+    }
+
+    /// Reads at once what was drawn last, if the grammar does not take long for it, which most never do: to hand it to another
+    /// thread and back takes longer. Whether it was read.
+    pub(crate) fn read_briefly(&self, sequence: &mut Sequence) -> bool {
+        let outlook = self.outlook(sequence);
+        if outlook.renews || self.finder.hook.is_some() {
+            return false;
+        }
+        let read = || run(outlook, Goal::Reading, &self.drafters, &self.meters, &|| true);
+        match lexiform::briefly(BRIEF, read) {
+            None => return false,
+            Some(Err(error)) => sequence.fail(error),
+            Some(Ok(brought)) => brought
+                .reading
+                .into_iter()
+                .for_each(|reading| sequence.go_on(reading)),
+        }
+        true
+    }
+
+    /// Finds at once the masks of the next rows, if they are known or as good as known: a thread that is woken for them takes a
+    /// core from the model for longer. Whether they were found.
+    pub(crate) fn find_briefly(&self, sequence: &mut Sequence) -> bool {
+        if self.finder.hook.is_some() || sequence.parole > 0 {
+            return false;
+        }
+        let outlook = self.outlook(sequence);
+        let find = || run(outlook, Goal::Masks, &self.drafters, &self.meters, &|| true);
+        let Some(Ok(Brought {
+            masks: Some(masks), ..
+        })) = lexiform::briefly(KNOWN, find)
+        else {
+            return false;
+        };
+        sequence.masks = Some(masks);
+        true
     }
 
     /// What an errand would bring, at once: for a sequence without a grammar.

@@ -49,6 +49,9 @@ pub(crate) struct Parts {
 /// How long the loop sleeps while all sequences sit out, before it looks for new requests.
 const IDLE: Duration = Duration::from_millis(1);
 
+/// Rows of a pass whose masks are looked for before the model runs, rather than beside it.
+const FEW_ROWS: usize = 8;
+
 /// The passes between two looks at the memory of grammars.
 const RENEWED_EVERY: u64 = 16;
 
@@ -201,10 +204,11 @@ impl Core {
     /// Lets grammars read what was drawn last, which says what to draft.
     fn read(&mut self) {
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
-            match (&sequence.request.grammar, sequence.parole) {
-                (None, _) => self.errands.read_now(sequence),
-                (Some(_), 0) => self.errands.start(sequence, Goal::Reading),
-                (Some(_), _) => self.errands.start(sequence, Goal::All),
+            match (sequence.request.grammar.is_some(), sequence.parole) {
+                (false, _) => self.errands.read_now(sequence),
+                (true, 0) if self.errands.read_briefly(sequence) => (),
+                (true, 0) => self.errands.start(sequence, Goal::Reading),
+                (true, _) => self.errands.start(sequence, Goal::All),
             }
         }
         let grace = self.grace();
@@ -247,11 +251,14 @@ impl Core {
     fn forward(&mut self, works: &[Work]) -> Result<Logits, EngineError> {
         let running = &mut self.scheduler.running;
         let mut asked = false;
+        let few = works.iter().map(|work| work.rows).sum::<usize>() <= FEW_ROWS;
         for work in works.iter().filter(|work| work.rows > 0) {
             let sequence = &mut running[work.index];
             let is_masked = sequence.request.grammar.is_some();
             asked |= is_masked;
-            if is_masked && sequence.masks.is_none() {
+            let is_known =
+                sequence.masks.is_some() || few && is_masked && self.errands.find_briefly(sequence);
+            if is_masked && !is_known {
                 self.errands.start(sequence, Goal::Masks);
             }
         }
