@@ -49,6 +49,8 @@ pub struct EngineConfig {
     pub max_waiting: usize,
     /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
     pub max_step_tokens: usize,
+    /// The most tokens of prompts in a pass in which sequences decode.
+    pub prompt_piece: usize,
     /// How much time the tokens of a pass may add to it where several owners share it, and prompts to one in which
     /// sequences decode, as far as can be told beforehand. Where a model takes longer for more tokens, such passes are
     /// smaller than [`max_step_tokens`](Self::max_step_tokens).
@@ -76,6 +78,7 @@ impl Default for EngineConfig {
             max_branches: 1024,
             max_waiting: 256,
             max_step_tokens: 512,
+            prompt_piece: 512,
             shared_pass: Duration::from_millis(8),
             mask_threads: 1,
             mask_grace: Duration::from_millis(2),
@@ -488,6 +491,7 @@ fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
         ("max_branches", config.max_branches),
         ("max_waiting", config.max_waiting),
         ("max_step_tokens", config.max_step_tokens),
+        ("prompt_piece", config.prompt_piece),
     ];
     match sizes.iter().find(|(_, size)| *size == 0) {
         Some((name, _)) => Err(EngineError::Config(format!(

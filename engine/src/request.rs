@@ -5,6 +5,7 @@ use crate::error::EngineError;
 use crate::meters::Times;
 use crate::pool::Owner;
 use lexiform::law::LawTag;
+use std::time::Instant;
 
 /// One text to continue.
 #[derive(Clone, Debug)]
@@ -13,6 +14,12 @@ pub struct Request {
     pub prompt: Vec<u32>,
     /// Whose request it is: owners share the batch, the queue and the mask threads equally.
     pub owner: Owner,
+    /// Which of the requests of one owner goes first: the one with the higher priority, also in the place of one that runs.
+    /// The requests of others are not affected.
+    pub priority: i32,
+    /// When the request ends with [`EngineError::Late`], unless it has ended by then. Of the requests of one owner with one
+    /// priority the one with the earlier deadline is admitted first.
+    pub deadline: Option<Instant>,
     /// What the continuation must match; `None` lets the model write freely.
     pub grammar: Option<Grammar>,
     /// How the model's law is warped and drawn from.
@@ -57,6 +64,8 @@ impl Request {
         Request {
             prompt,
             owner: None,
+            priority: 0,
+            deadline: None,
             grammar: None,
             sampling: Sampling::default(),
             samples: 1,

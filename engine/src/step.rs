@@ -152,6 +152,7 @@ impl Core {
 
     /// One pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
+        self.end_late();
         self.renew_grammars();
         self.scheduler.admit(&mut self.blocks, &self.config);
         self.tell_read();

@@ -331,6 +331,7 @@ impl ApiError {
                     error.to_string(),
                 )
             }
+            EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
             EngineError::Stopped => Self::shutting_down(),
             _ => {
                 tracing::error!("{error}");

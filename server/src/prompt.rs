@@ -317,8 +317,11 @@ pub fn engine_requests(
         let stream = u32::try_from(number * candidates).unwrap_or(u32::MAX);
         requests.push(Request {
             prompt,
-            // Known where it is submitted.
+            // Known where it is submitted, as the deadline is.
             owner: None,
+            // vLLM's priority is the lower the more urgent a request is.
+            priority: generation.priority.saturating_neg(),
+            deadline: None,
             grammar: grammar.cloned(),
             sampling: sampling(served, generation, (seed, stream)),
             samples: generation.n,

@@ -147,6 +147,8 @@ pub struct Generation {
     pub draft: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
+    /// Which of the requests of one client goes first: the one with the lowest number, as vLLM has it.
+    pub priority: i32,
     /// The identity of a registered constraint, in place of a constraint.
     pub grammar_id: Option<String>,
     /// Whether the answer is to be checked again by an independent program.
@@ -170,7 +172,6 @@ const PASSED_OVER: &[&str] = &[
     "verbosity",
     "moderation",
     "cache_salt",
-    "priority",
     "request_id",
     "skip_special_tokens",
     "spaces_between_special_tokens",
@@ -239,6 +240,9 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         timeout: fields
             .integer("timeout_ms", 1, 86_400_000, problems)
             .map(|millis| Duration::from_millis(millis.unsigned_abs())),
+        priority: fields
+            .integer("priority", i64::from(i32::MIN), i64::from(i32::MAX), problems)
+            .map_or(0, |priority| priority as i32),
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
         confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
@@ -321,6 +325,7 @@ impl Generation {
             schema_in_prompt: SchemaInPrompt::Auto,
             draft: true,
             timeout: None,
+            priority: 0,
             grammar_id: None,
             certificate: false,
             confidence: false,
