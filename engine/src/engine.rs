@@ -63,10 +63,6 @@ pub struct EngineConfig {
     pub mask_grace: Duration,
     /// Threads that draw from the rows of a pass, where there is enough to draw from. 0 and 1 draw on the decode thread.
     pub draw_threads: usize,
-    /// Whether requests under the global law share what failed attempts have taught, if they agree in all but the seed.
-    /// Later ones then need fewer attempts, from the same law; but which text a seed gives depends on what was asked
-    /// before.
-    pub share_attempts: bool,
 }
 
 impl Default for EngineConfig {
@@ -83,7 +79,6 @@ impl Default for EngineConfig {
             mask_threads: 1,
             mask_grace: Duration::from_millis(2),
             draw_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)),
-            share_attempts: false,
         }
     }
 }
@@ -389,6 +384,13 @@ impl Engine {
             });
         }
         check_samples(request, limits.max_branches)?;
+        if let LawChoice::Global { max_attempts: 0, .. } = request.law {
+            return Err(Refusal::Invalid {
+                name: "max_attempts",
+                value: "0".to_string(),
+                expected: "at least 1",
+            });
+        }
         let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {

@@ -135,7 +135,7 @@ impl Core {
         if let (Law::Global { attempts, fallback }, Some(grammar)) =
             (law(&sequence.request), &sequence.request.grammar)
         {
-            let trie = match self.config.share_attempts {
+            let trie = match sequence.request.share_attempts {
                 true => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 false => tries::new(&sequence.request, &self.vocabulary),
             };

@@ -311,7 +311,9 @@ impl ApiError {
         match error {
             EngineError::AttemptsExhausted { .. } => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!("{error}; the local law always answers");
+                let message = format!(
+                    "{error}; the local law always answers, and so does on_exhaustion: weighted where filters leave it a token"
+                );
                 Self::new(status, "invalid_request_error", "attempts_exhausted", message)
             }
             EngineError::OutOfTokens { .. } => {

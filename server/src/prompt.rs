@@ -25,8 +25,6 @@ use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, Schem
 
 /// The longest schema of which a sketch is shown to the model, in bytes.
 pub const SKETCHED: usize = 256 << 10;
-/// Attempts of the global law before it gives up.
-const ATTEMPTS: usize = 1_000;
 
 /// Checks that the request asks for the model that is served.
 ///
@@ -335,9 +333,11 @@ pub fn engine_requests(
             law: match generation.law {
                 Law::Local => LawChoice::Local,
                 Law::Global => LawChoice::Global {
-                    max_attempts: ATTEMPTS,
+                    max_attempts: generation.max_attempts,
+                    fallback: generation.on_exhaustion,
                 },
             },
+            share_attempts: generation.share_attempts,
             speculation: speculation(generation),
             logprobs,
             logprobs_of: match generation.logprobs_mode {

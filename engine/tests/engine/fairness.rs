@@ -3,8 +3,8 @@
 
 use crate::counted::{Counted, Gate};
 use crate::rig::{
-    Heard, Listener, WIDTH, cycle_script, engine, generate, grammar, letters, listen, start, vocabulary,
-    wait_until, wordy_script,
+    Heard, Listener, WIDTH, cycle_script, engine, generate, global, grammar, letters, listen, start,
+    vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request, Sampling,
@@ -155,7 +155,7 @@ fn sitting_out_changes_no_answer() {
     let requests = |grammar: &Grammar| {
         let request = |seed: u64| Request {
             law: match seed % 3 {
-                0 => LawChoice::Global { max_attempts: 2000 },
+                0 => global(2000),
                 _ => LawChoice::Local,
             },
             speculation: match seed % 2 {
