@@ -4,7 +4,9 @@
 //! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
 //! row the engine gives up and refuses everything.
 
-use crate::Grammar;
+mod check;
+
+use self::check::{check_attempts, check_budget, check_config, check_samples};
 use crate::drive::driver;
 use crate::error::{EngineError, Refusal};
 use crate::job::Job;
@@ -384,13 +386,7 @@ impl Engine {
             });
         }
         check_samples(request, limits.max_branches)?;
-        if let LawChoice::Global { max_attempts: 0, .. } = request.law {
-            return Err(Refusal::Invalid {
-                name: "max_attempts",
-                value: "0".to_string(),
-                expected: "at least 1",
-            });
-        }
+        check_attempts(request)?;
         let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
@@ -440,66 +436,6 @@ impl Engine {
             .clone();
         stats.alive = self.shared.alive.load(Ordering::Acquire);
         stats
-    }
-}
-
-/// Whether a request may have so many texts under way.
-fn check_samples(request: &Request, limit: usize) -> Result<(), Refusal> {
-    let most = request.best_of.unwrap_or(request.samples);
-    let invalid = |name, value: usize, expected| Refusal::Invalid {
-        name,
-        value: value.to_string(),
-        expected,
-    };
-    if request.samples == 0 || request.samples > limit {
-        return Err(invalid(
-            "samples",
-            request.samples,
-            "from 1 to the engine's max_branches",
-        ));
-    }
-    if most < request.samples || most > limit {
-        return Err(invalid(
-            "best_of",
-            most,
-            "from samples to the engine's max_branches",
-        ));
-    }
-    Ok(())
-}
-
-/// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
-fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
-    let max_tokens = request.max_tokens;
-    let unasked = usize::from(sample::ends_unasked(request));
-    if grammar.completes_within(grammar.start(), max_tokens.saturating_add(unasked)) {
-        return Ok(());
-    }
-    let least = grammar.min_completion(grammar.start()).map(|least| {
-        if least == usize::MAX {
-            least
-        } else {
-            least - unasked
-        }
-    });
-    Err(Refusal::TooFew { max_tokens, least })
-}
-
-fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
-    let sizes = [
-        ("block_size", config.block_size),
-        ("blocks", config.blocks),
-        ("max_running", config.max_running),
-        ("max_branches", config.max_branches),
-        ("max_waiting", config.max_waiting),
-        ("max_step_tokens", config.max_step_tokens),
-        ("prompt_piece", config.prompt_piece),
-    ];
-    match sizes.iter().find(|(_, size)| *size == 0) {
-        Some((name, _)) => Err(EngineError::Config(format!(
-            "{name} is 0, but must be at least 1"
-        ))),
-        None => Ok(()),
     }
 }
 
