@@ -12,22 +12,45 @@
 //! `p` is the model's next-token law *after* the [`Warping`]: penalties, bias and temperature belong to the model's law
 //! and come before the mask. `A(u)` is the mask at `u`, and `m(u) = Σ_{x∈A(u)} p(x|u)` the feasible mass.
 //!
-//! | tag | law of the sequence `w` | log weight |
-//! |---|---|---|
-//! | `raw` | `Π p(x\|u)`, no constraint | 0 |
-//! | `raw-filtered` | no constraint, each row cut to its best tokens and renormalised | `Σ ln k`, see below |
-//! | `greedy` | the largest allowed token at each place | `Σ ln p` |
-//! | `local` | `Π p(x\|u) 1_A(x) / m(u)`, what a masked sampler draws | `Σ ln m` |
-//! | `local-filtered` | the same, cut to the best allowed tokens and renormalised at each place | `Σ ln k`, see below |
-//! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens | 0 |
-//! | `global-weighted` | drawn as `local` after the attempts ran out; the weight leads back to the global law | `Σ ln m` |
+//! | tag | law of the sequence `w` |
+//! |---|---|
+//! | `raw` | `Π p(x\|u)`, no constraint |
+//! | `raw-filtered` | no constraint, each row cut to its best tokens and renormalised |
+//! | `greedy` | the largest allowed token at each place |
+//! | `local` | `Π p(x\|u) 1_A(x) / m(u)`, what a masked sampler draws |
+//! | `local-filtered` | the same, cut to the best allowed tokens and renormalised at each place |
+//! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens |
+//! | `global-weighted` | drawn as `local` after the attempts ran out |
+//! | `best-of` | the likeliest of several samples, of no law that can be written down |
 //!
 //! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](crate::Grammar::mask_within)). Then the
 //! budget is part of the constraint: `L` is the texts that these masks allow, each at most `T` tokens long with its end
 //! token, `A(u)` depends on the tokens left at `u` too, and every row of the table holds as it stands.
 //!
-//! The weight is always an importance weight: the expectation of `weight · f(w)` is `Z` times the expectation of `f`
-//! under the global law (restricted, for `local-filtered`, to what the filters leave).
+//! # Which number
+//!
+//! | tag | log weight | mean of `weight · f(w)` |
+//! |---|---|---|
+//! | `raw` | 0 | mean of `f` under the model |
+//! | `raw-filtered` | `Σ ln k`, see below | sum of `P(w) f(w)` over what the filters leave |
+//! | `local`, `global-weighted` | `Σ ln m` | `Z` times the mean of `f` under the global law |
+//! | `local-filtered` | `Σ ln k`, see below | the same, restricted to what the filters leave |
+//! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
+//! | `greedy`, `best-of` | none | |
+//!
+//! A `global-exact` sample has weight 1 because it has the normalised law already, while the weights of the other laws are
+//! relative to `Z`, which nobody knows. So the weights of samples of different laws must not be summed or compared: samples
+//! of one tag are averaged (dividing by the sum of their weights where these differ), and then the averages may be combined.
+//! The same holds for a request whose fallback is [`Fallback::Weighted`], some of whose samples are `global-exact`.
+//!
+//! A weight is that of a whole text, with its end: where the end was not weighed, because nothing else was left and nobody
+//! asked for its probability, and where a text was cut, there is none. (The engine then reports none; a [`Walk`] sums what
+//! it has drawn, whatever the tag.)
+//!
+//! The *log probability* is `ln P(w) = Σ ln p(x|u)` for every tag: that of the warped model before the mask, at
+//! temperature 0 as at temperature 1, whatever law `w` was drawn from. It is not the log of the probability with which `w`
+//! is drawn, which is `ln P(w)` minus the log weight under `local`, and minus `ln Z` under `global-exact`; nor that of the
+//! model without the warping.
 //!
 //! # Filters and the mask
 //!

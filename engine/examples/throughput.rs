@@ -22,8 +22,8 @@
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
-    Device, Dtype, Engine, EngineConfig, Event, Histogram, LawChoice, LoadOptions, LoadedModel, ModelFiles,
-    OnBudget, Request, Sampling, Sink, Speculation, load,
+    Device, Dtype, Engine, EngineConfig, Event, Fallback, Histogram, LawChoice, LoadOptions, LoadedModel,
+    ModelFiles, OnBudget, Request, Sampling, Sink, Speculation, load,
 };
 use std::collections::HashMap;
 use std::error::Error;
@@ -240,6 +240,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         law: match options.has("global") {
             true => LawChoice::Global {
                 max_attempts: 1 << 20,
+                fallback: Fallback::Fail,
             },
             false => LawChoice::Local,
         },

@@ -204,6 +204,18 @@ impl Core {
         }
     }
 
+    /// Ends the requests whose deadline is over.
+    pub(crate) fn end_late(&mut self) {
+        while let Some((id, allowed)) = self.scheduler.late() {
+            let Some(mut job) = self.jobs.remove(&id) else {
+                return self.scheduler.give_up(id);
+            };
+            job.fail_all(&EngineError::Late { allowed });
+            self.put_back(id, job);
+        }
+        self.collect();
+    }
+
     /// Tells drivers of the branches that have ended since they were asked last.
     pub(crate) fn tell_endings(&mut self) {
         let ended = |sequence: &mut Sequence| {

@@ -4,7 +4,9 @@
 //! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
 //! row the engine gives up and refuses everything.
 
-use crate::Grammar;
+mod check;
+
+use self::check::{check_attempts, check_budget, check_config, check_samples};
 use crate::drive::driver;
 use crate::error::{EngineError, Refusal};
 use crate::job::Job;
@@ -49,6 +51,8 @@ pub struct EngineConfig {
     pub max_waiting: usize,
     /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
     pub max_step_tokens: usize,
+    /// The most tokens of prompts in a pass in which sequences decode.
+    pub prompt_piece: usize,
     /// How much time the tokens of a pass may add to it where several owners share it, and prompts to one in which
     /// sequences decode, as far as can be told beforehand. Where a model takes longer for more tokens, such passes are
     /// smaller than [`max_step_tokens`](Self::max_step_tokens).
@@ -61,10 +65,6 @@ pub struct EngineConfig {
     pub mask_grace: Duration,
     /// Threads that draw from the rows of a pass, where there is enough to draw from. 0 and 1 draw on the decode thread.
     pub draw_threads: usize,
-    /// Whether requests under the global law share what failed attempts have taught, if they agree in all but the seed.
-    /// Later ones then need fewer attempts, from the same law; but which text a seed gives depends on what was asked
-    /// before.
-    pub share_attempts: bool,
 }
 
 impl Default for EngineConfig {
@@ -76,11 +76,11 @@ impl Default for EngineConfig {
             max_branches: 1024,
             max_waiting: 256,
             max_step_tokens: 512,
+            prompt_piece: 512,
             shared_pass: Duration::from_millis(8),
             mask_threads: 1,
             mask_grace: Duration::from_millis(2),
             draw_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)),
-            share_attempts: false,
         }
     }
 }
@@ -316,6 +316,7 @@ impl Engine {
             });
         }
         check_samples(request, limits.max_branches)?;
+        check_attempts(request)?;
         let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
@@ -365,65 +366,6 @@ impl Engine {
             .clone();
         stats.alive = self.shared.alive.load(Ordering::Acquire);
         stats
-    }
-}
-
-/// Whether a request may have so many texts under way.
-fn check_samples(request: &Request, limit: usize) -> Result<(), Refusal> {
-    let most = request.best_of.unwrap_or(request.samples);
-    let invalid = |name, value: usize, expected| Refusal::Invalid {
-        name,
-        value: value.to_string(),
-        expected,
-    };
-    if request.samples == 0 || request.samples > limit {
-        return Err(invalid(
-            "samples",
-            request.samples,
-            "from 1 to the engine's max_branches",
-        ));
-    }
-    if most < request.samples || most > limit {
-        return Err(invalid(
-            "best_of",
-            most,
-            "from samples to the engine's max_branches",
-        ));
-    }
-    Ok(())
-}
-
-/// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
-fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
-    let max_tokens = request.max_tokens;
-    let unasked = usize::from(sample::ends_unasked(request));
-    if grammar.completes_within(grammar.start(), max_tokens.saturating_add(unasked)) {
-        return Ok(());
-    }
-    let least = grammar.min_completion(grammar.start()).map(|least| {
-        if least == usize::MAX {
-            least
-        } else {
-            least - unasked
-        }
-    });
-    Err(Refusal::TooFew { max_tokens, least })
-}
-
-fn check_config(config: &EngineConfig) -> Result<(), EngineError> {
-    let sizes = [
-        ("block_size", config.block_size),
-        ("blocks", config.blocks),
-        ("max_running", config.max_running),
-        ("max_branches", config.max_branches),
-        ("max_waiting", config.max_waiting),
-        ("max_step_tokens", config.max_step_tokens),
-    ];
-    match sizes.iter().find(|(_, size)| *size == 0) {
-        Some((name, _)) => Err(EngineError::Config(format!(
-            "{name} is 0, but must be at least 1"
-        ))),
-        None => Ok(()),
     }
 }
 

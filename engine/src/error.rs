@@ -2,6 +2,7 @@
 //! ([`EngineError`]), or while a model is read from disk ([`LoadError`]).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lexiform::Exhausted;
 
@@ -32,6 +33,12 @@ pub enum EngineError {
     OutOfTokens {
         /// Tokens asked for.
         max_tokens: usize,
+    },
+    /// The request did not end by its deadline.
+    #[error("the request did not end by its deadline, {} s after it was submitted", allowed.as_secs_f64())]
+    Late {
+        /// The time from its submission to [`Request::deadline`](crate::Request::deadline).
+        allowed: Duration,
     },
     /// A mask or a step of the grammar would cost more than the limits that the grammar was compiled with allow.
     #[error(

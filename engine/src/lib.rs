@@ -54,7 +54,7 @@ pub use engine::{Engine, EngineConfig, Sink, Ticket};
 pub use error::{EngineError, LoadError, Malformed, Refusal};
 pub use histogram::Histogram;
 pub use lexiform::draft::Tokenise;
-pub use lexiform::law::LawTag;
+pub use lexiform::law::{Fallback, LawTag};
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 #[doc(hidden)]

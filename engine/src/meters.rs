@@ -76,6 +76,11 @@ impl Moments {
         }
     }
 
+    /// The time from the submission to another moment.
+    pub(crate) fn until(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.submitted)
+    }
+
     /// It runs; a preempted one has run before.
     pub(crate) fn admitted(&mut self) {
         self.admitted.get_or_insert_with(Instant::now);

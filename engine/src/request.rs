@@ -4,7 +4,8 @@ use crate::Grammar;
 use crate::error::EngineError;
 use crate::meters::Times;
 use crate::pool::Owner;
-use lexiform::law::LawTag;
+use lexiform::law::{Fallback, LawTag};
+use std::time::Instant;
 
 /// One text to continue.
 #[derive(Clone, Debug)]
@@ -13,6 +14,12 @@ pub struct Request {
     pub prompt: Vec<u32>,
     /// Whose request it is: owners share the batch, the queue and the mask threads equally.
     pub owner: Owner,
+    /// Which of the requests of one owner goes first: the one with the higher priority, also in the place of one that runs.
+    /// The requests of others are not affected.
+    pub priority: i32,
+    /// When the request ends with [`EngineError::Late`], unless it has ended by then. Of the requests of one owner with one
+    /// priority the one with the earlier deadline is admitted first.
+    pub deadline: Option<Instant>,
     /// What the continuation must match; `None` lets the model write freely.
     pub grammar: Option<Grammar>,
     /// How the model's law is warped and drawn from.
@@ -33,6 +40,10 @@ pub struct Request {
     pub on_budget: OnBudget,
     /// Which law the answer is drawn from. Without a grammar both are the model's own.
     pub law: LawChoice,
+    /// Whether the attempts of the global law learn from those of other requests that agree in all but the seed and ask for
+    /// this too. Later ones then need fewer attempts, from the same law, but which text a seed gives depends on what was
+    /// asked before. The samples of one request learn from each other in any case.
+    pub share_attempts: bool,
     /// What is drafted ahead. Never changes the law of the answer, only the time it takes;
     /// [`Speculation::verification`] says whether the text of a seed stays the same, too.
     pub speculation: Speculation,
@@ -57,6 +68,8 @@ impl Request {
         Request {
             prompt,
             owner: None,
+            priority: 0,
+            deadline: None,
             grammar: None,
             sampling: Sampling::default(),
             samples: 1,
@@ -64,6 +77,7 @@ impl Request {
             max_tokens,
             on_budget: OnBudget::Complete,
             law: LawChoice::Local,
+            share_attempts: false,
             speculation: Speculation::none(),
             logprobs: None,
             logprobs_of: LogprobsOf::Model,
@@ -150,8 +164,11 @@ pub enum LawChoice {
     /// The whole text from `p` restricted to `L`, exactly: attempts are drawn until one is accepted. What is learned
     /// from failures is kept and makes the next attempt likelier. Nothing streams before acceptance.
     Global {
-        /// Attempts before [`EngineError::AttemptsExhausted`].
+        /// The most attempts; at least 1.
         max_attempts: usize,
+        /// What becomes of an answer none of whose attempts is accepted: [`EngineError::AttemptsExhausted`], or one drawn as
+        /// under the local law, which is tagged [`LawTag::GlobalWeighted`] and whose weight leads back to the global law.
+        fallback: Fallback,
     },
 }
 
@@ -276,10 +293,15 @@ pub struct Outcome {
     pub finish: Finish,
     /// The law it was drawn from.
     pub law: LawTag,
-    /// `ln p` of the whole answer under the warped model law (at temperature 0: as at temperature 1).
+    /// `ln P(w)` of the answer under the *warped* model: after penalties, bias, temperature and, where these cut before the
+    /// mask, filters, but before the mask (at temperature 0: as at temperature 1). It is not the model's own, which
+    /// [`Event::Token::logprob`] tells, and lacks the end where nobody asked for its probability
+    /// ([`Request::weigh_end`]). The table of numbers in [`lexiform::law`] says what it is under which law.
     pub log_probability: f64,
-    /// The log importance weight of the answer with respect to the global law; what it sums for each law is said in
-    /// [`lexiform::law`]. For a local sample `ln W`, the sum over positions of `ln` of the mass on allowed tokens.
+    /// The log importance weight of the answer with respect to the global law, as the table of numbers in
+    /// [`lexiform::law`] has it for each law. For a local sample the sum over positions of `ln` of the mass on allowed tokens;
+    /// 0 for a [`LawTag::GlobalExact`] one, which is a sample of the normalised law already and is not to be mixed with
+    /// weights of answers of other laws.
     ///
     /// `None` where there is none that leads to that law: for greedy answers and the best of several, for answers whose end
     /// was not weighed ([`Request::weigh_end`]), and for those that were cut.

@@ -21,8 +21,7 @@ use crate::request::{LawChoice, LogprobsOf, Request, Sampling, Verification};
 use crate::sequence::{Doing, Draft, Sequence};
 use lexiform::draft::{self, Node, NodeId};
 use lexiform::law::{
-    Allowed, Distribution, Drawn, Fallback, History, Law, LawError, Row, RowError, Seeded, Trie, Walk,
-    Warper, Warping,
+    Allowed, Distribution, Drawn, History, Law, LawError, Row, RowError, Seeded, Trie, Walk, Warper, Warping,
 };
 use lexiform::verify::{Verified, tree};
 use lexiform::vocab::{TokenKind, Vocabulary};
@@ -77,9 +76,12 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
 /// Without a grammar there is nothing to condition on, and both laws are the model's own.
 pub(crate) fn law(request: &Request) -> Law {
     match request.law {
-        LawChoice::Global { max_attempts } if request.grammar.is_some() => Law::Global {
+        LawChoice::Global {
+            max_attempts,
+            fallback,
+        } if request.grammar.is_some() => Law::Global {
             attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
-            fallback: Fallback::Fail,
+            fallback,
         },
         _ => Law::Local,
     }
@@ -293,23 +295,21 @@ fn not_a_law(error: RowError) -> EngineError {
     EngineError::Model(error.to_string())
 }
 
-/// Why there will be no sample.
+/// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left nothing that is
+/// allowed: then its weight would be 0, and the attempts have brought nothing.
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
-    match error {
-        LawError::Exhausted { attempts } => {
-            let bound = sequence.trie.as_ref().map_or(1.0, |trie| {
-                trie.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .bound(&[])
-                    .unwrap_or(1.0)
-            });
-            EngineError::AttemptsExhausted {
-                attempts: *attempts as usize,
-                bound,
-            }
-        }
-        _ => EngineError::DeadEnd {
+    let Some(trie) = &sequence.trie else {
+        return EngineError::DeadEnd {
             generated: sequence.generated().len(),
-        },
+        };
+    };
+    let attempts = match error {
+        LawError::Exhausted { attempts } => *attempts,
+        _ => sequence.walk.failed_attempts(),
+    };
+    let trie = trie.lock().unwrap_or_else(PoisonError::into_inner);
+    EngineError::AttemptsExhausted {
+        attempts: attempts as usize,
+        bound: trie.bound(&[]).unwrap_or(1.0),
     }
 }

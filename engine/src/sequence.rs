@@ -10,7 +10,7 @@ use crate::outlook::{Outlook, Reading, draft_room};
 use crate::replay::Replay;
 use crate::request::{Event, Finish, OnBudget, Origin, Outcome, Request, Steered};
 use crate::room::Place;
-use crate::sample::SharedTrie;
+use crate::sample::{self, SharedTrie};
 use crate::{Grammar, State};
 use lexiform::draft::{NodeId, Proposal};
 use lexiform::law::{LawTag, Walk, Warper};
@@ -383,7 +383,7 @@ impl Sequence {
 
     /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's probability.
     pub(crate) fn ends_early(&self) -> bool {
-        !self.request.weigh_end && self.walk.is_certain()
+        sample::ends_unasked(&self.request) && self.walk.is_certain()
     }
 
     /// Goes on with the grammar that takes the place of one which has outgrown its memory, if it has not begun. One that
@@ -400,6 +400,10 @@ impl Sequence {
     /// Goes back to the prompt: the attempt failed, as its walk knows.
     pub(crate) fn restart(&mut self) {
         self.truncate(0);
+        if self.walk.is_certain() {
+            // What stands in for an attempt is not compared with the rows of attempts, token by token, so it takes none.
+            self.replay.forget();
+        }
     }
 
     /// Forgets all but the first `to` tokens of the answer. The grammar reads those again.

@@ -140,7 +140,7 @@ impl Core {
         if let (Law::Global { attempts, fallback }, Some(grammar)) =
             (law(&sequence.request), &sequence.request.grammar)
         {
-            let trie = match self.config.share_attempts {
+            let trie = match sequence.request.share_attempts {
                 true => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 false => tries::new(&sequence.request, &self.vocabulary),
             };
@@ -157,6 +157,7 @@ impl Core {
 
     /// One pass over the sequences that are due.
     pub(crate) fn step(&mut self) {
+        self.end_late();
         self.renew_grammars();
         self.scheduler.admit(&mut self.blocks, &self.config);
         self.tell_read();

@@ -1,7 +1,8 @@
 //! What the global law's attempts have learned, kept for the next request of the same kind.
 //!
 //! A trie belongs to one prompt, warping, grammar and greatest length (and to the one model of this engine). Requests
-//! that agree in all of them share it, whatever their seeds: the later ones need fewer attempts.
+//! that agree in all of them and ask for it ([`Request::share_attempts`]) share it, whatever their seeds: the later ones need
+//! fewer attempts.
 
 use crate::Grammar;
 use crate::request::{Request, Sampling};
@@ -25,14 +26,19 @@ struct Key {
 
 impl Key {
     fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
-        let seedless = Sampling {
-            seed: 0,
-            ..request.sampling.clone()
-        };
         self.max_tokens == request.max_tokens
             && self.prompt == request.prompt
-            && self.sampling == seedless
+            && self.sampling == seedless(&request.sampling)
             && self.grammar.is(grammar)
+    }
+}
+
+/// All of it but where its random numbers come from.
+fn seedless(sampling: &Sampling) -> Sampling {
+    Sampling {
+        seed: 0,
+        stream: 0,
+        ..sampling.clone()
     }
 }
 
@@ -56,10 +62,7 @@ impl Tries {
             .unwrap_or_else(|| {
                 let key = Key {
                     prompt: request.prompt.clone(),
-                    sampling: Sampling {
-                        seed: 0,
-                        ..request.sampling.clone()
-                    },
+                    sampling: seedless(&request.sampling),
                     grammar: grammar.clone(),
                     max_tokens: request.max_tokens,
                 };

@@ -311,7 +311,9 @@ impl ApiError {
         match error {
             EngineError::AttemptsExhausted { .. } => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!("{error}; the local law always answers");
+                let message = format!(
+                    "{error}; the local law always answers, and so does on_exhaustion: weighted where filters leave it a token"
+                );
                 Self::new(status, "invalid_request_error", "attempts_exhausted", message)
             }
             EngineError::OutOfTokens { .. } => {
@@ -331,6 +333,7 @@ impl ApiError {
                     error.to_string(),
                 )
             }
+            EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
             EngineError::Stopped => Self::shutting_down(),
             _ => {
                 tracing::error!("{error}");

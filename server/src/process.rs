@@ -27,10 +27,20 @@ pub fn connections(wanted: usize, files: usize) -> usize {
 
 /// The bytes of physical memory that the process holds, where the system tells.
 pub fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+/// The bytes of memory that programs may still take without making others swap, where the system tells.
+pub fn free_memory() -> Option<usize> {
+    let free = bytes_of(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
+    usize::try_from(free).ok()
+}
+
+/// The figure of this name in a file of kilobytes.
+fn bytes_of(told: &str, name: &str) -> Option<u64> {
+    let line = told.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    kilobytes.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -47,5 +57,19 @@ mod tests {
     #[test]
     fn the_process_holds_some_memory() {
         assert!(resident_bytes().is_none_or(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn figures_are_read_where_they_are() {
+        let told = "MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\n";
+        assert_eq!(bytes_of(told, "MemAvailable:"), Some(2 << 20));
+        for told in [
+            "",
+            "MemAvailable: 2048",
+            "MemAvailable: x kB",
+            "MemAvailable: 18446744073709551615 kB",
+        ] {
+            assert_eq!(bytes_of(told, "MemAvailable:"), None, "{told}");
+        }
     }
 }

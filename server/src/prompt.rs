@@ -25,8 +25,6 @@ use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, Schem
 
 /// The longest schema of which a sketch is shown to the model, in bytes.
 pub const SKETCHED: usize = 256 << 10;
-/// Attempts of the global law before it gives up.
-const ATTEMPTS: usize = 1_000;
 
 /// Checks that the request asks for the model that is served.
 ///
@@ -317,8 +315,11 @@ pub fn engine_requests(
         let stream = u32::try_from(number * candidates).unwrap_or(u32::MAX);
         requests.push(Request {
             prompt,
-            // Known where it is submitted.
+            // Known where it is submitted, as the deadline is.
             owner: None,
+            // vLLM's priority is the lower the more urgent a request is.
+            priority: generation.priority.saturating_neg(),
+            deadline: None,
             grammar: grammar.cloned(),
             sampling: sampling(served, generation, (seed, stream)),
             samples: generation.n,
@@ -332,9 +333,11 @@ pub fn engine_requests(
             law: match generation.law {
                 Law::Local => LawChoice::Local,
                 Law::Global => LawChoice::Global {
-                    max_attempts: ATTEMPTS,
+                    max_attempts: generation.max_attempts,
+                    fallback: generation.on_exhaustion,
                 },
             },
+            share_attempts: generation.share_attempts,
             speculation: speculation(generation),
             logprobs,
             logprobs_of: match generation.logprobs_mode {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lexiform_engine::{Engine, Event, Owner, Place, Refusal, Request, Room, Sink, Ticket};
+use lexiform_engine::{Engine, EngineError, Event, Owner, Place, Refusal, Request, Room, Sink, Ticket};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -162,7 +162,9 @@ impl Running {
         let line = Some(patience.wait_in_line(&share, tokens)?);
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
-        for request in requests {
+        let begun = Instant::now();
+        for mut request in requests {
+            request.deadline = Some((begun + patience.answer).into_std());
             let first = tickets.len();
             let sink = |answer| -> Sink {
                 let (sender, index) = (sender.clone(), first + answer);
@@ -176,7 +178,6 @@ impl Running {
             })?;
             tickets.extend(taken.into_iter().map(Some));
         }
-        let begun = Instant::now();
         Ok(Self {
             events,
             tickets,
@@ -202,6 +203,9 @@ impl Running {
     /// The time is over, the server stops, or no sample can bring an event any more.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<(usize, Event), ApiError>> {
         match self.events.poll_recv(context) {
+            Poll::Ready(Some((_, Event::Failed(EngineError::Late { .. })))) => {
+                return Poll::Ready(Err(self.late()));
+            }
             Poll::Ready(Some(event)) => {
                 if self.line.take().is_some() {
                     self.timer.as_mut().reset(self.begun + self.patience.answer);

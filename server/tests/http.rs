@@ -26,6 +26,8 @@ mod fields;
 mod grammars;
 #[path = "http/growing.rs"]
 mod growing;
+#[path = "http/laws.rs"]
+mod laws;
 #[path = "http/leaving.rs"]
 mod leaving;
 #[path = "http/metrics.rs"]

@@ -306,7 +306,8 @@ impl<W: Weight> Walk<W> {
                 attempts: self.failed,
             });
         }
-        self.number = trie.attempts();
+        // Like an attempt, it has its number for itself: others that share the trie may have the same seed.
+        (self.number, _) = begin(&mut trie);
         drop(trie);
         self.stage = Stage::Weighted;
         Step::Restart

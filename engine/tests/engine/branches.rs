@@ -1,12 +1,11 @@
 //! Requests that branch: many samples of one prompt, the best of them, and what becomes of their blocks.
 
 use crate::rig::{
-    Heard, PHRASE, WIDTH, cycle_script, engine, generate, grammar, letters, start, vocabulary, wait_until,
-    wordy_script,
+    Heard, PHRASE, WIDTH, cycle_script, engine, generate, global, grammar, letters, start, vocabulary,
+    wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Finish, LawChoice, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink,
-    Ticket,
+    Engine, EngineConfig, Event, Finish, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink, Ticket,
 };
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, channel};
@@ -254,7 +253,7 @@ fn samples_of_the_global_law_share_what_their_attempts_learn() {
     let engine = engine(wordy_script);
     let request = |samples| Request {
         grammar: Some(grammar("[ab]{0,3}c|zz")),
-        law: LawChoice::Global { max_attempts: 1000 },
+        law: global(1000),
         ..request(4, samples, 11)
     };
     let attempts = |heard: &[Heard]| heard.iter().map(|heard| heard.outcome().attempts).sum::<usize>();

@@ -1,9 +1,9 @@
 //! Answers for which the tokens are few: steered and saying so, cut, or failed.
 
-use crate::rig::{Heard, engine, generate, grammar, letters, wordy_script};
+use crate::rig::{Heard, engine, generate, global, grammar, letters, wordy_script};
 use lexiform::Grammar;
 use lexiform_engine::{
-    EngineError, Event, Finish, LawChoice, LogprobsOf, OnBudget, Refusal, Request, Sampling, Speculation,
+    EngineError, Event, Finish, LogprobsOf, OnBudget, Refusal, Request, Sampling, Speculation,
 };
 
 /// Guards against JSON that is cut by `max_tokens` and paid for again (C2).
@@ -169,7 +169,7 @@ fn what_cannot_be_kept_is_refused() {
     }
     for on_budget in [OnBudget::Cut, OnBudget::Fail] {
         let global = Request {
-            law: LawChoice::Global { max_attempts: 9 },
+            law: global(9),
             ..request("a{9}", 20, on_budget, 0)
         };
         let name = match submit(global) {

@@ -1,35 +1,18 @@
 //! Nobody's requests hold up those of others: neither slow grammars, nor many requests, nor long prompts. What is
 //! counted here is passes of the model, not time.
 
+use crate::counted::{Counted, Gate};
 use crate::rig::{
-    Heard, Listener, WIDTH, engine, generate, grammar, letters, listen, start, vocabulary, wait_until,
-    wordy_script,
+    Heard, Listener, WIDTH, cycle_script, engine, generate, global, grammar, letters, listen, start,
+    vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Feed, Finish, Grammar, LawChoice, Logits, MaskHook, Model,
-    Refusal, Request, Sampling, ScriptedModel, SlotMoves, Speculation,
+    Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request, Sampling,
+    ScriptedModel, Speculation,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-
-/// Opens for so many, or for all.
-#[derive(Clone, Default)]
-struct Gate(Arc<(Mutex<u64>, Condvar)>);
-
-impl Gate {
-    fn open(&self, more: u64) {
-        let mut left = self.0.0.lock().unwrap();
-        *left = left.saturating_add(more);
-        self.0.1.notify_all();
-    }
-
-    fn pass(&self) {
-        let left = self.0.0.lock().unwrap();
-        let mut left = self.0.1.wait_while(left, |left| *left == 0).unwrap();
-        *left -= u64::from(*left < u64::MAX);
-    }
-}
 
 /// An engine whose masks are found after the hook.
 fn hooked(config: EngineConfig, hook: MaskHook) -> Engine {
@@ -172,7 +155,7 @@ fn sitting_out_changes_no_answer() {
     let requests = |grammar: &Grammar| {
         let request = |seed: u64| Request {
             law: match seed % 3 {
-                0 => LawChoice::Global { max_attempts: 2000 },
+                0 => global(2000),
                 _ => LawChoice::Local,
             },
             speculation: match seed % 2 {
@@ -227,98 +210,6 @@ fn sitting_out_changes_no_answer() {
     }
 }
 
-/// A model that makes a pass when the test says so.
-struct Stepped {
-    model: ScriptedModel,
-    gate: Gate,
-}
-
-impl Model for Stepped {
-    fn vocab_size(&self) -> usize {
-        self.model.vocab_size()
-    }
-
-    fn max_positions(&self) -> usize {
-        self.model.max_positions()
-    }
-
-    fn cache_bytes_per_token(&self) -> usize {
-        0
-    }
-
-    fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError> {
-        self.model.create_cache(blocks, block_size)
-    }
-
-    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
-        self.gate.pass();
-        self.model.forward(feeds)
-    }
-
-    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
-        self.model.move_slots(moves)
-    }
-
-    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError> {
-        self.model.copy_blocks(pairs)
-    }
-}
-
-/// An engine whose passes the test counts.
-struct Counted {
-    engine: Engine,
-    gate: Gate,
-}
-
-impl Counted {
-    fn new(config: EngineConfig) -> Self {
-        let gate = Gate::default();
-        let model = Stepped {
-            model: ScriptedModel::new(WIDTH, 100_000, wordy_script),
-            gate: gate.clone(),
-        };
-        let engine = Engine::start(Box::new(model), None, vocabulary(), config).unwrap();
-        Counted { engine, gate }
-    }
-
-    /// Makes one pass and waits for its end.
-    fn pass(&self) {
-        let steps = self.engine.stats().steps;
-        self.gate.open(1);
-        wait_until(&self.engine, |stats| stats.steps > steps);
-    }
-
-    /// Passes until this many tokens of a request were told.
-    fn passes_until(&self, told: &AtomicU64, tokens: u64) -> u64 {
-        let mut passes = 0;
-        while told.load(Ordering::Acquire) < tokens {
-            self.pass();
-            passes += 1;
-            assert!(passes < 10_000, "it starves");
-        }
-        passes
-    }
-
-    /// Submits a request that has no end of its own; how many tokens it has been told.
-    fn endless(&self, owner: &str, prompt: usize, tokens: usize) -> Arc<AtomicU64> {
-        let told = Arc::new(AtomicU64::new(0));
-        let count = told.clone();
-        let sink = move |event| {
-            count.fetch_add(u64::from(matches!(event, Event::Token { .. })), Ordering::AcqRel);
-            true
-        };
-        let prompt: String = owner.chars().chain("abc ".chars().cycle()).take(prompt).collect();
-        let request = Request {
-            owner: Some(owner.into()),
-            ignore_eos: true,
-            sampling: Sampling::seeded(7),
-            ..Request::new(letters(&prompt), tokens)
-        };
-        self.engine.submit(request, Box::new(sink)).unwrap().detach();
-        told
-    }
-}
-
 /// Guards against one client's many streams that keep others out: each of them counts.
 #[test]
 fn many_requests_of_one_owner_do_not_keep_another_out() {
@@ -365,6 +256,63 @@ fn long_prompts_do_not_stall_others() {
     assert!(passes < 8 * 1000 / 28, "{passes}: they are fed all the while");
     counted.gate.open(u64::MAX);
     counted.engine.stop();
+}
+
+/// Guards against drafts that others pay for: 64 sequences with a token and eight drafts each are more than a pass of 512
+/// tokens, and still each of them is in every pass.
+#[test]
+fn drafts_of_some_do_not_cost_others_a_pass() {
+    for (owners, waits) in [(1, 0), (2, 0), (64, 0), (1, 1), (3, 2)] {
+        let counted = Counted::with(
+            cycle_script,
+            EngineConfig {
+                max_running: 64 + waits,
+                blocks: 8192,
+                ..EngineConfig::default()
+            },
+        );
+        let request = |owner: usize, prompt: &str, tokens| Request {
+            owner: Some(owner.to_string().into()),
+            speculation: Speculation::all(),
+            ..Request::new(letters(prompt), tokens)
+        };
+        let told: Vec<_> = (0..64)
+            .map(|number| counted.submit(request(number % owners, &"abc ".repeat(3), 600)))
+            .collect();
+        let all = || -> Vec<u64> { told.iter().map(|told| told.load(Ordering::Acquire)).collect() };
+        while all().contains(&0) {
+            counted.pass();
+        }
+        let prompts: Vec<_> = (0..waits)
+            .map(|number| counted.submit(request(number, &"cab ".repeat(2000 + number), 5)))
+            .collect();
+        let (begun, mut before) = (all(), all());
+        for pass in 0..30 {
+            counted.pass();
+            let after = all();
+            let waited = before
+                .iter()
+                .zip(&after)
+                .filter(|(before, after)| before == after);
+            assert_eq!(
+                waited.count(),
+                0,
+                "{owners} owners, pass {pass}: {before:?} {after:?}"
+            );
+            before = after;
+        }
+        let gained: u64 = before
+            .iter()
+            .zip(begun)
+            .map(|(after, before)| after - before)
+            .sum();
+        assert!(gained > 30 * 64 * 2, "{gained}: drafts are fed too");
+        for told in prompts {
+            let passes = counted.passes_until(&told, 1);
+            assert!(passes < 16_000 / 64, "{passes}: prompts are fed all the while");
+        }
+        counted.stop();
+    }
 }
 
 /// Guards against a cache that one owner fills: it gives way.

@@ -4,11 +4,11 @@
 //! a grammar is known; thousands of answers with different seeds are compared with it. Seeds are fixed: these tests
 //! cannot fail by chance.
 
-use crate::rig::{Heard, generate, grammar_over, listen};
+use crate::rig::{Heard, generate, global, grammar_over, listen};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, LawChoice, LawTag, Refusal, Request, Sampling, ScriptedModel,
-    Speculation,
+    Engine, EngineConfig, EngineError, Fallback, LawChoice, LawTag, Refusal, Request, Sampling,
+    ScriptedModel, Speculation,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -102,7 +102,7 @@ const GLOBAL: [(&str, f64); 5] = [
     ("110", 25.0 / 101.0),
     ("111", 25.0 / 101.0),
 ];
-const ATTEMPTS: LawChoice = LawChoice::Global { max_attempts: 1000 };
+const ATTEMPTS: LawChoice = global(1000);
 
 #[test]
 fn the_local_law_is_that_of_the_masked_rows() {
@@ -155,13 +155,11 @@ fn the_global_law_is_the_model_conditioned_on_the_grammar() {
 fn sharing_attempts_keeps_the_law_and_saves_attempts() {
     let (count, mut attempts) = (2000, [0, 0]);
     for share_attempts in [false, true] {
-        let engine = engine(EngineConfig {
-            share_attempts,
-            ..EngineConfig::default()
-        });
+        let engine = engine(EngineConfig::default());
         let grammar = grammar_over(&vocabulary(), PATTERN);
         let request = |seed| Request {
             grammar: Some(grammar.clone()),
+            share_attempts,
             ..request(ATTEMPTS, seed)
         };
         let heard: Vec<Heard> = (0..count).map(|seed| generate(&engine, request(seed))).collect();
@@ -176,6 +174,166 @@ fn sharing_attempts_keeps_the_law_and_saves_attempts() {
     let mean = attempts[0] as f64 / count as f64;
     assert!((mean - 1.53182).abs() < 0.1, "{mean}");
     assert!(attempts[1] < count as usize + 50, "{attempts:?}");
+}
+
+/// Pearson's sum over the texts of a law; large where they are not of it.
+fn chi_square(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: f64) -> f64 {
+    let cell = |&(text, expected): &(&str, f64)| {
+        let found = shares.get(text).copied().unwrap_or(0.0);
+        count * (found - expected).powi(2) / expected
+    };
+    law.iter().map(cell).sum()
+}
+
+/// Guards against draws of a request that are those which taught the trie: with equal seeds the law was another.
+#[test]
+fn equal_seeds_over_a_shared_trie_keep_the_law() {
+    const COUNT: u32 = 4000;
+    let skewed = |prefix: &[u32]| {
+        let probabilities: [f32; 3] = match &prefix[1..] {
+            [] => [0.5, 0.5, 0.0],
+            [0] => [0.1, 0.9, 0.0],
+            [1] => [0.5, 0.5, 0.0],
+            _ => [0.0, 0.0, 1.0],
+        };
+        probabilities.map(f32::ln).to_vec()
+    };
+    let law = [("00", 1.0 / 11.0), ("10", 5.0 / 11.0), ("11", 5.0 / 11.0)];
+    for seed in [0, 7, 1 << 40] {
+        let engine = Engine::start(
+            Box::new(ScriptedModel::new(3, 100, skewed)),
+            None,
+            vocabulary(),
+            EngineConfig::default(),
+        );
+        let (engine, grammar) = (engine.unwrap(), grammar_over(&vocabulary(), "00|1[01]"));
+        let mut shares = BTreeMap::new();
+        for _ in 0..COUNT {
+            let request = Request {
+                grammar: Some(grammar.clone()),
+                share_attempts: true,
+                ..request(ATTEMPTS, seed)
+            };
+            *shares.entry(text(&generate(&engine, request))).or_insert(0.0) += 1.0 / f64::from(COUNT);
+        }
+        // With two degrees of freedom one in 30,000 fair samples is beyond.
+        let distance = chi_square(&shares, &law, f64::from(COUNT));
+        assert!(distance < 20.6, "seed {seed}: {distance}, {shares:?}");
+    }
+}
+
+/// One that does not ask for it learns from nobody, whoever has learned: its seed gives the text that it has alone.
+#[test]
+fn attempts_are_shared_among_those_who_ask_for_it() {
+    let (alone, shared) = (engine(EngineConfig::default()), engine(EngineConfig::default()));
+    let grammar = grammar_over(&vocabulary(), PATTERN);
+    for seed in 0..50 {
+        let request = |share_attempts| Request {
+            grammar: Some(grammar.clone()),
+            share_attempts,
+            ..request(ATTEMPTS, seed)
+        };
+        let expected = generate(&alone, request(false));
+        generate(&shared, request(true));
+        let found = generate(&shared, request(false));
+        assert_eq!(text(&expected), text(&found), "seed {seed}");
+        assert_eq!(expected.outcome().attempts, found.outcome().attempts);
+    }
+}
+
+/// One attempt, and then an answer of the local law with its weight.
+fn weighted(seed: u64) -> Request {
+    let law = LawChoice::Global {
+        max_attempts: 1,
+        fallback: Fallback::Weighted,
+    };
+    request(law, seed)
+}
+
+#[test]
+fn answers_in_place_of_global_ones_have_weights_that_lead_to_the_global_law() {
+    let engine = engine(EngineConfig::default());
+    let (mut exact, mut others) = (BTreeMap::new(), BTreeMap::new());
+    let (mut counts, mut sums) = ([0_u64; 2], [0.0; 2]);
+    for seed in 0..4000 {
+        let heard = generate(&engine, weighted(seed));
+        let (outcome, text) = (heard.outcome(), text(&heard));
+        let weight = outcome.log_weight.expect("the end is weighed").exp();
+        match outcome.law {
+            LawTag::GlobalExact => {
+                assert_eq!((outcome.attempts, weight), (1, 1.0));
+                *exact.entry(text).or_insert(0.0) += 1.0;
+                counts[0] += 1;
+            }
+            LawTag::GlobalWeighted => {
+                let expected = if text == "000" { 0.01 } else { 1.0 };
+                assert!((weight / expected - 1.0).abs() < 1e-5, "{seed} {heard:?}");
+                assert_eq!((outcome.attempts, heard.tokens().len()), (2, 3));
+                sums[0] += weight;
+                sums[1] += if text == "000" { weight } else { 0.0 };
+                *others.entry(text).or_insert(0.0) += 1.0;
+                counts[1] += 1;
+            }
+            law => panic!("{law}"),
+        }
+    }
+    assert!(counts[0] > 1000 && counts[1] > 1000, "{counts:?}");
+    for (shares, law, count) in [(&mut exact, &GLOBAL, counts[0]), (&mut others, &LOCAL, counts[1])] {
+        shares.values_mut().for_each(|share| *share /= count as f64);
+        agrees(shares, law, count);
+    }
+    assert!((sums[1] / sums[0] - 1.0 / 101.0).abs() < 2e-3, "{sums:?}");
+}
+
+#[test]
+fn answers_in_place_of_global_ones_are_the_same_with_drafts() {
+    let (plain, drafting) = (engine(EngineConfig::default()), engine(EngineConfig::default()));
+    for seed in 0..60 {
+        let drafted = Request {
+            speculation: Speculation::all(),
+            ..weighted(seed)
+        };
+        let (expected, found) = (generate(&plain, weighted(seed)), generate(&drafting, drafted));
+        assert_eq!(text(&expected), text(&found), "seed {seed}");
+        let (expected, found) = (expected.outcome(), found.outcome());
+        assert_eq!((expected.law, expected.log_weight), (found.law, found.log_weight));
+    }
+}
+
+/// A filter that cuts before the mask may leave an answer no token: then there is none, and the reason is named.
+#[test]
+fn an_answer_that_filters_make_impossible_says_so() {
+    let request = |seed| Request {
+        grammar: Some(grammar_over(&vocabulary(), "000")),
+        sampling: Sampling {
+            top_k: Some(1),
+            ..Sampling::seeded(seed)
+        },
+        ..weighted(seed)
+    };
+    let engine = engine(EngineConfig::default());
+    for seed in 0..20 {
+        let heard = generate(&engine, request(seed));
+        assert!(
+            matches!(heard.failure(), Some(EngineError::AttemptsExhausted { .. })),
+            "{heard:?}"
+        );
+    }
+    let none = Request {
+        law: global(0),
+        ..request(0)
+    };
+    let refusal = engine.submit(none, Box::new(|_| true)).err();
+    assert!(
+        matches!(
+            refusal,
+            Some(Refusal::Invalid {
+                name: "max_attempts",
+                ..
+            })
+        ),
+        "{refusal:?}"
+    );
 }
 
 #[test]
@@ -228,7 +386,7 @@ fn attempts_are_bounded() {
     let engine = engine(EngineConfig::default());
     let rare = Request {
         grammar: Some(grammar_over(&vocabulary(), "000")),
-        ..request(LawChoice::Global { max_attempts: 2 }, 0)
+        ..request(global(2), 0)
     };
     let failures: Vec<_> = (0..20)
         .map(|seed| {

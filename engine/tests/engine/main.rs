@@ -3,6 +3,7 @@
 mod bad_models;
 mod branches;
 mod budgets;
+mod counted;
 mod decoding;
 mod devices;
 mod drafting;
@@ -11,6 +12,7 @@ mod families;
 mod grammars;
 mod laws;
 mod meters;
+mod priorities;
 mod residual;
 mod rig;
 mod threads;

@@ -5,7 +5,8 @@ use lexiform::limits::Limits;
 use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Origin, Outcome, Request, ScriptedModel, Stats, Ticket,
+    Engine, EngineConfig, EngineError, Event, Fallback, LawChoice, Origin, Outcome, Request, ScriptedModel,
+    Stats, Ticket,
 };
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock};
@@ -62,6 +63,14 @@ fn compiled(vocabulary: &Arc<Vocabulary>, pattern: &str, limits: Limits) -> Gram
         &limits,
     )
     .unwrap()
+}
+
+/// The global law with at most so many attempts, or an error.
+pub(crate) const fn global(max_attempts: usize) -> LawChoice {
+    LawChoice::Global {
+        max_attempts,
+        fallback: Fallback::Fail,
+    }
 }
 
 /// A text, one token a letter.

@@ -1,6 +1,6 @@
 //! Drawing on several threads, and from rows that the model measured: what is drawn is the same as without.
 
-use crate::rig::{Heard, WIDTH, grammar, letters, listen, vocabulary, wordy_script};
+use crate::rig::{Heard, WIDTH, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Feed, LawChoice, Logits, LogprobsOf, Model, Request, Sampling,
     ScriptedModel, SlotMoves, Speculation, Verification,
@@ -102,10 +102,10 @@ fn engine(draw_threads: usize, shape: Shape) -> Engine {
 
 fn request(number: u64) -> Request {
     let constrained = !number.is_multiple_of(4);
-    let global = LawChoice::Global { max_attempts: 2000 };
+    let tried = global(2000);
     Request {
         grammar: constrained.then(|| grammar("[a-z ]{2,5}(the|[0-9]{1,3})")),
-        law: if number % 4 == 1 { global } else { LawChoice::Local },
+        law: if number % 4 == 1 { tried } else { LawChoice::Local },
         sampling: Sampling {
             temperature: [1.0, 0.7, 1.5][number as usize % 3],
             top_p: if number.is_multiple_of(5) { 0.9 } else { 1.0 },

@@ -6,7 +6,7 @@
 
 use crate::devices::cuda;
 use crate::laws::agrees;
-use crate::rig::{Heard, grammar_over, listen};
+use crate::rig::{self, Heard, grammar_over, listen};
 use crate::torch::{Kind, load_family, vocabulary};
 use lexiform_engine::{
     Device, Engine, EngineConfig, Feed, LawChoice, LawTag, Request, Sampling, Speculation,
@@ -110,7 +110,7 @@ fn answers_follow_their_law(device: Device) {
     let [local, global] = shares_by_the_rows();
     let grammar = grammar_over(&vocabulary(), PATTERN);
     let engine = engine(device);
-    let attempts = LawChoice::Global { max_attempts: 1000 };
+    let attempts = rig::global(1000);
     for (law, tag, expected) in [
         (LawChoice::Local, LawTag::Local, &local),
         (attempts, LawTag::GlobalExact, &global),

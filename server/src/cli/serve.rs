@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lexiform_engine::Stats;
 use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -371,6 +372,7 @@ async fn serve(
         "{}",
         greeting(app.served.name(), &format!("{scheme}://{address}"))
     );
+    println!("{}", cache(&app.served.engine().stats()));
     if let Some((server, address)) = metrics {
         println!("Metrics: http://{address}/metrics");
         // It ends with the program: until then somebody may want to know how far the draining is.
@@ -392,6 +394,12 @@ async fn serve(
         () = stopping => (Ok(()), ()),
     };
     ended
+}
+
+/// How much the cache holds, which follows from the memory of the machine unless a flag says it.
+fn cache(stats: &Stats) -> String {
+    let tokens = stats.blocks_total * stats.block_size;
+    format!("Cache: {tokens} tokens of prompts and answers (--cache-memory)")
 }
 
 /// What a newcomer reads: which model, where, and a request to paste.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lexiform_engine::Fallback;
 use serde_json::Value;
 
 use super::constraint::{self, Constraint, Source};
@@ -13,6 +14,13 @@ const SAMPLES: i64 = 16;
 const STOPS: (usize, usize) = (4, 256);
 /// The most likely tokens that may be listed beside each token.
 const TOP_LOGPROBS: i64 = 20;
+
+/// The most attempts of the global law, which are also those that it has unless the request says otherwise.
+const ATTEMPTS: i64 = 1_000;
+/// What may become of an answer none of whose attempts is accepted.
+const EXHAUSTION: [(&str, Fallback); 2] = [("error", Fallback::Fail), ("weighted", Fallback::Weighted)];
+/// Fields that are about the global law alone.
+const GLOBAL: [&str; 3] = ["max_attempts", "on_exhaustion", "share_attempts"];
 
 /// The least and the greatest penalty for tokens that were there before; 1 is none.
 const REPETITION: (f64, f64) = (0.01, 100.0);
@@ -137,6 +145,12 @@ pub struct Generation {
     pub constraint: Option<Constraint>,
     /// The law.
     pub law: Law,
+    /// The most attempts of the global law.
+    pub max_attempts: usize,
+    /// What becomes of an answer none of whose attempts is accepted.
+    pub on_exhaustion: Fallback,
+    /// Whether attempts learn from those of other requests that agree in all but the seed.
+    pub share_attempts: bool,
     /// What becomes of an answer for which the tokens are few.
     pub on_budget: OnBudget,
     /// Whose law log-probabilities are of, if they are asked for.
@@ -147,6 +161,8 @@ pub struct Generation {
     pub draft: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
+    /// Which of the requests of one client goes first: the one with the lowest number, as vLLM has it.
+    pub priority: i32,
     /// The identity of a registered constraint, in place of a constraint.
     pub grammar_id: Option<String>,
     /// Whether the answer is to be checked again by an independent program.
@@ -170,7 +186,6 @@ const PASSED_OVER: &[&str] = &[
     "verbosity",
     "moderation",
     "cache_salt",
-    "priority",
     "request_id",
     "skip_special_tokens",
     "spaces_between_special_tokens",
@@ -195,6 +210,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         problems.invalid("model", "expected the name of a model");
     }
     let constraint = constraint::read(fields, problems);
+    let about_global = GLOBAL.into_iter().find(|name| fields.has(name));
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: max_tokens(fields, problems),
@@ -232,6 +248,13 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         law: fields
             .word("law", &[("local", Law::Local), ("global", Law::Global)], problems)
             .unwrap_or(Law::Local),
+        max_attempts: fields
+            .integer("max_attempts", 1, ATTEMPTS, problems)
+            .unwrap_or(ATTEMPTS) as usize,
+        on_exhaustion: fields
+            .word("on_exhaustion", &EXHAUSTION, problems)
+            .unwrap_or(Fallback::Fail),
+        share_attempts: fields.boolean("share_attempts", problems).unwrap_or(false),
         on_budget: on_budget(fields, problems),
         logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
@@ -239,6 +262,9 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         timeout: fields
             .integer("timeout_ms", 1, 86_400_000, problems)
             .map(|millis| Duration::from_millis(millis.unsigned_abs())),
+        priority: fields
+            .integer("priority", i64::from(i32::MIN), i64::from(i32::MAX), problems)
+            .map_or(0, |priority| priority as i32),
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
         confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
@@ -249,6 +275,9 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     };
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
+    if let (Some(name), Law::Local) = (about_global, generation.law) {
+        problems.invalid(name, "only possible with law: global");
+    }
     contradictions(&generation, problems);
     generation
 }
@@ -316,11 +345,15 @@ impl Generation {
             stream: None,
             constraint: None,
             law: Law::Local,
+            max_attempts: ATTEMPTS as usize,
+            on_exhaustion: Fallback::Fail,
+            share_attempts: false,
             on_budget: OnBudget::Complete,
             logprobs_mode: LogprobsMode::Raw,
             schema_in_prompt: SchemaInPrompt::Auto,
             draft: true,
             timeout: None,
+            priority: 0,
             grammar_id: None,
             certificate: false,
             confidence: false,

@@ -53,6 +53,8 @@ const BINDING: &[&str] = &[
     "length_penalty",
     "ignore_eos",
     "on_budget",
+    "on_exhaustion",
+    "max_attempts",
     "timeout_ms",
 ];
 
@@ -68,6 +70,7 @@ const STEERING: &[&str] = &[
     "schema_in_prompt",
     "truncation",
     "certificate",
+    "share_attempts",
     "field_confidence",
     "instructions",
 ];

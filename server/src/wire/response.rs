@@ -428,12 +428,15 @@ pub struct Keyword {
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, and the first and third with `-filtered`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, and the first and third
+    /// with `-filtered`.
     pub law: &'static str,
-    /// The logarithm of the text's probability under the model, without the constraint.
+    /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature (at 0 as at 1),
+    /// without the constraint. The table of numbers in [`lexiform::law`] says what this and the weight are under which law.
     pub log_probability: f64,
-    /// The logarithm of the sample's importance weight with respect to the global law; absent where it has none, or where the
-    /// probability of its end is not known because `weights` was not asked for.
+    /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`, which has the
+    /// normalised law already: not to be mixed with the weights of other laws. Absent for `greedy` and `best-of`, for what
+    /// was cut, and where the probability of the end is not known because `weights` was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_weight: Option<f64>,
     /// Attempts that the global law took.

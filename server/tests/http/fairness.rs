@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use lexiform_engine::EngineConfig;
 use lexiform_server::app::Settings;
 use lexiform_server::security::{Keys, hashed};
 use lexiform_server::worker::Patience;
@@ -16,18 +17,56 @@ const COMPILES: usize = 40;
 
 /// A service with a key for each of these.
 fn keyed(names: [&str; 2]) -> Service {
+    keyed_with(names, roomy())
+}
+
+fn keyed_with(names: [&str; 2], config: EngineConfig) -> Service {
     let key = |name| format!("[[keys]]\nname = \"{name}\"\nsha256 = \"{}\"\n", hashed(name));
     let settings = Settings {
         keys: Keys::parse(&names.map(key).concat()).expect("a file of keys"),
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, Patience::default())
+    Service::operated(config, settings, Patience::default())
 }
 
 fn ask(service: &Service, key: &str, more: Value) -> Answer {
     let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json";
     let body = chat("echo x", more).to_string();
     service.exchange(&format!("{head}\r\nauthorization: Bearer {key}"), body.as_bytes())
+}
+
+/// As vLLM has it: the lower number is the more urgent one. What it takes the place of goes on later.
+#[test]
+fn a_lower_priority_number_goes_before_a_higher_one_of_the_same_key() {
+    let config = EngineConfig {
+        max_running: 1,
+        ..roomy()
+    };
+    let service = keyed_with(["batch", "other"], config);
+    let count = |service: &Service| service.app.served.engine().stats().preemptions;
+    std::thread::scope(|scope| {
+        let long = scope.spawn(|| {
+            let more = json!({"priority": 1, "max_tokens": 2_000, "messages": [{"role": "user", "content": "forever"}]});
+            ask(&service, "batch", more)
+        });
+        service.until("the first runs", |stats| {
+            stats.running == 1 && stats.generated > 0
+        });
+        assert_eq!(ask(&service, "batch", json!({"priority": -3})).status, 200);
+        assert_eq!(count(&service), 1, "it did not wait for the long one");
+        let long = long.join().expect("an answer");
+        assert_eq!(
+            (long.status, long.json()["usage"]["completion_tokens"].clone()),
+            (200, json!(2_000))
+        );
+    });
+    for wrong in [json!("high"), json!(1.5), json!(1_u64 << 31)] {
+        let answer = ask(&service, "batch", json!({"priority": wrong}));
+        assert_eq!(
+            (answer.status, answer.json()["error"]["param"].clone()),
+            (400, json!("priority"))
+        );
+    }
 }
 
 /// Guards against compiles of one key that keep all threads from the requests of another.

@@ -1,0 +1,367 @@
+//! What a pass feeds: a token of each sequence that decodes, then drafts, then pieces of prompts.
+//!
+//! ```text
+//!   |◄────────────────── tokens of the pass ──────────────────►|
+//!   | a token each | drafts, the likeliest first | prompts     |
+//!                  |            ... and no more ►|◄ their floor|
+//! ```
+//!
+//! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and nobody else pays for one.
+
+use super::{Scheduler, forget_cache};
+use crate::blocks::{Beginning, Blocks};
+use crate::engine::EngineConfig;
+use crate::pool::Owner;
+use crate::request::Origin;
+use crate::sequence::{Doing, Sequence};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+/// Tokens of a pass that are left to prompts, whoever decodes, unless the whole pass is hardly longer.
+const PROMPTS: usize = 8;
+/// The part of a pass that drafts leave to prompts.
+const PART_OF_PROMPTS: usize = 4;
+/// After so many passes without it a branch comes before one more of the branches of other requests.
+const PASSES_OF_A_TURN: u64 = 8;
+
+/// One sequence's part of a pass: an index into the running sequences and how many of its tokens are fed. Its drafts
+/// are fed too if this reaches the end of its tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) index: usize,
+    pub(crate) feed: usize,
+    /// Logits wanted: none inside a prompt, else one and one for each draft.
+    pub(crate) rows: usize,
+}
+
+/// A pass that is being planned.
+struct Plan {
+    /// Tokens that may still be fed.
+    budget: usize,
+    /// Those of them that are for prompts.
+    reserved: usize,
+    works: Vec<Work>,
+    preempted: Vec<usize>,
+    /// The blocks of prompts that this pass computes and that others may want.
+    beginnings: HashSet<Beginning>,
+}
+
+impl Plan {
+    fn new(budget: usize) -> Self {
+        Plan {
+            budget,
+            reserved: 0,
+            works: Vec::new(),
+            preempted: Vec::new(),
+            beginnings: HashSet::new(),
+        }
+    }
+
+    /// Tokens that are nobody else's.
+    fn room(&self) -> usize {
+        self.budget.saturating_sub(self.reserved)
+    }
+}
+
+impl Scheduler {
+    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more than `shared` tokens,
+    /// and so does all of a pass that several owners share; a token for each that decodes is in any case.
+    pub(crate) fn schedule(
+        &mut self,
+        blocks: &mut Blocks,
+        config: &EngineConfig,
+        shared: usize,
+    ) -> Vec<Work> {
+        self.passes += 1;
+        let ready = (0..self.running.len()).filter(|&index| self.running[index].is_ready());
+        let (decoding, prompts): (Vec<usize>, Vec<usize>) =
+            ready.partition(|&index| self.running[index].unfed() == 1);
+        let several = self.share.0.len() > 1;
+        let is_mixed = !decoding.is_empty() && !prompts.is_empty();
+        let wanted: usize = prompts.iter().map(|&index| self.running[index].unfed()).sum();
+        let wanted = wanted.min(config.prompt_piece);
+        let mut plan = Plan::new(config.max_step_tokens);
+        let least = decoding.len() + PROMPTS.min(wanted);
+        if several || is_mixed {
+            plan.budget = plan.budget.min(shared.max(least));
+        }
+        let part = plan.budget / PART_OF_PROMPTS;
+        plan.reserved = part.min(PROMPTS).min(wanted);
+        for index in self.in_turn(decoding) {
+            self.plan_one(index, &mut plan, blocks);
+        }
+        plan.reserved = part.max(plan.reserved).min(wanted);
+        self.plan_drafts(&mut plan);
+        plan.reserved = 0;
+        if is_mixed {
+            plan.budget = plan.budget.min(config.prompt_piece);
+        }
+        for index in self.in_turn(prompts) {
+            self.plan_one(index, &mut plan, blocks);
+        }
+        self.reserve_drafts(&mut plan, blocks);
+        self.end(plan)
+    }
+
+    /// The order of sequences in a pass: one of each owner, those who were served least first, and then the others of each.
+    /// Of one owner the highest priority comes first, then the requests take turns, and then who has sat out for the longest
+    /// is first.
+    fn in_turn(&self, mut indices: Vec<usize>) -> Vec<usize> {
+        let last_pass = |index: usize| self.running[index].last_pass;
+        indices.sort_by_key(|&index| last_pass(index));
+        let mut branches: HashMap<u64, u64> = HashMap::new();
+        let turn = |index: usize| {
+            let before = branches.entry(self.running[index].job).or_default();
+            *before += 1;
+            let sat_out = self.passes - last_pass(index);
+            let turn = before.saturating_sub(sat_out / PASSES_OF_A_TURN);
+            (Reverse(self.running[index].request.priority), turn)
+        };
+        let turns = indices.iter().copied().map(turn);
+        let mut turns: Vec<_> = turns.zip(indices.iter().copied()).collect();
+        // Stable, so that those that have sat out for longer stay before others.
+        turns.sort_by_key(|&(turn, _)| turn);
+        let mut numbers: HashMap<&Owner, usize> = HashMap::new();
+        let mut owners: Vec<Vec<usize>> = Vec::new();
+        for (_, index) in turns {
+            let number = *numbers.entry(self.owner_of(index)).or_insert(owners.len());
+            if number == owners.len() {
+                owners.push(Vec::new());
+            }
+            owners[number].push(index);
+        }
+        owners.sort_by_cached_key(|theirs| {
+            let longest = theirs.iter().map(|&index| last_pass(index)).min();
+            (self.share.of(self.owner_of(theirs[0])), longest)
+        });
+        let first = owners.iter().map(|theirs| theirs[0]);
+        let others = owners.iter().flat_map(|theirs| &theirs[1..]).copied();
+        first.chain(others).collect()
+    }
+
+    /// Sends the preempted sequences back to the queue; what the others do.
+    fn end(&mut self, mut plan: Plan) -> Vec<Work> {
+        plan.preempted.sort_unstable();
+        for &index in plan.preempted.iter().rev() {
+            let sequence = self.running.remove(index);
+            self.waiting.push_front(sequence);
+        }
+        for work in &mut plan.works {
+            let sequence_before = plan.preempted.partition_point(|&index| index < work.index);
+            work.index -= sequence_before;
+            let sequence = &mut self.running[work.index];
+            sequence.last_pass = self.passes;
+            let drafts = work.rows.saturating_sub(1);
+            self.share.serve(&sequence.request.owner, work.feed + drafts);
+        }
+        plan.works.sort_by_key(|work| work.index);
+        plan.works
+    }
+
+    /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks. Drafts that follow
+    /// a prompt have the tokens that are left there; whether those of others are fed is not said yet.
+    fn plan_one(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) {
+        if plan.room() == 0 || plan.preempted.contains(&index) {
+            return;
+        }
+        let sequence = &mut self.running[index];
+        let is_prompt = sequence.unfed() > 1;
+        // Others may have computed what comes next since it was admitted or sat out.
+        sequence.computed = sequence
+            .computed
+            .max(blocks.extend(&mut sequence.table, &sequence.tokens));
+        let feed = sequence.unfed().min(plan.room());
+        let end = sequence.computed + feed;
+        let beginning = (feed > 1)
+            .then(|| blocks.beginning(&sequence.table, &sequence.tokens, end))
+            .flatten();
+        if beginning
+            .as_ref()
+            .is_some_and(|beginning| plan.beginnings.contains(beginning))
+        {
+            return;
+        }
+        let draws = sequence.doing != Doing::Reading && feed == sequence.unfed();
+        match (draws, is_prompt) {
+            (false, _) => sequence.drafts.clear(),
+            (true, true) => sequence.drafts.truncate(plan.room() - feed),
+            (true, false) => {}
+        }
+        let drafts = if is_prompt { sequence.drafts.len() } else { 0 };
+        while !blocks.reserve(&mut self.running[index].table, end - feed, end) {
+            if self.give_way(index, plan, blocks) == index {
+                return;
+            }
+        }
+        plan.beginnings.extend(beginning);
+        plan.budget -= feed + drafts;
+        let rows = if draws { 1 + drafts } else { 0 };
+        plan.works.push(Work { index, feed, rows });
+    }
+
+    /// Shares the tokens that are left among the drafts of the sequences planned so far: those of the owners who were served
+    /// least first, and of one owner those that are likeliest to be confirmed.
+    fn plan_drafts(&mut self, plan: &mut Plan) {
+        let mut bets: Vec<(u64, f64, usize)> = Vec::new();
+        for (number, work) in plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0) {
+            let sequence = &self.running[work.index];
+            let served = self.share.of(&sequence.request.owner);
+            bets.extend(chances(sequence).map(|chance| (served, chance, number)));
+        }
+        let room = plan.room();
+        if bets.len() > room {
+            // Stable, and the chances of one sequence fall, so that its first drafts are the first.
+            bets.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+            bets.truncate(room);
+        }
+        plan.budget -= bets.len();
+        for (_, _, number) in bets {
+            plan.works[number].rows += 1;
+        }
+        for work in plan.works.iter().filter(|work| work.rows > 0) {
+            self.running[work.index].drafts.truncate(work.rows - 1);
+        }
+    }
+
+    /// Reserves the blocks of drafts, as far as there are free ones. The last drafts go first, so that whether one is
+    /// verified does not depend on what is behind it, which depends on its token.
+    fn reserve_drafts(&mut self, plan: &mut Plan, blocks: &mut Blocks) {
+        for work in plan.works.iter_mut().filter(|work| work.rows > 1) {
+            let sequence = &mut self.running[work.index];
+            let (from, text) = (sequence.computed, sequence.computed + work.feed);
+            while !sequence.drafts.is_empty()
+                && !blocks.reserve(&mut sequence.table, from, text + sequence.drafts.len())
+            {
+                sequence.drafts.pop();
+            }
+            work.rows = 1 + sequence.drafts.len();
+        }
+    }
+
+    /// Takes the blocks of a sequence of the owner who holds the most of them: of those with its lowest priority the one
+    /// admitted last. Says which it was.
+    fn give_way(&mut self, index: usize, plan: &mut Plan, blocks: &mut Blocks) -> usize {
+        let holding = |other: usize| {
+            !plan.preempted.contains(&other)
+                && (other == index || !self.running[other].table.blocks().is_empty())
+        };
+        let candidates = (0..self.running.len()).filter(|&other| holding(other));
+        let most = |&other: &usize| (self.blocks_of(self.owner_of(other)), other);
+        let most = candidates.max_by_key(most).unwrap_or(index);
+        let victim = self.least_urgent(|other| holding(other) && self.owner_of(other) == self.owner_of(most));
+        let victim = victim.unwrap_or(index);
+        forget_cache(&mut self.running[victim], blocks);
+        self.preemptions += 1;
+        plan.works.retain(|work| work.index != victim);
+        plan.preempted.push(victim);
+        victim
+    }
+}
+
+/// How likely each draft of a sequence is to be confirmed, as far as its drafts so far tell: text that the grammar forces is
+/// certain, and a guess is confirmed only behind those before it.
+fn chances(sequence: &Sequence) -> impl Iterator<Item = f64> {
+    let confirmed = (sequence.accepted + 1) as f64 / (sequence.drafted + 2) as f64;
+    let mut chances: Vec<f64> = Vec::with_capacity(sequence.drafts.len());
+    for draft in &sequence.drafts {
+        let before = draft.parent.map_or(1.0, |parent| chances[parent]);
+        chances.push(match draft.origin {
+            Origin::Forced | Origin::Given => before,
+            Origin::Drafted | Origin::Sampled => before * confirmed,
+        });
+    }
+    chances.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Request;
+    use crate::room::Room;
+    use crate::sample;
+    use crate::sequence::Draft;
+    use lexiform::draft::Proposal;
+    use lexiform::vocab::{TokenKind, Vocabulary};
+    use std::sync::Arc;
+
+    /// A scheduler of sequences that decode: the owner of each, how many of ten guesses were confirmed, and its drafts.
+    fn decoding(sequences: &[(&str, usize, &[Origin])]) -> Scheduler {
+        let vocabulary = Vocabulary::new(&[(TokenKind::Text, "a"), (TokenKind::Special, "$")], &[1]);
+        let vocabulary = vocabulary.expect("two tokens");
+        let mut scheduler = Scheduler::default();
+        for (job, (owner, accepted, drafts)) in (0..).zip(sequences) {
+            let request = Request {
+                owner: Some((*owner).into()),
+                ..Request::new(vec![0], 99)
+            };
+            let warper = sample::warper(&request).expect("it is plain");
+            let walk = sample::local_walk(&request, &warper, &vocabulary);
+            let place = Arc::new(Room::new(99)).take(&None, 1).expect("an empty room");
+            let mut sequence = Sequence::new(job, request, (warper, walk), place);
+            (sequence.doing, sequence.is_due) = (Doing::Drawing, false);
+            (sequence.accepted, sequence.drafted) = (*accepted, 10);
+            sequence.drafts = drafts.iter().enumerate().map(draft).collect();
+            scheduler.running.push(sequence);
+        }
+        let owners = scheduler.running.iter().map(|it| it.request.owner.clone());
+        let mut share = std::mem::take(&mut scheduler.share);
+        share.keep(owners);
+        scheduler.share = share;
+        scheduler
+    }
+
+    fn draft((number, &origin): (usize, &Origin)) -> Draft {
+        Draft {
+            parent: number.checked_sub(1),
+            token: 0,
+            origin,
+            state: None,
+            proposal: Proposal::Point,
+            is_last: false,
+        }
+    }
+
+    /// How many drafts of each sequence are in a pass of so many tokens.
+    fn drafts_of(scheduler: &mut Scheduler, tokens: usize) -> Vec<usize> {
+        let config = EngineConfig {
+            max_step_tokens: tokens,
+            ..EngineConfig::default()
+        };
+        let works = scheduler.schedule(&mut Blocks::new(99, 4), &config, tokens);
+        let indices: Vec<usize> = works.iter().map(|work| work.index).collect();
+        assert_eq!(indices, (0..scheduler.running.len()).collect::<Vec<_>>());
+        works.iter().map(|work| work.rows - 1).collect()
+    }
+
+    #[test]
+    fn drafts_that_are_likelier_to_be_confirmed_come_first() {
+        use Origin::{Drafted, Forced};
+        let sequences: [(&str, usize, &[Origin]); 4] = [
+            ("a", 1, &[Drafted; 8]),
+            ("a", 9, &[Drafted; 4]),
+            ("a", 0, &[Forced, Forced, Drafted]),
+            ("a", 5, &[]),
+        ];
+        for (tokens, expected) in [
+            (4, [0, 0, 0, 0]),
+            (6, [0, 0, 2, 0]),
+            (8, [0, 2, 2, 0]),
+            // Four guesses of a sequence of which 10 in 12 come true, one behind the other, are as likely as 0.48.
+            (10, [0, 4, 2, 0]),
+            (11, [1, 4, 2, 0]),
+            (12, [1, 4, 3, 0]),
+            (99, [8, 4, 3, 0]),
+        ] {
+            assert_eq!(drafts_of(&mut decoding(&sequences), tokens), expected, "{tokens}");
+        }
+    }
+
+    /// A second owner's drafts are not worth less because they are worse.
+    #[test]
+    fn drafts_of_the_owner_who_was_served_least_come_before_better_ones() {
+        let drafts = &[Origin::Drafted; 4][..];
+        let mut scheduler = decoding(&[("a", 9, drafts), ("b", 1, drafts)]);
+        scheduler.share.serve(&Some("a".into()), 100);
+        assert_eq!(drafts_of(&mut scheduler, 7), [1, 4]);
+    }
+}
