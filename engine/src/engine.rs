@@ -51,11 +51,12 @@ pub struct EngineConfig {
     pub max_waiting: usize,
     /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
     pub max_step_tokens: usize,
-    /// The most tokens of prompts in a pass in which sequences decode.
+    /// The most tokens of prompts in a pass in which sequences decode. Some are left to them there in any case, up to this
+    /// many: a few by those that decode, a quarter of the pass by their drafts.
     pub prompt_piece: usize,
     /// How much time the tokens of a pass may add to it where several owners share it, and prompts to one in which
     /// sequences decode, as far as can be told beforehand. Where a model takes longer for more tokens, such passes are
-    /// smaller than [`max_step_tokens`](Self::max_step_tokens).
+    /// smaller than [`max_step_tokens`](Self::max_step_tokens), but have a token for each sequence that decodes.
     pub shared_pass: Duration,
     /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
     /// As many more, at the lowest priority, serve requests whose grammars were slow lately.

@@ -24,7 +24,13 @@ impl Scheduler {
         let owners = self.running.iter().chain(&self.waiting);
         self.share
             .keep(owners.map(|sequence| sequence.request.owner.clone()));
-        let mut unfed: usize = self.running.iter().map(Sequence::unfed).sum();
+        // Those that decode wait for nobody's prompt, and nobody waits until they are done.
+        let prompts = self
+            .running
+            .iter()
+            .map(Sequence::unfed)
+            .filter(|&unfed| unfed > 1);
+        let mut unfed: usize = prompts.sum();
         while let Some(index) = self.next_in_line() {
             let Some(sequence) = self.waiting.remove(index) else {
                 return;

@@ -8,7 +8,7 @@ use crate::rig::{
 };
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request, Sampling,
-    ScriptedModel, Speculation,
+    ScriptedModel, Sink, Speculation,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -313,6 +313,69 @@ fn drafts_of_some_do_not_cost_others_a_pass() {
         }
         counted.stop();
     }
+}
+
+/// Where a pass has fewer tokens than branches decode, they take turns, and prompts are read all the while.
+#[test]
+fn nobody_starves_in_a_pass_that_is_too_short_for_all() {
+    let counted = Counted::new(EngineConfig {
+        max_running: 48,
+        max_step_tokens: 16,
+        ..EngineConfig::default()
+    });
+    let of = |samples, prompt: &str, tokens| Request {
+        samples,
+        ignore_eos: true,
+        sampling: Sampling::seeded(7),
+        ..Request::new(letters(prompt), tokens)
+    };
+    let told: Vec<_> = (0..40).map(|_| Arc::new(AtomicU64::new(0))).collect();
+    let sink = |told: &Arc<AtomicU64>| -> Sink {
+        let told = told.clone();
+        Box::new(move |_| told.fetch_add(1, Ordering::AcqRel) < u64::MAX)
+    };
+    let sinks = told.iter().map(sink).collect();
+    let _tickets = counted.engine.submit_all(of(40, "abc", 400), sinks).unwrap();
+    for told in &told {
+        counted.passes_until(told, 1);
+    }
+    let alone = counted.submit(of(1, "ab", 400));
+    counted.passes_until(&alone, 1);
+    let prompt = counted.submit(of(1, &"c".repeat(400), 5));
+    let all = || -> Vec<u64> { told.iter().map(|told| told.load(Ordering::Acquire)).collect() };
+    let (begun, before) = (all(), alone.load(Ordering::Acquire));
+    (0..40).for_each(|_| counted.pass());
+    // The prompt has four tokens of each pass, the request that is alone one, and the 40 branches of the other 11.
+    let gained: Vec<u64> = all()
+        .iter()
+        .zip(begun)
+        .map(|(after, before)| after - before)
+        .collect();
+    assert!(
+        gained.iter().all(|gained| (9..=14).contains(gained)),
+        "{gained:?}"
+    );
+    assert!(alone.load(Ordering::Acquire) - before >= 39);
+    let passes = counted.passes_until(&prompt, 1);
+    assert!(passes <= 70, "{passes}");
+    counted.stop();
+}
+
+/// A piece of a prompt beside others is as long as the operator allows; alone it is as long as the pass.
+#[test]
+fn pieces_of_prompts_beside_others_are_bounded() {
+    let counted = Counted::new(EngineConfig {
+        prompt_piece: 10,
+        ..EngineConfig::default()
+    });
+    let alone = counted.endless("a", 200, 300);
+    assert_eq!(counted.passes_until(&alone, 1), 1);
+    let beside = counted.endless("b", 200, 5);
+    // The pass that was planned when it came is one more.
+    let passes = counted.passes_until(&beside, 1);
+    assert!((20..=21).contains(&passes), "{passes}");
+    assert_eq!(alone.load(Ordering::Acquire), 1 + passes);
+    counted.stop();
 }
 
 /// Guards against a cache that one owner fills: it gives way.
