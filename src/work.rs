@@ -13,7 +13,7 @@
 //! Work is counted, not timed, so that the same question gets the same answer everywhere; and because what
 //! takes memory pays for more rounds, memory is bounded with it. The end unwinds the stack, as salsa does to cancel a query:
 //! nothing half found can be remembered then, because no function returns it, and no hundred signatures carry a result
-//! that is an error once in a million masks. The unwinding runs no panic hook, and never leaves [`within`]. Where panics
+//! that is an error once in a million masks. The unwinding runs no panic hook, and never leaves [`within`] or [`briefly`]. Where panics
 //! abort the process there is nothing to unwind, and the allowance is not enforced.
 //!
 //! The allowance belongs to the operating-system thread that asks. A question inside of another has its own.
@@ -78,14 +78,11 @@ pub(crate) fn within<T>(
     let answered = catch_unwind(AssertUnwindSafe(answer));
     let left = LEFT.replace(outer);
     if brief < UNLIMITED {
-        let is_spent = most == brief && matches!(&answered, Err(payload) if payload.is::<Ended>());
-        BRIEFLY.set(if is_spent {
-            0
-        } else {
-            brief - (most - left.min(most))
-        });
+        BRIEFLY.set(brief - (most - left.min(most)));
     }
     answered.map_err(|payload| match payload.downcast::<Ended>() {
+        // That it takes longer than somebody has now is not to be remembered by whoever asked, so that nobody hears of it.
+        Ok(ended) if ended.0 == Exhausted::default() && most < allowed as u64 => resume_unwind(ended),
         Ok(ended) if ended.0 == Exhausted::default() => Exhausted { limit, allowed },
         Ok(ended) => ended.0,
         Err(panic) => resume_unwind(panic),
@@ -97,9 +94,10 @@ pub(crate) fn within<T>(
 pub fn briefly<T>(rounds: usize, ask: impl FnOnce() -> T) -> Option<T> {
     let outer = BRIEFLY.replace(rounds as u64);
     let asked = catch_unwind(AssertUnwindSafe(ask));
-    let is_spent = BRIEFLY.replace(outer) == 0;
+    BRIEFLY.set(outer);
     match asked {
-        Ok(answer) => (!is_spent).then_some(answer),
+        Ok(answer) => Some(answer),
+        Err(payload) if payload.is::<Ended>() => None,
         Err(panic) => resume_unwind(panic),
     }
 }
