@@ -31,8 +31,9 @@ impl Scheduler {
             .map(Sequence::unfed)
             .filter(|&unfed| unfed > 1);
         let mut unfed: usize = prompts.sum();
-        while let Some(index) = self.next_in_line() {
-            let Some(sequence) = self.waiting.remove(index) else {
+        // Each once, whoever gives way to whom.
+        for _ in 0..self.waiting.len() {
+            let Some(sequence) = self.next_in_line().and_then(|index| self.waiting.remove(index)) else {
                 return;
             };
             if unfed >= config.max_step_tokens && self.can_wait(&sequence) {
@@ -148,7 +149,7 @@ impl Scheduler {
         let missing = blocks.missing(&table, sequence.tokens.len());
         // One block more, so that it does not have to give way at its first token.
         while missing >= blocks.free() && !self.running.is_empty() {
-            let Some(victim) = self.in_the_way_of(&sequence, missing) else {
+            let Some(victim) = self.in_the_way_of(&sequence, table.blocks().len() + missing) else {
                 blocks.release(table);
                 self.waiting.push_front(sequence);
                 return None;
@@ -166,12 +167,13 @@ impl Scheduler {
         Some(unfed)
     }
 
-    /// The sequence that gives its blocks to another which lacks so many. An owner that holds twice as much of the cache as
+    /// The sequence that gives its blocks to another which will hold so many, those that it finds in the cache included: whoever
+    /// gives way leaves what it computed there, and would be back for it at once. An owner that holds twice as much of the cache as
     /// the other's would gives way to it: the factor keeps the two from taking turns. Of the same owner a lower priority
     /// gives way to a higher one.
-    fn in_the_way_of(&self, sequence: &Sequence, missing: usize) -> Option<usize> {
+    fn in_the_way_of(&self, sequence: &Sequence, needed: usize) -> Option<usize> {
         let (owner, priority) = (&sequence.request.owner, sequence.request.priority);
-        let fair = 2 * (self.blocks_of(owner) + missing + 1);
+        let fair = 2 * (self.blocks_of(owner) + needed + 1);
         let held = |index: usize| self.blocks_of(self.owner_of(index));
         let holds = |index: usize| !self.running[index].table.blocks().is_empty();
         let last_of_most = (0..self.running.len()).max_by_key(|&index| (held(index), index));
