@@ -158,7 +158,8 @@ impl Core {
 
     fn drop_branch(&mut self, (id, job): (u64, &mut Job), branch: Branch) {
         if let Some(sequence) = self.scheduler.find(id, branch) {
-            job.live -= usize::from(!sequence.closed);
+            // One that has ended counts until its driver knows.
+            job.live -= usize::from(!sequence.closed || sequence.has_news());
             sequence.give_up();
         } else {
             job.drop_ended(branch);
