@@ -469,6 +469,10 @@ impl Core {
             forget_cache(sequence, &mut self.blocks);
             sequence.fail(EngineError::Panicked(message.to_string()));
         }
+        // The request of whose driver it was is gone.
+        let jobs = &self.jobs;
+        let is_lost = |sequence: &&mut Sequence| !jobs.contains_key(&sequence.job);
+        self.scheduler.all().filter(is_lost).for_each(Sequence::give_up);
         self.blocks = Blocks::new(self.config.blocks, self.config.block_size);
         if let Some(model) = &mut self.draft_model {
             model.reset(&self.config);

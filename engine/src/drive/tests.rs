@@ -320,6 +320,33 @@ fn a_token_that_is_not_allowed_ends_what_was_given() {
 }
 
 #[test]
+fn a_driver_that_panics_takes_its_request_away_alone() {
+    let mut core = core(EngineConfig {
+        max_running: 2,
+        ..EngineConfig::default()
+    });
+    let driver = With(|report: &Report, orders: &mut Vec<Order>| {
+        assert!(report.tokens < 3, "the test says so");
+        let of = report.branch;
+        if report.news == News::Begun {
+            orders.extend((1..5).map(|to| Order::Fork { of, to, at: 0 }));
+            orders.extend((1..5).map(Order::Draw));
+        }
+        orders.push(Order::Draw(of));
+    });
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(driver, &mut core)));
+    assert!(panicked.is_err());
+    core.recover("the test says so");
+    core.step();
+    assert!(core.is_idle() && core.jobs.is_empty() && core.blocks.used() == 0);
+    let driver = With(|report: &Report, orders: &mut Vec<Order>| match report.tokens {
+        4 => orders.push(Order::Finish { branch: 0, answer: 0 }),
+        _ => orders.push(Order::Draw(0)),
+    });
+    assert_eq!(run(driver, &mut core).0, written(4));
+}
+
+#[test]
 fn a_driver_that_forks_without_bound_is_stopped() {
     let mut core = core(EngineConfig {
         max_branches: 40,
