@@ -186,11 +186,8 @@ fn measured(engine: &Engine) -> Vec<(&'static str, f64, u64)> {
     ]
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::read()?;
-    let folder: String = options.get("model", "models/demo".to_string())?;
-    let (batch, tokens) = (options.get("batch", 1)?, options.get("tokens", 256)?);
-    let tokenizer = Tokenizer::from_bytes(&std::fs::read(format!("{folder}/tokenizer.json"))?)?;
+/// The tokens of so many prompts, each as long as was asked for.
+fn prompts(options: &Options, tokenizer: &Tokenizer, batch: usize) -> Result<Vec<Vec<u32>>, Box<dyn Error>> {
     let texts: Vec<String> = match options.values.get("prompts") {
         Some(file) => std::fs::read_to_string(file)?
             .lines()
@@ -210,7 +207,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         let repeated = prompt.iter().copied().cycle().take(prompt_tokens);
         *prompt = repeated.collect();
     }
+    Ok(prompts)
+}
 
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::read()?;
+    let folder: String = options.get("model", "models/demo".to_string())?;
+    let (batch, tokens) = (options.get("batch", 1)?, options.get("tokens", 256)?);
+    let tokenizer = Tokenizer::from_bytes(&std::fs::read(format!("{folder}/tokenizer.json"))?)?;
+    let prompts = prompts(&options, &tokenizer, batch)?;
     let model = open(&folder, &options)?;
     let draft = options
         .values
