@@ -130,7 +130,7 @@ fn who_leaves_takes_only_its_own_sample_away() {
             cycle_script(prefix)
         });
         let request = Request {
-            max_tokens: 60,
+            max_tokens: 250,
             ..request(40, 6, 1)
         };
         let expected: Vec<String> = (0..6)
