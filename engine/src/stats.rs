@@ -21,7 +21,7 @@ pub struct Stats {
     pub blocks_kept: usize,
     /// Answers asked for.
     pub requests: u64,
-    /// Answers that ended with [`Event::Failed`] or whose client left.
+    /// Answers that ended with [`Event::Failed`](crate::Event::Failed) or whose client left.
     pub failed: u64,
     /// Prompt tokens of all requests taken, once for all answers to one.
     pub prompt_tokens: u64,
