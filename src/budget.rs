@@ -1,7 +1,7 @@
 //! Ending in time: which tokens leave a text that can still be completed within so many more.
 //!
 //! ```text
-//!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison (`Reach`)
+//!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison (`OvershootBound`)
 //!                      fewer than some tokens would make necessary   the mask without those tokens (profile)
 //!                      hardly any                                    every token by its own distance (nearby)
 //! ```
@@ -15,11 +15,11 @@
 //!
 //! **What is exact.** A token that is allowed can always be completed in time: each way names a completion, and its
 //! first token leads to where the same way names the rest of it, so that a mask is never empty where the distance was
-//! within the budget. For that, the distance behind a token is always that of the whole configuration there; where it is
+//! within the budget. For that, the distance after a token is always that of the whole configuration there; where it is
 //! found for many tokens at once, they must lead to the same one, but for what makes no difference (`nearby`).
 //!
 //! A token that is left out cannot be completed in time as far as 3 was tried to its end. Otherwise it may be one of many whose
-//! futures have nothing in common, as in a key behind which more keys must follow, or with a large vocabulary one for which
+//! futures have nothing in common, as in a key after which more keys must follow, or with a large vocabulary one for which
 //! only a completion longer in bytes would have been short enough in tokens. So may one inside a word that a judge
 //! tells (`grammar::Judge`), of whose completions not all are known. That is a property of the constraint "within the
 //! budget" as it is defined here, and laws are stated for it.
@@ -36,8 +36,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::machine::{ByteSet, ConfigId, Cursor, Machine, NEVER, Reach, Shortest, Terminal};
-use crate::mask::{Landings, Mask, Tables};
+use crate::language::{ByteSet, Cursor, NEVER, Terminal};
+use crate::mask::{EndStates, Mask, Tables};
+use crate::pushdown::{ConfigId, Distances, Machine, OvershootBound};
 use crate::vocab::Vocabulary;
 use profile::Profile;
 
@@ -48,19 +49,19 @@ const SMALL_TRIE: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Budget {
     /// Never too many steps.
-    at_least: Shortest,
+    at_least: Distances,
     /// Never too few, over bytes that are tokens; `None` where it is the same.
-    achievable: Option<Shortest>,
+    achievable: Option<Distances>,
     /// Whether a byte is no token, or not all completions of some words are known.
     gaps: bool,
     /// The most steps that one token can make.
     stride: u64,
     /// How far from the end tokens lead at most; `None` where a byte is no token.
-    reach: Option<Reach>,
+    overshoot: Option<OvershootBound>,
     profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
-    /// By the address of the terminal, which the machine holds as long as this lives, and the state in it.
-    landings: DashMap<(usize, u32), Arc<Landings>, FxBuildHasher>,
-    /// What profiles and landings take.
+    /// By the number of the terminal and the state in it.
+    end_states: DashMap<(u64, u32), Arc<EndStates>, FxBuildHasher>,
+    /// What profiles and end states take.
     profile_bytes: AtomicUsize,
     /// The memory for them in bytes; beyond it all are dropped and found again.
     most_profile_bytes: usize,
@@ -100,18 +101,18 @@ impl Budget {
         // is known to be achievable is not always the shortest.
         let gaps = usable != all || stacks.has_judges();
         let complete = !gaps && !stacks.counts_keys();
-        let at_least = Shortest::new(stacks, all, complete);
-        let achievable = (!complete).then(|| Shortest::new(stacks, usable, true));
+        let at_least = Distances::new(stacks, all, complete);
+        let achievable = (!complete).then(|| Distances::new(stacks, usable, true));
         let known = achievable.as_ref().unwrap_or(&at_least);
-        let reach = || Reach::new(stacks, known, place.tables);
+        let overshoot = || OvershootBound::new(stacks, known, place.tables.facts());
         Budget {
-            reach: (usable == all).then(reach),
+            overshoot: (usable == all).then(overshoot),
             at_least,
             achievable,
             gaps,
             stride: vocabulary.longest().max(1) as u64,
             profiles: DashMap::default(),
-            landings: DashMap::default(),
+            end_states: DashMap::default(),
             profile_bytes: AtomicUsize::new(0),
             most_profile_bytes: bytes / 2,
             most_searches: bytes / 4 / NUMBER_BYTES,
@@ -120,7 +121,7 @@ impl Budget {
         }
     }
 
-    fn achievable(&self) -> &Shortest {
+    fn achievable(&self) -> &Distances {
         self.achievable.as_ref().unwrap_or(&self.at_least)
     }
 
@@ -198,8 +199,8 @@ impl Budget {
     /// Whether no token can matter, as far as can be said without looking at tokens.
     fn is_ample(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
         let (stacks, shortest) = (place.machine.stacks(), self.achievable());
-        let reach = self.reach.as_ref();
-        reach.is_some_and(|reach| reach.of(stacks, shortest, config) <= limit)
+        let overshoot = self.overshoot.as_ref();
+        overshoot.is_some_and(|overshoot| overshoot.of(stacks, shortest, config) <= limit)
     }
 
     /// Whether the text can be completed within the limit after this token, which the mask allows.
@@ -227,25 +228,25 @@ impl Budget {
     }
 
     /// Where the tokens lead that stay within a language; kept where nothing is counted, since a text comes by the same places then.
-    fn landings(&self, place: Place<'_>, terminal: &Terminal, cursor: Cursor) -> Arc<Landings> {
-        let find = || Arc::new(Landings::new(terminal, cursor, place.tables));
+    fn end_states(&self, place: Place<'_>, terminal: &Terminal, cursor: Cursor) -> Arc<EndStates> {
+        let find = || Arc::new(EndStates::new(terminal, cursor, place.vocabulary()));
         if terminal.is_counted() {
             return find();
         }
-        let key = (std::ptr::from_ref(terminal).addr(), cursor.state);
-        if let Some(known) = self.landings.get(&key) {
+        let key = (terminal.number(), cursor.state);
+        if let Some(known) = self.end_states.get(&key) {
             return known.clone();
         }
-        let landings = find();
-        self.grow(landings.bytes());
-        self.landings.insert(key, landings.clone());
-        landings
+        let found = find();
+        self.grow(found.bytes());
+        self.end_states.insert(key, found.clone());
+        found
     }
 
     fn grow(&self, bytes: usize) {
         if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_profile_bytes {
             self.profiles.clear();
-            self.landings.clear();
+            self.end_states.clear();
             self.profile_bytes.store(bytes, Ordering::Relaxed);
         }
     }

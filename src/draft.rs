@@ -20,7 +20,7 @@ mod lookup;
 mod turns;
 
 pub use forced::{Forced, LongestMatch, Tokenise};
-pub use lookup::PromptLookup;
+pub use lookup::{Lookup, PromptLookup};
 pub use turns::InTurn;
 
 use crate::law::Distribution;
@@ -53,6 +53,21 @@ pub struct Text<'a> {
     pub answer: &'a [u32],
 }
 
+impl Text<'_> {
+    /// How many tokens both have.
+    fn len(self) -> usize {
+        self.prompt.len() + self.answer.len()
+    }
+
+    /// The token at a place, which must be one of the text.
+    fn at(self, place: usize) -> u32 {
+        match place.checked_sub(self.prompt.len()) {
+            None => self.prompt[place],
+            Some(place) => self.answer[place],
+        }
+    }
+}
+
 /// Where a drafted token comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
@@ -60,6 +75,8 @@ pub enum Origin {
     Forced,
     /// Copied from the prompt or the answer.
     Copied,
+    /// Copied from the text that was given as a reference.
+    Predicted,
     /// A draft model's choice.
     Model,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  JSON Schema ─ schema ─┐
-//!  regex ─────── regex ──┼─► grammar (one IR) ─► machine (lazy, byte-level) ─┐
+//!  regex ─────── regex ──┼─► grammar (one IR) ─► pushdown (lazy, byte-level) ─┐
 //!  EBNF ──────── syntax ─┘                                                    ├─► mask ─► law ─► draft, verify
 //!  tokenizer ─── vocab (tokens as bytes, a trie) ────────────────────────────┘
 //! ```
@@ -10,24 +10,32 @@
 //! The library is pure: no I/O, no clock, no environment. A [`Grammar`] is immutable and shared between threads; the
 //! [`State`] of one sequence is a small copyable value, so a fork or a rollback costs nothing.
 
-mod automata;
+#![forbid(unsafe_code)]
+
 mod budget;
 pub mod compile;
 pub mod draft;
 pub mod error;
 pub mod grammar;
 mod idna;
+mod language;
 pub mod law;
 pub mod limits;
-pub mod machine;
 pub mod mask;
 pub mod matcher;
+mod pushdown;
 pub mod regex;
 pub mod schema;
 pub mod syntax;
 pub mod verify;
 pub mod vocab;
 mod work;
+
+/// What a grammar becomes: a machine over bytes, and the regular languages in it.
+pub mod machine {
+    pub use crate::language::{Automata, Cursor, Terminal, TerminalError};
+    pub use crate::pushdown::{Expected, Machine, TerminalSource, Way};
+}
 
 pub use compile::{Compiler, Options, Source, compile};
 pub use error::{CompileError, Diagnostics, Exhausted};

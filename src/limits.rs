@@ -45,9 +45,9 @@ pub struct Limits {
     pub regular_bytes: usize,
     /// The states of the rules before determinisation.
     pub rule_states: usize,
-    /// The memory for what one grammar finds while it is used. Half of it is for masks, a quarter for what speeds up finding
-    /// them and for distances to the end; these are dropped beyond that and found again. When the states of the texts that
-    /// it read pass the last quarter, [`Grammar::renewed`](crate::Grammar::renewed) tells where sequences go on.
+    /// The memory for what one grammar finds while it is used. Five eighths of it are for masks, an eighth for distances to
+    /// the end; these are dropped beyond that and found again. When the states of the texts that it read pass the last
+    /// quarter, [`Grammar::renewed`](crate::Grammar::renewed) tells where sequences go on.
     pub grammar_bytes: usize,
     /// The work of one mask, in rounds of its loops; a round takes some 3 to 20 ns, and at most some ten bytes. What
     /// costs more is refused as [`Exhausted`](crate::error::Exhausted), to that question alone.

@@ -25,8 +25,8 @@ use crate::draft::Constraint;
 use crate::error::{CompileError, Exhausted, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
-use crate::machine::{FINISHED, Machine};
-use crate::mask::{Mask, Passages, Tables, fill};
+use crate::mask::{Mask, Tables, fill};
+use crate::pushdown::{FINISHED, Machine};
 use crate::vocab::{TokenKind, Vocabulary};
 use crate::work;
 
@@ -51,7 +51,6 @@ struct Inner {
     machine: Machine,
     tables: Arc<Tables>,
     masks: Masks,
-    passages: Passages,
     /// The token of each special that the grammar names, by the machine's number.
     specials: Vec<u32>,
     /// How far it is to the end; found when it is first asked for.
@@ -106,7 +105,6 @@ impl Grammar {
             machine,
             tables: tables.clone(),
             masks: Masks::new(shares.masks),
-            passages: Passages::new(shares.passages),
             specials,
             budget: OnceLock::new(),
             shares,
@@ -123,7 +121,7 @@ impl Grammar {
     pub fn bytes(&self) -> usize {
         let budget = self.inner.budget.get().and_then(|budget| budget.as_ref().ok());
         let budget = budget.map_or(0, Budget::bytes);
-        self.inner.masks.bytes() + self.inner.passages.bytes() + self.inner.machine.bytes() + budget
+        self.inner.masks.bytes() + self.inner.machine.bytes() + budget
     }
 
     /// The vocabulary that the masks are over.
@@ -175,9 +173,10 @@ impl Grammar {
         match inner.masks.known(state.0) {
             Some(known) => Ok(known),
             None => self.ask(|| {
-                let stacks = inner.machine.stacks();
                 let compute = |like| self.compute_mask(State(like));
-                inner.masks.get(state.0, stacks, &*inner.tables, compute)
+                inner
+                    .masks
+                    .get(state.0, &inner.machine, inner.tables.facts(), compute)
             }),
         }
     }
@@ -197,7 +196,7 @@ impl Grammar {
             return (Mask::empty(self.vocabulary().len()), 0);
         }
         let inner = &self.inner;
-        let (mut mask, lowest) = fill(&inner.machine, &inner.tables, &inner.passages, state.0);
+        let (mut mask, lowest) = fill(&inner.machine, &inner.tables, state.0);
         let stacks = self.inner.machine.stacks();
         for (special, &token) in self.inner.specials.iter().enumerate() {
             if stacks.step_special(state.0, special as u32).is_some() {
@@ -282,9 +281,9 @@ impl Grammar {
     /// Whether the text so far is complete; not so where to know would cost more than the limits allow.
     pub fn is_accepting(&self, state: State) -> bool {
         let stacks = self.inner.machine.stacks();
-        match stacks.known_fringe(state.0) {
-            Some(fringe) => fringe.accepting,
-            None => self.ask(|| stacks.fringe(state.0).accepting).unwrap_or(false),
+        match stacks.known_closure(state.0) {
+            Some(closure) => closure.accepting,
+            None => self.ask(|| stacks.closure(state.0).accepting).unwrap_or(false),
         }
     }
 
@@ -304,7 +303,7 @@ impl Grammar {
     fn follow_forced(&self, state: State, bytes: &mut Vec<u8>) {
         let stacks = self.inner.machine.stacks();
         let mut at = state.0;
-        while bytes.len() < FORCED_BYTES && !stacks.fringe(at).accepting && !self.has_special(at) {
+        while bytes.len() < FORCED_BYTES && !stacks.closure(at).accepting && !self.has_special(at) {
             let mut next = (0..=255u8).filter_map(|byte| Some((byte, stacks.step(at, byte)?)));
             let (Some((byte, config)), None) = (next.next(), next.next()) else {
                 break;

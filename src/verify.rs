@@ -37,4 +37,4 @@ mod residual;
 mod tree;
 
 pub use residual::{Judged, residual};
-pub use tree::{Next, Verified, tree};
+pub use tree::{Next, Verified, down, tree};

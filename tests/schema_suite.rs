@@ -17,7 +17,7 @@ use lexiform::regex::Escapes;
 use lexiform::schema::{Draft, Formats, KeyOrder};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{CompileError, Grammar};
-use ratchet::Ratchet;
+use ratchet::{ACCEPTED_WRONGLY, Ratchet};
 use serde_json::Value;
 
 fn data() -> PathBuf {
@@ -99,7 +99,7 @@ fn judge(compiled: &Compiled, test: &Value) -> Result<(), String> {
         Compiled::Refused(reason) => return Err(reason.clone()),
     };
     match (accepted, test["valid"] == Value::Bool(true)) {
-        (true, false) => Err("accepted wrongly".into()),
+        (true, false) => Err(ACCEPTED_WRONGLY.into()),
         (false, true) => Err("rejected wrongly".into()),
         _ => Ok(()),
     }

@@ -5,11 +5,12 @@
 //! the tokens along one completion that fits: fewer than could stay, and each of them leads to where one fits again.
 
 use super::{Budget, Place, is_small};
-use crate::machine::{ConfigId, NEVER, plus};
+use crate::language::{NEVER, plus};
 use crate::mask::Mask;
+use crate::pushdown::ConfigId;
 
 impl Budget {
-    /// The tokens of the mask along one completion, end tokens aside, behind which the text can be completed with
+    /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed with
     /// `limit` more. Empty where no completion is known that fits.
     pub(crate) fn closing(&self, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
         let vocabulary = place.vocabulary();

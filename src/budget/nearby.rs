@@ -1,8 +1,8 @@
 //! The mask where hardly any tokens are left: every token is judged by its own distance.
 //!
 //! Tokens with the same future are judged once, so that a hundred thousand ways to go on inside a string are one
-//! question: those that stay within a regular language by their place in it, others by their threads. A place does not
-//! name the text of a key or of a word that a judge tells, so that tokens whose futures hang on it are questions of
+//! question: those that stay within a regular language by their place in it, others by their heads. A place does not
+//! name the text of a key or of a word that a judge tells, so that tokens whose futures depend on it are questions of
 //! their own:
 //!
 //! ```text
@@ -15,8 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::profile::{Ahead, Part};
 use super::{Budget, Place, is_small};
-use crate::machine::{ByteSet, ConfigId, FrameId, HangingSets, Thread, View, plus};
+use crate::language::{ByteSet, plus};
 use crate::mask::Mask;
+use crate::pushdown::{ConfigId, FrameId, HangingSets, Head, View};
 use crate::work::spend;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
@@ -37,7 +38,7 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
         config,
     };
     let mut others = Vec::new();
-    for readers in nearby.together(&stacks.fringe(config).readers) {
+    for readers in nearby.together(&stacks.closure(config).readers) {
         if !nearby.bulk(&readers) {
             others.extend(readers);
         }
@@ -53,7 +54,7 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
             near.insert(token);
         }
     }
-    if stacks.fringe(config).accepting {
+    if stacks.closure(config).accepting {
         near.insert_all(vocabulary.eos());
     }
     near
@@ -71,7 +72,7 @@ struct Nearby<'a> {
     may_search: bool,
     /// How a completion begins that is found, once it was asked for.
     worth: Option<Vec<u8>>,
-    /// What is known of the threads of the walk.
+    /// What is known of the heads of the walk.
     hanging: HangingSets,
     /// Tokens that more than one reader may take.
     shared: FxHashSet<u32>,
@@ -90,7 +91,7 @@ const EACH_SEARCHED: usize = 32;
 struct KeyText {
     /// Whether to the futures of all tokens, and not only of those that go on like a taken key.
     hangs: bool,
-    /// Bytes behind which only keys are left that may not be written.
+    /// Bytes after which only keys are left that may not be written.
     taken: Vec<Vec<u8>>,
 }
 
@@ -102,16 +103,16 @@ impl KeyText {
 }
 
 impl<'a> Nearby<'a> {
-    /// The readers in groups of which no two take a common token. How far it is behind a token hangs on all that take it:
+    /// The readers in groups of which no two take a common token. How far it is after a token depends on all that take it:
     /// the completion that is spelled is the shortest of all.
     fn together(&self, readers: &[(FrameId, ConfigId)]) -> Vec<Vec<(FrameId, ConfigId)>> {
-        let threads = &self.walk.threads;
+        let heads = &self.walk.lookahead;
         let mut groups: Vec<(ByteSet, Vec<(FrameId, ConfigId)>)> = Vec::new();
         for &(frame, callers) in readers {
             spend(groups.len());
             let (mut bytes, mut group) = (ByteSet::default(), vec![(frame, callers)]);
-            let reader = threads.reader(frame, callers, 0);
-            threads.add_bytes(&reader, &mut bytes, &mut ByteSet::default());
+            let reader = heads.reader(frame, callers, 0);
+            heads.add_bytes(&reader, &mut bytes, &mut ByteSet::default());
             groups.retain_mut(|(others, other)| {
                 let apart = bytes.common(others).is_empty();
                 if !apart {
@@ -166,8 +167,8 @@ impl<'a> Nearby<'a> {
         let (text, vocabulary) = (self.text(frame), self.place.vocabulary());
         let own = self.own(&text);
         let mut judged = Vec::new();
-        let landings = self.budget.landings(self.place, part.terminal, part.cursor);
-        for (cursor, tokens) in landings.iter() {
+        let end_states = self.budget.end_states(self.place, part.terminal, part.cursor);
+        for (cursor, tokens) in end_states.iter() {
             let length = plus(self.budget.achievable().of_view(stacks, frame, cursor), below);
             if length <= self.limit {
                 tokens.add_to(&mut self.near);
@@ -192,15 +193,15 @@ impl<'a> Nearby<'a> {
             });
             return self.judge(open);
         }
-        part.leaving(&mut self.walk, self.place, |threads, length, tokens| {
+        part.leaving(&mut self.walk, self.place, |heads, length, tokens| {
             if text.taken.is_empty() {
-                return sort_out(near, &mut open, limit, (threads, length, tokens));
+                return sort_out(near, &mut open, limit, (heads, length, tokens));
             }
-            // What follows is visited for keys alike, also behind those that may not be written.
+            // What follows is visited for keys alike, also after those that may not be written.
             let written = tokens
                 .iter()
                 .filter(|&&token| !text.forbids(vocabulary.bytes(token)));
-            written.for_each(|&token| sort_out(near, &mut open, limit, (threads, length, &[token])));
+            written.for_each(|&token| sort_out(near, &mut open, limit, (heads, length, &[token])));
         });
         self.judge(open);
     }
@@ -225,8 +226,8 @@ impl<'a> Nearby<'a> {
     fn readers(&mut self, readers: &[(FrameId, ConfigId)]) {
         let (near, limit) = (&mut self.near, self.limit);
         let mut open = Vec::new();
-        walk_readers(&mut self.walk, self.place, readers, |threads, length, tokens| {
-            sort_out(near, &mut open, limit, (threads, length, tokens));
+        walk_readers(&mut self.walk, self.place, readers, |heads, length, tokens| {
+            sort_out(near, &mut open, limit, (heads, length, tokens));
         });
         self.judge(open);
     }
@@ -243,23 +244,23 @@ impl<'a> Nearby<'a> {
         }
     }
 
-    fn judge(&mut self, open: Vec<(Vec<Thread>, u32)>) {
-        let mut judged: FxHashMap<Vec<Thread>, bool> = FxHashMap::default();
+    fn judge(&mut self, open: Vec<(Vec<Head>, u32)>) {
+        let mut judged: FxHashMap<Vec<Head>, bool> = FxHashMap::default();
         let mut own = Vec::new();
-        for (threads, token) in open {
+        for (heads, token) in open {
             spend(1);
             if !self.mask.contains(token) {
                 continue;
             }
-            let allowed = match threads.is_empty() {
-                // Threads that do not know how to go on have no future to be told apart by.
+            let allowed = match heads.is_empty() {
+                // Heads that do not know how to go on have no future to be told apart by.
                 true => self.allows(token),
-                false if self.shared.contains(&token) || self.hang_on_text(&threads) => {
+                false if self.shared.contains(&token) || self.hang_on_text(&heads) => {
                     own.push(token);
                     false
                 }
                 false => {
-                    let futures = self.walk.threads.futures(&threads);
+                    let futures = self.walk.lookahead.futures(&heads);
                     *judged.entry(futures).or_insert_with(|| self.allows(token))
                 }
             };
@@ -270,11 +271,11 @@ impl<'a> Nearby<'a> {
         self.each(own);
     }
 
-    fn hang_on_text(&mut self, threads: &[Thread]) -> bool {
+    fn hang_on_text(&mut self, heads: &[Head]) -> bool {
         let (may_search, shortest) = (self.may_search, self.budget.achievable());
         let stacks = self.place.machine.stacks();
         let hangs = |frame| may_search || shortest.needs_key_behind(stacks, frame);
-        self.walk.threads.hang_on_text(threads, hangs, &mut self.hanging)
+        self.walk.lookahead.hang_on_text(heads, hangs, &mut self.hanging)
     }
 
     /// Tokens whose futures have nothing in common that is known.
@@ -311,24 +312,24 @@ fn walk_readers<'a>(
     walk: &mut Ahead<'a>,
     place: Place<'a>,
     readers: &[(FrameId, ConfigId)],
-    visit: impl FnMut(&[Thread], u64, &[u32]),
+    visit: impl FnMut(&[Head], u64, &[u32]),
 ) {
     let readers = readers.iter();
-    let threads = readers.map(|&(frame, callers)| walk.threads.reader(frame, callers, 0));
-    let threads: Vec<Thread> = threads.collect();
-    walk.visit(place.vocabulary().trie(), &threads, visit);
+    let heads = readers.map(|&(frame, callers)| walk.lookahead.reader(frame, callers, 0));
+    let heads: Vec<Head> = heads.collect();
+    walk.visit(place.vocabulary().trie(), &heads, visit);
 }
 
 /// Tokens near enough by their steps alone go into the mask, others are kept to be judged.
 fn sort_out(
     near: &mut Mask,
-    open: &mut Vec<(Vec<Thread>, u32)>,
+    open: &mut Vec<(Vec<Head>, u32)>,
     limit: u64,
-    (threads, length, tokens): (&[Thread], u64, &[u32]),
+    (heads, length, tokens): (&[Head], u64, &[u32]),
 ) {
     if length <= limit {
         near.insert_all(tokens);
     } else {
-        open.extend(tokens.iter().map(|&token| (threads.to_vec(), token)));
+        open.extend(tokens.iter().map(|&token| (heads.to_vec(), token)));
     }
 }

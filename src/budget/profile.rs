@@ -1,7 +1,7 @@
 //! How much the tokens of a configuration can make necessary.
 //!
 //! Nearly all tokens stay within a regular language and lead nowhere new: one bound holds for all of them. The others
-//! leave it, and are walked as for a mask: along the rests of the factor, with threads.
+//! leave it, and are walked as for a mask: along the rests of the terminal mask, with heads.
 //!
 //! ```text
 //!   inside a string of an array     hello, ␠the, \n …      base: a quote, a bracket: 2 steps (and a \u00 begun: 6)
@@ -12,10 +12,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Place;
-use crate::machine::{
-    ByteSet, ConfigId, Cursor, FrameId, NEVER, SetLengths, Shortest, Terminal, Thread, Threads, View, plus,
-};
+use crate::language::{ByteSet, Cursor, NEVER, Terminal, plus};
 use crate::mask::Entry;
+use crate::pushdown::{ConfigId, Distances, FrameId, Head, Lookahead, SetLengths, View};
 use crate::vocab::Trie;
 use crate::work::spend;
 
@@ -29,7 +28,7 @@ pub(crate) struct Profile {
     pub(super) base: u64,
     /// A bound for all tokens.
     pub(super) most: u64,
-    /// Tokens with more steps behind them than `base`.
+    /// Tokens with more steps after them than `base`.
     pub(super) far: Box<[(u64, u32)]>,
 }
 
@@ -39,7 +38,7 @@ impl Profile {
         128 + std::mem::size_of_val(&*self.far)
     }
 
-    pub(super) fn new(shortest: &Shortest, place: Place<'_>, config: ConfigId) -> Profile {
+    pub(super) fn new(shortest: &Distances, place: Place<'_>, config: ConfigId) -> Profile {
         let stacks = place.machine.stacks();
         let mut measure = Measure {
             walk: Ahead::new(shortest, place),
@@ -63,14 +62,14 @@ pub(super) struct Part<'a> {
     pub(super) terminal: &'a Terminal,
     pub(super) cursor: Cursor,
     /// What follows the regular language, read as far as it says.
-    pub(super) behind: Vec<Thread>,
+    pub(super) behind: Vec<Head>,
     /// The bytes that may come there.
     next: ByteSet,
     entry: Arc<Entry>,
     /// A bound for the tokens that stay.
     pub(super) inner: u64,
     /// Whether it takes a judge to tell which tokens leave, and how far those that stay are from the end; or whether that
-    /// hangs on the text of a key.
+    /// depends on the text of a key.
     pub(super) judged: bool,
     /// Whether what follows may begin like what the language goes on with, so that a token may do both.
     pub(super) overlaps: bool,
@@ -91,20 +90,21 @@ impl<'a> Part<'a> {
         let (terminal, cursor, behind) = match stacks.view(frame) {
             _ if inner == NEVER => return None,
             View::Terminal(terminal, cursor) | View::Judged(terminal, cursor) => {
-                (terminal, cursor, walk.threads.readers_of(callers, 0))
+                (terminal, cursor, walk.lookahead.readers_of(callers, 0))
             }
             View::Key(terminal, cursor) if terminal.is_prefix_code() => {
-                (terminal, cursor, walk.threads.behind_key(frame, callers))
+                (terminal, cursor, walk.lookahead.behind_key(frame, callers))
             }
             _ => return None,
         };
-        // What follows a key may hang on which it is; then it is not all here.
-        if walk.threads.take_lost() {
+        // What follows a key may depend on which it is; then it is not all here.
+        if walk.lookahead.take_lost() {
             return None;
         }
         let mut next = ByteSet::default();
         for reader in &behind {
-            walk.threads.add_bytes(reader, &mut next, &mut ByteSet::default());
+            walk.lookahead
+                .add_bytes(reader, &mut next, &mut ByteSet::default());
         }
         Some(Part {
             entry: place.tables.entry(terminal, cursor),
@@ -124,10 +124,10 @@ impl<'a> Part<'a> {
         !self.overlaps || matches!(&*self.entry, Entry::Unbounded(_))
     }
 
-    /// Whether all tokens that [`leaving`](Self::leaving) visits are allowed: where the factor corrects another, or
+    /// Whether all tokens that [`leaving`](Self::leaving) visits are allowed: where the terminal mask corrects another, or
     /// bounds are near, it also visits some that are not.
     pub(super) fn is_sure(&self) -> bool {
-        matches!(&*self.entry, Entry::Unbounded(factor) if factor.base.is_none())
+        matches!(&*self.entry, Entry::Unbounded(terminal_mask) if terminal_mask.base.is_none())
     }
 
     /// Visits the tokens that leave the regular language.
@@ -135,18 +135,18 @@ impl<'a> Part<'a> {
         &self,
         walk: &mut Ahead<'_>,
         place: Place<'_>,
-        mut visit: impl FnMut(&[Thread], u64, &[u32]),
+        mut visit: impl FnMut(&[Head], u64, &[u32]),
     ) {
-        let factor = match &*self.entry {
-            Entry::Unbounded(factor) => factor,
+        let terminal_mask = match &*self.entry {
+            Entry::Unbounded(terminal_mask) => terminal_mask,
             Entry::Bounded(bounds) => &bounds.unbounded,
         };
         let vocabulary = place.vocabulary().trie();
-        let rests = factor
+        let rests = terminal_mask
             .base
             .iter()
             .flat_map(|base| &base.rests)
-            .chain(&factor.rests);
+            .chain(&terminal_mask.rests);
         for rests in rests.filter(|rests| self.next.contains(rests.byte)) {
             for &node in &rests.large {
                 let range = node as usize..vocabulary.nodes()[node as usize].end as usize;
@@ -160,10 +160,10 @@ impl<'a> Part<'a> {
 impl Measure<'_> {
     fn readers(&mut self, place: Place<'_>, config: ConfigId) {
         let mut walked = Vec::new();
-        for &(frame, callers) in &place.machine.stacks().fringe(config).readers {
+        for &(frame, callers) in &place.machine.stacks().closure(config).readers {
             let part = Part::new(&mut self.walk, place, (frame, callers));
             let Some(part) = part.filter(Part::is_whole) else {
-                walked.push(self.walk.threads.reader(frame, callers, 0));
+                walked.push(self.walk.lookahead.reader(frame, callers, 0));
                 continue;
             };
             self.base = self.base.max(part.inner);
@@ -179,7 +179,7 @@ impl Measure<'_> {
         }
     }
 
-    fn tokens(&mut self, trie: &Trie, readers: &[Thread]) {
+    fn tokens(&mut self, trie: &Trie, readers: &[Head]) {
         let (base, far) = (self.base, &mut self.far);
         self.walk.visit(trie, readers, |_, length, tokens| {
             if length > base {
@@ -216,20 +216,20 @@ impl Measure<'_> {
     }
 }
 
-/// A walk that tells how far it is to the end behind each token.
+/// A walk that tells how far it is to the end after each token.
 pub(super) struct Ahead<'a> {
-    pub(super) threads: Threads<'a>,
-    pub(super) shortest: &'a Shortest,
+    pub(super) lookahead: Lookahead<'a>,
+    pub(super) shortest: &'a Distances,
     lengths: SetLengths,
     path: Vec<u8>,
-    levels: Vec<Vec<Thread>>,
-    next: Vec<Thread>,
+    levels: Vec<Vec<Head>>,
+    next: Vec<Head>,
 }
 
 impl<'a> Ahead<'a> {
-    pub(super) fn new(shortest: &'a Shortest, place: Place<'a>) -> Ahead<'a> {
+    pub(super) fn new(shortest: &'a Distances, place: Place<'a>) -> Ahead<'a> {
         Ahead {
-            threads: Threads::strict(place.machine.stacks()),
+            lookahead: Lookahead::strict(place.machine.stacks()),
             shortest,
             lengths: SetLengths::default(),
             path: Vec::new(),
@@ -238,15 +238,10 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Visits all nodes of a trie at which tokens end and which the readers can reach: the threads there, how many
-    /// steps they are from the end, and the tokens. Where the threads do not know how to go on, all tokens below are
+    /// Visits all nodes of a trie at which tokens end and which the readers can reach: the heads there, how many
+    /// steps they are from the end, and the tokens. Where the heads do not know how to go on, all tokens below are
     /// visited as never ending.
-    pub(super) fn visit(
-        &mut self,
-        trie: &Trie,
-        readers: &[Thread],
-        visit: impl FnMut(&[Thread], u64, &[u32]),
-    ) {
+    pub(super) fn visit(&mut self, trie: &Trie, readers: &[Head], visit: impl FnMut(&[Head], u64, &[u32])) {
         self.visit_range(trie, 0..trie.nodes().len(), readers, visit);
     }
 
@@ -254,8 +249,8 @@ impl<'a> Ahead<'a> {
         &mut self,
         trie: &Trie,
         range: Range<usize>,
-        readers: &[Thread],
-        mut visit: impl FnMut(&[Thread], u64, &[u32]),
+        readers: &[Head],
+        mut visit: impl FnMut(&[Head], u64, &[u32]),
     ) {
         let Some(first) = trie.nodes().get(range.start) else {
             return;
@@ -269,16 +264,17 @@ impl<'a> Ahead<'a> {
             let depth = usize::from(node.depth) - base;
             self.path.truncate(depth);
             self.path.push(node.byte);
-            self.threads.step(&self.levels[depth], &self.path, &mut self.next);
+            self.lookahead
+                .step(&self.levels[depth], &self.path, &mut self.next);
             if self.next.is_empty() {
                 at = node.end as usize;
                 continue;
             }
             let tokens = trie.tokens_at(node);
             if !tokens.is_empty() {
-                let length = self
-                    .threads
-                    .shortest(&self.next, &self.path, self.shortest, &mut self.lengths);
+                let length =
+                    self.lookahead
+                        .shortest(&self.next, &self.path, self.shortest, &mut self.lengths);
                 visit(&self.next, length, tokens);
             }
             if node.end as usize == at + 1 {
@@ -290,9 +286,9 @@ impl<'a> Ahead<'a> {
                 .get_mut(depth + 1)
                 .map(std::mem::take)
                 .unwrap_or_default();
-            self.threads.expand(&self.next, &self.path, &mut readers);
+            self.lookahead.expand(&self.next, &self.path, &mut readers);
             self.set_level(depth + 1, readers);
-            at = match self.threads.take_lost() {
+            at = match self.lookahead.take_lost() {
                 true => {
                     visit(&[], NEVER, trie.tokens_below(at));
                     node.end as usize
@@ -302,7 +298,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    fn set_level(&mut self, depth: usize, readers: Vec<Thread>) {
+    fn set_level(&mut self, depth: usize, readers: Vec<Head>) {
         if self.levels.len() == depth {
             self.levels.push(Vec::new());
         }

@@ -11,7 +11,7 @@
 //!                        within 5   ○─○─○─○─●     which no search without a bound need have reached
 //! ```
 //!
-//! Each search behind a token of a completion that was found is part of one of those that found it, so that there is work
+//! Each search after a token of a completion that was found is part of one of those that found it, so that there is work
 //! enough for it: what is within the bound stays within it on the way to the end.
 //!
 //! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is. From there the
@@ -21,7 +21,8 @@ use rustc_hash::FxHashSet;
 
 use super::spell::{Measured, Spelling};
 use super::{Budget, Place, is_small};
-use crate::machine::{ConfigId, NEVER, Shortest, Stacks, plus};
+use crate::language::{NEVER, plus};
+use crate::pushdown::{ConfigId, Distances, Stacks};
 use crate::work::{spend, within};
 
 /// The rounds of one search over a small vocabulary, which are its own.
@@ -76,7 +77,7 @@ impl Budget {
     }
 
     /// Searches within more and more tokens, in a machine of its own, so that nothing is remembered of ways that are not
-    /// gone. What is found does not hang on what was asked before.
+    /// gone. What is found does not depend on what was asked before.
     fn deepen(&self, place: Place<'_>, config: ConfigId, (known, limit): (Option<Found>, u64)) -> Found {
         let (stacks, config) = &place.machine.stacks().apart_whole(config);
         let search = Search {
@@ -131,10 +132,10 @@ enum Outcome {
 struct Search<'a> {
     place: Place<'a>,
     stacks: &'a Stacks,
-    at_least: Shortest,
+    at_least: Distances,
     stride: u64,
     /// How far it is, where completions are not searched to their ends.
-    spelling: Option<(Shortest, Spelling)>,
+    spelling: Option<(Distances, Spelling)>,
 }
 
 impl Search<'_> {
@@ -201,7 +202,7 @@ type Reached = (Spot, Option<u32>);
 /// 0 where the text may end at one of these places, else never; and how the way there begins.
 fn accepted(stacks: &Stacks, round: &[Reached]) -> (u64, Option<u32>) {
     let mut ends = round.iter().filter(|(spot, _)| spot.1 == 0);
-    match ends.find(|(spot, _)| stacks.fringe(spot.0).accepting) {
+    match ends.find(|(spot, _)| stacks.closure(spot.0).accepting) {
         Some(&(_, first)) => (0, first),
         None => (NEVER, None),
     }
@@ -231,7 +232,7 @@ fn after_one_token(
     let mut next = Vec::new();
     while let Some(((config, mut at, end), first)) = round.pop() {
         spend(1);
-        *work = work.saturating_sub(stacks.fringe(config).readers.len().max(1));
+        *work = work.saturating_sub(stacks.closure(config).readers.len().max(1));
         if *work == 0 {
             return Vec::new();
         }

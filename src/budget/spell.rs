@@ -1,10 +1,10 @@
 //! One shortest completion, cut into the fewest tokens.
 //!
-//! Of the shortest completions that with the smallest bytes is taken. Behind its first token it goes on as the one of
+//! Of the shortest completions that with the smallest bytes is taken. After its first token it goes on as the one of
 //! the place reached there, so following it token by token gives what was promised. Inside JSON it is what closes the
 //! text: `"}]}` is four bytes and, in most vocabularies, one or two tokens.
 //!
-//! Near the end of a budget many tokens are judged, and behind each a completion is spelled that soon goes on like those
+//! Near the end of a budget many tokens are judged, and after each a completion is spelled that soon goes on like those
 //! before it. So a place remembers the first step of its completion, and into how many tokens it can be cut:
 //!
 //! ```text
@@ -19,7 +19,8 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Budget, NUMBER_BYTES, Place};
-use crate::machine::{ByteSet, ConfigId, NEVER, Shortest, Stacks, Threads};
+use crate::language::{ByteSet, NEVER};
+use crate::pushdown::{ConfigId, Distances, Lookahead, Stacks};
 use crate::work::spend;
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
@@ -33,7 +34,7 @@ enum Step {
 }
 
 /// A machine, which may be a copy of the grammar's, and the distances in it.
-pub(super) type Measured<'a> = (Place<'a>, &'a Stacks, &'a Shortest);
+pub(super) type Measured<'a> = (Place<'a>, &'a Stacks, &'a Distances);
 
 /// The completions in one machine, as far as they were asked for.
 #[derive(Debug)]
@@ -218,15 +219,15 @@ fn first_step((place, stacks, shortest): Measured<'_>, config: ConfigId) -> Opti
 }
 
 /// The bytes that may be read next on a shortest way, and perhaps others.
-fn readable(stacks: &Stacks, shortest: &Shortest, config: ConfigId) -> ByteSet {
-    let threads = Threads::strict(stacks);
-    let readers = &stacks.fringe(config).readers;
+fn readable(stacks: &Stacks, shortest: &Distances, config: ConfigId) -> ByteSet {
+    let heads = Lookahead::strict(stacks);
+    let readers = &stacks.closure(config).readers;
     let lengths = readers.iter().map(|&reader| shortest.of_reader(stacks, reader));
     let least = lengths.clone().min().unwrap_or(NEVER);
     let (mut bytes, mut sure) = (ByteSet::default(), ByteSet::default());
     for (&(frame, callers), length) in readers.iter().zip(lengths) {
         if length == least {
-            threads.add_bytes(&threads.reader(frame, callers, 0), &mut bytes, &mut sure);
+            heads.add_bytes(&heads.reader(frame, callers, 0), &mut bytes, &mut sure);
         }
     }
     bytes

@@ -137,6 +137,12 @@ impl Warper {
         !self.changes_logits() && self.scale() == 1.0 && !(self.is_filtered() && self.before_mask)
     }
 
+    /// Whether the logits, the scale and the mask are all that a draw depends on: no penalty, no bias, and no filter but
+    /// that of greedy decoding.
+    pub fn is_plain(&self) -> bool {
+        !self.changes_logits() && self.tokens.is_none() && (self.is_greedy() || !self.is_filtered())
+    }
+
     /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.
     pub fn row<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
         self.row_of(logits, None, history)

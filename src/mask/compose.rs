@@ -1,29 +1,27 @@
-//! The mask of a configuration from the factors of its frames.
-
-mod beside;
+//! The mask of a configuration from the terminal masks of its frames.
 
 use std::sync::Arc;
 
 use super::cache::Tables;
-use super::factor::{Bounds, Entry, Factor};
-use super::passage::Passages;
 use super::set::{Mask, TokenSet};
+use super::terminal::terminal_mask::{Bounds, Entry, TerminalMask};
 use super::walk::Walk;
-use crate::machine::{ByteSet, ConfigId, Cursor, FrameId, Machine, Stacks, Terminal, Thread, View};
+use crate::language::{ByteSet, Cursor, Terminal};
+use crate::pushdown::{ConfigId, FrameId, Head, Machine, Stacks, View};
 use crate::work::spend;
 
 /// All text tokens that may come next in a configuration, and the least height of what was looked into to find them.
-pub(crate) fn fill(machine: &Machine, tables: &Tables, passages: &Passages, config: ConfigId) -> (Mask, u32) {
+pub(crate) fn fill(machine: &Machine, tables: &Tables, config: ConfigId) -> (Mask, u32) {
     let stacks = machine.stacks();
     let mut fill = Fill {
         stacks,
         tables,
-        walk: Walk::new(stacks, tables, passages),
+        walk: Walk::new(stacks, tables),
         lost: Vec::new(),
         begun: None,
     };
     let mask = fill.configuration(config);
-    (mask, fill.walk.threads.lowest())
+    (mask, fill.walk.lookahead.lowest())
 }
 
 struct Fill<'a> {
@@ -39,16 +37,11 @@ struct Fill<'a> {
 impl Fill<'_> {
     fn configuration(&mut self, config: ConfigId) -> Mask {
         let mut walked = Vec::new();
-        let fringe = self.stacks.fringe(config);
-        self.walk.threads.look_into(fringe.lowest);
-        for &(frame, callers) in &fringe.readers {
+        let closure = self.stacks.closure(config);
+        self.walk.lookahead.look_into(closure.lowest);
+        for &(frame, callers) in &closure.readers {
             let part = match self.stacks.view(frame) {
-                View::Terminal(terminal, cursor) => {
-                    match self.add_missing((frame, callers), (terminal, cursor)) {
-                        true => continue,
-                        false => self.part(Kind::Terminal, terminal, cursor),
-                    }
-                }
+                View::Terminal(terminal, cursor) => self.part(Kind::Terminal, terminal, cursor),
                 View::Judged(terminal, cursor) => self.part(Kind::Judged, terminal, cursor),
                 View::Key(terminal, cursor) => Part {
                     taken: self.taken(frame),
@@ -96,7 +89,7 @@ impl Fill<'_> {
         mask
     }
 
-    /// Behind which bytes a frame is only in keys that were written before, as far as tokens reach.
+    /// After which bytes a frame is only in keys that were written before, as far as tokens reach.
     fn taken(&self, frame: FrameId) -> Vec<Vec<u8>> {
         let trie = self.tables.vocabulary().trie();
         self.stacks.taken(frame, |key| trie.may_hold(key))
@@ -115,9 +108,9 @@ impl Fill<'_> {
 
     /// A walk through the whole trie, by first bytes.
     fn walk_all(&mut self, walked: &[(FrameId, ConfigId)], mask: &mut Mask) {
-        let readers: Vec<Thread> = walked
+        let readers: Vec<Head> = walked
             .iter()
-            .map(|&(frame, callers)| self.walk.threads.reader(frame, callers, 0))
+            .map(|&(frame, callers)| self.walk.lookahead.reader(frame, callers, 0))
             .collect();
         self.walk.start(&readers);
         self.walk.tokens(self.tables.ground(), None, mask, &mut self.lost);
@@ -131,20 +124,20 @@ impl Fill<'_> {
     /// Adds what one frame allows to a mask that holds nothing else, if the part takes something back.
     fn add(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>, mask: &mut Mask) {
         let behind = match part.kind {
-            Kind::Key => self.walk.threads.behind_key(frame, callers),
-            Kind::Terminal | Kind::Judged => self.walk.threads.readers_of(callers, 0),
+            Kind::Key => self.walk.lookahead.behind_key(frame, callers),
+            Kind::Terminal | Kind::Judged => self.walk.lookahead.readers_of(callers, 0),
         };
-        // A key that is the whole item, as in a list of different strings: what comes behind depends on the key.
-        let whole = self.walk.threads.take_lost();
+        // A key that is the whole item, as in a list of different strings: what comes after depends on the key.
+        let whole = self.walk.lookahead.take_lost();
         match &*part.entry {
-            Entry::Unbounded(factor) => {
-                let first = factor.base.as_ref().unwrap_or(factor);
+            Entry::Unbounded(terminal_mask) => {
+                let first = terminal_mask.base.as_ref().unwrap_or(terminal_mask);
                 if !part.begun {
                     first.inner.add_to(mask);
                 }
                 match part.kind {
-                    Kind::Judged => self.add_judged(factor, frame, &behind, mask),
-                    _ => self.add_unbounded(factor, true, &behind, mask),
+                    Kind::Judged => self.add_judged(terminal_mask, frame, &behind, mask),
+                    _ => self.add_unbounded(terminal_mask, true, &behind, mask),
                 };
             }
             Entry::Bounded(bounds) => self.add_bounded(bounds, part, &behind, mask),
@@ -159,11 +152,11 @@ impl Fill<'_> {
     /// Has all tokens that leave the terminal judged by their bytes.
     fn doubt_rests(&mut self, part: &Part<'_>) {
         let vocab = self.tables.vocabulary().trie();
-        let factor = match &*part.entry {
-            Entry::Unbounded(factor) => factor,
+        let terminal_mask = match &*part.entry {
+            Entry::Unbounded(terminal_mask) => terminal_mask,
             Entry::Bounded(bounds) => &bounds.unbounded,
         };
-        for rests in [factor.base.as_ref(), Some(factor)]
+        for rests in [terminal_mask.base.as_ref(), Some(terminal_mask)]
             .into_iter()
             .flatten()
             .flat_map(|f| &f.rests)
@@ -175,39 +168,61 @@ impl Fill<'_> {
         }
     }
 
-    /// Adds what leaves a state whose bounds are left aside; with `inner` to what stays within the first of its factors, also
-    /// what stays within the second. The bytes that may come behind the terminal.
-    fn add_unbounded(&mut self, factor: &Factor, inner: bool, behind: &[Thread], mask: &mut Mask) -> ByteSet {
+    /// Adds what leaves a state whose bounds are left aside; with `inner` to what stays within the first of its terminal masks, also
+    /// what stays within the second. The bytes that may come after the terminal.
+    fn add_unbounded(
+        &mut self,
+        terminal_mask: &TerminalMask,
+        inner: bool,
+        behind: &[Head],
+        mask: &mut Mask,
+    ) -> ByteSet {
         let bytes = self.walk.start(behind);
-        if let Some(base) = &factor.base {
+        if let Some(base) = &terminal_mask.base {
             self.add_rests(base, &bytes, mask);
-            mask.remove_all(&factor.except);
+            mask.remove_all(&terminal_mask.except);
             if inner {
-                factor.inner.add_to(mask);
+                terminal_mask.inner.add_to(mask);
             }
         }
-        self.add_rests(factor, &bytes, mask);
+        self.add_rests(terminal_mask, &bytes, mask);
         bytes
     }
 
     /// The same for what begins words that are judged. All of that can be completed, but where a word may end the judge
     /// alone knows, by its text.
-    fn add_judged(&mut self, factor: &Factor, frame: FrameId, behind: &[Thread], mask: &mut Mask) -> ByteSet {
+    fn add_judged(
+        &mut self,
+        terminal_mask: &TerminalMask,
+        frame: FrameId,
+        behind: &[Head],
+        mask: &mut Mask,
+    ) -> ByteSet {
         let bytes = self.walk.start(behind);
-        if let Some(base) = &factor.base {
+        if let Some(base) = &terminal_mask.base {
             self.add_judged_rests(base, frame, &bytes, mask);
-            mask.remove_all(&factor.except);
-            factor.inner.add_to(mask);
+            mask.remove_all(&terminal_mask.except);
+            terminal_mask.inner.add_to(mask);
         }
-        self.add_judged_rests(factor, frame, &bytes, mask);
+        self.add_judged_rests(terminal_mask, frame, &bytes, mask);
         bytes
     }
 
     /// Adds the tokens that leave the terminal where a word ends.
-    fn add_judged_rests(&mut self, factor: &Factor, frame: FrameId, bytes: &ByteSet, mask: &mut Mask) {
+    fn add_judged_rests(
+        &mut self,
+        terminal_mask: &TerminalMask,
+        frame: FrameId,
+        bytes: &ByteSet,
+        mask: &mut Mask,
+    ) {
         let vocabulary = self.tables.vocabulary();
         let trie = vocabulary.trie();
-        for rests in factor.rests.iter().filter(|rests| bytes.contains(rests.byte)) {
+        for rests in terminal_mask
+            .rests
+            .iter()
+            .filter(|rests| bytes.contains(rests.byte))
+        {
             for node in rests.nodes() {
                 // All tokens below the node begin with what was read before it.
                 let token = trie.tokens_below(node).first();
@@ -222,11 +237,13 @@ impl Fill<'_> {
     }
 
     /// Adds what a state allows near a bound of its language.
-    fn add_bounded(&mut self, bounds: &Bounds, part: &Part<'_>, behind: &[Thread], mask: &mut Mask) {
+    fn add_bounded(&mut self, bounds: &Bounds, part: &Part<'_>, behind: &[Head], mask: &mut Mask) {
         let bytes = self.add_unbounded(&bounds.unbounded, false, behind, mask);
         let trie = self.tables.vocabulary().trie();
         let place = (part.terminal, part.cursor);
-        bounds.profile.doubt(place, &bytes, trie, mask, &mut self.lost);
+        bounds
+            .length_mask
+            .doubt(place, &bytes, trie, mask, &mut self.lost);
         bounds.inner.add_to(mask);
         let both = bytes.common(part.terminal.bytes_behind_words());
         if !both.is_empty() {
@@ -253,10 +270,14 @@ impl Fill<'_> {
         self.lost.extend(out.iter().filter(may_leave));
     }
 
-    /// Adds the tokens that leave the terminal and go on behind it, where the walk was started.
-    fn add_rests(&mut self, factor: &Factor, bytes: &ByteSet, mask: &mut Mask) {
+    /// Adds the tokens that leave the terminal and go on after it, where the walk was started.
+    fn add_rests(&mut self, terminal_mask: &TerminalMask, bytes: &ByteSet, mask: &mut Mask) {
         let vocab = self.tables.ground();
-        for rests in factor.rests.iter().filter(|rests| bytes.contains(rests.byte)) {
+        for rests in terminal_mask
+            .rests
+            .iter()
+            .filter(|rests| bytes.contains(rests.byte))
+        {
             for &node in &rests.large {
                 self.walk.tokens(vocab, Some(node as usize), mask, &mut self.lost);
             }
@@ -265,7 +286,7 @@ impl Fill<'_> {
         }
     }
 
-    /// Takes out the tokens that run into a key which was written before. Where a key may go on behind a whole one, so
+    /// Takes out the tokens that run into a key which was written before. Where a key may go on after a whole one, so
     /// may some of these: they are judged by their bytes.
     fn take_out(&mut self, part: &Part<'_>, mask: &mut Mask) {
         let trie = self.tables.vocabulary().trie();
@@ -283,7 +304,7 @@ impl Fill<'_> {
             return;
         }
         let vocab = self.tables.vocabulary();
-        let reader = self.walk.threads.reader(frame, callers, 0);
+        let reader = self.walk.lookahead.reader(frame, callers, 0);
         let mut apart = None;
         self.lost.sort_unstable();
         self.lost.dedup();
@@ -295,7 +316,7 @@ impl Fill<'_> {
             let bytes = vocab.bytes(token);
             let allowed = self.walk.allows(reader, bytes).unwrap_or_else(|| {
                 // Who copies the callers looks at all of them.
-                self.walk.threads.look_into(0);
+                self.walk.lookahead.look_into(0);
                 let (stacks, config) = apart.get_or_insert_with(|| self.stacks.apart(frame, callers));
                 let step = |config, &byte: &u8| stacks.step(config, byte);
                 bytes.iter().try_fold(*config, step).is_some()
@@ -321,7 +342,7 @@ struct Part<'t> {
     entry: Arc<Entry>,
     terminal: &'t Terminal,
     cursor: Cursor,
-    /// The bytes behind which only keys are left that must not be written again.
+    /// The bytes after which only keys are left that must not be written again.
     taken: Vec<Vec<u8>>,
     /// Whether the mask was begun as a copy of what stays within the language.
     begun: bool,
@@ -330,10 +351,10 @@ struct Part<'t> {
 impl Part<'_> {
     /// The set that is added first, if it is worth copying.
     fn copied(&self) -> Option<&Mask> {
-        let Entry::Unbounded(factor) = &*self.entry else {
+        let Entry::Unbounded(terminal_mask) = &*self.entry else {
             return None;
         };
-        match &factor.base.as_ref().unwrap_or(factor).inner {
+        match &terminal_mask.base.as_ref().unwrap_or(terminal_mask).inner {
             TokenSet::Bits(mask) => Some(mask),
             TokenSet::List(_) => None,
         }
@@ -342,7 +363,7 @@ impl Part<'_> {
     /// Whether tokens are taken out again that were added for it.
     fn takes_back(&self) -> bool {
         match &*self.entry {
-            Entry::Unbounded(factor) => factor.base.is_some() || !self.taken.is_empty(),
+            Entry::Unbounded(terminal_mask) => terminal_mask.base.is_some() || !self.taken.is_empty(),
             Entry::Bounded(_) => true,
         }
     }

@@ -1,55 +1,30 @@
-//! A walk of threads through a trie.
+//! A walk of heads through a trie.
 //!
-//! The trie is that of the vocabulary, or a small one of rests behind a terminal. A node is entered if some thread
+//! The trie is that of the vocabulary, or a small one of rests after a terminal. A node is entered if some head
 //! can take its byte; a subtree that none can enter is passed over.
 
 mod level;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
 use level::{Ahead, Level};
 
-use super::branch::{Branch, Exits, Ground, children};
 use super::cache::Tables;
-use super::loops;
-use super::passage::{Met, Passage, Passages};
-use super::set::{Mask, TokenSet};
-use crate::machine::{ByteSet, Local, Stacks, Thread, Threads};
+use super::ground::{Exits, Ground, children};
+use super::set::Mask;
+use super::skip::loops;
+use crate::language::ByteSet;
+use crate::pushdown::{Head, Local, Lookahead, Stacks};
 use crate::work::spend;
 
 /// What is kept from node to node, and from walk to walk of one mask.
 pub(super) struct Walk<'a> {
-    pub(super) threads: Threads<'a>,
+    pub(super) lookahead: Lookahead<'a>,
     room: Room,
     tables: &'a Tables,
-    passages: &'a Passages,
-}
-
-/// Where a walk puts what it finds.
-pub(super) trait Found {
-    fn insert_all(&mut self, tokens: &[u32]);
-
-    fn insert_branch(&mut self, branch: &Arc<Branch>);
-
-    fn insert_set(&mut self, tokens: &TokenSet);
-}
-
-impl Found for Mask {
-    fn insert_all(&mut self, tokens: &[u32]) {
-        Mask::insert_all(self, tokens);
-    }
-
-    fn insert_branch(&mut self, branch: &Arc<Branch>) {
-        branch.inner.add_to(self);
-    }
-
-    fn insert_set(&mut self, tokens: &TokenSet) {
-        tokens.add_to(self);
-    }
 }
 
 /// Room for a walk, handed on to the next one of the same operating-system thread.
@@ -58,26 +33,19 @@ struct Room {
     local: Local,
     path: Vec<u8>,
     levels: Vec<Level>,
-    next: Vec<Thread>,
+    next: Vec<Head>,
     /// What the walk was started with.
-    begun: Vec<Thread>,
-    /// Those of them for which no passage is known.
-    walked: Vec<Thread>,
-    /// The ways out of branches and passages that have not been walked yet, with their readers.
-    open: Vec<(Exits, Thread)>,
-    /// The ways out of the passage that is being found.
-    came_out: Vec<(u8, u32)>,
+    begun: Vec<Head>,
+    /// The ways out of subtree masks that have not been walked yet, with their readers.
+    open: Vec<(Exits, Head)>,
     /// The nodes that a reader has branched off at. Where a word can be split in several ways, as in a loop of loops, all
     /// of them come to the same places, and each way again would be as many walks as there are ways.
-    branched: FxHashSet<(Option<usize>, Thread)>,
-    /// Nodes behind branches that have not been walked yet, with who comes there.
+    branched: FxHashSet<(Option<usize>, Head)>,
+    /// Nodes after subtree masks that have not been walked yet, with who comes there.
     exits: BTreeMap<u32, Vec<u32>>,
-    /// The readers that came out of branches, by their numbers in `exits`.
-    behind: Vec<Vec<Thread>>,
+    /// The readers that came out of subtree masks, by their numbers in `exits`.
+    behind: Vec<Vec<Head>>,
 }
-
-/// So many readers are walked one by one where what each allows is known.
-const FEW_READERS: usize = 4;
 
 /// Room for more readers than this is not handed on.
 const KEPT_READERS: usize = 1 << 12;
@@ -86,49 +54,30 @@ thread_local! {
     static SPARE: Cell<Option<Box<Room>>> = const { Cell::new(None) };
 }
 
-/// What is remembered and what it is found for.
-impl Found for (Passage, &mut Mask) {
-    fn insert_all(&mut self, tokens: &[u32]) {
-        self.0.insert_all(tokens);
-        self.1.insert_all(tokens);
-    }
-
-    fn insert_branch(&mut self, branch: &Arc<Branch>) {
-        self.0.insert_branch(branch);
-        branch.inner.add_to(self.1);
-    }
-
-    fn insert_set(&mut self, tokens: &TokenSet) {
-        self.0.insert_set(tokens);
-        tokens.add_to(self.1);
-    }
-}
-
 impl<'a> Walk<'a> {
-    pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables, passages: &'a Passages) -> Walk<'a> {
+    pub(super) fn new(stacks: &'a Stacks, tables: &'a Tables) -> Walk<'a> {
         let mut room = SPARE.take().map_or_else(Room::default, |room| *room);
         Walk {
-            threads: Threads::within(stacks, std::mem::take(&mut room.local)),
+            lookahead: Lookahead::within(stacks, std::mem::take(&mut room.local)),
             room,
             tables,
-            passages,
         }
     }
 
     /// Begins to read with these readers. The bytes that they may take.
-    pub(super) fn start(&mut self, readers: &[Thread]) -> ByteSet {
+    pub(super) fn start(&mut self, readers: &[Head]) -> ByteSet {
         self.room.begun.clear();
         self.room.begun.extend_from_slice(readers);
-        self.threads.spread(&mut self.room.begun);
         self.ahead(&self.room.begun).bytes
     }
 
-    fn ahead(&self, readers: &[Thread]) -> Ahead {
+    fn ahead(&self, readers: &[Head]) -> Ahead {
         let mut ahead = Ahead::default();
         spend(readers.len());
         for reader in readers {
-            self.threads.add_bytes(reader, &mut ahead.bytes, &mut ahead.sure);
-            let terminal = self.threads.home(reader, self.tables.horizon());
+            self.lookahead
+                .add_bytes(reader, &mut ahead.bytes, &mut ahead.sure);
+            let terminal = self.lookahead.home(reader, self.tables.horizon());
             let loops = terminal.map_or(0, |(terminal, state)| loops::of(terminal, state));
             // One of them has to stay wherever a token leads.
             if loops.count_ones() > ahead.loops.count_ones() {
@@ -148,61 +97,16 @@ impl<'a> Walk<'a> {
         lost: &mut Vec<u32>,
     ) {
         let begun = std::mem::take(&mut self.room.begun);
-        let mut walked = std::mem::take(&mut self.room.walked);
-        walked.clear();
-        let mut passed = Vec::new();
-        for &reader in &begun {
-            match self.passage((ground, top), &reader, begun.len(), mask) {
-                Some(passage) => {
-                    lost.extend_from_slice(&passage.lost);
-                    passed.push((passage.exits.clone(), reader));
-                }
-                None => walked.push(reader),
-            }
-        }
-        self.room.open.append(&mut passed);
-        self.walk((ground, top), &walked, mask, lost);
-        (self.room.begun, self.room.walked) = (begun, walked);
+        self.walk((ground, top), &begun, mask, lost);
+        self.room.begun = begun;
     }
 
-    /// Adds what a reader allows whoever called it, if it was met before.
-    fn passage(
-        &mut self,
-        (ground, top): (Ground<'_>, Option<usize>),
-        reader: &Thread,
-        readers: usize,
-        mask: &mut Mask,
-    ) -> Option<Arc<Passage>> {
-        let size = top.map_or(ground.trie.nodes().len(), |top| {
-            ground.trie.nodes()[top].end as usize - top
-        });
-        // Readers that come to the same places are better walked together.
-        if size <= self.tables.small() || readers > FEW_READERS {
-            return None;
-        }
-        let below = self.threads.below_anyone(reader)?;
-        match self.passages.meet(ground, top, below, mask) {
-            Met::Never => None,
-            Met::Known(passage) => Some(passage),
-            Met::Once => {
-                let (mut both, mut lost) = ((Passage::default(), mask), Vec::new());
-                self.walk((ground, top), &[below], &mut both, &mut lost);
-                let mut passage = both.0;
-                passage.lost = lost;
-                passage.exits = self.room.came_out.drain(..).collect();
-                let passage = Arc::new(passage);
-                self.passages.keep(ground, top, below, &passage);
-                Some(passage)
-            }
-        }
-    }
-
-    /// Adds what these readers allow, and what comes behind the ways out that are open.
+    /// Adds what these readers allow, and what comes after the ways out that are open.
     fn walk(
         &mut self,
         (ground, top): (Ground<'_>, Option<usize>),
-        readers: &[Thread],
-        mask: &mut impl Found,
+        readers: &[Head],
+        mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) {
         self.room.branched.clear();
@@ -226,12 +130,12 @@ impl<'a> Walk<'a> {
             while let Some((exits, reader)) = self.room.open.pop() {
                 self.leave(ground, &exits, reader, mask, lost);
             }
-            // What is behind an exit leads to greater nodes only, so that none is walked again.
+            // What is after an exit leads to greater nodes only, so that none is walked again.
             let Some((node, sources)) = self.room.exits.pop_first() else {
                 return;
             };
             let all = sources.iter().map(|&source| &self.room.behind[source as usize]);
-            let mut readers: Vec<Thread> = all.flatten().copied().collect();
+            let mut readers: Vec<Head> = all.flatten().copied().collect();
             if sources.len() > 1 {
                 readers.sort_unstable();
                 readers.dedup();
@@ -243,21 +147,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Finds where and with which readers the walk goes on behind a branch or a passage.
+    /// Finds where and with which readers the walk goes on after a subtree mask.
     fn leave(
         &mut self,
         ground: Ground<'_>,
         exits: &Exits,
-        reader: Thread,
-        mask: &mut impl Found,
+        reader: Head,
+        mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) {
         let level = &mut self.room.levels[0];
-        self.threads.behind(&reader, &mut level.readers);
-        if self.threads.take_came_out() {
-            self.room.came_out.extend_from_slice(exits);
-        }
-        if self.threads.take_lost() {
+        self.lookahead.behind(&reader, &mut level.readers);
+        if self.lookahead.take_lost() {
             for &(_, node) in exits.iter() {
                 lost.extend_from_slice(ground.trie.tokens_below(node as usize));
             }
@@ -289,7 +190,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks a node with the readers of the first level.
-    fn under(&mut self, ground: Ground<'_>, node: usize, mask: &mut impl Found, lost: &mut Vec<u32>) {
+    fn under(&mut self, ground: Ground<'_>, node: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
         let byte = ground.trie.nodes()[node].byte;
         let level = &mut self.room.levels[0];
         level.look_at(0..0);
@@ -300,7 +201,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks what is left to be looked at, from this depth on.
-    fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut impl Found, lost: &mut Vec<u32>) {
+    fn run(&mut self, ground: Ground<'_>, mut depth: usize, mask: &mut Mask, lost: &mut Vec<u32>) {
         loop {
             let level = &mut self.room.levels[depth];
             let Some(node) = level.next_child(ground.trie) else {
@@ -322,7 +223,7 @@ impl<'a> Walk<'a> {
         ground: Ground<'_>,
         (byte, node): (u8, usize),
         depth: usize,
-        mask: &mut impl Found,
+        mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) -> bool {
         spend(1);
@@ -333,12 +234,12 @@ impl<'a> Walk<'a> {
         path.truncate(depth);
         path.push(byte);
         if let [reader] = levels[depth].readers[..]
-            && let Some(next) = self.threads.read_on(&reader, byte)
+            && let Some(next) = self.lookahead.read_on(&reader, byte)
         {
             return self.read_on(ground, node, depth, next, mask);
         }
-        self.threads.step(&levels[depth].readers, path, next);
-        if self.threads.take_lost() {
+        self.lookahead.step(&levels[depth].readers, path, next);
+        if self.lookahead.take_lost() {
             lost.extend_from_slice(trie.tokens_below(node));
             return false;
         }
@@ -354,11 +255,8 @@ impl<'a> Walk<'a> {
         let Room {
             path, levels, next, ..
         } = &mut self.room;
-        self.threads.expand(next, path, &mut levels[depth + 1].readers);
-        if self.threads.take_came_out() {
-            self.room.came_out.extend(children(trie, Some(node)));
-        }
-        if self.threads.take_lost() {
+        self.lookahead.expand(next, path, &mut levels[depth + 1].readers);
+        if self.lookahead.take_lost() {
             lost.extend_from_slice(trie.tokens_below(node));
             return false;
         }
@@ -371,8 +269,8 @@ impl<'a> Walk<'a> {
         ground: Ground<'_>,
         node: usize,
         depth: usize,
-        next: Thread,
-        mask: &mut impl Found,
+        next: Head,
+        mask: &mut Mask,
     ) -> bool {
         let known = &ground.trie.nodes()[node];
         mask.insert_all(ground.trie.tokens_at(known));
@@ -385,7 +283,7 @@ impl<'a> Walk<'a> {
         level.readers.push(next);
         level.ahead = Ahead::default();
         let Ahead { bytes, sure, .. } = &mut level.ahead;
-        self.threads.add_bytes(&next, bytes, sure);
+        self.lookahead.add_bytes(&next, bytes, sure);
         level.look_at(ground.trie.children(Some(node)));
         true
     }
@@ -397,7 +295,7 @@ impl<'a> Walk<'a> {
         ground: Ground<'_>,
         node: Option<usize>,
         depth: usize,
-        mask: &mut impl Found,
+        mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) -> bool {
         let size = node.map_or(ground.trie.nodes().len(), |node| {
@@ -418,74 +316,77 @@ impl<'a> Walk<'a> {
         is_open
     }
 
-    /// Adds what a reader allows below a node, if that is the same whoever comes here; what is behind it is left open.
+    /// Adds what a reader allows below a node, if that is the same whoever comes here; what is after it is left open.
     fn branches_off(
         &mut self,
         ground: Ground<'_>,
         node: Option<usize>,
-        reader: &Thread,
-        mask: &mut impl Found,
+        reader: &Head,
+        mask: &mut Mask,
     ) -> bool {
-        let Some((terminal, cursor)) = self.threads.terminal(reader) else {
+        let Some((terminal, cursor)) = self.lookahead.terminal(reader) else {
             return false;
         };
-        if !terminal.is_named() || !terminal.is_plain(cursor, self.tables.horizon()) {
+        if !terminal.has_language_ids() || !terminal.is_plain(cursor, self.tables.horizon()) {
             return false;
         }
         if !self.room.branched.insert((node, *reader)) {
             return true;
         }
-        let branch = self.tables.branch(terminal, cursor.state, ground, node);
-        mask.insert_branch(&branch);
-        if !branch.exits.is_empty() {
-            self.room.open.push((branch.exits.clone(), *reader));
+        let subtree_mask = self.tables.subtree_mask(terminal, cursor.state, ground, node);
+        subtree_mask.inner.add_to(mask);
+        if !subtree_mask.exits.is_empty() {
+            self.room.open.push((subtree_mask.exits.clone(), *reader));
         }
         true
     }
 
-    /// Adds what a reader in a key allows below a node, less the keys that may not be written; what is behind them is left
+    /// Adds what a reader in a key allows below a node, less the keys that may not be written; what is after them is left
     /// open.
     fn key_branches_off(
         &mut self,
         ground: Ground<'_>,
         node: Option<usize>,
-        reader: &Thread,
-        mask: &mut impl Found,
+        reader: &Head,
+        mask: &mut Mask,
         lost: &mut Vec<u32>,
     ) -> bool {
-        let Some(key) = self.threads.key(reader) else {
+        let Some(key) = self.lookahead.key(reader) else {
             return false;
         };
-        if !key.terminal.is_named() || !key.terminal.is_plain(key.cursor, self.tables.horizon()) {
+        if !key.terminal.has_language_ids() || !key.terminal.is_plain(key.cursor, self.tables.horizon()) {
             return false;
         }
-        let Some(branch) = self
+        let Some(subtree_mask) = self
             .tables
-            .key_branch(key.terminal, key.cursor.state, ground, node)
+            .key_subtree_mask(key.terminal, key.cursor.state, ground, node)
         else {
             return false;
         };
         if !self.room.branched.insert((node, *reader)) {
             return true;
         }
-        mask.insert_set(&branch.inner);
+        subtree_mask.inner.add_to(mask);
         let trie = ground.trie;
-        if branch.ends.is_empty() {
+        if subtree_mask.ends.is_empty() {
             return true;
         }
         let written = &self.room.path[key.start..];
-        let Some(unwritable) = self.threads.unwritable_behind(&key, written, branch.longest) else {
-            let doubted = branch.ends.iter();
+        let Some(unwritable) = self
+            .lookahead
+            .unwritable_behind(&key, written, subtree_mask.longest)
+        else {
+            let doubted = subtree_mask.ends.iter();
             lost.extend(doubted.flat_map(|&end| trie.tokens_below(end as usize)));
             return true;
         };
         let unwritable = unwritable.iter().filter_map(|rest| trie.find_below(node, rest));
         let unwritable: Vec<usize> = unwritable.collect();
         let exits = if unwritable.is_empty() {
-            mask.insert_all(&branch.end_tokens);
-            branch.exits.clone()
+            mask.insert_all(&subtree_mask.end_tokens);
+            subtree_mask.exits.clone()
         } else {
-            let ends = branch.ends.iter().map(|&end| end as usize);
+            let ends = subtree_mask.ends.iter().map(|&end| end as usize);
             let ends = ends.filter(|end| !unwritable.contains(end));
             let behind = ends.inspect(|&end| mask.insert_all(trie.tokens_at(&trie.nodes()[end])));
             behind.flat_map(|end| children(trie, Some(end))).collect()
@@ -496,18 +397,18 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Whether a reader allows these bytes; `None` if threads cannot tell.
-    pub(super) fn allows(&mut self, reader: Thread, bytes: &[u8]) -> Option<bool> {
+    /// Whether a reader allows these bytes; `None` if heads cannot tell.
+    pub(super) fn allows(&mut self, reader: Head, bytes: &[u8]) -> Option<bool> {
         let mut readers = vec![reader];
         let Room { path, next, .. } = &mut self.room;
         path.clear();
         for (at, &byte) in bytes.iter().enumerate() {
             path.push(byte);
-            self.threads.step(&readers, path, next);
+            self.lookahead.step(&readers, path, next);
             if at + 1 < bytes.len() {
-                self.threads.expand(next, path, &mut readers);
+                self.lookahead.expand(next, path, &mut readers);
             }
-            if self.threads.take_lost() {
+            if self.lookahead.take_lost() {
                 return None;
             }
         }
@@ -527,11 +428,10 @@ impl Room {
 impl Drop for Walk<'_> {
     fn drop(&mut self) {
         let mut room = std::mem::take(&mut self.room);
-        room.local = self.threads.leave();
+        room.local = self.lookahead.leave();
         // A walk that came to its end has emptied these; one whose question was too dear has not.
         room.open.clear();
         room.exits.clear();
-        room.came_out.clear();
         room.levels
             .retain(|level| level.readers.capacity() <= KEPT_READERS);
         if room.branched.capacity().max(room.behind.capacity()) > KEPT_READERS {

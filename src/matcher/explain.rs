@@ -1,7 +1,7 @@
 //! Why a mask is what it is, for people.
 
 use super::{Grammar, State};
-use crate::machine::{FINISHED, Way};
+use crate::pushdown::{FINISHED, Way};
 
 /// What may come next in a state, and why.
 #[derive(Clone, Debug)]

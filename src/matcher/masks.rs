@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::machine::{FrameId, Sight, Stacks};
 use crate::mask::{Mask, Stripes};
+use crate::pushdown::{FrameId, Machine, Stacks, TokenFacts};
 
 /// What a mask is known by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,11 +52,11 @@ impl Masks {
     pub(super) fn get(
         &self,
         state: u32,
-        stacks: &Stacks,
-        sight: &impl Sight,
+        machine: &Machine,
+        facts: &impl TokenFacts,
         compute: impl FnOnce(u32) -> (Mask, u32),
     ) -> Arc<Mask> {
-        let like = stacks.like(state, sight);
+        let (like, stacks) = (machine.representative(state, facts), machine.stacks());
         let known = (like != state).then(|| self.known.get(&Key::State(like)));
         let mask = known.flatten().unwrap_or_else(|| {
             let mask = self.find(like, stacks, compute);
@@ -165,9 +165,9 @@ mod tests {
             computed.fetch_add(1, Ordering::Relaxed);
             grammar.compute_mask(State(like))
         };
-        let stacks = inner.machine.stacks();
+        let machine = &inner.machine;
         let known = masks.known(state.0);
-        known.unwrap_or_else(|| masks.get(state.0, stacks, &*inner.tables, compute))
+        known.unwrap_or_else(|| masks.get(state.0, machine, inner.tables.facts(), compute))
     }
 
     #[test]

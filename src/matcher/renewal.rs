@@ -18,14 +18,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::masks::Masks;
 use super::{Grammar, Inner, State};
-use crate::mask::Passages;
 
 /// How the bytes of a grammar are divided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     pub(super) masks: usize,
     pub(super) states: usize,
-    pub(super) passages: usize,
     pub(super) budget: usize,
 }
 
@@ -33,9 +31,8 @@ impl Shares {
     pub(super) fn of(bytes: usize) -> Shares {
         let eighth = bytes / 8;
         Shares {
-            masks: bytes - 4 * eighth,
+            masks: bytes - 3 * eighth,
             states: 2 * eighth,
-            passages: eighth,
             budget: eighth,
         }
     }
@@ -59,7 +56,6 @@ impl Grammar {
                 machine: old.machine.fresh(),
                 tables: old.tables.clone(),
                 masks: Masks::new(old.shares.masks),
-                passages: Passages::new(old.shares.passages),
                 specials: old.specials.clone(),
                 budget: OnceLock::new(),
                 shares: old.shares,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Grammar, State};
 use crate::budget::{Budget, Place};
 use crate::error::Exhausted;
-use crate::machine::FINISHED;
 use crate::mask::Mask;
+use crate::pushdown::FINISHED;
 use crate::work;
 
 impl Grammar {

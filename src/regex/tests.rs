@@ -7,7 +7,7 @@ use super::node::{Around, Node, Test, char_set};
 use super::*;
 use crate::error::ProblemKind;
 use crate::grammar::Part;
-use crate::machine::{Terminal, TerminalError};
+use crate::language::{Terminal, TerminalError};
 
 /// A compiled language, or none where it is empty.
 struct Language(Option<Terminal>);
@@ -289,6 +289,8 @@ fn errors_name_the_column() {
         ("a)", "`)` without its `(` at column 2"),
         ("[a", "`[` without its `]` at column 1"),
         ("a[z-a]", "the ends of a range are out of order at column 3"),
+        (r"[\p{L}-z]", "a property cannot end a range at column 2"),
+        (r"[a-\P{L}]", "a property cannot end a range at column 2"),
         ("a**", "`*` has nothing to repeat at column 3"),
         ("{2}", "a count has nothing to repeat at column 1"),
         (

@@ -13,9 +13,9 @@ use foldhash::{HashMap, HashSet};
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
 
-use crate::automata::{Alphabet, Automaton, Letters, Room};
 use crate::grammar::{Expression, Part};
 use crate::idna;
+use crate::language::{Alphabet, Automaton, Letters, Room};
 use crate::limits::{Account, Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
 

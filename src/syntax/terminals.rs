@@ -31,8 +31,8 @@ use foldhash::{HashMap, HashMapExt};
 use regex_syntax::hir::{Hir, Repetition};
 
 use self::shape::{Shape, Shapes};
-use crate::automata::{Alphabet, Automaton, Room};
 use crate::grammar::{Cfg, CfgBuilder, Expr, ExprId, Part, RuleId};
+use crate::language::{Alphabet, Automaton, Room};
 use crate::limits::Limits;
 
 /// The share of `regular_bytes` that one automaton may take, and all together.

@@ -52,6 +52,32 @@ where
     R: Row<W>,
     Q: Row<W>,
 {
+    let step = |node| {
+        let Some((row, allowed)) = rows(node)? else {
+            return Ok(None);
+        };
+        let siblings = Siblings {
+            nodes: children(draft, node).map(|(_, node)| node).collect(),
+            allowed,
+        };
+        Ok(Some(sampler.next_by(&row, allowed, &siblings, chooser)))
+    };
+    down(draft, step)
+}
+
+/// Walks down a drafted tree by the step of the sampler at each node, from the text to the first node at which the token
+/// chosen is no child, or after which nothing follows.
+///
+/// `step(node)` is the step after a node, or after the text for `None`; it is asked for the nodes of the path alone, in
+/// order. Where it is `None`, the walk ends and the text is open. This is what [`tree`] does with rows; it serves by itself
+/// where tokens were drawn elsewhere ([`Walk::take`](crate::law::Walk::take)).
+///
+/// # Errors
+/// The first that `step` returns.
+pub fn down<W, S, Q, E>(
+    draft: &[Node<S, Q>],
+    mut step: impl FnMut(Option<NodeId>) -> Result<Option<Step<W>>, E>,
+) -> Result<Verified<W>, E> {
     let mut verified = Verified {
         drawn: Vec::new(),
         path: Vec::new(),
@@ -59,14 +85,10 @@ where
     };
     let mut at = None;
     while verified.next == Next::Open {
-        let Some((row, allowed)) = rows(at)? else {
+        let Some(step) = step(at)? else {
             break;
         };
-        let siblings = Siblings {
-            nodes: children(draft, at).map(|(_, node)| node).collect(),
-            allowed,
-        };
-        let drawn = match sampler.next_by(&row, allowed, &siblings, chooser) {
+        let drawn = match step {
             Step::Token(drawn) => drawn,
             Step::End(drawn) => {
                 verified.next = Next::Ended;

@@ -89,6 +89,11 @@ impl SourceFile {
         !parts.any(|part| ["tests", "benches"].contains(&part))
     }
 
+    /// What runs for a user: its lines without comments, the contents of strings, and items under `#[cfg(test)]`.
+    pub(crate) fn product(&self) -> &str {
+        &self.product
+    }
+
     /// The top-level module of the library that a file belongs to; none for `lib.rs` and for files of tests alone.
     pub(crate) fn library_module(&self) -> Option<String> {
         let inside = self.path.strip_prefix("src/")?.trim_end_matches(".rs");

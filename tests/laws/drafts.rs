@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::draft::{
-    Constraint, Draft, Drafter, Forced, InTurn, LongestMatch, Origin, PromptLookup, Text, Tokenise,
+    Constraint, Draft, Drafter, Forced, InTurn, LongestMatch, Lookup, Origin, PromptLookup, Text, Tokenise,
 };
 use lexiform::vocab::{TokenKind, Vocabulary};
 
@@ -156,9 +156,13 @@ fn forced_text_is_cut_as_in_running_text() {
     assert_eq!(written(&vocabulary, &draft), ["a", "me", "<end>"]);
 }
 
+fn lookup(prompt: &[u32]) -> Lookup {
+    Lookup::new(PromptLookup::default(), prompt, Vec::new())
+}
+
 fn looked_up(prompt: &[u32], answer: &[u32], budget: usize) -> Vec<u32> {
     let mut draft: Draft<'_, Words> = Draft::new(None, &[20], budget);
-    PromptLookup::default().propose(Text { prompt, answer }, &mut draft);
+    lookup(prompt).propose(Text { prompt, answer }, &mut draft);
     draft.tokens().collect()
 }
 
@@ -187,7 +191,7 @@ fn a_draft_refuses_what_the_constraint_forbids() {
     };
     let mut drafters: InTurn<Words, _> = InTurn(vec![
         Box::new(Forced::new(LongestMatch(vocabulary.clone()), vocabulary.clone())),
-        Box::new(PromptLookup::default()),
+        Box::new(lookup(&[10, 11, 11, 10])),
     ]);
     drafters.propose(text, &mut draft);
     assert_eq!(written(&vocabulary, &draft), ["A", "d"]);

@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use super::Found;
-use crate::machine::{ByteSet, Thread};
+use crate::language::ByteSet;
+use crate::mask::set::Mask;
+use crate::pushdown::Head;
 use crate::vocab::{Alphabet, Trie};
 
 /// What can be read at one depth.
 #[derive(Default)]
 pub(super) struct Level {
-    pub(super) readers: Vec<Thread>,
+    pub(super) readers: Vec<Head>,
     pub(super) ahead: Ahead,
     /// The children that are left to be looked at, by their places.
     places: Range<u32>,
@@ -21,7 +22,7 @@ pub(super) struct Level {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
     pub(super) bytes: ByteSet,
-    /// The bytes behind which a token may end, whatever was written before.
+    /// The bytes after which a token may end, whatever was written before.
     pub(super) sure: ByteSet,
     /// Characters that lead one of the readers back to where it is.
     pub(super) loops: Alphabet,
@@ -62,7 +63,7 @@ impl Level {
 impl Ahead {
     /// Adds the tokens of a node and below it, if it needs no reading to see that all are allowed.
     #[inline]
-    pub(super) fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut impl Found) -> bool {
+    pub(super) fn settles(&self, trie: &Trie, (byte, node): (u8, usize), mask: &mut Mask) -> bool {
         if self.loops != 0 && trie.alphabet(node) & !self.loops == 0 {
             mask.insert_all(trie.tokens_below(node));
             return true;

@@ -145,13 +145,17 @@ impl Parser {
             return self.add_ranges(&first.into_set(), ranges);
         }
         self.at += 1;
+        // Properties exist with the flag `u` alone, and there no class ends a range.
+        if self.is_property(start) || self.is_property(self.at) {
+            return Err(RegexError::syntax(start + 1, "a property cannot end a range"));
+        }
         match (first, self.class_atom()?) {
             (Atom::Point(from), Atom::Point(to)) if from <= to => self.add_ranges(&points(from, to), ranges),
             (Atom::Point(_), Atom::Point(_)) => Err(RegexError::syntax(
                 start + 1,
                 "the ends of a range are out of order",
             )),
-            // With a class at one end, the hyphen stands for itself.
+            // Annex B, which is the language without the flag `u`: with a class at one end, the hyphen stands for itself.
             (first, last) => {
                 self.add_ranges(&first.into_set(), ranges)?;
                 self.add_ranges(&last.into_set(), ranges)?;
@@ -282,6 +286,11 @@ impl Parser {
             return Err(bad());
         }
         Ok(value)
+    }
+
+    /// Whether a property escape stands here.
+    fn is_property(&self, at: usize) -> bool {
+        matches!(self.chars.get(at..), Some(['\\', 'p' | 'P', ..]))
     }
 
     fn property(&mut self, negated: bool, start: usize) -> Result<Atom, RegexError> {

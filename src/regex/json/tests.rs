@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::grammar::{Part, Regular};
+use crate::language::Terminal;
 use crate::limits::Limits;
-use crate::machine::Terminal;
 use regex_syntax::hir::Repetition;
 
 fn terminal(hir: Hir) -> Terminal {

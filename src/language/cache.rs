@@ -1,0 +1,127 @@
+//! Automata of expressions, shared.
+//!
+//! The same few expressions stand in nearly every schema (a JSON string, a number), and building one takes longer than
+//! much of what is done for a small schema, so they are kept by their structure.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::characters::{Alphabet, Automaton, Failure, Room};
+use super::error::TerminalError;
+use super::table::Table;
+use crate::grammar::{Expression, Regular};
+use crate::limits::Limits;
+
+/// The automata that were built so far. Dropped when they pass a bound, but for those of the base.
+#[derive(Debug, Default)]
+pub struct Automata {
+    base: Arc<FxHashMap<u64, Known>>,
+    found: DashMap<u64, Known, FxBuildHasher>,
+    bytes: AtomicUsize,
+}
+
+/// What has the same hash.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Expressions. What cannot be had over characters is remembered too.
+    automata: Vec<(Expression, Alphabet, Result<Arc<Automaton>, Failure>)>,
+    /// The tables of counted languages, bounds left aside.
+    tables: Vec<(Regular, Table)>,
+}
+
+/// The memory for automata beyond the base.
+const BOUND: usize = 16 << 20;
+
+impl Automata {
+    /// The automaton of an expression.
+    pub(super) fn get(
+        &self,
+        expression: &Expression,
+        alphabet: Alphabet,
+        limits: &Limits,
+    ) -> Result<Arc<Automaton>, Failure> {
+        let hash = expression.structure_hash();
+        let find = |known: &Known| {
+            let mut same = known
+                .automata
+                .iter()
+                .filter(|known| known.1 == alphabet && known.0 == *expression);
+            same.next().map(|(.., found)| found.clone())
+        };
+        if let Some(known) = self.base.get(&hash).and_then(find) {
+            return known;
+        }
+        if let Some(known) = self.found.get(&hash).and_then(|known| find(&known)) {
+            return known;
+        }
+        let room = Room {
+            bytes: limits.regular_bytes,
+            cancel: &limits.cancel,
+        };
+        let found = Automaton::new(expression, alphabet, room).map(Arc::new);
+        if matches!(found, Err(Failure::Limit | Failure::Look)) {
+            return found;
+        }
+        self.grow(found.as_ref().map_or(0, |automaton| automaton.bytes()));
+        let mut known = self.found.entry(hash).or_default();
+        known.automata.push((expression.clone(), alphabet, found.clone()));
+        found
+    }
+
+    /// The table of a counted language, its bounds left aside.
+    pub(super) fn spelled(
+        &self,
+        regular: &Regular,
+        build: impl FnOnce() -> Result<Table, TerminalError>,
+    ) -> Result<Table, TerminalError> {
+        let hash = regular.structure_hash();
+        let find = |known: &Known| {
+            let mut same = known.tables.iter().filter(|known| known.0 == *regular);
+            same.next().map(|(_, table)| table.clone())
+        };
+        if let Some(known) = self.base.get(&hash).and_then(find) {
+            return Ok(known);
+        }
+        if let Some(known) = self.found.get(&hash).and_then(|known| find(&known)) {
+            return Ok(known);
+        }
+        let table = build()?;
+        self.grow(table.bytes());
+        let mut known = self.found.entry(hash).or_default();
+        known.tables.push((regular.clone(), table.clone()));
+        Ok(table)
+    }
+
+    /// Makes room for so many more bytes.
+    fn grow(&self, bytes: usize) {
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BOUND {
+            self.found.clear();
+            self.bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The same base, and nothing found since.
+    pub(crate) fn fresh(&self) -> Automata {
+        Automata {
+            base: self.base.clone(),
+            ..Automata::default()
+        }
+    }
+
+    /// A base of everything that was found.
+    pub(crate) fn primed(&self) -> Automata {
+        let mut base = (*self.base).clone();
+        for known in &self.found {
+            let all: &mut Known = base.entry(*known.key()).or_default();
+            all.automata.extend(known.automata.iter().cloned());
+            all.tables.extend(known.tables.iter().cloned());
+        }
+        Automata {
+            base: Arc::new(base),
+            ..Automata::default()
+        }
+    }
+}

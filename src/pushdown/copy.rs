@@ -1,0 +1,126 @@
+//! A configuration in a machine of its own.
+//!
+//! Real steps are remembered, which is wrong for what is only tried: tokens that depend on a key which they write
+//! themselves, or a search for the shortest completion. Such steps are taken in a copy of the configuration, in a
+//! machine that has found nothing else and is dropped when the question is answered. The same way a sequence moves on to
+//! another machine of its grammar.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::frame::{FrameId, FrameKey, Frames};
+use super::stack::{ConfigId, END, FINISHED, Stacks};
+use crate::grammar::SeriesOrder;
+use crate::pushdown::intern::interner::NIL;
+use crate::pushdown::object::next_key::Choosing;
+use crate::pushdown::object::progress::Progress;
+use crate::work::spend;
+
+impl Stacks {
+    /// A fresh machine of the same grammar, and in it the configuration of one frame with its callers. O(depth of
+    /// the callers · size of what they remember).
+    pub(crate) fn apart(&self, frame: FrameId, callers: ConfigId) -> (Stacks, ConfigId) {
+        let (fresh, copies) = self.copy_below(callers);
+        let frame = fresh.frames.copy_frame(&self.frames, frame);
+        let config = fresh.intern(vec![(frame, copies[&callers])]);
+        (fresh, config)
+    }
+
+    /// The same for a whole configuration.
+    pub(crate) fn apart_whole(&self, config: ConfigId) -> (Stacks, ConfigId) {
+        let (fresh, copies) = self.copy_below(config);
+        (fresh, copies[&config])
+    }
+
+    /// A configuration of another machine of the same grammar, in this one.
+    pub(crate) fn adopt(&self, other: &Stacks, config: ConfigId) -> ConfigId {
+        self.take_below(other, config)[&config]
+    }
+
+    /// A fresh machine with a copy of a configuration and of all that it may return to.
+    fn copy_below(&self, callers: ConfigId) -> (Stacks, FxHashMap<ConfigId, ConfigId>) {
+        let fresh = Stacks::new(self.frames.fresh(), self.most_bytes);
+        let copies = fresh.take_below(self, callers);
+        (fresh, copies)
+    }
+
+    /// What a configuration of another machine and all that it may return to are here.
+    fn take_below(&self, other: &Stacks, callers: ConfigId) -> FxHashMap<ConfigId, ConfigId> {
+        let mut copies = FxHashMap::from_iter([(END, END), (FINISHED, FINISHED)]);
+        for config in other.below(callers) {
+            let pairs = other.pairs(config).iter();
+            let pairs = pairs
+                .map(|&(frame, callers)| (self.frames.copy_frame(&other.frames, frame), copies[&callers]));
+            let copy = self.intern(pairs.collect::<Vec<_>>());
+            copies.insert(config, copy);
+        }
+        copies
+    }
+
+    /// A configuration and all that it may return to, each after those that it names itself: a configuration is
+    /// numbered after its callers.
+    fn below(&self, config: ConfigId) -> Vec<ConfigId> {
+        let mut found = FxHashSet::default();
+        let mut open = vec![config];
+        while let Some(config) = open.pop() {
+            spend(1);
+            if config != END && config != FINISHED && found.insert(config) {
+                open.extend(self.pairs(config).iter().map(|&(_, callers)| callers));
+            }
+        }
+        let mut found: Vec<ConfigId> = found.into_iter().collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+impl Frames {
+    fn copy_frame(&self, from: &Frames, id: FrameId) -> FrameId {
+        let key = match from.get(id).key.clone() {
+            FrameKey::Series(series, progress) => {
+                FrameKey::Series(series, self.copy_progress(from, series, progress))
+            }
+            FrameKey::Choice(at) => FrameKey::Choice(Choosing {
+                progress: self.copy_progress(from, at.series, at.progress),
+                ..at
+            }),
+            FrameKey::Key {
+                series,
+                rest,
+                progress,
+                cursor,
+                text,
+            } => FrameKey::Key {
+                series,
+                rest,
+                progress: self.copy_progress(from, series, progress),
+                cursor,
+                text: self.copy_text(from, text),
+            },
+            FrameKey::Judged { judged, cursor, text } => FrameKey::Judged {
+                judged,
+                cursor,
+                text: self.copy_text(from, text),
+            },
+            other => other,
+        };
+        self.intern(key)
+    }
+
+    fn copy_progress(&self, from: &Frames, series: u32, progress: Progress) -> Progress {
+        let keys = from.keys.to_vec(progress.used).into_iter();
+        Progress {
+            done: match self.nfa.series[series as usize].order {
+                SeriesOrder::Any => self.written.intern(from.written.get(progress.done).clone()),
+                SeriesOrder::Listed | SeriesOrder::Leading => progress.done,
+            },
+            used: keys.fold(NIL, |used, text| self.keys.push(used, self.copy_text(from, text))),
+            met: self.met.intern(from.met.get(progress.met).clone()),
+            ..progress
+        }
+    }
+
+    fn copy_text(&self, from: &Frames, text: u32) -> u32 {
+        let bytes = from.texts.to_vec(text).into_iter();
+        bytes.fold(NIL, |text, byte| self.texts.push(text, byte))
+    }
+}

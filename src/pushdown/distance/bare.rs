@@ -1,0 +1,88 @@
+//! Configurations that remember no more than their shortest completions need.
+//!
+//! What an object was given so far makes a difference to what else may be written in it. The shortest completion writes
+//! the required members that are missing, and nothing else:
+//!
+//! ```text
+//!   {"a":1,"x":0,"note":"…",          ┐
+//!   {"y":{},"a":7,                    ├─ bare: {"a":…,       ,"b":0} is the shortest completion of all three
+//!   {"a":[1,2],                       ┘
+//! ```
+//!
+//! So texts with other optional members and other keys go on in the same bare configuration, and one completion is spelled for
+//! all of them.
+
+use crate::grammar::SeriesOrder;
+use crate::pushdown::frame::{FrameId, FrameKey, Frames};
+use crate::pushdown::object::progress::{Bits, Progress, has_bit};
+use crate::pushdown::stack::{ConfigId, END, FINISHED, Stacks};
+
+impl Stacks {
+    /// A configuration with the same shortest completions, in which of open objects only the required members are written
+    /// that have been. `known` are those that were found before; all that are found on the way are told to `found`.
+    pub(crate) fn bare(
+        &self,
+        config: ConfigId,
+        known: impl Fn(ConfigId) -> Option<ConfigId>,
+        mut found: impl FnMut(ConfigId, ConfigId),
+    ) -> ConfigId {
+        let known = |config| match config {
+            END | FINISHED => Some(config),
+            _ => known(config),
+        };
+        if let Some(known) = known(config) {
+            return known;
+        }
+        let all = self.fold_callers(config, known, |pairs, below| {
+            let pairs = pairs
+                .iter()
+                .map(|&(frame, callers)| (self.frames.bare(frame), below(callers)));
+            self.intern(pairs.collect::<Vec<_>>())
+        });
+        all.iter().for_each(|(&config, &bare)| found(config, bare));
+        all[&config]
+    }
+}
+
+impl Frames {
+    fn bare(&self, id: FrameId) -> FrameId {
+        match self.get(id).key {
+            FrameKey::Series(series, progress) if self.forgets(series, progress) => {
+                let bare = self.bare_progress(series, progress);
+                self.intern(FrameKey::Series(series, bare))
+            }
+            _ => id,
+        }
+    }
+
+    fn bare_progress(&self, series: u32, progress: Progress) -> Progress {
+        let plan = &self.nfa.series[series as usize];
+        let required = || (0..plan.members.len()).filter(|&index| plan.members[index].required);
+        let missing = required().find(|&index| !self.is_written(series, progress, index));
+        // After a separator something follows, and if it is not required, it depends on what was written.
+        if progress.separated && missing.is_none() {
+            return progress;
+        }
+        let done = match plan.order {
+            SeriesOrder::Leading => return progress,
+            SeriesOrder::Listed => missing.unwrap_or(plan.members.len()) as u32,
+            SeriesOrder::Any => {
+                let written = self.written.get(progress.done);
+                let mut bits: Vec<u64> = vec![0; written.len()];
+                for index in required().filter(|&index| has_bit(written, index)) {
+                    bits[index / 64] |= 1 << (index % 64);
+                }
+                // As sets of written members are kept everywhere: without words of zeros at the end.
+                while bits.last() == Some(&0) {
+                    bits.pop();
+                }
+                self.written.intern(Bits::from(bits))
+            }
+        };
+        Progress {
+            done,
+            used: Progress::START.used,
+            ..progress
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Which rules and series call which, and how far each can reach.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Distances;
+use super::free::{FreeWords, KEYS};
+use crate::grammar::{Keys, SeriesOrder};
+use crate::language::ByteSet;
+use crate::language::components;
+use crate::language::{NEVER, plus};
+use crate::pushdown::equivalence::TokenFacts;
+use crate::pushdown::frame::Frames;
+use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
+use crate::work::spend;
+
+/// So many calls are followed at most, of a grammar in which rules call themselves.
+const WORK: usize = 1 << 22;
+
+/// A call from a rule or series.
+#[derive(Clone, Copy)]
+struct Call {
+    callee: u32,
+    before: Before,
+    /// What is left of the caller after it.
+    behind: u64,
+}
+
+/// What stands between where the caller begins and the call.
+#[derive(Clone, Copy)]
+enum Before {
+    Nothing,
+    /// What leads to a node of a rule.
+    Node(u32),
+    /// The key of an item.
+    Key(u32),
+}
+
+/// The calls of all rules and, numbered after them, series.
+pub(crate) struct Calls<'a> {
+    frames: &'a Frames,
+    shortest: &'a Distances,
+    calls: Vec<Vec<Call>>,
+    /// The furthest place in each without what is called.
+    own: Vec<u64>,
+}
+
+impl<'a> Calls<'a> {
+    pub(crate) fn new(frames: &'a Frames, shortest: &'a Distances) -> Calls<'a> {
+        let nfa = &frames.nfa;
+        let all = nfa.rules.len() + nfa.series.len();
+        let mut calls = Calls {
+            frames,
+            shortest,
+            calls: vec![Vec::new(); all],
+            own: vec![0; all],
+        };
+        calls.add_rules();
+        let mut free = FxHashMap::default();
+        for series in 0..nfa.series.len() as u32 {
+            calls.add_series(series, &mut free);
+        }
+        calls
+    }
+
+    fn add_rules(&mut self) {
+        let (nfa, analysis, shortest) = (&self.frames.nfa, &self.frames.analysis, self.shortest);
+        for (node, edges) in nfa.nodes.iter().enumerate() {
+            let rule = shortest.rule_of[node];
+            if rule == u32::MAX {
+                continue;
+            }
+            // Where a rule begins with itself, its nodes do not tell what is left of it.
+            let length = match analysis.recursive_group[rule as usize] {
+                Some(_) => NEVER,
+                None => shortest.nodes[node],
+            };
+            self.add_own(rule, length);
+            for edge in edges {
+                if let Label::Call(callee) = edge.label {
+                    let behind = shortest.nodes[edge.to as usize];
+                    self.add_call((rule, node as u32), callee, behind);
+                }
+            }
+        }
+    }
+
+    fn add_own(&mut self, caller: u32, length: u64) {
+        let own = &mut self.own[caller as usize];
+        *own = length.max(*own);
+    }
+
+    fn add_call(&mut self, (caller, node): (u32, u32), callee: Callee, behind: u64) {
+        let (callee, behind) = match callee {
+            Callee::Rule(rule) => (rule, behind),
+            // What a series reaches is added to the distance of its progress, here of the first.
+            Callee::Series(series) => {
+                let first = self.shortest.series[series as usize];
+                (self.number(series), plus(behind, first))
+            }
+            Callee::Terminal(terminal) => {
+                let start = self.frames.terminal(terminal).start();
+                return self.add_own(caller, plus(behind, self.shortest.peak(terminal, start)));
+            }
+            Callee::Judged(judged) => {
+                let longest = self.frames.judge(judged).longest_completion() as u64;
+                return self.add_own(caller, plus(behind, longest));
+            }
+        };
+        let before = Before::Node(node);
+        self.calls[caller as usize].push(Call {
+            callee,
+            before,
+            behind,
+        });
+    }
+
+    fn number(&self, series: u32) -> u32 {
+        self.frames.nfa.rules.len() as u32 + series
+    }
+
+    /// What is left after an item is never more than before it, but for the item that must follow once a separator is
+    /// written.
+    fn add_series(&mut self, series: u32, free: &mut FxHashMap<u32, Option<FreeWords>>) {
+        let (frames, shortest, caller) = (self.frames, self.shortest, self.number(series));
+        let plan = &frames.nfa.series[series as usize];
+        if !is_plain(plan) {
+            return self.add_own(caller, NEVER);
+        }
+        let mut of_free_key = |key: u32| {
+            let find = || FreeWords::new(frames.terminal(key), key, shortest);
+            let free = free.entry(key).or_insert_with(find);
+            free.map_or(NEVER, |free| free.longest(plan.taken.len() + 2 * KEYS))
+        };
+        let rests = plan.rest.iter().map(|rest| {
+            let key = rest.key.map_or(0, &mut of_free_key);
+            plus(key, shortest.rules[rest.item as usize])
+        });
+        let rests: Vec<u64> = rests.collect();
+        let another = self.another(plan, &rests);
+        let members = plan.members.iter().flat_map(|member| &member.ways);
+        let call = |callee, before, behind| Call {
+            callee,
+            before,
+            behind,
+        };
+        let mut calls: Vec<Call> = members.map(|&(rule, _)| call(rule, Before::Nothing, 0)).collect();
+        calls.extend(plan.separator.map(|rule| call(rule, Before::Nothing, another)));
+        for (rest, length) in plan.rest.iter().zip(rests) {
+            self.add_own(caller, length);
+            let before = rest.key.map_or(Before::Nothing, Before::Key);
+            calls.push(call(rest.item, before, 0));
+        }
+        self.calls[caller as usize] = calls;
+    }
+
+    /// The most that the cheapest item takes that may follow a separator, of those that are not required.
+    fn another(&self, plan: &SeriesPlan, rests: &[u64]) -> u64 {
+        // There is always one more key, so that a member is written only where it is cheaper.
+        let keyed = plan.rest.iter().zip(rests).filter(|(rest, _)| rest.key.is_some());
+        let always = keyed.map(|(_, &length)| length).min().unwrap_or(NEVER);
+        if always != NEVER {
+            return always;
+        }
+        let members = plan.members.iter().map(|member| self.shortest.of_member(member));
+        let all = members.chain(rests.iter().copied());
+        all.max().unwrap_or(0)
+    }
+
+    /// How far tokens reach at most in each rule and series, of which `facts` knows what they hold.
+    pub(crate) fn furthest(&self, facts: &impl TokenFacts) -> Vec<u64> {
+        let edges = self
+            .calls
+            .iter()
+            .map(|calls| calls.iter().map(|call| call.callee).collect());
+        let edges: Vec<Vec<u32>> = edges.collect();
+        let groups = components(&edges);
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
+        for (caller, &group) in (0..).zip(&groups) {
+            members[group as usize].push(caller);
+        }
+        let within: Vec<(Vec<Level>, ByteSet)> =
+            members.iter().map(|group| self.calls_within(group)).collect();
+        // One question for all groups, since it takes a look at each token.
+        let mut opening = ByteSet::default();
+        within.iter().for_each(|(_, bytes)| opening.unite(bytes));
+        let most = if opening.is_empty() {
+            0
+        } else {
+            facts.most(&opening)
+        };
+        let (mut found, mut work) = (vec![0; edges.len()], WORK);
+        // What a group calls has a smaller number.
+        for (group, (calls, _)) in members.iter().zip(within) {
+            let outer = group.iter().map(|&caller| {
+                let calls = self.calls[caller as usize].iter();
+                let calls = calls.filter(|call| groups[call.callee as usize] != groups[caller as usize]);
+                let reached = calls.map(|call| plus(call.behind, found[call.callee as usize]));
+                reached.fold(self.own[caller as usize], u64::max)
+            });
+            let outer = outer.collect();
+            let reached = match calls.is_empty() {
+                true => outer,
+                false => Levels { calls, outer }.furthest(most, &mut work),
+            };
+            for (&caller, reached) in group.iter().zip(reached) {
+                found[caller as usize] = reached;
+            }
+        }
+        found
+    }
+
+    /// The calls of a group to its own, and the bytes of which each level reads one before it calls the next.
+    fn calls_within(&self, group: &[u32]) -> (Vec<Level>, ByteSet) {
+        let (mut levels, mut opening) = (Vec::new(), ByteSet::default());
+        for (from, &caller) in group.iter().enumerate() {
+            let calls = self.calls[caller as usize].iter();
+            let calls = calls.filter_map(|call| Some((group.binary_search(&call.callee).ok()?, call)));
+            let mut calls = calls.peekable();
+            if calls.peek().is_none() {
+                continue;
+            }
+            let start = self
+                .frames
+                .nfa
+                .rules
+                .get(caller as usize)
+                .map(|rule| Opening::new(self.frames, rule.start));
+            for (to, call) in calls {
+                let bytes = self.read_before(call, start.as_ref());
+                opening.unite(&bytes.unwrap_or_default());
+                levels.push(Level {
+                    from,
+                    to,
+                    behind: call.behind,
+                    reads: bytes.is_some(),
+                });
+            }
+        }
+        (levels, opening)
+    }
+
+    /// The bytes that may come first before a call; `None` where it may be the first that happens.
+    fn read_before(&self, call: &Call, start: Option<&Opening>) -> Option<ByteSet> {
+        match call.before {
+            Before::Nothing => None,
+            Before::Node(node) => start
+                .filter(|start| !start.nodes.contains(&node))
+                .map(|start| start.bytes),
+            Before::Key(key) => {
+                let (terminal, mut bytes) = (self.frames.terminal(key), ByteSet::default());
+                terminal.add_bytes(terminal.start(), &mut bytes);
+                (!terminal.is_accepting(terminal.start())).then_some(bytes)
+            }
+        }
+    }
+}
+
+/// How a rule begins.
+struct Opening {
+    /// The nodes where nothing has been read.
+    nodes: FxHashSet<u32>,
+    /// The bytes that may be read first.
+    bytes: ByteSet,
+}
+
+impl Opening {
+    fn new(frames: &Frames, start: u32) -> Opening {
+        let (mut nodes, mut bytes) = (FxHashSet::default(), ByteSet::default());
+        let mut open = vec![start];
+        while let Some(node) = open.pop() {
+            spend(1);
+            if !nodes.insert(node) {
+                continue;
+            }
+            for edge in &frames.nfa.nodes[node as usize] {
+                match edge.label {
+                    Label::Empty => open.push(edge.to),
+                    Label::Bytes(first, last) => bytes.insert_range(first, last),
+                    Label::Special(_) => {}
+                    Label::Call(callee) => {
+                        match callee {
+                            Callee::Terminal(terminal) => {
+                                let terminal = frames.terminal(terminal);
+                                terminal.add_bytes(terminal.start(), &mut bytes);
+                            }
+                            _ => bytes.insert_range(0, u8::MAX),
+                        }
+                        if frames.analysis.is_nullable(callee) {
+                            open.push(edge.to);
+                        }
+                    }
+                }
+            }
+        }
+        Opening { nodes, bytes }
+    }
+}
+
+/// A call within a group.
+struct Level {
+    from: usize,
+    to: usize,
+    behind: u64,
+    /// Whether a byte is read before it.
+    reads: bool,
+}
+
+/// Rules and series that call each other.
+struct Levels {
+    calls: Vec<Level>,
+    /// How far each reaches without the others.
+    outer: Vec<u64>,
+}
+
+impl Levels {
+    /// How far each reaches from wherever in it, where so many times a byte is read before a call; with so much work.
+    fn furthest(self, most: usize, work: &mut usize) -> Vec<u64> {
+        let mut started = self.outer.clone();
+        for _ in 0..=most {
+            if started.contains(&NEVER) || !self.call_at_once(&mut started, work) {
+                return vec![NEVER; self.outer.len()];
+            }
+            let before = started.clone();
+            self.add_calls(true, &before, &mut started);
+        }
+        let mut furthest = self.outer.clone();
+        self.calls.iter().for_each(|call| {
+            furthest[call.from] = furthest[call.from].max(plus(call.behind, started[call.to]));
+        });
+        furthest
+    }
+
+    /// Adds what is reached by a call before which a byte is read, or none; whether that is further.
+    fn add_calls(&self, reads: bool, before: &[u64], reached: &mut [u64]) -> bool {
+        let mut changed = false;
+        for call in self.calls.iter().filter(|call| call.reads == reads) {
+            let by_call = plus(call.behind, before[call.to]);
+            changed |= by_call > reached[call.from];
+            reached[call.from] = by_call.max(reached[call.from]);
+        }
+        changed
+    }
+
+    /// Follows calls before which nothing is read, one level a round; whether that ends within the work. It ends but for rules
+    /// that begin with themselves.
+    fn call_at_once(&self, reached: &mut [u64], work: &mut usize) -> bool {
+        (0..=reached.len()).any(|_| {
+            *work = work.saturating_sub(self.calls.len() + reached.len());
+            let before = reached.to_vec();
+            *work == 0 || !self.add_calls(false, &before, reached)
+        }) && *work > 0
+    }
+}
+
+/// Whether what is left of a series is never more than at its progress, but for an item after a separator.
+fn is_plain(plan: &SeriesPlan) -> bool {
+    let required = plan.members.iter().filter(|member| member.required).count() as u64;
+    // Members that are passed over are lost for the count.
+    let loses = plan.order == SeriesOrder::Listed && plan.min > required && !plan.members.is_empty();
+    !plan.has_demands() && plan.keys != Keys::Repeat && !loses
+}

@@ -1,0 +1,82 @@
+//! Words of a regular language that are none of some others.
+//!
+//! Where a state goes on in itself with several bytes, as many words as one likes go through it: that often, and they
+//! are more than those that are not free.
+//!
+//! ```text
+//!   a key    ─'"'─► ○ ─'"'─► ●       behind "name: four more letters and a quote, whichever 4,000 keys are taken
+//!                   └─◄ letters
+//! ```
+
+use std::collections::VecDeque;
+
+use super::Distances;
+use crate::language::{Cursor, Terminal};
+use crate::language::{NEVER, plus};
+
+/// Where a series has written more keys than this, no bound is known.
+pub(super) const KEYS: usize = 256;
+
+/// A state counts that goes on in itself with so many bytes.
+const WAYS: usize = 8;
+
+/// Larger languages are not looked at.
+const STATES: usize = 1 << 10;
+
+/// How long free words are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FreeWords {
+    /// The most steps from a state, in the middle of a word, to one that goes on in itself, and from there to the end.
+    detour: u64,
+}
+
+impl FreeWords {
+    /// `None` where no bound is known. O(states).
+    pub(crate) fn new(terminal: &Terminal, index: u32, shortest: &Distances) -> Option<FreeWords> {
+        if terminal.bounds().is_some() || terminal.len() > STATES {
+            return None;
+        }
+        let next = |state| (0..=u8::MAX).filter_map(move |byte| terminal.next_unit(state, byte));
+        let mut into = vec![Vec::new(); terminal.len()];
+        let mut detours = vec![NEVER; terminal.len()];
+        let mut ends: Vec<(u64, u32)> = Vec::new();
+        for state in 0..terminal.len() as u32 {
+            let mut others: Vec<u32> = next(state).map(|(to, _)| to).collect();
+            let itself = others.iter().filter(|&&to| to == state).count();
+            if itself >= WAYS {
+                ends.push((shortest.of_cursor(index, at(state)), state));
+            }
+            others.sort_unstable();
+            others.dedup();
+            others.iter().for_each(|&to| into[to as usize].push(state));
+        }
+        // Wherever the detour leads, this is enough to the end.
+        let furthest = ends.iter().map(|end| end.0).max()?;
+        let mut open: VecDeque<u32> = VecDeque::new();
+        for (_, state) in ends {
+            detours[state as usize] = furthest;
+            open.push_back(state);
+        }
+        while let Some(state) = open.pop_front() {
+            for &from in &into[state as usize] {
+                if detours[from as usize] == NEVER {
+                    detours[from as usize] = plus(detours[state as usize], 1);
+                    open.push_back(from);
+                }
+            }
+        }
+        let going = (0..terminal.len()).filter(|&state| !terminal.is_stuck(at(state as u32)));
+        let detour = going.map(|state| detours[state]).max()?;
+        (detour != NEVER).then_some(FreeWords { detour })
+    }
+
+    /// From wherever in a word no more steps than this end one that is none of so many.
+    pub(crate) fn longest(&self, taken: usize) -> u64 {
+        let ways = (0..).find(|&letters| WAYS.saturating_pow(letters) > taken);
+        plus(self.detour, ways.map_or(NEVER, u64::from))
+    }
+}
+
+fn at(state: u32) -> Cursor {
+    Cursor { state, count: 0 }
+}

@@ -1,0 +1,361 @@
+//! The fewest steps that complete a series, from its progress.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Distances;
+use crate::grammar::{Meets, SeriesOrder};
+use crate::language::Terminal;
+use crate::language::{NEVER, plus};
+use crate::pushdown::frame::{Call, FrameId, FrameKey, Frames};
+use crate::pushdown::object::next_key::Choosing;
+use crate::pushdown::object::progress::Progress;
+use crate::pushdown::plan::nfa::{Callee, MemberPlan, SeriesPlan};
+use crate::pushdown::stack::Stacks;
+use crate::work::spend;
+
+/// Where demands have to be met, no more lists than this are looked at.
+const REGISTERS: usize = 512;
+
+/// So many items of a rest are told apart by what their keys cost; those that follow cost as much as the last.
+const RESTS: usize = 32;
+
+/// What is left to be written.
+pub(crate) struct Left {
+    /// The steps of each member that can still be written, in order, and whether it must be.
+    pub(crate) members: Vec<(u64, bool)>,
+    /// The steps of one, two, three … items of the rest: what each adds; the last stands for all that follow.
+    pub(crate) rest: Vec<u64>,
+    pub(crate) separator: u64,
+}
+
+impl Left {
+    /// The fewest steps from a progress on.
+    pub(crate) fn shortest(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+        let items = self.items(plan, progress);
+        if items == 0 {
+            return 0;
+        }
+        let separators = items - 1 + u64::from(progress.started && !progress.separated);
+        let separators = match separators {
+            0 => 0,
+            n => self.separator.saturating_mul(n),
+        };
+        let items = usize::try_from(items).unwrap_or(usize::MAX);
+        plus(self.fill(plan, items), separators)
+    }
+
+    /// How many items must still be written; after a separator at least one.
+    fn items(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+        let missing = plan
+            .min
+            .saturating_sub(progress.count)
+            .max(u64::from(progress.separated));
+        let required = match plan.order {
+            // None can be passed over.
+            SeriesOrder::Leading => self
+                .members
+                .iter()
+                .rposition(|member| member.1)
+                .map_or(0, |last| last + 1),
+            _ => self.members.iter().filter(|member| member.1).count(),
+        };
+        missing.max(required as u64)
+    }
+
+    /// How many items of the rest there can be among so many at least.
+    pub(crate) fn rests(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
+        let required = self.members.iter().filter(|member| member.1).count() as u64;
+        self.items(plan, progress) - required.min(self.items(plan, progress))
+    }
+
+    /// The cheapest choice of so many items.
+    fn fill(&self, plan: &SeriesPlan, items: usize) -> u64 {
+        if plan.order == SeriesOrder::Leading {
+            let members = self.members.iter().map(|member| member.0).take(items);
+            let sum = members.fold(0, plus);
+            return plus(sum, self.rest_sum(items.saturating_sub(self.members.len())));
+        }
+        let (must, may): (Vec<_>, Vec<_>) = self.members.iter().partition(|member| member.1);
+        let mut may: Vec<u64> = may.into_iter().map(|(length, _)| length).collect();
+        may.sort_unstable();
+        let mut missing = items - must.len().min(items);
+        let mut sum = must.into_iter().map(|(length, _)| length).fold(0, plus);
+        // Members that are cheaper than the next item of the rest come first.
+        let mut rests = 0;
+        for length in may {
+            while missing > 0 && self.rest_at(rests) < length && rests <= self.rest.len() {
+                sum = plus(sum, self.rest_at(rests));
+                (rests, missing) = (rests + 1, missing - 1);
+            }
+            if missing > 0 && length <= self.rest_at(rests) {
+                sum = plus(sum, length);
+                missing -= 1;
+            }
+        }
+        match missing {
+            0 => sum,
+            // Nothing of the rest was left out before, so that the sum to here is part of the sum to there.
+            more => plus(
+                sum,
+                self.rest_sum(rests + more).saturating_sub(self.rest_sum(rests)),
+            ),
+        }
+    }
+
+    fn rest_at(&self, index: usize) -> u64 {
+        let last = self.rest.last().copied().unwrap_or(NEVER);
+        self.rest.get(index).copied().unwrap_or(last)
+    }
+
+    fn rest_sum(&self, items: usize) -> u64 {
+        let first = self.rest.iter().take(items).copied().fold(0, plus);
+        match items.saturating_sub(self.rest.len()) {
+            0 => first,
+            more => plus(first, self.rest_at(self.rest.len()).saturating_mul(more as u64)),
+        }
+    }
+}
+
+impl Distances {
+    pub(crate) fn of_progress(&self, frames: &Frames, series: u32, progress: Progress) -> u64 {
+        self.of_progress_with(frames, series, progress, 0)
+    }
+
+    /// The same where so many more keys have been written than the progress knows of.
+    pub(crate) fn of_progress_with(
+        &self,
+        frames: &Frames,
+        series: u32,
+        progress: Progress,
+        more: usize,
+    ) -> u64 {
+        if let Some(known) = self.lists.get(&(series, progress, more)) {
+            return known;
+        }
+        let length = self.find_progress(frames, series, progress, more);
+        self.lists.insert((series, progress, more), length);
+        length
+    }
+
+    fn find_progress(&self, frames: &Frames, series: u32, progress: Progress, more: usize) -> u64 {
+        let plan = &frames.nfa.series[series as usize];
+        if plan.has_demands() {
+            return self.of_demanding(frames, series, progress, more);
+        }
+        if frames.is_repeating(series) {
+            return self.of_repeating(frames, series, progress, self.of_used(frames, progress));
+        }
+        let mut left = self.left(frames, series, progress);
+        let rests = left.rests(plan, progress);
+        if rests > 0 {
+            let written = frames.keys.iter(progress.used).count() + more;
+            left.rest = self.rest_of(frames, plan, written, rests);
+        }
+        left.shortest(plan, progress)
+    }
+
+    /// The members that can still be written, and nothing of the rest.
+    fn left(&self, frames: &Frames, series: u32, progress: Progress) -> Left {
+        let plan = &frames.nfa.series[series as usize];
+        let members = plan.members.iter().enumerate();
+        let members = members.filter(|&(index, _)| !frames.is_written(series, progress, index));
+        Left {
+            members: members
+                .map(|(_, member)| (self.of_member(member), member.required))
+                .collect(),
+            rest: Vec::new(),
+            separator: plan.separator.map_or(0, |rule| self.rules[rule as usize]),
+        }
+    }
+
+    /// Whether the shortest completion may write more keys of the rest after the key of a frame, so that it depends on which
+    /// key that is.
+    pub(crate) fn needs_key_behind(&self, stacks: &Stacks, frame: FrameId) -> bool {
+        let frames = &stacks.frames;
+        let (series, rest, progress, _) = frames.key_parts(frame);
+        let plan = &frames.nfa.series[series as usize];
+        let after = frames.after_rest(series, rest, progress);
+        plan.has_demands() || self.left(frames, series, after).rests(plan, after) > 0
+    }
+
+    /// What so many items of the rest cost, where so many keys have been written before.
+    pub(crate) fn rest_of(&self, frames: &Frames, plan: &SeriesPlan, written: usize, items: u64) -> Vec<u64> {
+        let items = usize::try_from(items).unwrap_or(usize::MAX);
+        let all = written.saturating_add(items);
+        let one = |index: usize| match index + 1 < RESTS {
+            true => self.cheapest_rest(frames, plan, written.saturating_add(index + 1)),
+            false => self.cheapest_rest(frames, plan, all),
+        };
+        (0..items.min(RESTS)).map(one).collect()
+    }
+
+    /// One of the members that are left to choose from, and the rest of the series after it, which is found once for
+    /// members that leave the same to be written.
+    pub(crate) fn of_choice(&self, frames: &Frames, at: Choosing) -> u64 {
+        let plan = &frames.nfa.series[at.series as usize];
+        let changes = self.changes_behind(frames, at);
+        let mut behind: FxHashMap<_, u64> = FxHashMap::default();
+        let lengths = frames.open_ways(at).map(|(way, node)| {
+            let index = way.member as usize;
+            let member = &plan.members[index];
+            let costs = (self.of_member(member), self.meets_of(plan, member));
+            let meets = if plan.has_demands() { way.meets } else { 0 };
+            let leaves = (costs, member.required, meets, changes.get(index).copied());
+            let rest = behind.entry(leaves).or_insert_with(|| {
+                let after = frames.after_member(at.series, at.progress, index, way.meets);
+                self.of_progress(frames, at.series, after)
+            });
+            plus(self.nodes[node as usize], *rest)
+        });
+        lengths.min().unwrap_or(NEVER)
+    }
+
+    /// What each way to write a member costs and meets, where there are demands.
+    fn meets_of(&self, plan: &SeriesPlan, member: &MemberPlan) -> Vec<(u64, Meets)> {
+        let ways = member.ways.iter().filter(|_| plan.has_demands());
+        ways.map(|&(rule, meets)| (self.rules[rule as usize], meets))
+            .collect()
+    }
+
+    /// In listed order, a number for each member that tells apart what is left after it where members are chosen to make up
+    /// a count: it grows where the cheapest that are wanted change. Empty where that is the same after all.
+    fn changes_behind(&self, frames: &Frames, at: Choosing) -> Vec<usize> {
+        let plan = &frames.nfa.series[at.series as usize];
+        if plan.order == SeriesOrder::Any {
+            return Vec::new();
+        }
+        if plan.has_demands() {
+            return (0..plan.members.len()).collect();
+        }
+        let wanted = plan.min.saturating_sub(at.progress.count + 1);
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let mut cheapest: Vec<u64> = Vec::new();
+        let mut changed = 0;
+        let mut changes = vec![0; plan.members.len()];
+        for (member, change) in plan.members.iter().zip(&mut changes).rev() {
+            *change = changed;
+            let cost = self.of_member(member);
+            let place = cheapest.partition_point(|&other| other <= cost);
+            if place < wanted {
+                cheapest.insert(place, cost);
+                cheapest.truncate(wanted);
+                changed += 1;
+            }
+        }
+        changes
+    }
+
+    /// The cheapest way to write a member.
+    pub(crate) fn of_member(&self, member: &MemberPlan) -> u64 {
+        let ways = member.ways.iter().map(|&(rule, _)| self.rules[rule as usize]);
+        ways.min().unwrap_or(NEVER)
+    }
+
+    /// The cheapest item of the rest where so many different keys will have been written.
+    pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
+        let items = plan.rest.iter().map(|rest| {
+            let key = rest
+                .key
+                .map_or(0, |key| self.key_among(frames.terminal(key), key, (plan, keys)));
+            plus(key, self.rules[rest.item as usize])
+        });
+        items.min().unwrap_or(NEVER)
+    }
+
+    /// The steps of a key where so many different ones are written in all, and none that is taken.
+    pub(crate) fn key_among(&self, terminal: &Terminal, key: u32, (plan, keys): (&SeriesPlan, usize)) -> u64 {
+        let written = keys.saturating_sub(1);
+        let mut passed = 0;
+        loop {
+            let length = match self.achievable && passed > 0 {
+                true => self.of_many(terminal, key, terminal.start(), passed),
+                false => self.of_cursor(key, terminal.start()),
+            };
+            // Only those among the taken ones count that are as short.
+            let near = plan
+                .taken
+                .iter()
+                .filter(|word| word.len() as u64 <= length && terminal.matches_from(terminal.start(), word));
+            let most = written.saturating_add(near.count());
+            if most <= passed || !self.achievable {
+                return length;
+            }
+            passed = most;
+        }
+    }
+
+    /// A series whose items have demands to meet, where so many more keys have been written than the progress knows
+    /// of: by the lists that its items lead through.
+    pub(crate) fn of_demanding(&self, frames: &Frames, series: u32, from: Progress, more: usize) -> u64 {
+        if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
+            return 0;
+        }
+        let plan = &frames.nfa.series[series as usize];
+        let separator = plan.separator.map_or(0, |rule| self.rules[rule as usize]);
+        let mut open = BinaryHeap::from([Reverse((0, more, Some(from)))]);
+        let mut seen = FxHashSet::default();
+        while let Some(Reverse((length, keys, progress))) = open.pop() {
+            spend(1);
+            let Some(progress) = progress else { return length };
+            if frames.series_may_end(series, progress) {
+                return length;
+            }
+            if !seen.insert(progress) {
+                continue;
+            }
+            if seen.len() > REGISTERS {
+                return if self.achievable { NEVER } else { length };
+            }
+            let before = match progress.started && !progress.separated {
+                true => plus(length, separator),
+                false => length,
+            };
+            let separated = Progress {
+                separated: true,
+                ..progress
+            };
+            for call in frames.item_calls(series, separated) {
+                let (item, keyed, next) = self.of_item(frames, series, call, keys);
+                if plus(before, item) != NEVER {
+                    open.push(Reverse((plus(before, item), keys + usize::from(keyed), next)));
+                }
+            }
+        }
+        NEVER
+    }
+
+    /// The steps of an item after so many new keys, whether it has a key, and the progress after it; none where
+    /// the series is over.
+    fn of_item(
+        &self,
+        frames: &Frames,
+        series: u32,
+        call: Call,
+        keys: usize,
+    ) -> (u64, bool, Option<Progress>) {
+        let next = |frame| match frames.get(frame).key {
+            FrameKey::Series(_, progress) => Some(progress),
+            _ => None,
+        };
+        match frames.get(call.callee).key {
+            FrameKey::RuleStart(rule) => (self.rules[rule as usize], false, next(call.then)),
+            FrameKey::Key { rest, progress, .. } => {
+                let plan = &frames.nfa.series[series as usize].rest[rest as usize];
+                let used = frames.keys.iter(progress.used).count() + keys;
+                let all = &frames.nfa.series[series as usize];
+                let word = plan.key.map_or(NEVER, |key| {
+                    self.key_among(frames.terminal(key), key, (all, used + 1))
+                });
+                let after = frames.after_rest(series, rest, progress);
+                (plus(word, self.rules[plan.item as usize]), true, Some(after))
+            }
+            _ => (NEVER, false, None),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Which frame stands for a frame: the same tokens may come, below the same callers.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
+
+use super::classes::{Class, Equivalence, Hidden, MANY};
+use super::suffix::Suffixes;
+use super::token_facts::TokenFacts;
+use crate::grammar::SeriesOrder;
+use crate::language::{Cursor, Terminal};
+use crate::pushdown::frame::{FrameId, FrameKey, UNKNOWN};
+use crate::pushdown::intern::interner::NIL;
+use crate::pushdown::object::key_set::KeySet;
+use crate::pushdown::object::progress::{Bits, Progress, has_bit};
+use crate::pushdown::plan::nfa::{Callee, Label};
+use crate::pushdown::stack::ConfigId;
+
+impl<F: TokenFacts> Equivalence<'_, F> {
+    /// A frame after which the same tokens may come, below the same callers.
+    pub(crate) fn of_frame(&self, id: FrameId) -> FrameId {
+        let known = self.frames.get(id).representative.load(Ordering::Relaxed);
+        if known != UNKNOWN {
+            return known;
+        }
+        let like = match self.frames.get(id).key.clone() {
+            FrameKey::Series(series, progress)
+                if self.frames.forgets(series, progress) && progress.started =>
+            {
+                let hidden = self.hidden(series);
+                let members = match progress.separated {
+                    true => &hidden.anywhere,
+                    false => &hidden.behind_item,
+                };
+                let progress = self.without_members(series, progress, (members, &hidden.anywhere));
+                let progress = self.without_keys(progress, hidden);
+                self.frames.intern(FrameKey::Series(series, progress))
+            }
+            FrameKey::Key {
+                series,
+                rest,
+                progress,
+                cursor,
+                text,
+            } if self.frames.forgets(series, progress) => self.of_key((series, rest, progress), cursor, text),
+            FrameKey::Choice(at) if self.frames.forgets(at.series, at.progress) && at.node != 0 => {
+                let hidden = self.hidden(at.series);
+                let mut members = hidden.behind_item.clone();
+                for member in self.frames.members_at(&at) {
+                    clear_bit(&mut members, member as usize);
+                }
+                let progress = self.without_members(at.series, at.progress, (&members, &hidden.anywhere));
+                let progress = self.without_keys(progress, hidden);
+                self.frames
+                    .intern(FrameKey::Choice(self.frames.choosing_with(&at, progress)))
+            }
+            FrameKey::Rule { rule, nodes }
+                if self.frames.analysis.recursive_group[rule as usize].is_none() =>
+            {
+                self.of_rule(id, rule, &nodes)
+            }
+            _ => id,
+        };
+        self.frames
+            .get(like)
+            .representative
+            .store(like, Ordering::Relaxed);
+        self.frames.get(id).representative.store(like, Ordering::Relaxed);
+        like
+    }
+
+    /// The same as a call and what comes after it, for frames that can do nothing but that: where one member is left, its
+    /// rule, and where the terminal that is called may be empty, that terminal at its beginning.
+    pub(crate) fn unfolded(&self, id: FrameId) -> Option<(FrameId, FrameId)> {
+        match &self.frames.get(id).key {
+            FrameKey::Choice(at) if at.node != 0 => {
+                let mut ways = self.frames.open_ways(*at);
+                let (way, node) = ways.next()?;
+                ways.next().is_none().then(|| {
+                    (
+                        self.frames.standing(way.rule, node),
+                        self.frames.behind_member(at, &way),
+                    )
+                })
+            }
+            FrameKey::Rule { rule, nodes }
+                if self.frames.analysis.recursive_group[*rule as usize].is_none() =>
+            {
+                let (from, terminal, to) = nodes.iter().find_map(|&node| self.empty_word(node))?;
+                let begun = FrameKey::Terminal(terminal, self.frames.terminal(terminal).start());
+                let is_all = self.frames.closure(&[from])[..] == nodes[..];
+                is_all.then(|| (self.frames.intern(begun), self.frames.rule_frame(*rule, &[to])))
+            }
+            _ => None,
+        }
+    }
+
+    /// The terminal that is all a node calls, if it may be empty, with both nodes.
+    fn empty_word(&self, node: u32) -> Option<(u32, u32, u32)> {
+        match &self.frames.nfa.nodes[node as usize][..] {
+            [edge] => match edge.label {
+                Label::Call(called @ Callee::Terminal(terminal))
+                    if self.frames.analysis.is_nullable(called) =>
+                {
+                    Some((node, terminal, edge.to))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The first frame of a rule that goes on like this one.
+    fn of_rule(&self, id: FrameId, rule: u32, nodes: &[u32]) -> FrameId {
+        if nodes.len() > MANY {
+            return id;
+        }
+        let suffix = |&node: &u32| self.suffix(rule, node);
+        let mut suffixes: Vec<u32> = nodes.iter().map(suffix).collect();
+        suffixes.sort_unstable();
+        let class = Class::Suffixes(suffixes.into());
+        *self.classes.first.entry(class).or_insert(id)
+    }
+
+    fn suffix(&self, rule: u32, node: u32) -> u32 {
+        let suffixes = self
+            .classes
+            .suffixes
+            .get_or_init(|| Suffixes::new(self.frames.nfa.nodes.len()));
+        suffixes.of(&self.frames.nfa, &self.frames.analysis, rule, node)
+    }
+
+    /// The pairs of a configuration, but for keys in progress of which tokens see nothing that is not seen of another key: as
+    /// long as they do not end, any others may go on like them.
+    pub(crate) fn without_covered(
+        &self,
+        pairs: &[(FrameId, ConfigId)],
+    ) -> SmallVec<[(FrameId, ConfigId); 2]> {
+        let mut keys = pairs
+            .iter()
+            .filter_map(|&(frame, _)| match self.frames.get(frame).key {
+                FrameKey::Key {
+                    series, rest, cursor, ..
+                } => Some((self.frames.key_terminal(series, rest), cursor)),
+                _ => None,
+            });
+        let key = (pairs.len() > 1).then(|| keys.next()).flatten();
+        let is_covered = |frame: FrameId| key.is_some_and(|key| self.is_covered(frame, key));
+        pairs
+            .iter()
+            .filter(|&&(frame, _)| !is_covered(frame))
+            .copied()
+            .collect()
+    }
+
+    /// Whether all that a frame reads is fixed text that goes on like endlessly many keys, up to a byte that no token reaches.
+    fn is_covered(&self, id: FrameId, (terminal, cursor): (&Arc<Terminal>, Cursor)) -> bool {
+        let Some((_, closing)) = terminal.edges().filter(|_| terminal.is_infinite(cursor)) else {
+            return false;
+        };
+        let is_far = |rule: u32, node: u32| {
+            let left = self.text_left((rule, node), (terminal, cursor), closing);
+            left.is_some_and(|left| !self.facts.begins(&left))
+        };
+        match &self.frames.get(id).key {
+            FrameKey::Rule { rule, nodes } => matches!(nodes[..], [node] if is_far(*rule, node)),
+            FrameKey::Choice(at) => {
+                let mut ways = self.frames.open_ways(*at);
+                ways.all(|(way, node)| is_far(way.rule, node))
+            }
+            _ => false,
+        }
+    }
+
+    fn of_key(&self, (series, rest, progress): (u32, u32, Progress), cursor: Cursor, text: u32) -> FrameId {
+        let hidden = self.hidden(series);
+        let progress = self.without_members(series, progress, (&hidden.behind_item, &hidden.anywhere));
+        let key = |progress, text| FrameKey::Key {
+            series,
+            rest,
+            progress,
+            cursor,
+            text,
+        };
+        let Some(held) = &hidden.keys else {
+            return self.frames.intern(key(progress, text));
+        };
+        let begun = self.frames.texts.to_vec(text);
+        let used = self.frames.used_keys(progress);
+        if text != NIL && used.behind(&begun).any(|left| self.facts.begins(left)) {
+            return self.frames.intern(key(progress, text));
+        }
+        let progress = self.without_keys(progress, hidden);
+        let taken = &self.frames.nfa.series[series as usize].taken;
+        let is_taken = || taken.behind(&begun).any(|left| self.facts.begins(left));
+        if text == NIL || held.behind(&begun).next().is_some() || is_taken() {
+            return self.frames.intern(key(progress, text));
+        }
+        // Nothing depends on which text it is: the first one stands for all.
+        let like = || self.frames.intern(key(progress, text));
+        let class = Class::Key(key(progress, NIL));
+        *self.classes.first.entry(class).or_insert_with(like)
+    }
+
+    /// The progress with only those used keys that tokens hold.
+    fn without_keys(&self, progress: Progress, hidden: &Hidden) -> Progress {
+        let used = hidden
+            .keys
+            .as_ref()
+            .map_or(progress.used, |held| self.held_keys(progress.used, held));
+        Progress { used, ..progress }
+    }
+
+    /// Those of a list of keys that tokens hold, which all series of a grammar see alike. A list is mostly one that is known
+    /// with one key more.
+    fn held_keys(&self, list: u32, held: &KeySet) -> u32 {
+        let mut longer = Vec::new();
+        let mut at = list;
+        let mut found = loop {
+            if let Some(known) = self.classes.held.get(&at) {
+                break *known;
+            }
+            let Some((before, text)) = self.frames.keys.split_last(at) else {
+                break NIL;
+            };
+            longer.push((at, text));
+            at = before;
+        };
+        for (list, text) in longer.into_iter().rev() {
+            if held.contains(&self.frames.texts.to_vec(text)) {
+                found = self.frames.keys.push(found, text);
+            }
+            self.classes.held.insert(list, found);
+        }
+        found
+    }
+
+    /// The progress in which all of these members are written, but for one that must be if one of them must be, and for
+    /// one that may be if that is true of one that is not hidden everywhere.
+    fn without_members(
+        &self,
+        series: u32,
+        progress: Progress,
+        (members, anywhere): (&Bits, &Bits),
+    ) -> Progress {
+        let plan = &self.frames.nfa.series[series as usize];
+        if plan.order != SeriesOrder::Any || members.iter().all(|&word| word == 0) {
+            return progress;
+        }
+        let written = self.frames.written.get(progress.done);
+        let mut like: Vec<u64> = written.to_vec();
+        like.resize(members.len().max(written.len()), 0);
+        let (mut first, mut is_left) = ([None; 2], [false; 2]);
+        for index in (0..plan.members.len()).filter(|&index| has_bit(members, index)) {
+            let required = plan.members[index].required;
+            if !required && has_bit(anywhere, index) {
+                like[index / 64] |= 1 << (index % 64);
+                continue;
+            }
+            let kind = usize::from(required);
+            first[kind].get_or_insert(index);
+            is_left[kind] |= !has_bit(written, index);
+            like[index / 64] |= 1 << (index % 64);
+        }
+        for (first, _) in first.into_iter().zip(is_left).filter(|&(_, left)| left) {
+            first.inspect(|&first| clear_bit(&mut like, first));
+        }
+        // As sets of written members are kept everywhere: without words of zeros at the end.
+        while like.last() == Some(&0) {
+            like.pop();
+        }
+        Progress {
+            done: self.frames.written.intern(like.into()),
+            ..progress
+        }
+    }
+}
+
+fn clear_bit(bits: &mut [u64], index: usize) {
+    if let Some(word) = bits.get_mut(index / 64) {
+        *word &= !(1 << (index % 64));
+    }
+}

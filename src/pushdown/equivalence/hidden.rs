@@ -1,0 +1,132 @@
+//! What tokens cannot see of a list: which keys and which properties make no difference to them.
+
+use std::sync::Arc;
+
+use super::classes::{Equivalence, Hidden};
+use super::token_facts::TokenFacts;
+use crate::grammar::SeriesOrder;
+use crate::language::{ByteSet, Cursor, Terminal};
+use crate::pushdown::object::key_set::KeySet;
+use crate::pushdown::object::progress::{Bits, with_bit};
+use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
+
+impl<F: TokenFacts> Equivalence<'_, F> {
+    pub(crate) fn hidden(&self, series: u32) -> &Hidden {
+        self.classes.hidden[series as usize].get_or_init(|| self.find_hidden(series))
+    }
+
+    fn find_hidden(&self, series: u32) -> Hidden {
+        let plan = &self.frames.nfa.series[series as usize];
+        let keys = self.held_texts(series, plan);
+        let none: Bits = vec![0; plan.members.len().div_ceil(64)].into();
+        let (mut behind_item, mut anywhere) = (none.clone(), none);
+        let unseen = self.unseen_behind_items(series, plan);
+        for (index, member) in plan.members.iter().enumerate() {
+            let mut rules = member.ways.iter().map(|&(rule, _)| rule);
+            if rules.all(|rule| self.begins_like_a_key(series, plan, rule)) {
+                anywhere = with_bit(&anywhere, index);
+                behind_item = with_bit(&behind_item, index);
+            } else if unseen(index as u32) {
+                behind_item = with_bit(&behind_item, index);
+            }
+        }
+        Hidden {
+            keys,
+            behind_item,
+            anywhere,
+        }
+    }
+
+    /// The keys that tokens hold, where the keys of a series never run out and all begin and end with the same bytes.
+    fn held_texts(&self, series: u32, plan: &SeriesPlan) -> Option<Arc<KeySet>> {
+        if plan.rest.is_empty() || self.frames.capacities[series as usize].is_some() {
+            return None;
+        }
+        let mut edges = Vec::new();
+        for rest in &plan.rest {
+            let terminal = self.frames.terminal(rest.key?);
+            edges.push(terminal.edges().filter(|_| terminal.is_endless_inside())?);
+        }
+        edges.dedup();
+        match edges[..] {
+            [(opening, closing)] if self.are_keys_alike((opening, closing)) => {
+                self.facts.texts(opening, closing)
+            }
+            _ => None,
+        }
+    }
+
+    /// Which keys are held is remembered by their lists, so that all series have to mean the same by it.
+    fn are_keys_alike(&self, edges: (u8, u8)) -> bool {
+        *self.classes.key_edges.get_or_init(|| edges) == edges
+    }
+
+    /// Which members are not seen from after an item.
+    fn unseen_behind_items(&self, series: u32, plan: &SeriesPlan) -> impl Fn(u32) -> bool {
+        let choice = self.frames.choice(series);
+        let separator = plan.separator.filter(|_| plan.order == SeriesOrder::Any);
+        let seen = separator
+            .filter(|&rule| !self.frames.analysis.is_nullable(Callee::Rule(rule)))
+            .zip(choice.opening())
+            .and_then(|(separator, opening)| {
+                let first = self.first_bytes(separator)?;
+                Some(choice.members_behind(opening, &self.facts.behind(&first, opening)))
+            });
+        move |member| seen.as_ref().is_some_and(|seen| !seen.contains(&member))
+    }
+
+    /// The bytes with which the words of a rule begin; `None` if that is no matter of bytes alone.
+    fn first_bytes(&self, rule: u32) -> Option<ByteSet> {
+        let start = self.frames.start(Callee::Rule(rule));
+        self.frames.only_reads(start).then(|| *self.frames.bytes(start))
+    }
+
+    /// Whether endlessly many other keys go on like the key of a rule up to its last byte, and no token holds it.
+    fn begins_like_a_key(&self, series: u32, plan: &SeriesPlan, rule: u32) -> bool {
+        if plan.order != SeriesOrder::Any || self.frames.capacities[series as usize].is_some() {
+            return false;
+        }
+        plan.rest.iter().filter_map(|rest| rest.key).any(|key| {
+            let terminal = self.frames.terminal(key);
+            let Some((opening, closing)) = terminal.edges().filter(|_| terminal.is_endless_inside()) else {
+                return false;
+            };
+            let held = self.facts.texts(opening, closing);
+            let start = self.frames.nfa.rules[rule as usize].start;
+            let key = self.text_left((rule, start), (terminal, terminal.start()), closing);
+            key.zip(held)
+                .is_some_and(|(key, held)| key[0] == opening && !held.contains(&key))
+        })
+    }
+
+    /// The text with which all words go on from a node of a rule, up to the first byte with which keys close; `None` if that is
+    /// not fixed, or endlessly many keys do not go on like it.
+    pub(crate) fn text_left(
+        &self,
+        (rule, mut node): (u32, u32),
+        (terminal, mut cursor): (&Terminal, Cursor),
+        closing: u8,
+    ) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        loop {
+            let [edge] = &self.frames.nfa.nodes[node as usize][..] else {
+                return None;
+            };
+            let Label::Bytes(byte, last) = edge.label else {
+                return None;
+            };
+            if byte != last || node == self.frames.nfa.rules[rule as usize].accept {
+                return None;
+            }
+            let is_first = text.is_empty() && cursor == terminal.start();
+            text.push(byte);
+            node = edge.to;
+            if byte == closing && !is_first {
+                return Some(text);
+            }
+            cursor = terminal
+                .next(cursor, byte)
+                .filter(|&next| terminal.is_infinite(next))?;
+        }
+    }
+}

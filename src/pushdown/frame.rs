@@ -1,0 +1,479 @@
+//! Frames: what one rule, terminal or series in progress knows, and how it can go on.
+//!
+//! A frame is a determinised state *within* one callee, taken without whoever called it. Frames are interned, so a
+//! frame number is an identity: equal numbers have equal futures up to their end.
+//!
+//! ```text
+//!   kind        state                                own bytes            calls
+//!   rule        set of automaton nodes               edges on bytes       edges that call
+//!   terminal    cursor of its DFA                    the DFA's table      –
+//!   judged      cursor of its beginnings, its text   the DFA's table      –
+//!   series      progress (done, count, used)         –                    separator, next items
+//!   key         a rest item's key being written      its DFA's table      the item, when the key is complete
+//!   words       listed words with the same beginning their next bytes     –
+//! ```
+//!
+//! A callee is entered through a *start* frame, which is never complete by itself: a caller that may call something
+//! empty passes the call by (see `closure`), so that entering never loops.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use once_cell::race::OnceBox;
+use smallvec::SmallVec;
+
+use crate::language::ByteSet;
+use crate::language::{Cursor, Terminal};
+use crate::pushdown::intern::index::{Index, hash_of};
+use crate::pushdown::intern::interner::{Chains, Interner};
+use crate::pushdown::object::contains::Stock;
+use crate::pushdown::object::next_key::{Choice, Choosing};
+use crate::pushdown::object::progress::{Bits, Progress};
+use crate::pushdown::object::used_keys::LastUsed;
+use crate::pushdown::plan::analysis::Analysis;
+use crate::pushdown::plan::nfa::{Callee, Label, Nfa, SeriesPlan};
+
+/// The number of an interned frame.
+pub(crate) type FrameId = u32;
+
+/// The frame that is complete and does nothing else; calling with it as the return is a tail call.
+pub(crate) const RETURN: FrameId = 0;
+
+/// The content by which a frame is interned.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum FrameKey {
+    Return,
+    RuleStart(u32),
+    Rule {
+        rule: u32,
+        nodes: Arc<[u32]>,
+    },
+    TerminalStart(u32),
+    Terminal(u32, Cursor),
+    Series(u32, Progress),
+    /// The members of a series as far as they begin alike.
+    Choice(Choosing),
+    Key {
+        series: u32,
+        rest: u32,
+        progress: Progress,
+        cursor: Cursor,
+        text: u32,
+    },
+    Judged {
+        judged: u32,
+        cursor: Cursor,
+        text: u32,
+    },
+    /// One of these words, of which so many bytes are written; the words are in order, and begin with the same ones.
+    Words {
+        words: Arc<[Arc<[u8]>]>,
+        at: u32,
+    },
+}
+
+impl FrameKey {
+    fn hash(&self) -> u64 {
+        match self {
+            FrameKey::Rule { rule, nodes } => hash_of_rule(*rule, nodes),
+            _ => hash_of(self),
+        }
+    }
+}
+
+fn hash_of_rule(rule: u32, nodes: &[u32]) -> u64 {
+    hash_of(&(rule, nodes))
+}
+
+/// It is not known yet which frame stands for one.
+pub(crate) const UNKNOWN: FrameId = FrameId::MAX;
+
+/// A call: the frame that the callee starts in, and the frame of the caller once the callee is complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) callee: FrameId,
+    pub(crate) then: FrameId,
+}
+
+/// What a frame may call; mostly that is one thing or two.
+pub(crate) type Calls = SmallVec<[Call; 2]>;
+
+/// Where a frame stands in a regular language of its own, as masks see it.
+pub(crate) enum View<'a> {
+    /// In a terminal.
+    Terminal(&'a Arc<Terminal>, Cursor),
+    /// In the key of a rest item.
+    Key(&'a Arc<Terminal>, Cursor),
+    /// In how the words of a language begin of which another tells where they end.
+    Judged(&'a Arc<Terminal>, Cursor),
+    /// In a rule.
+    Rule,
+}
+
+/// All bytes of a range lead to the same frame.
+pub(crate) type Edge = (u8, u8, FrameId);
+
+/// Edges in the order of their bytes.
+pub(crate) type EdgeList = SmallVec<[Edge; 1]>;
+
+/// A determinised state within one callee, with what was found about it.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) key: FrameKey,
+    /// Whether the callee may end here.
+    pub(crate) accepting: bool,
+    /// Whether the frame reads bytes or special tokens itself.
+    pub(crate) reads: bool,
+    /// Whether the frame may have calls to make without reading.
+    may_call: bool,
+    calls: OnceBox<Calls>,
+    /// What the frame of a rule reads.
+    edges: OnceBox<Edges>,
+    /// The frame that stands for all that tokens cannot tell from it, once that was asked for.
+    pub(crate) representative: AtomicU32,
+    /// For a frame at the top of configurations how deep masks looked below it, a bit for each depth.
+    pub(crate) depths: AtomicU64,
+}
+
+impl Frame {
+    /// Whether it reads, and can do nothing else, whoever called it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.reads && !self.accepting && !self.may_call
+    }
+}
+
+/// What the frame of a rule reads, as ranges of bytes in order, and the bytes of all ranges.
+#[derive(Debug, Default)]
+struct Edges {
+    list: EdgeList,
+    bytes: ByteSet,
+}
+
+/// All frames of one grammar, found lazily. Reads never lock.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    pub(crate) nfa: Arc<Nfa>,
+    pub(crate) analysis: Arc<Analysis>,
+    pub(crate) terminals: Arc<[Option<Arc<Terminal>>]>,
+    /// How many items the rest of each series can supply.
+    pub(crate) capacities: Arc<[Option<u64>]>,
+    /// What the rest of each series with demands can supply.
+    pub(crate) stocks: Arc<[Stock]>,
+    /// The automaton of the members of each series.
+    pub(crate) choices: Arc<[OnceLock<Choice>]>,
+    frames: boxcar::Vec<Frame>,
+    known: Index,
+    pub(crate) written: Interner<Bits>,
+    /// How many items met each demand of a series.
+    pub(crate) met: Interner<Box<[u64]>>,
+    /// Keys that were written, by the numbers of their texts.
+    pub(crate) keys: Chains<u32>,
+    pub(crate) last_used: LastUsed,
+    /// The texts of keys and of what is judged.
+    pub(crate) texts: Chains<u8>,
+}
+
+impl Frames {
+    pub(crate) fn new(nfa: Nfa, analysis: Analysis, terminals: Vec<Option<Arc<Terminal>>>) -> Frames {
+        let capacities: Arc<[Option<u64>]> = nfa
+            .series
+            .iter()
+            .map(|series| series.rest_capacity(&terminals, |_| true))
+            .collect();
+        let stock = |series: &SeriesPlan| match series.has_demands() {
+            true => Stock::new(series, &terminals, |_| true),
+            false => Stock::default(),
+        };
+        let stocks = nfa.series.iter().map(stock).collect();
+        let choices = nfa.series.iter().map(|_| OnceLock::new()).collect();
+        Frames {
+            nfa: nfa.into(),
+            analysis: analysis.into(),
+            terminals: terminals.into(),
+            capacities,
+            stocks,
+            choices,
+            ..Frames::empty()
+        }
+        .begun()
+    }
+
+    /// No grammar at all, with nothing found.
+    fn empty() -> Frames {
+        Frames {
+            nfa: Arc::default(),
+            analysis: Arc::default(),
+            terminals: Arc::default(),
+            capacities: Arc::default(),
+            stocks: Arc::default(),
+            choices: Arc::default(),
+            frames: boxcar::Vec::new(),
+            known: Index::default(),
+            written: Interner::default(),
+            met: Interner::default(),
+            keys: Chains::default(),
+            last_used: LastUsed::default(),
+            texts: Chains::default(),
+        }
+    }
+
+    /// With the values whose numbers are fixed.
+    fn begun(self) -> Frames {
+        self.intern(FrameKey::Return);
+        self.written.intern(Box::default());
+        self.met.intern(Box::default());
+        self
+    }
+
+    /// The same grammar with nothing found yet. O(1).
+    pub(crate) fn fresh(&self) -> Frames {
+        Frames {
+            nfa: self.nfa.clone(),
+            analysis: self.analysis.clone(),
+            terminals: self.terminals.clone(),
+            capacities: self.capacities.clone(),
+            stocks: self.stocks.clone(),
+            choices: self.choices.clone(),
+            ..Frames::empty()
+        }
+        .begun()
+    }
+
+    pub(crate) fn get(&self, id: FrameId) -> &Frame {
+        &self.frames[id as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.frames.count()
+    }
+
+    /// How many values the frames remember of what was written.
+    pub(crate) fn remembered(&self) -> usize {
+        self.written.len() + self.met.len() + self.keys.len() + self.texts.len()
+    }
+
+    pub(crate) fn intern(&self, key: FrameKey) -> FrameId {
+        let hash = key.hash();
+        let known = self.known.find(hash, |id| self.get(id).key == key);
+        known.unwrap_or_else(|| self.add(hash, key))
+    }
+
+    fn add(&self, hash: u64, key: FrameKey) -> FrameId {
+        let is = |frame: &Frame, id| self.get(id).key == frame.key;
+        let add = |frame| self.frames.push(frame) as FrameId;
+        self.known.find_or_add(hash, self.describe(key), is, add)
+    }
+
+    /// The frame of a rule in these nodes. Only a new one copies them.
+    pub(crate) fn intern_rule(&self, rule: u32, nodes: &[u32]) -> FrameId {
+        let hash = hash_of_rule(rule, nodes);
+        let is = |id| match &self.get(id).key {
+            FrameKey::Rule {
+                rule: of,
+                nodes: known,
+            } => *of == rule && **known == *nodes,
+            _ => false,
+        };
+        let key = || FrameKey::Rule {
+            rule,
+            nodes: nodes.into(),
+        };
+        let known = self.known.find(hash, is);
+        known.unwrap_or_else(|| self.add(hash, key()))
+    }
+
+    pub(crate) fn start(&self, callee: Callee) -> FrameId {
+        match callee {
+            Callee::Rule(rule) => self.intern(FrameKey::RuleStart(rule)),
+            Callee::Terminal(terminal) => self.intern(FrameKey::TerminalStart(terminal)),
+            Callee::Judged(judged) => self.judged_start(judged),
+            Callee::Series(series) => self.intern(FrameKey::Series(series, Progress::START)),
+        }
+    }
+
+    pub(crate) fn terminal(&self, index: u32) -> &Arc<Terminal> {
+        self.terminals[index as usize]
+            .as_ref()
+            .expect("calls of empty terminals are pruned")
+    }
+
+    fn describe(&self, key: FrameKey) -> Frame {
+        let (accepting, (reads, may_call)) = match &key {
+            FrameKey::Return => (true, (false, false)),
+            FrameKey::RuleStart(rule) => (false, self.moves(&self.leading(*rule))),
+            FrameKey::Rule { rule, nodes } => {
+                let accept = self.nfa.rules[*rule as usize].accept;
+                (nodes.contains(&accept), self.moves(nodes))
+            }
+            FrameKey::TerminalStart(_) => (false, (true, false)),
+            FrameKey::Terminal(index, cursor) => (self.terminal(*index).is_accepting(*cursor), (true, false)),
+            FrameKey::Series(series, progress) => (self.series_may_end(*series, *progress), (false, true)),
+            FrameKey::Choice(at) => (false, (self.choice_reads(at), self.leaves_choice(at))),
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } => {
+                let key = self.key_terminal(*series, *rest);
+                (false, (true, key.is_accepting(*cursor)))
+            }
+            FrameKey::Judged { judged, text, .. } => (self.is_word(*judged, *text), (true, false)),
+            FrameKey::Words { words, at } => {
+                let (ends, reads) = ends_and_goes_on(words, *at);
+                (ends, (reads, false))
+            }
+        };
+        Frame {
+            key,
+            accepting,
+            reads,
+            may_call,
+            calls: OnceBox::new(),
+            edges: OnceBox::new(),
+            representative: AtomicU32::new(UNKNOWN),
+            depths: AtomicU64::new(0),
+        }
+    }
+
+    /// The regular language that a frame is in and where, if it is in one.
+    pub(crate) fn view(&self, id: FrameId) -> View<'_> {
+        match self.get(id).key {
+            FrameKey::TerminalStart(index) => {
+                View::Terminal(self.terminal(index), self.terminal(index).start())
+            }
+            FrameKey::Terminal(index, cursor) => View::Terminal(self.terminal(index), cursor),
+            FrameKey::Key {
+                series, rest, cursor, ..
+            } => View::Key(self.key_terminal(series, rest), cursor),
+            FrameKey::Judged { judged, cursor, .. } => View::Judged(self.beginnings(judged), cursor),
+            _ => View::Rule,
+        }
+    }
+
+    /// Whether a rule in these nodes reads, and whether it calls.
+    fn moves(&self, nodes: &[u32]) -> (bool, bool) {
+        let (mut reads, mut calls) = (false, false);
+        for edge in nodes.iter().flat_map(|&node| &self.nfa.nodes[node as usize]) {
+            reads |= matches!(edge.label, Label::Bytes(..) | Label::Special(_));
+            calls |= matches!(edge.label, Label::Call(_));
+        }
+        (reads, calls)
+    }
+
+    /// The calls that the frame can make without reading anything itself.
+    pub(crate) fn calls(&self, id: FrameId) -> &[Call] {
+        let frame = self.get(id);
+        if !frame.may_call {
+            return &[];
+        }
+        let find = || match &frame.key {
+            FrameKey::RuleStart(rule) => self.rule_calls(*rule, &self.leading(*rule), true),
+            FrameKey::Rule { rule, nodes } => self.rule_calls(*rule, nodes, false),
+            FrameKey::Series(series, progress) => self.series_calls(*series, *progress),
+            FrameKey::Choice(choosing) => self.chosen_calls(*choosing),
+            FrameKey::Key {
+                series,
+                rest,
+                progress,
+                cursor,
+                text,
+            } => self.key_calls(*series, *rest, *progress, *cursor, *text),
+            _ => Calls::new(),
+        };
+        frame.calls.get_or_init(|| Box::new(find()))
+    }
+
+    /// Whether the frame is that of a rule which reads bytes next, and does nothing else.
+    pub(crate) fn only_reads(&self, id: FrameId) -> bool {
+        let frame = self.get(id);
+        let is_rule = matches!(frame.key, FrameKey::RuleStart(_) | FrameKey::Rule { .. });
+        is_rule && frame.is_plain()
+    }
+
+    /// The frame after reading a byte, without whoever it calls.
+    pub(crate) fn read(&self, id: FrameId, byte: u8) -> Option<FrameId> {
+        match self.get(id).key {
+            FrameKey::Return | FrameKey::Series(..) => None,
+            FrameKey::Choice(at) => Some(self.intern(FrameKey::Choice(self.choose(&at, byte)?))),
+            FrameKey::RuleStart(_) | FrameKey::Rule { .. } | FrameKey::Words { .. } => {
+                self.read_rule(id, byte)
+            }
+            FrameKey::TerminalStart(index) => {
+                let terminal = self.terminal(index);
+                let cursor = terminal.next(terminal.start(), byte)?;
+                Some(self.intern(FrameKey::Terminal(index, cursor)))
+            }
+            FrameKey::Terminal(index, cursor) => {
+                let cursor = self.terminal(index).next(cursor, byte)?;
+                Some(self.intern(FrameKey::Terminal(index, cursor)))
+            }
+            FrameKey::Key { cursor, .. } => {
+                let cursor = self.read_key(id, cursor, &[byte])?;
+                Some(self.key_frame(id, cursor, &[byte]))
+            }
+            FrameKey::Judged { cursor, .. } => {
+                let cursor = self.beginnings_of(id).next(cursor, byte)?;
+                Some(self.judged_frame(id, cursor, &[byte]))
+            }
+        }
+    }
+
+    /// Most frames of rules are left by one byte only, so that the other ways out of them are not looked for here.
+    fn read_rule(&self, id: FrameId, byte: u8) -> Option<FrameId> {
+        let frame = self.get(id);
+        let wanted = |label: Label| label.covers(byte);
+        match (&frame.key, frame.edges.get()) {
+            (FrameKey::RuleStart(rule), None) => self.read_nodes(*rule, &self.leading(*rule), wanted),
+            (FrameKey::Rule { rule, nodes }, None) => self.read_nodes(*rule, nodes, wanted),
+            _ => {
+                let edges = self.edge_list(id);
+                let at = edges.partition_point(|&(_, last, _)| last < byte);
+                let &(first, _, to) = edges.get(at)?;
+                (first <= byte).then_some(to)
+            }
+        }
+    }
+
+    /// What the frame of a rule or of listed words reads, as ranges of bytes in order. Found once.
+    fn edges(&self, id: FrameId) -> &Edges {
+        let frame = self.get(id);
+        let find = || {
+            let list = match &frame.key {
+                FrameKey::RuleStart(rule) => self.find_edges(*rule, &self.leading(*rule)),
+                FrameKey::Rule { rule, nodes } => self.find_edges(*rule, nodes),
+                FrameKey::Words { words, at } => self.edges_of_words(words, *at),
+                _ => SmallVec::new(),
+            };
+            let mut bytes = ByteSet::default();
+            for &(first, last, _) in &list {
+                bytes.insert_range(first, last);
+            }
+            Box::new(Edges { list, bytes })
+        };
+        frame.edges.get_or_init(find)
+    }
+
+    /// What the frame of a rule reads, as ranges of bytes in order with where each leads.
+    pub(crate) fn edge_list(&self, id: FrameId) -> &[Edge] {
+        &self.edges(id).list
+    }
+
+    /// The bytes that the frame of a rule reads.
+    pub(crate) fn bytes(&self, id: FrameId) -> &ByteSet {
+        &self.edges(id).bytes
+    }
+
+    /// The frame after reading a special token.
+    pub(crate) fn read_special(&self, id: FrameId, special: u32) -> Option<FrameId> {
+        let wanted = |label: Label| label == Label::Special(special);
+        match &self.get(id).key {
+            FrameKey::RuleStart(rule) => self.read_nodes(*rule, &self.leading(*rule), wanted),
+            FrameKey::Rule { rule, nodes } => self.read_nodes(*rule, nodes, wanted),
+            _ => None,
+        }
+    }
+}
+
+/// Whether one of the words ends here, and whether one goes on.
+fn ends_and_goes_on(words: &[Arc<[u8]>], at: u32) -> (bool, bool) {
+    let length = |word: &Arc<[u8]>| word.len() == at as usize;
+    (words.iter().any(length), !words.iter().all(length))
+}

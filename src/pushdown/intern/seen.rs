@@ -1,0 +1,52 @@
+//! What was met on the way. Mostly that is a few things, which are compared sooner than one is hashed.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+/// So many things are kept in a list.
+const FEW: usize = 8;
+
+pub(crate) struct Seen<T> {
+    few: SmallVec<[T; FEW]>,
+    /// All others.
+    more: FxHashSet<T>,
+}
+
+impl<T> Default for Seen<T> {
+    fn default() -> Seen<T> {
+        Seen {
+            few: SmallVec::new(),
+            more: FxHashSet::default(),
+        }
+    }
+}
+
+impl<T: Eq + Hash> Seen<T> {
+    /// Whether it is met for the first time; from now on it was met.
+    pub(crate) fn insert(&mut self, one: T) -> bool {
+        if self.few.contains(&one) {
+            return false;
+        }
+        if self.few.len() == FEW {
+            return self.more.insert(one);
+        }
+        self.few.push(one);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thing_is_new_once_however_many_there_are() {
+        let mut seen = Seen::default();
+        for thing in 0..3 * FEW {
+            assert!(seen.insert(thing));
+            assert!((0..=thing).all(|known| !seen.insert(known)));
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Configurations for looking ahead.
+//!
+//! A mask tries thousands of continuations of which one will be written. The configurations of [`Stacks`] are
+//! interned for good, which is right for text that was written and wrong for text that only might be: a key that
+//! some token could begin would stay in memory for ever. So masks look ahead with *heads* of a graph-structured
+//! stack: the same pairs of a frame and its callers, as plain values in lists that are dropped with the mask.
+//!
+//! ```text
+//!   Stacks      config 17 ──"a"──► config 18                      interned, memoised, shared
+//!   Lookahead   [reader, reader] ──step──► [head] ──expand──► [reader, reader, …]
+//!                                   read a byte    follow calls and returns
+//! ```
+//!
+//! A head knows its place in a terminal by the cursor alone, and the text of a key by where in the path of the walk
+//! it began, so that nothing need be interned to read on. Callers are a configuration of the stacks or a local set;
+//! local sets are hash-consed, and heads in the same place are merged by uniting their callers, so that ambiguity
+//! costs no more here than there.
+
+mod future;
+mod glance;
+mod head;
+mod local;
+mod place;
+
+use std::cell::Cell;
+
+pub(crate) use future::{HangingSets, SetLengths};
+pub(crate) use head::{At, Head};
+use head::{Callers, LOCAL};
+pub(crate) use local::Local;
+use local::Reached;
+
+use super::frame::{FrameId, FrameKey, RETURN};
+use super::stack::{ConfigId, END, Stacks};
+use crate::language::Cursor;
+use crate::work::spend;
+
+/// A head that is followed costs as much as so many rounds of a plain loop: it is looked up in tables that memory is slow for.
+const FOLLOWED: usize = 24;
+
+/// The heads of one walk and what they return to.
+pub(crate) struct Lookahead<'a> {
+    stacks: &'a Stacks,
+    local: Local,
+    /// Whether nothing is left in doubt, since lengths are asked for.
+    strict: bool,
+    lost: bool,
+    /// The least height of a configuration of the stacks that was looked into.
+    lowest: Cell<u32>,
+}
+
+impl<'a> Lookahead<'a> {
+    pub(crate) fn new(stacks: &'a Stacks) -> Lookahead<'a> {
+        Lookahead::within(stacks, Local::default())
+    }
+
+    /// Heads that use this room; see [`leave`](Self::leave).
+    pub(crate) fn within(stacks: &'a Stacks, local: Local) -> Lookahead<'a> {
+        Lookahead {
+            stacks,
+            local,
+            strict: false,
+            lost: false,
+            lowest: Cell::new(u32::MAX),
+        }
+    }
+
+    /// The room, empty again. What was handed out before means nothing any more.
+    pub(crate) fn leave(&mut self) -> Local {
+        let mut local = std::mem::take(&mut self.local);
+        local.clear();
+        local
+    }
+
+    /// Heads that do not go on after the item of a key, so that the lengths of all are right.
+    pub(crate) fn strict(stacks: &'a Stacks) -> Lookahead<'a> {
+        Lookahead {
+            strict: true,
+            ..Lookahead::new(stacks)
+        }
+    }
+
+    /// What a configuration reads next; `written` is the length of the path there.
+    pub(crate) fn readers_of(&self, config: ConfigId, written: usize) -> Vec<Head> {
+        let readers = self.closure(config).iter();
+        readers
+            .map(|&(frame, callers)| self.reader(frame, callers, written))
+            .collect()
+    }
+
+    /// The frames that a configuration reads with next.
+    fn closure(&self, config: ConfigId) -> &'a [(FrameId, ConfigId)] {
+        let closure = self.stacks.closure(config);
+        self.look_into(closure.lowest);
+        &closure.readers
+    }
+
+    /// Remembers the height of a configuration that was looked into.
+    pub(crate) fn look_into(&self, height: u32) {
+        self.lowest.set(self.lowest.get().min(height));
+    }
+
+    /// The least height of a configuration that was looked into.
+    pub(crate) fn lowest(&self) -> u32 {
+        self.lowest.get()
+    }
+
+    /// A frame that reads, with its callers.
+    pub(crate) fn reader(&self, frame: FrameId, callers: ConfigId, written: usize) -> Head {
+        Head {
+            at: self.stacks.frames.place(frame, written),
+            callers,
+        }
+    }
+
+    /// What may follow a complete key of the frame, whatever the key is.
+    pub(crate) fn behind_key(&mut self, frame: FrameId, callers: ConfigId) -> Vec<Head> {
+        let item = self.item_of(frame, callers);
+        let mut readers = Vec::new();
+        self.expand(&[item], &[], &mut readers);
+        readers
+    }
+
+    /// Whether a step or an expansion since the last call came to where a key that is not known makes a difference, so
+    /// that what it found is not all: tokens that go there are to be judged apart.
+    pub(crate) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// The heads after the last byte of the path.
+    pub(crate) fn step(&mut self, readers: &[Head], path: &[u8], next: &mut Vec<Head>) {
+        next.clear();
+        spend(readers.len());
+        for reader in readers {
+            if let Some(at) = self.stacks.frames.read_at(reader.at, path) {
+                self.lost |= self.is_in_doubt(at);
+                self.settle(at, reader.callers, next);
+            }
+        }
+        if next.len() > 1 {
+            self.merge(next);
+        }
+    }
+
+    fn is_in_doubt(&self, at: At) -> bool {
+        match at {
+            At::Key { frame, cursor, .. } => self.stacks.frames.is_in_doubt(frame, cursor),
+            _ => false,
+        }
+    }
+
+    /// A place that is complete and nothing else gives way to its callers.
+    fn settle(&self, at: At, callers: Callers, into: &mut Vec<Head>) {
+        match (at, callers) {
+            (At::Frame(RETURN), callers) if callers != END => self.pairs_of(callers, into),
+            _ => into.push(Head { at, callers }),
+        }
+    }
+
+    fn pairs_of(&self, callers: Callers, into: &mut Vec<Head>) {
+        if callers & LOCAL != 0 {
+            let set = self.local.set(callers);
+            spend(set.len());
+            return into.extend_from_slice(set);
+        }
+        self.look_into(self.stacks.height(callers));
+        let pairs = self.stacks.pairs(callers).iter();
+        into.extend(pairs.map(|&(frame, callers)| Head {
+            at: At::Frame(frame),
+            callers,
+        }));
+    }
+
+    /// Unites the callers of heads in the same place.
+    fn merge(&mut self, heads: &mut Vec<Head>) {
+        for head in heads.iter_mut() {
+            if let At::Frame(frame) = head.at {
+                head.at = self.stacks.frames.place_in_rule(frame);
+            }
+        }
+        heads.sort_unstable();
+        heads.dedup();
+        if heads.windows(2).all(|two| two[0].at != two[1].at) {
+            return;
+        }
+        let all = std::mem::take(heads);
+        for group in all.chunk_by(|a, b| a.at == b.at) {
+            let callers = if group.len() == 1 {
+                group[0].callers
+            } else {
+                self.unite(group)
+            };
+            heads.push(Head {
+                at: group[0].at,
+                callers,
+            });
+        }
+    }
+
+    fn unite(&mut self, group: &[Head]) -> Callers {
+        let mut all = Vec::new();
+        for head in group {
+            match head.callers {
+                callers @ END => all.push(Head {
+                    at: At::Frame(RETURN),
+                    callers,
+                }),
+                callers => self.pairs_of(callers, &mut all),
+            }
+        }
+        spend(all.len());
+        all.sort_unstable();
+        all.dedup();
+        self.local.union(all)
+    }
+
+    /// What the heads read next: calls and returns are followed as far as nothing is read.
+    pub(crate) fn expand(&mut self, heads: &[Head], path: &[u8], readers: &mut Vec<Head>) {
+        readers.clear();
+        if let [only] = heads
+            && self.only_reads(only)
+        {
+            readers.push(*only);
+            return;
+        }
+        let mut open = std::mem::take(&mut self.local.open);
+        open.clear();
+        open.extend(heads);
+        self.follow(&mut open, path, readers);
+        self.local.open = open;
+    }
+
+    /// Whether a head reads on where it is, and neither calls nor ends.
+    fn only_reads(&self, head: &Head) -> bool {
+        let frames = &self.stacks.frames;
+        match head.at {
+            At::Frame(frame) => frames.only_reads(frame),
+            At::Node { .. } => true,
+            At::Terminal(index, cursor) => !frames.terminal(index).is_accepting(cursor),
+            At::Key { frame, cursor, .. } => !frames.key_terminal_of(frame).is_accepting(cursor),
+            At::Choice { frame, node } => frames.only_chooses(&frames.choosing(frame, node)),
+            At::Judged { .. } | At::Way { .. } | At::AfterKey(_) => false,
+        }
+    }
+
+    fn follow(&mut self, open: &mut Reached, path: &[u8], readers: &mut Vec<Head>) {
+        let mut at = 0;
+        while let Some(&head) = open.list.get(at) {
+            at += 1;
+            spend(FOLLOWED);
+            match head.at {
+                At::Frame(frame) => self.expand_frame(frame, head.callers, path.len(), open, readers),
+                At::Node { .. } => readers.push(head),
+                At::Choice { frame, node } => {
+                    self.expand_choice((frame, node), head.callers, open, readers);
+                }
+                At::Way { frame, way } => {
+                    let frames = &self.stacks.frames;
+                    let behind = frames.behind_way(&frames.choosing(frame, 0), way);
+                    open.push(Head {
+                        at: At::Frame(behind),
+                        callers: head.callers,
+                    });
+                }
+                At::Terminal(index, cursor) => {
+                    readers.push(head);
+                    if self.stacks.frames.terminal(index).is_accepting(cursor) {
+                        self.end_terminal(head.callers, path, open, readers);
+                    }
+                }
+                At::Key { frame, cursor, start } => {
+                    readers.push(head);
+                    self.expand_key((frame, cursor, start), head.callers, path, open);
+                }
+                At::Judged { frame, start, .. } => {
+                    readers.push(head);
+                    if self.stacks.frames.word_ends(frame, &path[start as usize..]) {
+                        self.give_back(head.callers, path.len(), open, readers);
+                    }
+                }
+                At::AfterKey(frame) => match self.behind_item(frame) {
+                    Some(next) => open.push(Head {
+                        at: At::Frame(next),
+                        callers: head.callers,
+                    }),
+                    None => self.lost = true,
+                },
+            }
+        }
+    }
+
+    /// Goes on with the callers of a terminal that may end. A walk comes to the same ones after every letter of a word;
+    /// what they read next is found once, unless it depends on where the path is.
+    fn end_terminal(&mut self, callers: Callers, path: &[u8], open: &mut Reached, readers: &mut Vec<Head>) {
+        if callers == END || callers & LOCAL == 0 {
+            return self.give_back(callers, path.len(), open, readers);
+        }
+        if let Some(known) = self.local.behind(callers) {
+            spend(known.len());
+            return readers.extend_from_slice(known);
+        }
+        let lost = self.take_lost();
+        let mut below = Reached::default();
+        below.extend(self.local.set(callers));
+        let first = readers.len();
+        self.follow(&mut below, path, readers);
+        let in_place = |head: &Head| matches!(head.at, At::Key { .. } | At::Judged { .. });
+        if !self.lost && !readers[first..].iter().any(in_place) {
+            self.local.keep_behind(callers, &readers[first..]);
+        }
+        self.lost |= lost;
+    }
+
+    fn behind_item(&self, frame: FrameId) -> Option<FrameId> {
+        // Once a key has come again, no key makes a difference.
+        let goes_on = !self.strict || self.stacks.frames.has_come_again(frame);
+        goes_on
+            .then(|| self.stacks.frames.behind_any_key(frame))
+            .flatten()
+    }
+
+    fn expand_frame(
+        &mut self,
+        frame: FrameId,
+        callers: Callers,
+        written: usize,
+        open: &mut Reached,
+        readers: &mut Vec<Head>,
+    ) {
+        let frames = &self.stacks.frames;
+        let known = frames.get(frame);
+        if let FrameKey::Choice(at) = known.key {
+            return self.expand_choice((frame, at.node), callers, open, readers);
+        }
+        if known.reads {
+            readers.push(Head {
+                at: self.stacks.frames.place(frame, written),
+                callers,
+            });
+        }
+        for call in frames.calls(frame) {
+            let below = match call.then {
+                RETURN => callers,
+                then => self.local.single(Head {
+                    at: At::Frame(then),
+                    callers,
+                }),
+            };
+            open.push(Head {
+                at: At::Frame(call.callee),
+                callers: below,
+            });
+        }
+        if known.accepting {
+            self.give_back(callers, written, open, readers);
+        }
+    }
+
+    /// What comes after the members is found where one is complete, since few will be.
+    fn expand_choice(
+        &mut self,
+        (frame, node): (FrameId, u32),
+        callers: Callers,
+        open: &mut Reached,
+        readers: &mut Vec<Head>,
+    ) {
+        let frames = &self.stacks.frames;
+        let at = frames.choosing(frame, node);
+        if frames.choice_reads(&at) {
+            let at = At::Choice { frame, node };
+            readers.push(Head { at, callers });
+        }
+        for (way, rule, node) in frames.chosen(at) {
+            let at = At::Way { frame, way };
+            let callers = self.local.single(Head { at, callers });
+            let at = self.stacks.frames.place_along(rule, node);
+            open.push(Head { at, callers });
+        }
+    }
+
+    fn expand_key(
+        &mut self,
+        (frame, cursor, start): (FrameId, Cursor, u32),
+        callers: Callers,
+        path: &[u8],
+        open: &mut Reached,
+    ) {
+        let frames = &self.stacks.frames;
+        let written = &path[start as usize..];
+        if !frames.key_ends(frame, cursor, written) {
+            return;
+        }
+        // It may be the key in doubt that was written here again.
+        if frames.is_doubted(frame) {
+            self.lost = true;
+            return;
+        }
+        open.push(self.item_of(frame, callers));
+    }
+
+    /// The item after a complete key.
+    fn item_of(&mut self, frame: FrameId, callers: Callers) -> Head {
+        let at = At::AfterKey(frame);
+        let callers = self.local.single(Head { at, callers });
+        let at = At::Frame(self.stacks.frames.item_of(frame));
+        Head { at, callers }
+    }
+
+    /// Goes on with the callers of a complete place.
+    fn give_back(&self, callers: Callers, written: usize, open: &mut Reached, readers: &mut Vec<Head>) {
+        match callers {
+            END => self.look_into(0),
+            local if local & LOCAL != 0 => open.extend(self.local.set(local)),
+            // What a configuration of the stacks does next has been found already, or is worth keeping.
+            config => {
+                let found = self.closure(config).iter();
+                spend(found.len());
+                readers.extend(found.map(|&(frame, callers)| self.reader(frame, callers, written)));
+            }
+        }
+    }
+
+    /// What the callers of a reader read next, once it has ended.
+    pub(crate) fn behind(&mut self, reader: &Head, readers: &mut Vec<Head>) {
+        let mut callers = Vec::new();
+        match (reader.at, reader.callers) {
+            (At::Key { frame, .. }, below) => callers.push(self.item_of(frame, below)),
+            (_, END) => self.look_into(0),
+            (_, known) => self.pairs_of(known, &mut callers),
+        }
+        self.expand(&callers, &[], readers);
+    }
+}

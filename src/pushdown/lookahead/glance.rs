@@ -1,0 +1,109 @@
+//! What is seen of a reader without reading on.
+
+use super::Lookahead;
+use super::head::{At, Head};
+use crate::language::ByteSet;
+use crate::language::{Cursor, Terminal};
+use crate::pushdown::frame::FrameId;
+
+impl<'a> Lookahead<'a> {
+    /// Adds the bytes that a reader may take, and to `sure` those that it takes whatever was written before; for keys and
+    /// counted languages others may turn out to lead nowhere.
+    pub(crate) fn add_bytes(&self, reader: &Head, bytes: &mut ByteSet, sure: &mut ByteSet) {
+        let frames = &self.stacks.frames;
+        match reader.at {
+            At::Frame(frame) => {
+                let own = frames.bytes(frame);
+                bytes.unite(own);
+                sure.unite(own);
+            }
+            At::Node { node, .. } => {
+                for (first, last) in frames.ranges(node) {
+                    bytes.insert_range(first, last);
+                    sure.insert_range(first, last);
+                }
+            }
+            At::Terminal(index, cursor) => {
+                let terminal = frames.terminal(index);
+                let [all, _] = terminal.bytes_of(cursor.state);
+                bytes.unite(all);
+                if !terminal.is_counted() {
+                    sure.unite(all);
+                }
+            }
+            At::Key { frame, cursor, .. } => {
+                let terminal = frames.key_terminal_of(frame);
+                let [all, endless] = terminal.bytes_of(cursor.state);
+                bytes.unite(all);
+                if !terminal.is_counted() {
+                    sure.unite(endless);
+                }
+            }
+            At::Judged { frame, cursor, .. } => frames.beginnings_of(frame).add_bytes(cursor, bytes),
+            At::Choice { frame, node } => {
+                let at = frames.choosing(frame, node);
+                bytes.unite(frames.choice(at.series).bytes(node));
+            }
+            At::Way { .. } | At::AfterKey(_) => {}
+        }
+    }
+
+    /// The terminal that a reader is in, if it is in one that is no key.
+    pub(crate) fn terminal(&self, reader: &Head) -> Option<(&'a Terminal, Cursor)> {
+        match reader.at {
+            At::Terminal(index, cursor) => Some((self.stacks.frames.terminal(index), cursor)),
+            _ => None,
+        }
+    }
+
+    /// The terminal that a reader is in, where it may stay as long as bytes lead back to the state: within `horizon` more
+    /// bytes no bound can be felt, and if it is a key, more keys go on than were written.
+    pub(crate) fn home(&self, reader: &Head, horizon: u64) -> Option<(&'a Terminal, u32)> {
+        let frames = &self.stacks.frames;
+        let (terminal, cursor) = match reader.at {
+            At::Terminal(index, cursor) => (frames.terminal(index), cursor),
+            At::Key { frame, cursor, .. } => {
+                let terminal = frames.key_terminal_of(frame);
+                (terminal.is_infinite(cursor)).then_some((terminal, cursor))?
+            }
+            _ => return None,
+        };
+        terminal
+            .is_plain(cursor, horizon)
+            .then_some((terminal, cursor.state))
+    }
+
+    /// The key that a reader is in, if endlessly many go on from where it is.
+    pub(crate) fn key(&self, reader: &Head) -> Option<KeyReader<'a>> {
+        let At::Key { frame, cursor, start } = reader.at else {
+            return None;
+        };
+        let terminal = self.stacks.frames.key_terminal_of(frame);
+        terminal.is_infinite(cursor).then_some(KeyReader {
+            terminal,
+            cursor,
+            frame,
+            start: start as usize,
+        })
+    }
+
+    /// What completes a key in progress to one that may not be written, after `written` and in at most `longest` bytes;
+    /// `None` if not all of those are known.
+    pub(crate) fn unwritable_behind(
+        &self,
+        key: &KeyReader<'_>,
+        written: &[u8],
+        longest: usize,
+    ) -> Option<Vec<Vec<u8>>> {
+        self.stacks.frames.unwritable_behind(key.frame, written, longest)
+    }
+}
+
+/// A reader in a key.
+pub(crate) struct KeyReader<'a> {
+    pub(crate) terminal: &'a Terminal,
+    pub(crate) cursor: Cursor,
+    frame: FrameId,
+    /// How long the path was where the frame stood.
+    pub(crate) start: usize,
+}

@@ -1,0 +1,111 @@
+//! Where a head stands, named so that nothing need be interned to read on. The bytes of a token are read so, too
+//! (`multibyte_step`).
+
+use super::Lookahead;
+use super::head::{At, Head};
+use crate::pushdown::frame::{FrameId, FrameKey, Frames};
+use crate::pushdown::plan::nfa::Callee;
+
+impl Frames {
+    /// A frame that reads, as a place that needs no interning to read on.
+    pub(crate) fn place(&self, frame: FrameId, written: usize) -> At {
+        match self.get(frame).key {
+            FrameKey::TerminalStart(index) => At::Terminal(index, self.terminal(index).start()),
+            FrameKey::Terminal(index, cursor) => At::Terminal(index, cursor),
+            FrameKey::Choice(at) => At::Choice { frame, node: at.node },
+            FrameKey::Key { cursor, .. } => At::Key {
+                frame,
+                cursor,
+                start: written as u32,
+            },
+            FrameKey::Judged { cursor, .. } => At::Judged {
+                frame,
+                cursor,
+                start: written as u32,
+            },
+            _ => self.place_in_rule(frame),
+        }
+    }
+
+    /// The frame of a rule as a node, where it is at one that only reads.
+    pub(crate) fn place_in_rule(&self, frame: FrameId) -> At {
+        match &self.get(frame).key {
+            FrameKey::Rule { rule, nodes } => match nodes[..] {
+                [node] if self.is_plain(*rule, node) => At::Node { rule: *rule, node },
+                _ => At::Frame(frame),
+            },
+            _ => At::Frame(frame),
+        }
+    }
+
+    /// In a rule of which another reader has read the beginning, or nothing yet.
+    pub(crate) fn place_along(&self, rule: u32, node: u32) -> At {
+        match self.begins(rule, node) {
+            true => At::Frame(self.start(Callee::Rule(rule))),
+            false => self.place_at(rule, node),
+        }
+    }
+
+    /// Within a rule, at one of its nodes.
+    fn place_at(&self, rule: u32, node: u32) -> At {
+        match self.is_plain(rule, node) {
+            true => At::Node { rule, node },
+            false => At::Frame(self.frame_at(rule, node)),
+        }
+    }
+
+    /// The place after a byte from a node that only reads.
+    fn read_node(&self, rule: u32, node: u32, byte: u8) -> Option<At> {
+        let mut behind = self.behind(node, byte);
+        let first = behind.next()?;
+        match behind.next() {
+            None => Some(self.place_at(rule, first)),
+            Some(second) => {
+                let nodes = [first, second].into_iter().chain(behind).collect::<Vec<u32>>();
+                Some(self.place_in_rule(self.rule_frame(rule, &nodes)))
+            }
+        }
+    }
+
+    /// The place after the last byte of a path; `None` if no text goes on so.
+    pub(crate) fn read_at(&self, at: At, path: &[u8]) -> Option<At> {
+        let byte = *path.last()?;
+        match at {
+            At::Frame(frame) => Some(self.place_in_rule(self.read(frame, byte)?)),
+            At::Node { rule, node } => self.read_node(rule, node, byte),
+            At::Terminal(index, cursor) => {
+                Some(At::Terminal(index, self.terminal(index).next(cursor, byte)?))
+            }
+            At::Key { frame, cursor, start } => {
+                let cursor = self.read_key(frame, cursor, &path[start as usize..])?;
+                Some(At::Key { frame, cursor, start })
+            }
+            At::Judged { frame, cursor, start } => {
+                let cursor = self.beginnings_of(frame).next(cursor, byte)?;
+                Some(At::Judged { frame, cursor, start })
+            }
+            At::Choice { frame, node } => {
+                let node = self.choose(&self.choosing(frame, node), byte)?.node;
+                Some(At::Choice { frame, node })
+            }
+            At::Way { .. } | At::AfterKey(_) => None,
+        }
+    }
+}
+
+impl Lookahead<'_> {
+    /// The head after a byte of one that is in fixed text and stays there; `None` for all others.
+    #[inline]
+    pub(crate) fn read_on(&self, reader: &Head, byte: u8) -> Option<Head> {
+        let At::Node { rule, node } = reader.at else {
+            return None;
+        };
+        let frames = &self.stacks.frames;
+        let mut behind = frames.behind(node, byte);
+        let (node, None) = (behind.next()?, behind.next()) else {
+            return None;
+        };
+        let at = At::Node { rule, node };
+        frames.is_plain(rule, node).then_some(Head { at, ..*reader })
+    }
+}

@@ -1,0 +1,21 @@
+//! Lists of items: arrays and objects, their properties, their additional keys, and what was written of them so far.
+//!
+//! ```text
+//!   progress     what a list remembers: items written, how many, with which keys
+//!   next_key     the keys of the properties as one automaton, read together as far as they begin alike
+//!   contains     items of which so many must meet a demand
+//!   repeat       lists of which some key must be written twice
+//!   key_set      sets of keys; used_keys is that of the list asked for last
+//!   *_frame      how the frames of these go on
+//! ```
+
+pub(crate) mod contains;
+mod key_frame;
+pub(crate) mod key_set;
+mod list_frame;
+pub(crate) mod next_key;
+mod next_key_frame;
+pub(crate) mod progress;
+pub(crate) mod repeat;
+mod repeat_frame;
+pub(crate) mod used_keys;

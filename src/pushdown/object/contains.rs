@@ -1,0 +1,298 @@
+//! Whether the demands of a series can still be met.
+//!
+//! A demand counts the items that meet it, and one item may meet several. What is left to be written from a progress
+//! on is a *supply*; the question is whether some choice out of it brings every count into its bounds. The search goes
+//! over vectors of counts, clamped where more makes no difference, and keeps for each the least number of items.
+//!
+//! ```text
+//!   demands  x: 1.., y: 1..         supply  member a {}, {x}     member b {x}, {y}     rest {}, {x y}
+//!   (0,0):0 ──a──► (1,0):1 ──b──► (1,1):2 ──rest──► (1,1):1     one item is enough
+//! ```
+//!
+//! Where some item can be written without end and without passing a bound, more items than the least are possible too.
+//! Where there is none, the number of all items is searched like one more demand that every item meets.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::progress::MANY_WORDS;
+use crate::grammar::{Meets, SeriesOrder};
+use crate::language::Terminal;
+use crate::pushdown::plan::nfa::SeriesPlan;
+
+/// What the rest of a series can supply before anything is written.
+#[derive(Debug, Default)]
+pub(crate) struct Stock {
+    /// Keys that can run out, grouped by the items that can be written after them.
+    finite: Vec<Keys>,
+    /// What is met by items that do not run out.
+    endless: Vec<Meets>,
+}
+
+#[derive(Debug)]
+struct Keys {
+    words: FxHashSet<Vec<u8>>,
+    ways: Vec<Meets>,
+}
+
+impl Stock {
+    /// The stock of a series; items of rules that are not `usable` supply nothing.
+    pub(crate) fn new(
+        plan: &SeriesPlan,
+        terminals: &[Option<Arc<Terminal>>],
+        usable: impl Fn(u32) -> bool,
+    ) -> Stock {
+        let mut stock = Stock::default();
+        let mut by_word: FxHashMap<Vec<u8>, Vec<Meets>> = FxHashMap::default();
+        for rest in plan.rest.iter().filter(|rest| usable(rest.item)) {
+            let words = match rest.key.map(|key| &terminals[key as usize]) {
+                Some(None) => continue,
+                Some(Some(terminal)) => terminal.words(terminal.start(), MANY_WORDS),
+                None => None,
+            };
+            match words {
+                None => stock.endless.push(rest.meets),
+                Some(words) => {
+                    for word in words.into_iter().filter(|word| !plan.is_taken(word)) {
+                        by_word.entry(word).or_default().push(rest.meets);
+                    }
+                }
+            }
+        }
+        let mut by_ways: FxHashMap<Vec<Meets>, FxHashSet<Vec<u8>>> = FxHashMap::default();
+        for (word, ways) in by_word {
+            by_ways.entry(ways).or_default().insert(word);
+        }
+        stock.finite = by_ways
+            .into_iter()
+            .map(|(ways, words)| Keys { words, ways })
+            .collect();
+        stock.endless.sort_unstable();
+        stock.endless.dedup();
+        stock
+    }
+
+    /// Whether the keys of each item that can run out are all alike: the same other items share each of them.
+    pub(crate) fn keys_are_alike(&self, plan: &SeriesPlan, terminals: &[Option<Arc<Terminal>>]) -> bool {
+        let alike = |key: u32| {
+            let Some(terminal) = &terminals[key as usize] else {
+                return true;
+            };
+            let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
+                return true;
+            };
+            let holding =
+                (self.finite.iter()).filter(|keys| words.iter().any(|word| keys.words.contains(word)));
+            holding.count() <= 1
+        };
+        plan.rest.iter().filter_map(|rest| rest.key).all(alike)
+    }
+
+    /// What is left once keys are used: for each group how many keys, and what the items after them meet.
+    pub(crate) fn left<'a>(&'a self, used: &'a [Vec<u8>]) -> impl Iterator<Item = (u64, &'a [Meets])> {
+        self.finite.iter().map(|keys| {
+            let taken = used.iter().filter(|key| keys.words.contains(*key)).count();
+            ((keys.words.len() - taken) as u64, &keys.ways[..])
+        })
+    }
+}
+
+/// What is left to be written from a progress on.
+pub(crate) struct Supply<'a> {
+    pub(crate) plan: &'a SeriesPlan,
+    pub(crate) stock: &'a Stock,
+    /// The ways of the members that may still be written, in order, and whether each must be.
+    pub(crate) members: Vec<(Vec<Meets>, bool)>,
+    pub(crate) used: &'a [Vec<u8>],
+    /// How many items were written.
+    pub(crate) count: u64,
+    /// How many items met each demand.
+    pub(crate) met: &'a [u64],
+}
+
+/// Counts, one for each demand.
+type Counts = Box<[u64]>;
+
+/// The vectors that were reached, each with the least number of items.
+type Reached = FxHashMap<Counts, u64>;
+
+/// The most demands of a series: they and the number of all items are bits of one word.
+pub(crate) const MOST_DEMANDS: usize = 31;
+
+/// Searches that could reach more vectors than this are refused before there is a machine.
+pub(crate) const MOST_VECTORS: u64 = 1 << 16;
+
+struct Search {
+    /// What each demand still needs and still allows.
+    bounds: Vec<(u64, Option<u64>)>,
+    /// The bit of the demand that stands for the number of all items, if that is searched too.
+    every: Meets,
+    least: u64,
+    most: Option<u64>,
+}
+
+impl Supply<'_> {
+    /// Whether the series can be brought to an end.
+    pub(crate) fn suffices(&self) -> bool {
+        if self.suffices_plainly() {
+            return true;
+        }
+        let Some(search) = self.search() else { return false };
+        let start: Counts = vec![0; search.bounds.len()].into();
+        let mut reached = Reached::from_iter([(start, 0)]);
+        let leading = self.plan.order == SeriesOrder::Leading;
+        for (index, (ways, required)) in self.members.iter().enumerate() {
+            if leading && search.ends(&reached, Some(index as u64)) {
+                return true;
+            }
+            reached = search.one_more(&reached, ways, *required || leading);
+        }
+        search.write_rest(&mut reached, self);
+        search.ends(&reached, None)
+    }
+
+    /// The usual case: no upper bound, and items without end that meet all that is missing.
+    fn suffices_plainly(&self) -> bool {
+        let plan = self.plan;
+        let met_without_end = self.stock.endless.iter().fold(0, |all, meets| all | meets);
+        let mut demands = plan.demands.iter().enumerate();
+        !self.stock.endless.is_empty()
+            && plan.max.is_none()
+            && self.members.iter().all(|(ways, _)| !ways.is_empty())
+            && demands.all(|(bit, demand)| {
+                let met = self.met.get(bit).copied().unwrap_or(0);
+                demand.max.is_none() && (met >= demand.min || met_without_end >> bit & 1 == 1)
+            })
+    }
+
+    fn search(&self) -> Option<Search> {
+        let mut bounds = Vec::new();
+        let mut bounded = 0;
+        for (bit, demand) in self.plan.demands.iter().enumerate() {
+            let met = self.met.get(bit).copied().unwrap_or(0);
+            let max = match demand.max {
+                Some(max) => Some(max.checked_sub(met)?),
+                None => None,
+            };
+            bounded |= u32::from(max.is_some()) << bit;
+            bounds.push((demand.min.saturating_sub(met), max));
+        }
+        let least = self.plan.min.saturating_sub(self.count);
+        let most = match self.plan.max {
+            Some(max) => Some(max.checked_sub(self.count)?),
+            None => None,
+        };
+        let free = self.stock.endless.iter().any(|meets| meets & bounded == 0);
+        let mut every = 0;
+        if !free {
+            every = 1 << bounds.len();
+            bounds.push((least, most));
+        }
+        Some(Search {
+            bounds,
+            every,
+            least,
+            most,
+        })
+    }
+}
+
+impl Search {
+    fn add(&self, counts: &Counts, meets: Meets) -> Option<Counts> {
+        let meets = meets | self.every;
+        let mut next = counts.clone();
+        for (bit, (count, &(least, most))) in next.iter_mut().zip(&self.bounds).enumerate() {
+            if meets >> bit & 1 == 0 {
+                continue;
+            }
+            *count += 1;
+            match most {
+                Some(most) if *count > most => return None,
+                Some(_) => {}
+                None => *count = (*count).min(least),
+            }
+        }
+        Some(next)
+    }
+
+    /// What is reached with a member more, or also without it where it need not be there.
+    fn one_more(&self, reached: &Reached, ways: &[Meets], required: bool) -> Reached {
+        let mut next = if required {
+            Reached::default()
+        } else {
+            reached.clone()
+        };
+        for (counts, items) in reached {
+            for way in ways {
+                if let Some(counts) = self.add(counts, *way) {
+                    note(&mut next, counts, items + 1);
+                }
+            }
+        }
+        next
+    }
+
+    fn write_rest(&self, reached: &mut Reached, supply: &Supply<'_>) {
+        for (left, ways) in supply.stock.left(supply.used) {
+            for _ in 0..left {
+                let next = self.one_more(reached, ways, false);
+                if next == *reached {
+                    break;
+                }
+                *reached = next;
+            }
+        }
+        loop {
+            let next = self.one_more(reached, &supply.stock.endless, false);
+            if next == *reached {
+                return;
+            }
+            *reached = next;
+        }
+    }
+
+    /// Whether the series may end with one of the vectors; `exactly` so many items, if no more can follow.
+    fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
+        reached.iter().any(|(counts, &items)| {
+            let met = counts
+                .iter()
+                .zip(&self.bounds)
+                .all(|(count, (least, _))| count >= least);
+            let enough = exactly.is_none_or(|items| items >= self.least);
+            met && enough && self.most.is_none_or(|most| items <= most)
+        })
+    }
+}
+
+fn note(reached: &mut Reached, counts: Counts, items: u64) {
+    let known = reached.entry(counts).or_insert(items);
+    *known = items.min(*known);
+}
+
+impl SeriesPlan {
+    /// No fewer than the vectors that a search can reach.
+    pub(crate) fn vectors(&self) -> u64 {
+        let bounded = self.demands.iter().map(|demand| demand.max.unwrap_or(demand.min));
+        let total = self.max.unwrap_or(self.min);
+        let own = bounded.clone().fold(0u64, u64::saturating_add);
+        let free = self
+            .rest
+            .iter()
+            .any(|rest| self.is_free(rest.meets) && rest.key.is_none());
+        let searched = if free {
+            0
+        } else {
+            total.min(own.saturating_add((self.members.len() + MANY_WORDS) as u64))
+        };
+        bounded
+            .chain([searched])
+            .fold(1, |all, bound| all.saturating_mul(bound.saturating_add(1)))
+    }
+
+    fn is_free(&self, meets: Meets) -> bool {
+        let bounded =
+            |(bit, demand): (usize, &crate::grammar::Demand)| demand.max.is_some() && meets >> bit & 1 == 1;
+        !self.demands.iter().enumerate().any(bounded)
+    }
+}

@@ -1,0 +1,306 @@
+//! How the frames of keys go on: which keys can still be written, and what follows them.
+
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
+use super::key_set::KeySet;
+use super::progress::Progress;
+use crate::language::{Cursor, Terminal};
+use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
+use crate::pushdown::intern::interner::NIL;
+use crate::pushdown::plan::nfa::Callee;
+
+impl Frames {
+    /// The keys that were used, in order. O(their length) where neither this list nor the one that it continues was asked
+    /// for last.
+    pub(crate) fn used_keys(&self, progress: Progress) -> Arc<KeySet> {
+        self.last_used.keys(progress.used, &self.keys, &self.texts)
+    }
+
+    pub(crate) fn key_terminal(&self, series: u32, rest: u32) -> &Arc<Terminal> {
+        let key = self.nfa.series[series as usize].rest[rest as usize].key;
+        self.terminal(key.expect("only keyed items have key frames"))
+    }
+
+    pub(crate) fn key_calls(
+        &self,
+        series: u32,
+        rest: u32,
+        progress: Progress,
+        cursor: Cursor,
+        text: u32,
+    ) -> Calls {
+        if !self.key_terminal(series, rest).is_accepting(cursor) || self.is_used(series, progress, text) {
+            return Calls::new();
+        }
+        let then = self.frame_after_key(series, rest, progress, text);
+        smallvec![Call {
+            callee: self.item_start(series, rest),
+            then,
+        }]
+    }
+
+    pub(crate) fn frame_after_key(&self, series: u32, rest: u32, progress: Progress, text: u32) -> FrameId {
+        let after = self.after_rest(series, rest, progress);
+        let after = match self.is_repeating(series) {
+            true => self.with_key_again(after, text),
+            false => Progress {
+                used: self.keys.push(progress.used, text),
+                ..after
+            },
+        };
+        self.series_frame(series, after)
+    }
+
+    pub(crate) fn is_used(&self, series: u32, progress: Progress, text: u32) -> bool {
+        let plan = &self.nfa.series[series as usize];
+        if self.is_repeating(series) {
+            return false;
+        }
+        self.keys.iter(progress.used).any(|used| used == text)
+            || (!plan.taken.is_empty() && plan.is_taken(&self.texts.to_vec(text)))
+    }
+
+    /// Whether every key can be written: none was, and none is taken.
+    fn all_keys_are_free(&self, series: u32, progress: Progress) -> bool {
+        self.unwritable(series, progress) == 0
+    }
+
+    /// How many keys can no longer be written, known or not.
+    fn unwritable(&self, series: u32, progress: Progress) -> usize {
+        if self.is_repeating(series) {
+            return 0;
+        }
+        let taken = self.nfa.series[series as usize].taken.len();
+        self.used_keys(progress).len() + taken + usize::from(progress.doubted)
+    }
+
+    /// Whether more keys go on from a cursor than can no longer be written, whichever those are.
+    pub(crate) fn keys_abound(&self, (series, rest, progress): (u32, u32, Progress), cursor: Cursor) -> bool {
+        let terminal = self.key_terminal(series, rest);
+        terminal.is_infinite(cursor) || terminal.has_more_words(cursor, self.unwritable(series, progress))
+    }
+
+    /// Where a series goes on after any key with its item, for looking ahead: the progress does not know the key.
+    /// `None` if what may follow depends on it, as where keys can run out or a key in doubt was written before.
+    pub(crate) fn behind_any_key(&self, id: FrameId) -> Option<FrameId> {
+        let (series, rest, progress, _) = self.key_parts(id);
+        let plan = &self.nfa.series[series as usize];
+        if self.is_repeating(series) {
+            let behind = || self.series_frame(series, self.after_rest(series, rest, progress));
+            return progress.repeated.then(behind);
+        }
+        let after = Progress {
+            doubted: true,
+            ..self.after_rest(series, rest, progress)
+        };
+        let most = self.unwritable(series, after);
+        let abounds = |&key: &u32| {
+            let terminal = self.terminal(key);
+            terminal.has_more_words(terminal.start(), most)
+        };
+        // Where some keys abound an item can follow in any case; those that may run out are in doubt once they begin.
+        let mut keys = plan.rest.iter().filter_map(|rest| rest.key.as_ref()).peekable();
+        let is_known = !progress.doubted
+            && !plan.has_demands()
+            && self.capacities[series as usize].is_none()
+            && (keys.peek().is_none() || keys.any(abounds));
+        is_known.then(|| self.series_frame(series, after))
+    }
+
+    /// Whether the key of the frame follows one that is not known.
+    pub(crate) fn is_doubted(&self, id: FrameId) -> bool {
+        self.key_parts(id).2.doubted
+    }
+
+    /// Whether it depends on a key in doubt if a key may stand at this cursor.
+    pub(crate) fn is_in_doubt(&self, id: FrameId, cursor: Cursor) -> bool {
+        let (series, rest, progress, _) = self.key_parts(id);
+        progress.doubted && !self.keys_abound((series, rest, progress), cursor)
+    }
+
+    /// Whether some key that goes on from here has not been written yet.
+    pub(crate) fn unused_key_exists(
+        &self,
+        (series, rest, progress): (u32, u32, Progress),
+        cursor: Cursor,
+        prefix: &[u8],
+    ) -> bool {
+        self.keys_abound((series, rest, progress), cursor)
+            || self.unused_among(&self.used_keys(progress), (series, rest), cursor, prefix)
+    }
+
+    /// The same, where the written keys are known; they are in order.
+    fn unused_among(&self, used: &KeySet, (series, rest): (u32, u32), cursor: Cursor, prefix: &[u8]) -> bool {
+        let terminal = self.key_terminal(series, rest);
+        if terminal.is_infinite(cursor) {
+            return true;
+        }
+        let taken = self.nfa.series[series as usize].taken.behind(prefix);
+        let unwritable = used.behind(prefix).chain(taken);
+        let unwritable = unwritable.filter(|left| terminal.matches_from(cursor, left));
+        terminal.has_more_words(cursor, unwritable.count())
+    }
+
+    pub(crate) fn key_parts(&self, id: FrameId) -> (u32, u32, Progress, u32) {
+        match self.get(id).key {
+            FrameKey::Key {
+                series,
+                rest,
+                progress,
+                text,
+                ..
+            } => (series, rest, progress, text),
+            _ => unreachable!("asked only of the frames of keys"),
+        }
+    }
+
+    /// Where a key stands after one more byte: `cursor` is where it stood, `written` the bytes since the key frame
+    /// `id` with the new one last. `None` if no unwritten key goes on with it.
+    pub(crate) fn read_key(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> Option<Cursor> {
+        let (series, rest, progress, text) = self.key_parts(id);
+        let terminal = self.key_terminal(series, rest);
+        let next = terminal.next(cursor, *written.last()?)?;
+        if self.keys_abound((series, rest, progress), next) {
+            return Some(next);
+        }
+        let prefix = [&self.texts.to_vec(text)[..], written].concat();
+        self.unused_among(&self.used_keys(progress), (series, rest), next, &prefix)
+            .then_some(next)
+    }
+
+    /// The frame of a key that has gone on with these bytes.
+    pub(crate) fn key_frame(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> FrameId {
+        let (series, rest, progress, text) = self.key_parts(id);
+        let text = match progress.repeated {
+            // Which key it is makes no difference any more.
+            true => NIL,
+            false => self.add_text(text, written),
+        };
+        self.intern(FrameKey::Key {
+            series,
+            rest,
+            progress,
+            cursor,
+            text,
+        })
+    }
+
+    pub(crate) fn add_text(&self, text: u32, bytes: &[u8]) -> u32 {
+        bytes.iter().fold(text, |text, &byte| self.texts.push(text, byte))
+    }
+
+    /// Where a key in progress would run into keys that were written before: the shortest bytes after which no
+    /// unwritten key is left, one for each written key that it could still become. Where `fits` is false of what completes
+    /// the written key, it may be left out if all of that is needed.
+    pub(crate) fn taken(&self, id: FrameId, fits: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+        let (series, rest, progress, text) = self.key_parts(id);
+        if self.all_keys_are_free(series, progress) {
+            return Vec::new();
+        }
+        let FrameKey::Key { cursor, .. } = self.get(id).key else {
+            return Vec::new();
+        };
+        let terminal = self.key_terminal(series, rest);
+        let prefix = self.texts.to_vec(text);
+        let used = self.used_keys(progress);
+        let taken = self.nfa.series[series as usize].taken.behind(&prefix);
+        let lefts = used.behind(&prefix).chain(taken);
+        if terminal.is_endless_inside() {
+            let fitting = lefts.filter(|left| fits(left) && terminal.matches_from(cursor, left));
+            return fitting.map(<[u8]>::to_vec).collect();
+        }
+        let is_left = |left: &[u8]| {
+            let at = read(terminal, cursor, left)?;
+            let text = [&prefix[..], left].concat();
+            Some(self.unused_among(&used, (series, rest), at, &text))
+        };
+        // After more of a key fewer are left.
+        let shortest = |left: &[u8]| {
+            terminal.matches_from(cursor, left).then_some(())?;
+            let (mut least, mut most) = (1, left.len());
+            while least < most {
+                // Mostly something else is left up to the last byte.
+                let length = if most == left.len() {
+                    most - 1
+                } else {
+                    (least + most) / 2
+                };
+                match is_left(&left[..length])? {
+                    true => least = length + 1,
+                    false => most = length,
+                }
+            }
+            Some(left[..most].to_vec())
+        };
+        lefts.filter_map(shortest).collect()
+    }
+
+    /// Whether a key that went on from the frame with these bytes may end there.
+    pub(crate) fn key_ends(&self, id: FrameId, cursor: Cursor, written: &[u8]) -> bool {
+        let (series, _, progress, text) = self.key_parts(id);
+        if !self.key_terminal_of(id).is_accepting(cursor) {
+            return false;
+        }
+        self.all_keys_are_free(series, progress) || {
+            let whole = [&self.texts.to_vec(text)[..], written].concat();
+            !self.nfa.series[series as usize].is_taken(&whole) && !self.used_keys(progress).contains(&whole)
+        }
+    }
+
+    /// What completes the key of a frame, after these bytes of it, to one that may not be written, in at most `longest`
+    /// bytes; `None` if it follows a key that is not known.
+    pub(crate) fn unwritable_behind(
+        &self,
+        id: FrameId,
+        written: &[u8],
+        longest: usize,
+    ) -> Option<Vec<Vec<u8>>> {
+        let (series, _, progress, text) = self.key_parts(id);
+        if progress.doubted {
+            return None;
+        }
+        if self.all_keys_are_free(series, progress) {
+            return Some(Vec::new());
+        }
+        let prefix = [&self.texts.to_vec(text)[..], written].concat();
+        let used = self.used_keys(progress);
+        let taken = self.nfa.series[series as usize].taken.behind(&prefix);
+        Some(
+            used.behind(&prefix)
+                .chain(taken)
+                .filter(|left| left.len() <= longest)
+                .map(<[u8]>::to_vec)
+                .collect(),
+        )
+    }
+
+    /// The language of the keys of a key frame.
+    pub(crate) fn key_terminal_of(&self, id: FrameId) -> &Arc<Terminal> {
+        let (series, rest, ..) = self.key_parts(id);
+        self.key_terminal(series, rest)
+    }
+
+    /// The item after a key.
+    pub(crate) fn item_of(&self, id: FrameId) -> FrameId {
+        let (series, rest, ..) = self.key_parts(id);
+        self.item_start(series, rest)
+    }
+
+    /// Where what stands after a key begins. It may be nothing at all: then the key is the item.
+    fn item_start(&self, series: u32, rest: u32) -> FrameId {
+        let item = Callee::Rule(self.nfa.series[series as usize].rest[rest as usize].item);
+        if self.analysis.is_nullable(item) {
+            RETURN
+        } else {
+            self.start(item)
+        }
+    }
+}
+
+/// Where the terminal stands after these bytes.
+fn read(terminal: &Terminal, cursor: Cursor, bytes: &[u8]) -> Option<Cursor> {
+    let mut bytes = bytes.iter();
+    bytes.try_fold(cursor, |cursor, &byte| terminal.next(cursor, byte))
+}

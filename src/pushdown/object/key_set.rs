@@ -1,0 +1,143 @@
+//! Sets of keys, in the order of their bytes.
+//!
+//! ```text
+//!   text     "id""name""tags"
+//!   places   head  "id"____   start 0   length 4
+//!                  "name"__         4          6
+//!                  "tags"__        10          6
+//! ```
+//!
+//! The first bytes of all keys lie side by side, since most questions are answered by them: a mask asks hundreds of keys
+//! whether they go on like its text, and reading each where it lies had been a third of the time of masks of objects with
+//! as many.
+
+/// KeySet in order, in one piece of memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeySet {
+    /// One after the other, in no order.
+    text: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// A key in the text.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its first bytes, and zeros after a shorter one: a greater key never has a smaller head.
+    head: u64,
+    start: u32,
+    length: u32,
+}
+
+impl KeySet {
+    /// One of each of these keys. O(keys · log keys).
+    pub(crate) fn new<K: AsRef<[u8]> + Ord>(mut keys: Vec<K>) -> KeySet {
+        keys.sort_unstable();
+        keys.dedup();
+        let mut sorted = KeySet::default();
+        for key in &keys {
+            sorted.insert(sorted.len(), key.as_ref());
+        }
+        sorted
+    }
+
+    /// These keys and one more, which is not among them. O(length of the keys), as one copy.
+    pub(crate) fn with(&self, key: &[u8]) -> KeySet {
+        let mut keys = self.clone();
+        keys.insert(self.places_before(key), key);
+        keys
+    }
+
+    fn insert(&mut self, at: usize, key: &[u8]) {
+        let place = Place {
+            head: head(key),
+            start: self.text.len() as u32,
+            length: key.len() as u32,
+        };
+        self.text.extend_from_slice(key);
+        self.places.insert(at, place);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| self.key(place))
+    }
+
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        let at = self.places.get(self.places_before(key));
+        at.is_some_and(|place| self.key(place) == key)
+    }
+
+    /// Those of the keys that begin with a prefix, without it. Who asks for the lengths alone reads no key.
+    /// O(log keys), and what is read.
+    pub(crate) fn behind(&self, prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let length = prefix.len();
+        let low = head(prefix);
+        let high = low | u64::MAX.checked_shr(8 * length as u32).unwrap_or(0);
+        let first = self.places.partition_point(|place| place.head < low);
+        let alike = self.places[first..].partition_point(|place| place.head <= high);
+        let mut found = &self.places[first..first + alike];
+        if length > HEAD {
+            found = &found[found.partition_point(|place| self.key(place) < prefix)..];
+            found = &found[..found.partition_point(|place| self.key(place).starts_with(prefix))];
+        }
+        // A shorter key may have the same head, if zeros follow it in the prefix.
+        let long = found.iter().filter(move |place| place.length as usize >= length);
+        long.map(move |place| &self.key(place)[length..])
+    }
+
+    fn places_before(&self, key: &[u8]) -> usize {
+        let head = head(key);
+        self.places
+            .partition_point(|place| place.head < head || (place.head == head && self.key(place) < key))
+    }
+
+    fn key(&self, place: &Place) -> &[u8] {
+        &self.text[place.start as usize..][..place.length as usize]
+    }
+}
+
+/// The number of bytes of a head.
+const HEAD: usize = size_of::<u64>();
+
+/// The first bytes as a number that is ordered like them.
+fn head(bytes: &[u8]) -> u64 {
+    let mut head = [0; HEAD];
+    let length = bytes.len().min(HEAD);
+    head[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_are_found_like_those_of_a_sorted_list(
+            keys in prop::collection::btree_set("[\0a]{0,3}[ab]{0,8}[\0b]{0,2}", 0..12),
+            prefix in "[\0a]{0,3}[ab]{0,7}\0?",
+        ) {
+            let sorted: Vec<Vec<u8>> = keys.iter().map(|key| key.clone().into_bytes()).collect();
+            let at_once = KeySet::new(sorted.iter().rev().cloned().collect());
+            let one_by_one = sorted.iter().rev().fold(KeySet::default(), |all, key| all.with(key));
+            let prefix = prefix.as_bytes();
+            let behind: Vec<&[u8]> = sorted.iter().filter_map(|key| key.strip_prefix(prefix)).collect();
+            for found in [&at_once, &one_by_one] {
+                prop_assert_eq!(found.len(), sorted.len());
+                prop_assert!(found.iter().eq(sorted.iter().map(|key| &key[..])));
+                prop_assert!(found.behind(prefix).eq(behind.iter().copied()));
+                prop_assert!(sorted.iter().all(|key| found.contains(key)));
+                prop_assert_eq!(found.contains(prefix), sorted.iter().any(|key| key == prefix));
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! How the frames of lists go on: the calls that what was written so far allows.
+
+use super::contains::Supply;
+use super::progress::{MANY_WORDS, Outlook, Progress, has_bit, with_bit};
+use crate::grammar::{Meets, SeriesOrder};
+use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
+use crate::pushdown::intern::interner::NIL;
+use crate::pushdown::plan::nfa::{Callee, RestPlan};
+
+impl Frames {
+    /// How many more items the rest can supply; `None` is no bound.
+    pub(crate) fn rest_capacity(&self, series: u32, progress: Progress) -> Option<u64> {
+        self.capacities[series as usize].map(|capacity| {
+            let used = self.keys.iter(progress.used).count() as u64;
+            capacity.saturating_sub(used)
+        })
+    }
+
+    pub(crate) fn outlook(&self, series: u32, progress: Progress) -> Outlook {
+        let plan = &self.nfa.series[series as usize];
+        plan.outlook(
+            |index| self.is_written(series, progress, index),
+            self.rest_capacity(series, progress),
+        )
+    }
+
+    pub(crate) fn is_written(&self, series: u32, progress: Progress, index: usize) -> bool {
+        match self.nfa.series[series as usize].order {
+            SeriesOrder::Listed | SeriesOrder::Leading => index < progress.done as usize,
+            SeriesOrder::Any => has_bit(self.written.get(progress.done), index),
+        }
+    }
+
+    pub(crate) fn series_may_end(&self, series: u32, progress: Progress) -> bool {
+        // The start frame is never complete: a caller passes an empty series by.
+        let plan = &self.nfa.series[series as usize];
+        progress.started
+            && !progress.separated
+            && (progress.repeated || !self.is_repeating(series))
+            && plan.may_end(progress.count, &self.outlook(series, progress))
+            && plan.demands_are_met(self.met.get(progress.met))
+    }
+
+    /// Whether a series with demands can still be brought to an end, when this key is used as well.
+    fn can_meet_demands(&self, series: u32, progress: Progress, key: Option<Vec<u8>>) -> bool {
+        let plan = &self.nfa.series[series as usize];
+        let used = self.used_keys(progress);
+        let used: Vec<Vec<u8>> = used.iter().map(<[u8]>::to_vec).chain(key).collect();
+        let open = plan.members.iter().enumerate();
+        let open = open.filter(|&(index, _)| !self.is_written(series, progress, index));
+        let supply = Supply {
+            plan,
+            stock: &self.stocks[series as usize],
+            members: open
+                .map(|(_, member)| {
+                    let ways = member.ways.iter().map(|&(_, meets)| meets);
+                    (ways.collect(), member.required)
+                })
+                .collect(),
+            used: &used,
+            count: progress.count,
+            met: self.met.get(progress.met),
+        };
+        supply.suffices()
+    }
+
+    /// Whether a series with demands can be brought to an end after a key of a rest item that was not used yet. Keys
+    /// that can run out are all alike, so one of them speaks for all.
+    fn some_key_meets_demands(&self, series: u32, rest: u32, before: Progress, after: Progress) -> bool {
+        let terminal = self.key_terminal(series, rest);
+        let Some(words) = terminal.words(terminal.start(), MANY_WORDS) else {
+            return self.can_meet_demands(series, after, None);
+        };
+        let used = self.used_keys(before);
+        let taken = |word: &Vec<u8>| self.nfa.series[series as usize].is_taken(word);
+        let mut unused = words
+            .into_iter()
+            .filter(|word| !used.contains(word) && !taken(word));
+        unused
+            .next()
+            .is_some_and(|word| self.can_meet_demands(series, after, Some(word)))
+    }
+
+    pub(crate) fn series_calls(&self, series: u32, progress: Progress) -> Calls {
+        let plan = &self.nfa.series[series as usize];
+        let separator = plan.separator.filter(|_| progress.started && !progress.separated);
+        let Some(separator) = separator.map(Callee::Rule) else {
+            return self.item_calls(series, progress);
+        };
+        let separated = Progress {
+            separated: true,
+            ..progress
+        };
+        if !self.has_items(series, separated) {
+            return Calls::new();
+        }
+        let mut items = match self.analysis.is_nullable(separator) {
+            true => self.item_calls(series, separated),
+            false => Calls::new(),
+        };
+        let then = self.intern(FrameKey::Series(series, separated));
+        items.push(Call {
+            callee: self.start(separator),
+            then,
+        });
+        items
+    }
+
+    /// Whether an item may come next.
+    fn has_items(&self, series: u32, progress: Progress) -> bool {
+        let plan = &self.nfa.series[series as usize];
+        if plan.has_demands() || self.is_repeating(series) {
+            return !self.item_calls(series, progress).is_empty();
+        }
+        let outlook = self.outlook(series, progress);
+        let is_written = |index| self.is_written(series, progress, index);
+        let mut rest = 0..plan.rest.len() as u32;
+        plan.next_members(progress, is_written, outlook).next().is_some()
+            || (plan.rest_is_open(progress, &outlook)
+                && rest.any(|rest| self.rest_call(series, progress, rest).is_some()))
+    }
+
+    pub(crate) fn item_calls(&self, series: u32, progress: Progress) -> Calls {
+        let plan = &self.nfa.series[series as usize];
+        if plan.has_demands() {
+            return self.demanded_calls(series, progress);
+        }
+        if self.is_repeating(series) {
+            return self.repeating_calls(series, progress);
+        }
+        let outlook = self.outlook(series, progress);
+        let mut calls = self.next_member_calls(series, progress, outlook);
+        if plan.rest_is_open(progress, &outlook) {
+            let items = 0..plan.rest.len() as u32;
+            calls.extend(items.filter_map(|rest| self.rest_call(series, progress, rest)));
+        }
+        calls
+    }
+
+    /// The members that may come next: one by itself, several by what they have in common.
+    fn next_member_calls(&self, series: u32, progress: Progress, outlook: Outlook) -> Calls {
+        let plan = &self.nfa.series[series as usize];
+        let is_written = |index| self.is_written(series, progress, index);
+        let mut members = plan.next_members(progress, is_written, outlook);
+        match (members.next(), members.next()) {
+            (None, _) => Calls::new(),
+            (Some(only), None) => self.member_calls(series, progress, only),
+            _ => self.choice_call(series, progress, outlook).into_iter().collect(),
+        }
+    }
+
+    /// The items that may come next where demands have to be met: each is judged by the progress after it.
+    fn demanded_calls(&self, series: u32, progress: Progress) -> Calls {
+        let plan = &self.nfa.series[series as usize];
+        let first = if plan.is_listed() {
+            progress.done as usize
+        } else {
+            0
+        };
+        let mut calls = Calls::new();
+        let mut required = 0;
+        for (index, member) in plan.members.iter().enumerate().skip(first) {
+            if self.is_written(series, progress, index) {
+                continue;
+            }
+            if required == 0 || !plan.is_listed() {
+                calls.extend(self.member_calls(series, progress, index));
+            }
+            required += u64::from(member.required || plan.order == SeriesOrder::Leading);
+        }
+        if plan.members_are_passed(progress, required) {
+            let items = 0..plan.rest.len() as u32;
+            calls.extend(items.filter_map(|rest| self.rest_call(series, progress, rest)));
+        }
+        calls
+    }
+
+    pub(crate) fn member_calls(&self, series: u32, progress: Progress, index: usize) -> Calls {
+        let plan = &self.nfa.series[series as usize];
+        let mut calls = Calls::new();
+        for &(rule, meets) in &plan.members[index].ways {
+            let after = self.after_member(series, progress, index, meets);
+            if !plan.has_demands() || self.can_meet_demands(series, after, None) {
+                calls.push(Call {
+                    callee: self.start(Callee::Rule(rule)),
+                    then: self.series_frame(series, after),
+                });
+            }
+        }
+        calls
+    }
+
+    /// The progress after a member.
+    pub(crate) fn after_member(
+        &self,
+        series: u32,
+        progress: Progress,
+        index: usize,
+        meets: Meets,
+    ) -> Progress {
+        let done = match self.nfa.series[series as usize].order {
+            SeriesOrder::Listed | SeriesOrder::Leading => index as u32 + 1,
+            SeriesOrder::Any => self
+                .written
+                .intern(with_bit(self.written.get(progress.done), index)),
+        };
+        Progress {
+            done,
+            ..self.one_more(series, progress, meets)
+        }
+    }
+
+    pub(crate) fn rest_call(&self, series: u32, progress: Progress, rest: u32) -> Option<Call> {
+        let plan = &self.nfa.series[series as usize];
+        let RestPlan { key, item, .. } = plan.rest[rest as usize];
+        let after = self.after_rest(series, rest, progress);
+        if key.is_some() {
+            let cursor = self.key_terminal(series, rest).start();
+            let exists = self.unused_key_exists((series, rest, progress), cursor, b"")
+                && (!plan.has_demands() || self.some_key_meets_demands(series, rest, progress, after));
+            let key = FrameKey::Key {
+                series,
+                rest,
+                progress,
+                cursor,
+                text: NIL,
+            };
+            return exists.then(|| Call {
+                callee: self.intern(key),
+                then: RETURN,
+            });
+        }
+        if plan.has_demands() && !self.can_meet_demands(series, after, None) {
+            return None;
+        }
+        Some(Call {
+            callee: self.start(Callee::Rule(item)),
+            then: self.series_frame(series, after),
+        })
+    }
+
+    pub(crate) fn after_rest(&self, series: u32, rest: u32, progress: Progress) -> Progress {
+        let plan = &self.nfa.series[series as usize];
+        let done = match plan.order {
+            SeriesOrder::Listed | SeriesOrder::Leading => plan.members.len() as u32,
+            SeriesOrder::Any => progress.done,
+        };
+        Progress {
+            done,
+            ..self.one_more(series, progress, plan.rest[rest as usize].meets)
+        }
+    }
+
+    pub(crate) fn one_more(&self, series: u32, progress: Progress, meets: Meets) -> Progress {
+        let plan = &self.nfa.series[series as usize];
+        let met = if plan.has_demands() {
+            self.met.intern(plan.meet(self.met.get(progress.met), meets))
+        } else {
+            progress.met
+        };
+        Progress {
+            count: plan.count_on(progress.count),
+            met,
+            started: true,
+            separated: false,
+            ..progress
+        }
+    }
+
+    /// The frame of a series after an item; a series that can only end is complete.
+    pub(crate) fn series_frame(&self, series: u32, progress: Progress) -> FrameId {
+        let id = self.intern(FrameKey::Series(series, progress));
+        let plan = &self.nfa.series[series as usize];
+        let full = plan.max.is_some_and(|max| progress.count >= max);
+        let listed = plan.is_listed() && progress.done as usize == plan.members.len();
+        let over = full || (listed && plan.rest.is_empty());
+        if over && self.get(id).accepting {
+            RETURN
+        } else {
+            id
+        }
+    }
+
+    /// Whether nothing of a series is counted any more.
+    pub(crate) fn forgets(&self, series: u32, progress: Progress) -> bool {
+        let plan = &self.nfa.series[series as usize];
+        plan.max.is_none()
+            && progress.count >= plan.min
+            && !plan.has_demands()
+            && !self.is_repeating(series)
+            && !progress.doubted
+    }
+}

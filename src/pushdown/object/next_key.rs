@@ -1,0 +1,176 @@
+//! The members of a series, read together as far as they begin alike.
+//!
+//! An object with a thousand properties may go on with a thousand keys. Following each by itself would cost a thousand
+//! frames for every set of keys that is left, and a thousand look-ups for every byte. So members are read by one
+//! automaton, which depends on the series alone, until a single one is left or its rule does more than read bytes;
+//! from there on the rule of the member reads itself.
+//!
+//! ```text
+//!   "name" "namespace" "id"        ○ ─"─► ○ ─n─► ○ ─a─► ○ ─m─► ○ ─e─► ○ ─"─► ● name
+//!                                         │                           └──s─► ● namespace
+//!                                         └──i─► ● id
+//! ```
+//!
+//! Which members may still be written is a matter of the progress: a branch is open as long as one of the members in
+//! it is. A [`Permit`] says which those are, in a few numbers.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::progress::Progress;
+use crate::grammar::Meets;
+use crate::language::ByteSet;
+use crate::pushdown::plan::nfa::{Label, Nfa};
+
+/// The automaton of the members of one series. Its first node is the start.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(super) ways: Box<[Way]>,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// One way to write a member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) member: u32,
+    pub(crate) rule: u32,
+    pub(crate) meets: Meets,
+}
+
+/// A way and the node of its rule where it stands.
+type Stand = (u32, u32);
+
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The ways that begin like this, in order.
+    pub(super) stands: Box<[Stand]>,
+    /// Those of them that their own rules read from here on.
+    pub(super) own: Box<[Stand]>,
+    /// Where the bytes lead that the others read, as ranges in order.
+    pub(super) edges: Vec<(u8, u8, u32)>,
+    bytes: ByteSet,
+}
+
+/// Which members of a series may come next: of those that are not written the ones from `first` to `end`, as far as
+/// such members may come at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Permit {
+    pub(super) first: u32,
+    pub(super) end: u32,
+    pub(super) required: bool,
+    pub(super) optional: bool,
+}
+
+/// Where a choice stands: the series with its progress and permit, and the node of the automaton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Choosing {
+    pub(crate) series: u32,
+    pub(crate) progress: Progress,
+    pub(crate) permit: Permit,
+    pub(crate) node: u32,
+}
+
+/// Stands are kept for so many nodes at each way; what is longer is read by the rules themselves.
+const DEEPEST: usize = 64;
+
+impl Choice {
+    /// Builds the automaton. O(stands), which are at most a constant number for each way.
+    pub(crate) fn new(nfa: &Nfa, series: u32) -> Choice {
+        let members = nfa.series[series as usize].members.iter().zip(0u32..);
+        let ways = members.flat_map(|(member, index)| {
+            let way = move |&(rule, meets): &(u32, Meets)| Way {
+                member: index,
+                rule,
+                meets,
+            };
+            member.ways.iter().map(way)
+        });
+        let ways: Box<[Way]> = ways.collect();
+        let start = ways.iter().zip(0u32..);
+        let start: Vec<Stand> = start
+            .map(|(way, index)| (index, nfa.rules[way.rule as usize].start))
+            .collect();
+        let mut known = FxHashMap::from_iter([(start.clone(), 0)]);
+        let mut found = vec![start];
+        let (mut nodes, mut room) = (Vec::new(), ways.len() * DEEPEST);
+        while let Some(stands) = found.get(nodes.len()).cloned() {
+            room = room.saturating_sub(stands.len());
+            nodes.push(Node::new(nfa, stands, room > 0, |stands| {
+                *known.entry(stands).or_insert_with_key(|stands| {
+                    found.push(stands.clone());
+                    found.len() as u32 - 1
+                })
+            }));
+        }
+        Choice { ways, nodes }
+    }
+
+    /// The byte with which all members begin, where they are read together.
+    pub(crate) fn opening(&self) -> Option<u8> {
+        let start = self.nodes.first()?;
+        match start.edges[..] {
+            [(first, last, _)] if first == last && start.own.is_empty() => Some(first),
+            _ => None,
+        }
+    }
+
+    /// The members that go on after their opening byte with one of these bytes, as far as that is known.
+    pub(crate) fn members_behind(&self, opening: u8, bytes: &ByteSet) -> FxHashSet<u32> {
+        let Some(node) = self.nodes[0].next(opening) else {
+            return FxHashSet::default();
+        };
+        let node = &self.nodes[node as usize];
+        let reached = node.edges.iter();
+        let reached = reached.filter(|&&(first, last, _)| (first..=last).any(|byte| bytes.contains(byte)));
+        let stands = reached.flat_map(|&(.., next)| &self.nodes[next as usize].stands);
+        let stands = stands.chain(&node.own);
+        stands.map(|&(way, _)| self.ways[way as usize].member).collect()
+    }
+
+    /// The bytes that some members go on with at a node.
+    pub(crate) fn bytes(&self, node: u32) -> &ByteSet {
+        &self.nodes[node as usize].bytes
+    }
+}
+
+impl Node {
+    /// The node of these stands; `number` finds the nodes that it leads to.
+    fn new(nfa: &Nfa, stands: Vec<Stand>, reads_on: bool, mut number: impl FnMut(Vec<Stand>) -> u32) -> Node {
+        let is_plain = |&(_, node): &Stand| {
+            let edges = &nfa.nodes[node as usize];
+            !edges.is_empty() && edges.iter().all(|edge| matches!(edge.label, Label::Bytes(..)))
+        };
+        let reads_on = reads_on && stands.len() > 1;
+        let (plain, own): (Vec<Stand>, Vec<Stand>) =
+            stands.iter().partition(|stand| reads_on && is_plain(stand));
+        let mut edges = Vec::new();
+        let mut bytes = ByteSet::default();
+        for (first, last) in nfa.byte_ranges(plain.iter().map(|&(_, node)| node)) {
+            let next: Vec<Stand> = plain.iter().flat_map(|&stand| next(nfa, stand, first)).collect();
+            if !next.is_empty() {
+                bytes.insert_range(first, last);
+                edges.push((first, last, number(next)));
+            }
+        }
+        Node {
+            stands: stands.into(),
+            own: own.into(),
+            edges,
+            bytes,
+        }
+    }
+
+    pub(super) fn next(&self, byte: u8) -> Option<u32> {
+        let at = self.edges.partition_point(|&(_, last, _)| last < byte);
+        let &(first, _, next) = self.edges.get(at)?;
+        (first <= byte).then_some(next)
+    }
+}
+
+/// Where a stand goes with a byte; a rule that goes two ways stands twice.
+fn next(nfa: &Nfa, (way, node): Stand, byte: u8) -> impl Iterator<Item = Stand> + '_ {
+    let covers = move |label| matches!(label, Label::Bytes(first, last) if first <= byte && byte <= last);
+    let edges = nfa.nodes[node as usize].iter();
+    edges
+        .filter(move |edge| covers(edge.label))
+        .map(move |edge| (way, edge.to))
+}

@@ -1,0 +1,192 @@
+//! The frames of choices: the properties of an object as far as they begin alike.
+
+use super::next_key::{Choice, Choosing, Permit, Way};
+use super::progress::{Outlook, Progress};
+use crate::grammar::SeriesOrder;
+use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
+use crate::pushdown::plan::nfa::Callee;
+
+impl Frames {
+    /// The automaton of the members of a series. Built when it is first asked for.
+    pub(crate) fn choice(&self, series: u32) -> &Choice {
+        self.choices[series as usize].get_or_init(|| Choice::new(&self.nfa, series))
+    }
+
+    /// The call that reads the members that may come next, if any may.
+    pub(crate) fn choice_call(&self, series: u32, progress: Progress, outlook: Outlook) -> Option<Call> {
+        let choosing = Choosing {
+            series,
+            progress,
+            permit: self.permit(series, progress, outlook),
+            node: 0,
+        };
+        self.is_open(&choosing).then(|| Call {
+            callee: self.intern(FrameKey::Choice(choosing)),
+            then: RETURN,
+        })
+    }
+
+    /// Which members may come next, so that the series can still end.
+    fn permit(&self, series: u32, progress: Progress, outlook: Outlook) -> Permit {
+        let plan = &self.nfa.series[series as usize];
+        if plan.order == SeriesOrder::Any {
+            let count = progress.count + 1;
+            let after = |required: u64, optional: u64| {
+                let required = outlook.required.checked_sub(required);
+                let optional = outlook.optional.checked_sub(optional);
+                required.zip(optional).is_some_and(|(required, optional)| {
+                    plan.can_end(
+                        count,
+                        &Outlook {
+                            required,
+                            optional,
+                            ..outlook
+                        },
+                    )
+                })
+            };
+            return Permit {
+                first: 0,
+                end: plan.members.len() as u32,
+                required: after(1, 0),
+                optional: after(0, 1),
+            };
+        }
+        let mut permit = Permit {
+            first: progress.done,
+            end: progress.done,
+            required: false,
+            optional: false,
+        };
+        // Optional members are allowed up to some place or not at all, and a required one comes last.
+        for index in plan.next_members(
+            progress,
+            |index| self.is_written(series, progress, index),
+            outlook,
+        ) {
+            permit.end = index as u32 + 1;
+            permit.required |= plan.members[index].required;
+            permit.optional |= !plan.members[index].required;
+        }
+        permit
+    }
+
+    /// A place in the choice that began with this frame.
+    pub(crate) fn choosing(&self, frame: FrameId, node: u32) -> Choosing {
+        match self.get(frame).key {
+            FrameKey::Choice(at) => Choosing { node, ..at },
+            _ => unreachable!("asked only of the frames of choices"),
+        }
+    }
+
+    /// The members that begin like what was read of a choice.
+    pub(crate) fn members_at(&self, at: &Choosing) -> impl Iterator<Item = u32> + '_ {
+        let choice = self.choice(at.series);
+        let stands = choice.nodes[at.node as usize].stands.iter();
+        stands.map(|&(way, _)| choice.ways[way as usize].member)
+    }
+
+    /// A choice with another progress, in which the same members are left that begin like what was read.
+    pub(crate) fn choosing_with(&self, at: &Choosing, progress: Progress) -> Choosing {
+        let outlook = self.outlook(at.series, progress);
+        let permit = match self.nfa.series[at.series as usize].order {
+            SeriesOrder::Any => self.permit(at.series, progress, outlook),
+            SeriesOrder::Listed | SeriesOrder::Leading => at.permit,
+        };
+        Choosing {
+            progress,
+            permit,
+            ..*at
+        }
+    }
+
+    fn allows(&self, at: &Choosing, way: &Way) -> bool {
+        let member = &self.nfa.series[at.series as usize].members[way.member as usize];
+        let may_come = if member.required {
+            at.permit.required
+        } else {
+            at.permit.optional
+        };
+        may_come
+            && (at.permit.first..at.permit.end).contains(&way.member)
+            && !self.is_written(at.series, at.progress, way.member as usize)
+    }
+
+    /// Whether some member is left that begins like this. O(members that are not).
+    fn is_open(&self, at: &Choosing) -> bool {
+        let choice = self.choice(at.series);
+        let mut stands = choice.nodes[at.node as usize].stands.iter();
+        stands.any(|&(way, _)| self.allows(at, &choice.ways[way as usize]))
+    }
+
+    /// Whether the choice reads bytes itself.
+    pub(crate) fn choice_reads(&self, at: &Choosing) -> bool {
+        !self.choice(at.series).nodes[at.node as usize].edges.is_empty()
+    }
+
+    /// Whether some member is left to its own rule here.
+    pub(crate) fn leaves_choice(&self, at: &Choosing) -> bool {
+        !self.choice(at.series).nodes[at.node as usize].own.is_empty()
+    }
+
+    /// Whether the choice reads bytes itself and no member is left to its own rule here.
+    pub(crate) fn only_chooses(&self, at: &Choosing) -> bool {
+        self.choice_reads(at) && !self.leaves_choice(at)
+    }
+
+    /// The choice after one more byte.
+    pub(crate) fn choose(&self, at: &Choosing, byte: u8) -> Option<Choosing> {
+        let node = self.choice(at.series).nodes[at.node as usize].next(byte)?;
+        let next = Choosing { node, ..*at };
+        self.is_open(&next).then_some(next)
+    }
+
+    /// The ways that are read by their own rules from here on, each with its rule and the node where it stands.
+    pub(crate) fn chosen(&self, at: Choosing) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let choice = self.choice(at.series);
+        let own = choice.nodes[at.node as usize].own.iter();
+        own.filter_map(move |&(index, node)| {
+            let way = &choice.ways[index as usize];
+            self.allows(&at, way).then_some((index, way.rule, node))
+        })
+    }
+
+    /// Whether a rule begins at the node.
+    pub(crate) fn begins(&self, rule: u32, node: u32) -> bool {
+        self.nfa.rules[rule as usize].start == node
+    }
+
+    /// The frame of the series after a member that was written in one of its ways.
+    pub(crate) fn behind_way(&self, at: &Choosing, way: u32) -> FrameId {
+        self.behind_member(at, &self.choice(at.series).ways[way as usize])
+    }
+
+    pub(crate) fn behind_member(&self, at: &Choosing, way: &Way) -> FrameId {
+        let after = self.after_member(at.series, at.progress, way.member as usize, way.meets);
+        self.series_frame(at.series, after)
+    }
+
+    /// The frame of a rule at one of its nodes, be it where it begins.
+    pub(crate) fn standing(&self, rule: u32, node: u32) -> FrameId {
+        match self.begins(rule, node) {
+            true => self.start(Callee::Rule(rule)),
+            false => self.frame_at(rule, node),
+        }
+    }
+
+    pub(crate) fn chosen_calls(&self, at: Choosing) -> Calls {
+        let call = |(way, rule, node)| Call {
+            callee: self.standing(rule, node),
+            then: self.behind_way(&at, way),
+        };
+        self.chosen(at).map(call).collect()
+    }
+
+    /// The ways that are left, each with the node of its rule where it stands.
+    pub(crate) fn open_ways(&self, at: Choosing) -> impl Iterator<Item = (Way, u32)> + '_ {
+        let choice = self.choice(at.series);
+        let stands = choice.nodes[at.node as usize].stands.iter();
+        let open = stands.map(move |&(way, node)| (choice.ways[way as usize], node));
+        open.filter(move |(way, _)| self.allows(&at, way))
+    }
+}

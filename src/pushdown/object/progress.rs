@@ -1,0 +1,234 @@
+//! The progress of an object list: which items were written, how many, and with which keys.
+//!
+//! A list (`Series` in the grammar) has no states of its own; its frame carries a [`Progress`]. From there the list may end,
+//! or go on with one of the items after which it can still end.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::grammar::{Demand, Keys, Meets, SeriesOrder};
+use crate::language::Terminal;
+use crate::pushdown::plan::nfa::SeriesPlan;
+
+/// What a list remembers of the items that were written. `done`, `used` and `met` are numbers of interned values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Progress {
+    /// In listed order the position of the next member; in any order the interned set of members written.
+    pub(crate) done: u32,
+    /// How many items were written, clamped where more make no difference.
+    pub(crate) count: u64,
+    /// The interned set of keys written by the rest.
+    pub(crate) used: u32,
+    /// The interned numbers of items that met each demand, clamped like `count`.
+    pub(crate) met: u32,
+    /// Whether a key has come again, where one must; then none is remembered any more.
+    pub(crate) repeated: bool,
+    /// Whether an item was written, so that a separator must come first.
+    pub(crate) started: bool,
+    /// Whether that separator has been written.
+    pub(crate) separated: bool,
+    /// Whether one more key was written than `used` has. Only looking ahead leaves out a key, since what is looked at
+    /// must not be remembered; see [`Lookahead`](crate::pushdown::lookahead::Lookahead).
+    pub(crate) doubted: bool,
+}
+
+impl Progress {
+    /// The progress before the first item; set 0 of either kind is the empty one.
+    pub(crate) const START: Progress = Progress {
+        done: 0,
+        count: 0,
+        used: 0,
+        met: 0,
+        repeated: false,
+        started: false,
+        separated: false,
+        doubted: false,
+    };
+}
+
+/// A set of members as bits.
+pub(crate) type Bits = Box<[u64]>;
+
+/// Whether a bit is set; bits beyond the end are not.
+pub(crate) fn has_bit(bits: &[u64], index: usize) -> bool {
+    bits.get(index / 64)
+        .is_some_and(|word| word >> (index % 64) & 1 == 1)
+}
+
+/// The set with one more member.
+pub(crate) fn with_bit(bits: &[u64], index: usize) -> Bits {
+    let mut bits = bits.to_vec();
+    if bits.len() <= index / 64 {
+        bits.resize(index / 64 + 1, 0);
+    }
+    bits[index / 64] |= 1 << (index % 64);
+    bits.into()
+}
+
+/// What is left to be written from a progress on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outlook {
+    /// Members that must still be written.
+    pub(crate) required: u64,
+    /// Members that may still be written.
+    pub(crate) optional: u64,
+    /// How many more items the rest can supply; `None` is no bound.
+    pub(crate) rest: Option<u64>,
+}
+
+/// Key languages with more words than this count as unbounded when items are counted.
+pub(crate) const MANY_WORDS: usize = 4096;
+
+impl SeriesPlan {
+    /// How many items the rest can supply: no bound, unless all keys come from small finite sets. Items of rules
+    /// that are not `usable` supply nothing; a key that two items share counts once.
+    pub(crate) fn rest_capacity(
+        &self,
+        terminals: &[Option<Arc<Terminal>>],
+        usable: impl Fn(u32) -> bool,
+    ) -> Option<u64> {
+        if self.keys == Keys::Repeat {
+            return self.rest.is_empty().then_some(0);
+        }
+        let mut keys: FxHashSet<Vec<u8>> = FxHashSet::default();
+        for rest in self.rest.iter().filter(|rest| usable(rest.item)) {
+            if let Some(terminal) = &terminals[rest.key? as usize] {
+                keys.extend(terminal.words(terminal.start(), MANY_WORDS)?);
+            }
+        }
+        keys.retain(|key| !self.is_taken(key));
+        Some(keys.len() as u64)
+    }
+
+    /// What is left when the members for which `written` holds can no longer be used. O(members).
+    pub(crate) fn outlook(&self, written: impl Fn(usize) -> bool, rest: Option<u64>) -> Outlook {
+        let mut outlook = Outlook {
+            required: 0,
+            optional: 0,
+            rest,
+        };
+        for (index, member) in self.members.iter().enumerate() {
+            match (written(index), member.required) {
+                (true, _) => {}
+                (false, true) => outlook.required += 1,
+                (false, false) => outlook.optional += 1,
+            }
+        }
+        outlook
+    }
+
+    /// Whether the series can end right here.
+    pub(crate) fn may_end(&self, count: u64, outlook: &Outlook) -> bool {
+        outlook.required == 0 && count >= self.min && self.max.is_none_or(|max| count <= max)
+    }
+
+    /// Whether the series can still end.
+    pub(crate) fn can_end(&self, count: u64, outlook: &Outlook) -> bool {
+        let least = count.saturating_add(outlook.required);
+        let most = outlook.rest.map_or(u64::MAX, |rest| {
+            least.saturating_add(outlook.optional).saturating_add(rest)
+        });
+        self.max.is_none_or(|max| least <= max) && most >= self.min
+    }
+
+    /// The count after one more item, clamped.
+    pub(crate) fn count_on(&self, count: u64) -> u64 {
+        let next = count + 1;
+        if self.max.is_none() {
+            next.min(self.min)
+        } else {
+            next
+        }
+    }
+
+    /// The members that may come next with what is left after each, so that the series can still end.
+    pub(crate) fn next_members<'a>(
+        &'a self,
+        progress: Progress,
+        written: impl Fn(usize) -> bool + 'a,
+        outlook: Outlook,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let (listed, leading) = (self.is_listed(), self.order == SeriesOrder::Leading);
+        let first = if listed { progress.done as usize } else { 0 };
+        let count = progress.count + 1;
+        let mut left = outlook;
+        let mut blocked = false;
+        (first..self.members.len()).filter(move |&index| {
+            if blocked || written(index) {
+                return false;
+            }
+            let required = self.members[index].required;
+            let mut after = left;
+            if required {
+                after.required -= 1
+            } else {
+                after.optional -= 1
+            }
+            if listed {
+                // A member that is passed over cannot come back; a required one cannot be passed over.
+                left = after;
+                blocked = required || leading;
+            }
+            self.can_end(count, &after)
+        })
+    }
+
+    /// Whether members are written in the order in which they are listed.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.order != SeriesOrder::Any
+    }
+
+    /// Whether items of the rest may come next: in order only after the last member that must be there.
+    pub(crate) fn rest_is_open(&self, progress: Progress, outlook: &Outlook) -> bool {
+        let after = Outlook {
+            optional: if self.is_listed() { 0 } else { outlook.optional },
+            rest: outlook.rest.map(|rest| rest.saturating_sub(1)),
+            ..*outlook
+        };
+        self.members_are_passed(progress, outlook.required)
+            && outlook.rest != Some(0)
+            && self.can_end(progress.count + 1, &after)
+    }
+
+    /// Whether the members that must come before the rest have come.
+    pub(crate) fn members_are_passed(&self, progress: Progress, required: u64) -> bool {
+        match self.order {
+            SeriesOrder::Any => true,
+            SeriesOrder::Listed => required == 0,
+            SeriesOrder::Leading => progress.done as usize >= self.members.len(),
+        }
+    }
+
+    /// Whether no item of the rest may have a key.
+    pub(crate) fn is_taken(&self, key: &[u8]) -> bool {
+        self.taken.contains(key)
+    }
+
+    /// Whether demands have to be met, so that a progress is judged by what it can still supply.
+    pub(crate) fn has_demands(&self) -> bool {
+        !self.demands.is_empty()
+    }
+
+    /// The counts of items that met each demand after one more, clamped.
+    pub(crate) fn meet(&self, met: &[u64], meets: Meets) -> Box<[u64]> {
+        let count = |(bit, demand): (usize, &Demand)| {
+            let met = met.get(bit).copied().unwrap_or(0) + u64::from(meets >> bit & 1);
+            if demand.max.is_none() {
+                met.min(demand.min)
+            } else {
+                met
+            }
+        };
+        self.demands.iter().enumerate().map(count).collect()
+    }
+
+    /// Whether the counts lie within the bounds of the demands.
+    pub(crate) fn demands_are_met(&self, met: &[u64]) -> bool {
+        let mut demands = self.demands.iter().enumerate();
+        demands.all(|(bit, demand)| {
+            let met = met.get(bit).copied().unwrap_or(0);
+            met >= demand.min && demand.max.is_none_or(|max| met <= max)
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! A grammar at rest: its rules as automata, and what is found out about them before the first byte.
+//!
+//! ```text
+//!   Cfg ─► nfa         rules as automata over bytes and calls; lists as plans
+//!       ─► analysis    nullable, productive (the rest is cut away), left-recursive
+//!                      by one fixed_point for each question
+//! ```
+
+pub(crate) mod analysis;
+mod fixed_point;
+mod lists;
+pub(crate) mod nfa;

@@ -1,0 +1,362 @@
+//! Which rules can be empty, which can be completed at all, and which begin with themselves.
+//!
+//! All three are fixed points. The first two are the same search with different usable edges: marks spread from the
+//! start of every rule; an edge that calls something not yet known waits for it; a rule whose accepting node is
+//! marked wakes its callers. Every edge is looked at a bounded number of times, so the passes are linear.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::nfa::{Callee, Edge, Label, MemberPlan, Nfa, SeriesPlan};
+use crate::error::{Place, Problem, ProblemKind};
+use crate::grammar::SeriesOrder;
+use crate::language::Terminal;
+use crate::language::components;
+use crate::limits::Cancel;
+use crate::pushdown::object::contains::{MOST_DEMANDS, MOST_VECTORS, Stock};
+
+use super::fixed_point::{Answer, Question, Uses, spread};
+
+/// What the passes found out about the automata.
+#[derive(Debug, Default)]
+pub(crate) struct Analysis {
+    nullable_rules: Vec<bool>,
+    nullable_series: Vec<bool>,
+    nullable_terminals: Vec<bool>,
+    /// For the accepting node of a left-recursive rule: where a rule that began with it goes on.
+    pub(crate) left_corners: FxHashMap<u32, Vec<u32>>,
+    /// The group of mutually left-recursive rules that each rule is in, if any.
+    pub(crate) recursive_group: Vec<Option<u32>>,
+}
+
+impl Analysis {
+    /// Whether the callee derives the empty text.
+    pub(crate) fn is_nullable(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Rule(rule) => self.nullable_rules[rule as usize],
+            Callee::Terminal(terminal) => self.nullable_terminals[terminal as usize],
+            // No judge accepts the empty text.
+            Callee::Judged(_) => false,
+            Callee::Series(series) => self.nullable_series[series as usize],
+        }
+    }
+}
+
+/// Runs all passes and removes from the automata whatever can never be completed.
+pub(crate) fn analyse(
+    nfa: &mut Nfa,
+    terminals: &[Option<Arc<Terminal>>],
+    cancel: &Cancel,
+) -> Result<Analysis, Problem> {
+    check_demands(nfa, terminals)?;
+    crate::pushdown::object::repeat::check(nfa)?;
+    let uses = Uses::new(nfa);
+    let productive = spread(nfa, &uses, terminals, Question::Productive, cancel);
+    if !productive.rules[nfa.start as usize] {
+        return Err(unproductive(nfa, &productive));
+    }
+    prune(nfa, &productive);
+    // Items that were removed use nothing any more, and asking for them does no harm.
+    let nullable = spread(nfa, &uses, terminals, Question::Nullable, cancel);
+    check_items_behind_keys(nfa, &nullable.rules)?;
+    settle_nullable_items(nfa, &nullable.rules)?;
+    let mut analysis = Analysis {
+        nullable_rules: nullable.rules,
+        nullable_series: nullable.series,
+        nullable_terminals: nullable.terminals,
+        left_corners: FxHashMap::default(),
+        recursive_group: vec![None; nfa.rules.len()],
+    };
+    find_left_recursion(nfa, &mut analysis)?;
+    Ok(analysis)
+}
+
+impl SeriesPlan {
+    /// Removes items that cannot be completed.
+    fn prune(&mut self, productive: &Answer) {
+        for member in &mut self.members {
+            member.ways.retain(|&(rule, _)| productive.rules[rule as usize]);
+        }
+        self.rest.retain(|rest| {
+            productive.rules[rest.item as usize]
+                && rest.key.is_none_or(|key| productive.terminals[key as usize])
+        });
+        if self.order != SeriesOrder::Leading {
+            self.members
+                .retain(|member| member.required || !member.ways.is_empty());
+        } else if let Some(end) = self.cut_at(|member| !member.ways.is_empty()) {
+            self.members.truncate(end);
+            self.rest.clear();
+        }
+    }
+}
+
+/// Refuses demands that would take too long to be judged at every step.
+fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), Problem> {
+    for plan in nfa.series.iter().filter(|plan| plan.has_demands()) {
+        if plan.demands.len() > MOST_DEMANDS || plan.vectors() > MOST_VECTORS {
+            let message =
+                format!("the counts of a series' demands have more than {MOST_VECTORS} combinations");
+            return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
+        }
+        if !Stock::new(plan, terminals, |_| true).keys_are_alike(plan, terminals) {
+            let message = "keys that can run out belong to several items of a series with demands";
+            return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
+        }
+    }
+    Ok(())
+}
+
+/// Removes edges that call what cannot be completed, and edges into nodes that lead nowhere.
+fn prune(nfa: &mut Nfa, productive: &Answer) {
+    let all = [&productive.rules, &productive.terminals, &productive.series];
+    if nfa.has_dead_ends || all.iter().any(|holding| holding.contains(&false)) {
+        prune_nodes(nfa, productive);
+    }
+    for series in &mut nfa.series {
+        series.prune(productive);
+    }
+}
+
+fn prune_nodes(nfa: &mut Nfa, productive: &Answer) {
+    let usable = |edge: &Edge| match edge.label {
+        Label::Call(Callee::Rule(rule)) => productive.rules[rule as usize],
+        Label::Call(Callee::Terminal(terminal)) => productive.terminals[terminal as usize],
+        Label::Call(Callee::Judged(judged)) => {
+            productive.terminals[nfa.judged[judged as usize].terminal as usize]
+        }
+        Label::Call(Callee::Series(series)) => productive.series[series as usize],
+        _ => true,
+    };
+    for edges in &mut nfa.nodes {
+        edges.retain(|edge| usable(edge));
+    }
+    // The edges into each node, as one list in the order of where they lead.
+    let mut ends = vec![0usize; nfa.nodes.len() + 1];
+    for edge in nfa.nodes.iter().flatten() {
+        ends[edge.to as usize] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += *end;
+        *end = sum;
+    }
+    let mut into = vec![0u32; sum];
+    for (from, edges) in nfa.nodes.iter().enumerate() {
+        for edge in edges {
+            // What was the end of each list becomes its beginning.
+            ends[edge.to as usize] -= 1;
+            into[ends[edge.to as usize]] = from as u32;
+        }
+    }
+    let mut live = vec![false; nfa.nodes.len()];
+    let mut open: Vec<u32> = nfa.rules.iter().map(|rule| rule.accept).collect();
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut live[node as usize], true) {
+            open.extend(&into[ends[node as usize]..ends[node as usize + 1]]);
+        }
+    }
+    for edges in &mut nfa.nodes {
+        edges.retain(|edge| live[edge.to as usize]);
+    }
+}
+
+/// What stands after a key is nothing at all or never empty, so that a complete key goes on in one way.
+fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> {
+    let keyed = nfa.series.iter().flat_map(|series| &series.rest);
+    let mut items = keyed.filter(|rest| rest.key.is_some()).map(|rest| rest.item);
+    let goes_on = |rule: u32| {
+        let rule = &nfa.rules[rule as usize];
+        let edges = &nfa.nodes[rule.start as usize];
+        edges
+            .iter()
+            .any(|edge| edge.label != Label::Empty || edge.to != rule.accept)
+    };
+    if items.any(|item| nullable[item as usize] && goes_on(item)) {
+        let message = "what stands behind a key may be empty and may not";
+        return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
+    }
+    Ok(())
+}
+
+/// A repetition without separator whose item may be empty needs no lower bound: the missing items are empty ones.
+fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem> {
+    for series in &mut nfa.series {
+        let is_empty = |member: &MemberPlan| member.ways.iter().any(|&(rule, _)| nullable[rule as usize]);
+        let member = series.members.iter().any(is_empty);
+        let rest = series
+            .rest
+            .iter()
+            .any(|rest| rest.key.is_none() && nullable[rest.item as usize]);
+        if !(member || rest) {
+            continue;
+        }
+        if series.separator.is_some() || series.has_demands() {
+            let message = "an item of a separated series may be empty";
+            return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
+        }
+        for member in &mut series.members {
+            member.required &= !is_empty(member);
+        }
+        if rest {
+            series.min = 0;
+        }
+    }
+    Ok(())
+}
+
+/// Names a chain of rules from the start that closes on itself or ends in something empty.
+fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
+    let mut names = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut at = Some(nfa.start);
+    while let Some(rule) = at {
+        let name = &nfa.rules[rule as usize].name;
+        if !name.is_empty() {
+            names.push(name.clone());
+        }
+        at = if seen.insert(rule) {
+            blocking_rule(nfa, productive, rule)
+        } else {
+            None
+        };
+    }
+    let place = Place::Rule(nfa.rules[nfa.start as usize].name.clone());
+    let message = format!("no text can ever complete {}", names.join(" -> "));
+    Problem::new(ProblemKind::Unsatisfiable, place, message)
+}
+
+/// Some rule that this one calls and that cannot be completed either.
+fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
+    let mut seen = FxHashSet::default();
+    let mut open = vec![nfa.rules[rule as usize].start];
+    while let Some(node) = open.pop() {
+        if !seen.insert(node) {
+            continue;
+        }
+        for edge in &nfa.nodes[node as usize] {
+            match edge.label {
+                Label::Call(Callee::Rule(callee)) if !productive.rules[callee as usize] => {
+                    return Some(callee);
+                }
+                Label::Call(Callee::Series(series)) if !productive.series[series as usize] => {
+                    let mut items = nfa.series[series as usize].items();
+                    return items.find(|&item| !productive.rules[item as usize]);
+                }
+                _ => open.push(edge.to),
+            }
+        }
+    }
+    None
+}
+
+/// The nodes that are reached from `start` before anything is read.
+pub(crate) fn leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    find_leading_nodes(nfa, analysis, start, &mut found);
+    found
+}
+
+/// The same into a list, of which nothing is kept.
+fn find_leading_nodes(nfa: &Nfa, analysis: &Analysis, start: u32, found: &mut Vec<u32>) {
+    found.clear();
+    found.push(start);
+    // Few nodes are looked through; nearly all rules begin with one.
+    let mut seen = FxHashSet::default();
+    let mut at = 0;
+    while at < found.len() {
+        for edge in &nfa.nodes[found[at] as usize] {
+            let passes = match edge.label {
+                Label::Empty => true,
+                Label::Call(callee) => analysis.is_nullable(callee),
+                _ => false,
+            };
+            if !passes {
+                continue;
+            }
+            if found.len() == LOOKED_THROUGH {
+                seen.extend(&*found);
+            }
+            let is_new = match found.len() {
+                ..LOOKED_THROUGH => !found.contains(&edge.to),
+                _ => seen.insert(edge.to),
+            };
+            if is_new {
+                found.push(edge.to);
+            }
+        }
+        at += 1;
+    }
+}
+
+/// Lists shorter than this are searched from end to end.
+const LOOKED_THROUGH: usize = 16;
+
+/// What a rule or a series begins with; mostly one rule or none.
+type Leading = SmallVec<[u32; 2]>;
+
+/// Finds groups of rules that begin with each other, and turns "begins with" into "goes on after".
+///
+/// Inside a group a leading call is not a call: the automaton of the caller begins where the callee begins, and
+/// when the callee is complete it goes on after the call. The group thus becomes a loop, and no stack can grow
+/// without reading (the left-corner construction, Rosenkrantz and Lewis 1970).
+fn find_left_recursion(nfa: &Nfa, analysis: &mut Analysis) -> Result<(), Problem> {
+    let rules = nfa.rules.len();
+    let mut calls: Vec<(u32, u32, u32)> = Vec::new();
+    let mut graph = vec![Leading::new(); rules + nfa.series.len()];
+    let mut leading = Vec::new();
+    for (rule, edges) in nfa.rules.iter().zip(0..) {
+        find_leading_nodes(nfa, analysis, rule.start, &mut leading);
+        for &node in &leading {
+            for edge in &nfa.nodes[node as usize] {
+                match edge.label {
+                    Label::Call(Callee::Rule(callee)) => {
+                        calls.push((edges, callee, edge.to));
+                        graph[edges as usize].push(callee);
+                    }
+                    Label::Call(Callee::Series(series)) => graph[edges as usize].push(rules as u32 + series),
+                    _ => {}
+                }
+            }
+        }
+    }
+    for (index, series) in nfa.series.iter().enumerate() {
+        let unkeyed = series.rest.iter().filter(|rest| rest.key.is_none());
+        let members = series.members.iter().flat_map(|member| &member.ways);
+        let leading = members
+            .map(|&(rule, _)| rule)
+            .chain(unkeyed.map(|rest| rest.item));
+        graph[rules + index].extend(leading);
+    }
+    let component = components(&graph);
+    for (caller, callee, to) in calls {
+        if component[caller as usize] == component[callee as usize] {
+            let group = component[caller as usize];
+            analysis.recursive_group[caller as usize] = Some(group);
+            analysis.recursive_group[callee as usize] = Some(group);
+            let accept = nfa.rules[callee as usize].accept;
+            analysis.left_corners.entry(accept).or_default().push(to);
+        }
+    }
+    refuse_recursive_series(nfa, &graph, &component)
+}
+
+fn refuse_recursive_series(nfa: &Nfa, graph: &[Leading], component: &[u32]) -> Result<(), Problem> {
+    let rules = nfa.rules.len();
+    for series in rules..graph.len() {
+        let own = component[series];
+        if let Some(&item) = graph[series]
+            .iter()
+            .find(|&&item| component[item as usize] == own)
+        {
+            let through = (0..rules).find(|&rule| component[rule] == own && !nfa.rules[rule].name.is_empty());
+            let name = nfa.rules[through.unwrap_or(item as usize)].name.clone();
+            let message =
+                "the rule begins with a counted repetition of itself; write the repetition behind it";
+            return Err(Problem::new(ProblemKind::Unsupported, Place::Rule(name), message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! One fixed point: marks spread from the start of every rule, as far as a question lets them.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::nfa::{Callee, Edge, Label, Nfa, Users};
+use crate::language::Terminal;
+use crate::limits::Cancel;
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Question {
+    Productive,
+    Nullable,
+}
+
+pub(crate) struct Answer {
+    pub(crate) rules: Vec<bool>,
+    pub(crate) series: Vec<bool>,
+    pub(crate) terminals: Vec<bool>,
+}
+
+/// No rule, or no series.
+const NONE: u32 = u32::MAX;
+
+/// What rules are used for.
+pub(crate) struct Uses {
+    /// The rule that each node completes, if any. Every rule has a node of its own for that.
+    rule_of_accept: Vec<u32>,
+    /// The series that each rule is an item or the separator of.
+    users: Users,
+}
+
+impl Uses {
+    pub(crate) fn new(nfa: &Nfa) -> Uses {
+        let mut rule_of_accept = vec![NONE; nfa.nodes.len()];
+        for (rule, index) in nfa.rules.iter().zip(0..) {
+            rule_of_accept[rule.accept as usize] = index;
+        }
+        Uses {
+            rule_of_accept,
+            users: Users::new(nfa),
+        }
+    }
+}
+
+struct Spread<'a> {
+    nfa: &'a Nfa,
+    uses: &'a Uses,
+    terminals: &'a [Option<Arc<Terminal>>],
+    question: Question,
+    cancel: &'a Cancel,
+    answer: Answer,
+    marked: Vec<bool>,
+    open: Vec<u32>,
+    /// Nodes after an edge that waits for its callee.
+    waiting: FxHashMap<Callee, Vec<u32>>,
+    /// Series of which an item came to hold since they were judged. They wait until no node is open, so that a series
+    /// of a thousand members is not judged a thousand times.
+    doubtful: Vec<u32>,
+}
+
+pub(crate) fn spread(
+    nfa: &Nfa,
+    uses: &Uses,
+    terminals: &[Option<Arc<Terminal>>],
+    question: Question,
+    cancel: &Cancel,
+) -> Answer {
+    let holding = terminals.iter().map(|terminal| match (terminal, question) {
+        (None, _) => false,
+        (Some(_), Question::Productive) => true,
+        (Some(terminal), Question::Nullable) => terminal.is_accepting(terminal.start()),
+    });
+    let answer = Answer {
+        rules: vec![false; nfa.rules.len()],
+        series: vec![false; nfa.series.len()],
+        terminals: holding.collect(),
+    };
+    let mut spread = Spread {
+        nfa,
+        uses,
+        terminals,
+        question,
+        cancel,
+        answer,
+        marked: vec![false; nfa.nodes.len()],
+        open: Vec::new(),
+        waiting: FxHashMap::default(),
+        doubtful: (0..nfa.series.len() as u32).collect(),
+    };
+    spread.run();
+    spread.answer
+}
+
+impl Spread<'_> {
+    fn run(&mut self) {
+        for rule in &self.nfa.rules {
+            self.mark(rule.start);
+        }
+        loop {
+            while let Some(node) = self.open.pop() {
+                if self.cancel.is_asked() {
+                    return;
+                }
+                self.visit(node);
+            }
+            let mut doubtful = std::mem::take(&mut self.doubtful);
+            if doubtful.is_empty() {
+                break;
+            }
+            doubtful.sort_unstable();
+            doubtful.dedup();
+            for series in doubtful {
+                self.judge_series(series);
+            }
+        }
+    }
+
+    fn mark(&mut self, node: u32) {
+        if !std::mem::replace(&mut self.marked[node as usize], true) {
+            self.open.push(node);
+        }
+    }
+
+    /// The node after some fixed text of which one was reached: most nodes are inside of some, and neither complete a rule
+    /// nor lead anywhere else. `None` where it was reached before.
+    fn behind_text(&mut self, mut node: u32) -> Option<u32> {
+        while let [
+            Edge {
+                label: Label::Bytes(..),
+                to,
+            },
+        ] = self.nfa.nodes[node as usize][..]
+            && self.question == Question::Productive
+            && self.uses.rule_of_accept[node as usize] == NONE
+        {
+            if std::mem::replace(&mut self.marked[to as usize], true) {
+                return None;
+            }
+            node = to;
+        }
+        Some(node)
+    }
+
+    fn visit(&mut self, node: u32) {
+        let Some(node) = self.behind_text(node) else {
+            return;
+        };
+        let rule = self.uses.rule_of_accept[node as usize];
+        if rule != NONE {
+            self.answer.rules[rule as usize] = true;
+            self.wake(Callee::Rule(rule));
+            self.doubtful.extend_from_slice(self.uses.users.of(rule));
+        }
+        for index in 0..self.nfa.nodes[node as usize].len() {
+            let edge = &self.nfa.nodes[node as usize][index];
+            match edge.label {
+                Label::Empty => self.mark(edge.to),
+                Label::Bytes(..) | Label::Special(_) if self.question == Question::Productive => {
+                    self.mark(edge.to)
+                }
+                Label::Bytes(..) | Label::Special(_) => {}
+                Label::Call(callee) if self.holds(callee) => self.mark(edge.to),
+                Label::Call(callee) => self.waiting.entry(callee).or_default().push(edge.to),
+            }
+        }
+    }
+
+    fn holds(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Rule(rule) => self.answer.rules[rule as usize],
+            Callee::Terminal(terminal) => self.answer.terminals[terminal as usize],
+            // What begins a word can be completed, so that there are words.
+            Callee::Judged(judged) => {
+                let terminal = self.nfa.judged[judged as usize].terminal;
+                self.answer.terminals[terminal as usize]
+            }
+            Callee::Series(series) => self.answer.series[series as usize],
+        }
+    }
+
+    fn wake(&mut self, callee: Callee) {
+        for node in self.waiting.remove(&callee).unwrap_or_default() {
+            self.mark(node);
+        }
+    }
+
+    fn judge_series(&mut self, index: u32) {
+        if self.answer.series[index as usize] {
+            return;
+        }
+        let series = &self.nfa.series[index as usize];
+        let holds = match self.question {
+            Question::Productive => series.is_productive(&self.answer.rules, self.terminals),
+            Question::Nullable => series.is_nullable(&self.answer.rules),
+        };
+        if holds {
+            self.answer.series[index as usize] = true;
+            self.wake(Callee::Series(index));
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! Rules as automata over bytes and calls.
+//!
+//! Every rule, and every expression that is an item of series, becomes a small nondeterministic automaton in one
+//! shared arena of nodes. An edge reads a byte, reads a special token, or *calls* a rule, a terminal or a series and
+//! goes on when it is complete.
+//!
+//! ```text
+//!   list: "[" (value ("," value)*)? "]"
+//!
+//!   start ─'['─► • ──call value──► • ─────']'────► accept
+//!                │                 │ ▲
+//!                └───────']'──►    └','─► • ─call value┘
+//! ```
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::error::{Place, Problem, ProblemKind};
+use crate::grammar::{Cfg, Demand, Expr, ExprId, Judge, Judged, Keys, Meets, Series, SeriesOrder};
+use crate::limits::{Account, Limits};
+use crate::pushdown::object::key_set::KeySet;
+
+/// What an edge can call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Callee {
+    /// A rule, or an item of a series.
+    Rule(u32),
+    /// A regular language.
+    Terminal(u32),
+    /// A language that is no regular one.
+    Judged(u32),
+    /// A series.
+    Series(u32),
+}
+
+/// What leads from one node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Label {
+    Empty,
+    Bytes(u8, u8),
+    Special(u32),
+    Call(Callee),
+}
+
+impl Label {
+    /// Whether an edge with this label reads a byte.
+    pub(crate) fn covers(self, byte: u8) -> bool {
+        matches!(self, Label::Bytes(first, last) if first <= byte && byte <= last)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    pub(crate) label: Label,
+    pub(crate) to: u32,
+}
+
+/// The edges of a node. Nearly all nodes stand inside fixed text and have one.
+pub(crate) type Edges = SmallVec<[Edge; 1]>;
+
+/// One rule: where it begins and where it is complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) start: u32,
+    pub(crate) accept: u32,
+}
+
+/// The automata of all rules, and the series as the automata see them.
+#[derive(Debug, Default)]
+pub(crate) struct Nfa {
+    pub(crate) nodes: Vec<Edges>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) series: Vec<SeriesPlan>,
+    pub(crate) judged: Vec<JudgedPlan>,
+    pub(crate) specials: Vec<Box<str>>,
+    pub(crate) start: u32,
+    /// Whether some node may lead nowhere although all that is called can be completed.
+    pub(crate) has_dead_ends: bool,
+}
+
+/// A language that is no regular one: the terminal of how its words begin, and who tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JudgedPlan {
+    pub(crate) terminal: u32,
+    pub(crate) judge: Judge,
+}
+
+/// A series whose items are rules of the automata.
+#[derive(Debug)]
+pub(crate) struct SeriesPlan {
+    pub(crate) members: Vec<MemberPlan>,
+    pub(crate) rest: Vec<RestPlan>,
+    /// Keys that no item of the rest may have, sorted.
+    pub(crate) taken: KeySet,
+    pub(crate) keys: Keys,
+    /// The rule of the separator, if it is not empty.
+    pub(crate) separator: Option<u32>,
+    pub(crate) order: SeriesOrder,
+    pub(crate) min: u64,
+    pub(crate) max: Option<u64>,
+    pub(crate) demands: Vec<Demand>,
+}
+
+/// An item that may be used once: the rule of each way to write it, with the demands that it meets.
+#[derive(Debug)]
+pub(crate) struct MemberPlan {
+    pub(crate) ways: Vec<(u32, Meets)>,
+    pub(crate) required: bool,
+}
+
+/// An item that may be used again: the terminal of its key, its rule, and the demands that it meets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RestPlan {
+    pub(crate) key: Option<u32>,
+    pub(crate) item: u32,
+    pub(crate) meets: Meets,
+}
+
+impl Nfa {
+    /// The bytes cut where a range of some edge begins or ends: between two cuts all act alike. Ranges that no edge
+    /// covers may be among them.
+    pub(crate) fn byte_ranges(&self, nodes: impl Iterator<Item = u32>) -> Vec<(u8, u8)> {
+        let mut cuts = Vec::new();
+        for edge in nodes.flat_map(|node| &self.nodes[node as usize]) {
+            if let Label::Bytes(first, last) = edge.label {
+                cuts.extend([u16::from(first), u16::from(last) + 1]);
+            }
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        let ranges = cuts.windows(2).map(|two| (two[0] as u8, (two[1] - 1) as u8));
+        ranges.collect()
+    }
+}
+
+impl SeriesPlan {
+    /// The rules of all items.
+    pub(crate) fn items(&self) -> impl Iterator<Item = u32> + '_ {
+        let members = self.members.iter().flat_map(|member| &member.ways);
+        members
+            .map(|&(rule, _)| rule)
+            .chain(self.rest.iter().map(|rest| rest.item))
+    }
+}
+
+/// Which series use each rule, as one list after the other.
+pub(crate) struct Users {
+    starts: Vec<u32>,
+    series: Vec<u32>,
+}
+
+impl Users {
+    /// O(rules + items).
+    pub(crate) fn new(nfa: &Nfa) -> Users {
+        let uses = || {
+            let series = nfa.series.iter().zip(0u32..);
+            series.flat_map(|(plan, index)| {
+                let rules = plan.items().chain(plan.separator);
+                rules.map(move |rule| (rule as usize, index))
+            })
+        };
+        let mut starts = vec![0; nfa.rules.len() + 1];
+        for (rule, _) in uses() {
+            starts[rule + 1] += 1;
+        }
+        for rule in 0..nfa.rules.len() {
+            starts[rule + 1] += starts[rule];
+        }
+        let mut places = starts.clone();
+        let mut series = vec![0; starts[nfa.rules.len()] as usize];
+        for (rule, index) in uses() {
+            series[places[rule] as usize] = index;
+            places[rule] += 1;
+        }
+        Users { starts, series }
+    }
+
+    pub(crate) fn of(&self, rule: u32) -> &[u32] {
+        let rule = rule as usize;
+        &self.series[self.starts[rule] as usize..self.starts[rule + 1] as usize]
+    }
+}
+
+/// Repetitions up to this count are copied; greater ones are counted by a progress.
+const UNROLLED: u32 = 16;
+
+/// Builds the automata of all rules of a grammar, and reports what they take.
+pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nfa, Problem> {
+    let rules = Vec::with_capacity(cfg.rules.len());
+    // Each part of an expression ends at a node, and so does each byte; expressions that stand in several places take more.
+    let nodes = cfg.exprs.iter().map(|expr| match expr {
+        Expr::Bytes(bytes) => bytes.len(),
+        Expr::Seq(parts) => parts.len(),
+        _ => 1,
+    });
+    let nfa = Nfa {
+        nodes: Vec::with_capacity(nodes.sum::<usize>().min(limits.rule_states)),
+        rules,
+        series: Vec::new(),
+        judged: Vec::new(),
+        specials: Vec::new(),
+        start: cfg.start.0,
+        has_dead_ends: false,
+    };
+    held.grow(nfa.nodes.capacity() * NODE_BYTES);
+    let mut builder = Builder {
+        cfg,
+        limits,
+        held,
+        reported: nfa.nodes.capacity(),
+        nfa,
+        open: Vec::new(),
+        items: FxHashMap::default(),
+    };
+    for rule in &cfg.rules {
+        builder.add_rule(rule.name.clone(), rule.body);
+    }
+    for series in &cfg.series {
+        if limits.cancel.is_asked() {
+            break;
+        }
+        builder.add_series(series);
+    }
+    builder.connect_all()?;
+    Ok(builder.nfa)
+}
+
+/// About the bytes of a node with an edge, and of what the analysis finds out about it.
+const NODE_BYTES: usize = size_of::<Edges>() + 16;
+
+/// About the bytes of a rule, without its name, and of what the analysis finds out about it.
+const RULE_BYTES: usize = 160;
+
+/// About the bytes of what the analysis and the frames keep of a member.
+const ITEM_BYTES: usize = 32;
+
+struct Builder<'a> {
+    cfg: &'a Cfg,
+    limits: &'a Limits,
+    held: &'a mut Account,
+    /// The nodes that were reported.
+    reported: usize,
+    nfa: Nfa,
+    /// Expressions that still have to be laid between two nodes; a list instead of recursion.
+    open: Vec<(ExprId, u32, u32)>,
+    /// The rules of the items of series. Where a schema has a thousand alternatives, their objects share most members,
+    /// and text that is read by one rule is one place for all of them.
+    items: FxHashMap<ExprId, u32>,
+}
+
+impl Builder<'_> {
+    fn node(&mut self) -> u32 {
+        self.nfa.nodes.push(Edges::new());
+        self.nfa.nodes.len() as u32 - 1
+    }
+
+    fn edge(&mut self, from: u32, label: Label, to: u32) {
+        self.nfa.nodes[from as usize].push(Edge { label, to });
+    }
+
+    fn add_rule(&mut self, name: String, body: ExprId) -> u32 {
+        self.held.grow(RULE_BYTES + name.len());
+        let (start, accept) = (self.node(), self.node());
+        self.nfa.rules.push(Rule { name, start, accept });
+        self.open.push((body, start, accept));
+        self.nfa.rules.len() as u32 - 1
+    }
+
+    fn add_item(&mut self, item: ExprId) -> u32 {
+        if let Some(&known) = self.items.get(&item) {
+            return known;
+        }
+        let rule = self.add_rule(String::new(), item);
+        self.items.insert(item, rule);
+        rule
+    }
+
+    fn add_series(&mut self, series: &Series) -> u32 {
+        let members = series.members.len() * (size_of::<MemberPlan>() + 16 + ITEM_BYTES);
+        let taken: usize = series.taken.iter().map(|key| key.len() + 16).sum();
+        self.held
+            .grow(2 * size_of::<SeriesPlan>() + members + series.rest.len() * size_of::<RestPlan>() + taken);
+        let members = series.members.iter().map(|member| MemberPlan {
+            ways: (member.ways.iter())
+                .map(|way| (self.add_item(way.item), way.meets))
+                .collect(),
+            required: member.required,
+        });
+        let members = members.collect();
+        let rest = series.rest.iter().map(|rest| RestPlan {
+            key: rest.key.map(|key| key.0),
+            item: self.add_item(rest.item),
+            meets: rest.meets,
+        });
+        let rest = rest.collect();
+        let empty = matches!(self.cfg.expr(series.separator), Expr::Empty);
+        let separator = (!empty).then(|| self.add_item(series.separator));
+        let (order, min, max) = (series.order, series.min, series.max);
+        self.nfa.series.push(SeriesPlan {
+            members,
+            rest,
+            separator,
+            order,
+            min,
+            max,
+            taken: KeySet::new(series.taken.iter().collect()),
+            keys: series.keys,
+            demands: series.demands.clone(),
+        });
+        self.nfa.series.len() as u32 - 1
+    }
+
+    fn connect_all(&mut self) -> Result<(), Problem> {
+        while let Some((expr, from, to)) = self.open.pop() {
+            if self.limits.cancel.is_asked() {
+                return Ok(());
+            }
+            self.connect(expr, from, to);
+            // The list grows to twice its length.
+            if self.nfa.nodes.len() > self.reported {
+                self.held.grow(self.reported * NODE_BYTES);
+                self.reported *= 2;
+            }
+            if self.nfa.nodes.len() > self.limits.rule_states {
+                let message = format!(
+                    "the grammar needs more than {} rule states",
+                    self.limits.rule_states
+                );
+                return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, expr: ExprId, from: u32, to: u32) {
+        match self.cfg.expr(expr) {
+            Expr::Never => self.nfa.has_dead_ends = true,
+            Expr::Empty => self.edge(from, Label::Empty, to),
+            Expr::Bytes(bytes) => self.chain(bytes, from, to),
+            Expr::Seq(parts) => self.sequence(parts, from, to),
+            Expr::Choice(alternatives) => {
+                self.nfa.has_dead_ends |= alternatives.is_empty();
+                self.open.extend(alternatives.iter().map(|&a| (a, from, to)));
+            }
+            &Expr::Repeat { body, min, max } => self.repeat(body, min, max, from, to),
+            Expr::Rule(rule) => self.edge(from, Label::Call(Callee::Rule(rule.0)), to),
+            Expr::Regular(regular) => self.edge(from, Label::Call(Callee::Terminal(regular.0)), to),
+            &Expr::Judged(judged) => {
+                let judged = self.judged(judged);
+                self.edge(from, Label::Call(Callee::Judged(judged)), to);
+            }
+            Expr::Series(series) => self.edge(from, Label::Call(Callee::Series(series.0)), to),
+            Expr::Special(name) => {
+                let special = self.special(name);
+                self.edge(from, Label::Special(special), to);
+            }
+        }
+    }
+
+    fn judged(&mut self, judged: Judged) -> u32 {
+        let plan = JudgedPlan {
+            terminal: judged.beginnings().0,
+            judge: judged.judge(),
+        };
+        let known = self.nfa.judged.iter().position(|known| *known == plan);
+        known.unwrap_or_else(|| {
+            self.nfa.judged.push(plan);
+            self.nfa.judged.len() - 1
+        }) as u32
+    }
+
+    fn special(&mut self, name: &str) -> u32 {
+        let known = self.nfa.specials.iter().position(|known| &**known == name);
+        known.unwrap_or_else(|| {
+            self.nfa.specials.push(name.into());
+            self.nfa.specials.len() - 1
+        }) as u32
+    }
+
+    fn chain(&mut self, bytes: &[u8], from: u32, to: u32) {
+        let mut at = from;
+        self.nfa.has_dead_ends |= bytes.is_empty();
+        for (index, &byte) in bytes.iter().enumerate() {
+            let next = if index + 1 == bytes.len() { to } else { self.node() };
+            self.edge(at, Label::Bytes(byte, byte), next);
+            at = next;
+        }
+    }
+
+    fn sequence(&mut self, parts: &[ExprId], from: u32, to: u32) {
+        let mut at = from;
+        self.nfa.has_dead_ends |= parts.is_empty();
+        for (index, &part) in parts.iter().enumerate() {
+            let next = if index + 1 == parts.len() { to } else { self.node() };
+            self.open.push((part, at, next));
+            at = next;
+        }
+    }
+
+    /// Lays a repetition; a loop gets a node of its own, so that nothing else can enter or leave it.
+    fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
+        if min > UNROLLED || max.is_some_and(|max| max > UNROLLED) {
+            return self.counted(body, min, max, from, to);
+        }
+        let mut at = self.node();
+        self.edge(from, Label::Empty, at);
+        for _ in 0..min {
+            let next = self.node();
+            self.open.push((body, at, next));
+            at = next;
+        }
+        match max {
+            None => self.open.push((body, at, at)),
+            Some(max) => {
+                for _ in min..max {
+                    self.edge(at, Label::Empty, to);
+                    let next = self.node();
+                    self.open.push((body, at, next));
+                    at = next;
+                }
+            }
+        }
+        self.edge(at, Label::Empty, to);
+    }
+
+    fn counted(&mut self, body: ExprId, min: u32, max: Option<u32>, from: u32, to: u32) {
+        let item = self.add_rule(String::new(), body);
+        let (order, max) = (SeriesOrder::Listed, max.map(u64::from));
+        let plan = SeriesPlan {
+            members: Vec::new(),
+            rest: vec![RestPlan {
+                key: None,
+                item,
+                meets: 0,
+            }],
+            separator: None,
+            order,
+            min: min.into(),
+            max,
+            taken: KeySet::default(),
+            keys: Keys::Differ,
+            demands: Vec::new(),
+        };
+        self.nfa.series.push(plan);
+        let series = self.nfa.series.len() as u32 - 1;
+        self.edge(from, Label::Call(Callee::Series(series)), to);
+    }
+}
