@@ -6,24 +6,26 @@
 //! ```
 //!
 //! Both take the same options and the same prompts (`--prompts FILE`, one a line, used in turn), and time from the
-//! first prompt token to the last generated one. `--speculate` lets the loop draft by lookup, and with
-//! `--draft FOLDER` by a draft model; at temperature 0 the tokens stay the same, which `--print` shows. `--by-torch` leaves the small
-//! steps between matrix products to torch.
+//! first prompt token to the last generated one. `--speculate` lets the loop draft what pays, by lookup, and with
+//! `--draft FOLDER` by a draft model, and with `--always` all that it can; at temperature 0 the tokens stay the same, which
+//! `--print` shows. `--by-torch` leaves the small
+//! steps between matrix products to torch, and `--device-draws` has tokens drawn where the model computes, as on a card.
 //!
 //! `--device cuda` runs on a graphics card. `--schema FILE` holds every answer to a JSON Schema (which should ask for
 //! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.
 //! `--top-p P` cuts the rows. `--samples N` asks for so many answers to each prompt, and `--prompt-tokens N` repeats each prompt
 //! up to that length: `first` is the seconds until all answers had a token, and `prefilled` the prompt tokens that were computed.
 //! `--global` draws from the global law (of answers of at most `--tokens`), and says how many `attempts` all answers took;
-//! `--draw-threads N` bounds the threads that draw. `random_model.py` beside this file writes a model of any size with random weights, for figures that do not depend on
+//! `--draw-threads N` bounds the threads that draw. Before it counts, it generates `--warm-tokens` for each prompt: an engine that
+//! has learned what passes cost is measured after some hundred. `random_model.py` beside this file writes a model of any size with random weights, for figures that do not depend on
 //! what is written. `pass`, `draw` and `mask` are mean milliseconds: of the model until its logits are here, of drawing
 //! all tokens of the pass, and of one mask; `mask_wait` is how long a pass waited for masks after the model was done.
 
 use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
-    Device, Dtype, Engine, EngineConfig, Event, Fallback, Histogram, LawChoice, LoadOptions, LoadedModel,
-    ModelFiles, OnBudget, Request, Sampling, Sink, Speculation, load,
+    Device, Drafting, Dtype, Engine, EngineConfig, Event, Fallback, Histogram, LawChoice, LoadOptions,
+    LoadedModel, ModelFiles, OnBudget, Request, Sampling, Sink, Speculation, load,
 };
 use std::collections::HashMap;
 use std::error::Error;
@@ -53,7 +55,9 @@ impl Options {
                 .strip_prefix("--")
                 .ok_or_else(|| format!("{argument}: expected an option"))?
             {
-                flag @ ("speculate" | "print" | "by-torch" | "global") => flags.push(flag.to_string()),
+                flag @ ("speculate" | "always" | "print" | "by-torch" | "device-draws" | "global") => {
+                    flags.push(flag.to_string())
+                }
                 name => {
                     let value = arguments
                         .next()
@@ -88,6 +92,7 @@ fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> 
         dtype: options.get("dtype", Dtype::Auto)?,
         threads: options.get("threads", 2)?,
         fused: !options.has("by-torch"),
+        draws: options.has("device-draws").then_some(true),
     };
     Ok(load(&ModelFiles::folder(folder), &load_options)?)
 }
@@ -210,6 +215,25 @@ fn prompts(options: &Options, tokenizer: &Tokenizer, batch: usize) -> Result<Vec
     Ok(prompts)
 }
 
+/// Room for all answers, and what the options say.
+fn config(options: &Options, prompts: &[Vec<u32>], tokens: usize) -> Result<EngineConfig, Box<dyn Error>> {
+    let longest =
+        prompts.iter().map(Vec::len).max().unwrap_or(0) + tokens.max(options.get("warm-tokens", 8)?);
+    let defaults = EngineConfig::default();
+    let sequences = prompts.len() * options.get("samples", 1)?;
+    Ok(EngineConfig {
+        blocks: sequences * (longest.div_ceil(16) + 1),
+        max_running: sequences.max(defaults.max_running),
+        draw_threads: options.get("draw-threads", defaults.draw_threads)?,
+        mask_threads: options.get("mask-threads", defaults.mask_threads)?,
+        drafting: match options.has("always") {
+            true => Drafting::Always,
+            false => Drafting::Measured,
+        },
+        ..defaults
+    })
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::read()?;
     let folder: String = options.get("model", "models/demo".to_string())?;
@@ -223,16 +247,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|folder| open(folder, &options))
         .transpose()?;
     let vocabulary = Arc::new(tokenizer.vocabulary_with_rows(&model.eos, model.config.vocab_size)?);
-    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0) + tokens;
-    let defaults = EngineConfig::default();
-    let sequences = batch * options.get("samples", 1)?;
-    let config = EngineConfig {
-        blocks: sequences * (longest.div_ceil(16) + 1),
-        max_running: sequences.max(defaults.max_running),
-        draw_threads: options.get("draw-threads", defaults.draw_threads)?,
-        mask_threads: options.get("mask-threads", defaults.mask_threads)?,
-        ..defaults
-    };
+    let config = config(&options, &prompts, tokens)?;
     let run = Run {
         tokens,
         speculation: match options.has("speculate") {
@@ -254,7 +269,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::start(model.model, draft.map(|draft| draft.model), vocabulary, config)?;
 
     // Other prompts than those timed, so that nothing of them is cached.
-    let warm = Run { tokens: 8, ..run };
+    let warm = Run {
+        tokens: options.get("warm-tokens", 8)?,
+        ..run
+    };
     warm.answers(&engine, &vec![vec![1; 8]; batch]);
     let run = Run { tokens, ..warm };
     let (before, measured_before) = (engine.stats(), measured(&engine));

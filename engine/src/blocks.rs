@@ -289,7 +289,7 @@ impl Blocks {
         let (_, block) = self
             .kept
             .pop_first()
-            .expect("grow() checked that a block is free");
+            .expect("reserve() checked that a block is free");
         if let Some(link) = self.links[block as usize].take() {
             self.by_link.remove(&(link.before, link.tokens));
         }

@@ -5,20 +5,26 @@
 //! row the engine gives up and refuses everything.
 
 mod check;
+mod draft_model;
+mod drive;
+pub(crate) mod errand;
+mod step;
 
 use self::check::{check_attempts, check_budget, check_config, check_samples};
-use crate::drive::driver;
+use crate::config::EngineConfig;
+use crate::engine::drive::driver;
+use crate::engine::step::{Core, Parts};
 use crate::error::{EngineError, Refusal};
-use crate::job::Job;
-use crate::masks::MaskHook;
-use crate::meters::Meters;
+use crate::fairness::room::Room;
+use crate::grammar::masks::MaskHook;
+use crate::metrics::meters::Meters;
+use crate::metrics::stats::Stats;
 use crate::model::Model;
-use crate::request::{Event, LawChoice, OnBudget, Request};
-use crate::room::Room;
-use crate::sample;
+use crate::request::law;
+use crate::request::{LawChoice, OnBudget, Request};
 use crate::sequence::Sequence;
-use crate::stats::Stats;
-use crate::step::{Core, Parts};
+use crate::sequence::job::{Job, Sink};
+use crate::speculation::policy::CountedTime;
 use lexiform::draft::Tokenise;
 use lexiform::vocab::Vocabulary;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,65 +32,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// Receives the events of one request, one after the other, on a thread of the engine: it must not block. `false` means
-/// that the client is gone; its sequence is freed at once.
-pub type Sink = Box<dyn FnMut(Event) -> bool + Send>;
 
 /// Panics in a row after which the engine gives up.
 const MAX_PANICS: usize = 3;
-
-/// The sizes that the loop works with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EngineConfig {
-    /// Positions in a block of the cache.
-    pub block_size: usize,
-    /// Blocks in the cache.
-    pub blocks: usize,
-    /// Sequences that decode at the same time.
-    pub max_running: usize,
-    /// Texts that one request may have under way at once.
-    pub max_branches: usize,
-    /// Requests that may wait; more are refused with [`Refusal::Busy`], except of owners of whom hardly any wait,
-    /// up to half as many again.
-    pub max_waiting: usize,
-    /// Tokens fed in one pass, over all sequences: longer prompts are fed in pieces.
-    pub max_step_tokens: usize,
-    /// The most tokens of prompts in a pass in which sequences decode. Some are left to them there in any case, up to this
-    /// many: a few by those that decode, a quarter of the pass by their drafts.
-    pub prompt_piece: usize,
-    /// How much time the tokens of a pass may add to it where several owners share it, and prompts to one in which
-    /// sequences decode, as far as can be told beforehand. Where a model takes longer for more tokens, such passes are
-    /// smaller than [`max_step_tokens`](Self::max_step_tokens), but have a token for each sequence that decodes.
-    pub shared_pass: Duration,
-    /// Threads that compute masks while the model runs. 0 computes them on the decode thread.
-    /// As many more, at the lowest priority, serve requests whose grammars were slow lately.
-    pub mask_threads: usize,
-    /// How long a pass waits for masks after the model is done, if the model took less: a request whose mask is not there
-    /// by then sits the pass out.
-    pub mask_grace: Duration,
-    /// Threads that draw from the rows of a pass, where there is enough to draw from. 0 and 1 draw on the decode thread.
-    pub draw_threads: usize,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        EngineConfig {
-            block_size: 16,
-            blocks: 1024,
-            max_running: 32,
-            max_branches: 1024,
-            max_waiting: 256,
-            max_step_tokens: 512,
-            prompt_piece: 512,
-            shared_pass: Duration::from_millis(8),
-            mask_threads: 1,
-            mask_grace: Duration::from_millis(2),
-            draw_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)),
-        }
-    }
-}
 
 enum Command {
     Submit(Box<Sequence>, Job),
@@ -126,12 +76,8 @@ impl Engine {
         config: EngineConfig,
     ) -> Result<Engine, EngineError> {
         Self::start_parts(Parts {
-            model,
             draft,
-            vocabulary,
-            tokeniser: None,
-            config,
-            mask_hook: None,
+            ..Parts::new(model, vocabulary, config)
         })
     }
 
@@ -144,12 +90,24 @@ impl Engine {
         hook: MaskHook,
     ) -> Result<Engine, EngineError> {
         Self::start_parts(Parts {
-            model,
-            draft: None,
-            vocabulary,
-            tokeniser: None,
-            config,
             mask_hook: Some(hook),
+            ..Parts::new(model, vocabulary, config)
+        })
+    }
+
+    /// The same with passes whose cost is said and not measured, for tests of what is drafted.
+    #[doc(hidden)]
+    pub fn start_counted(
+        model: Box<dyn Model>,
+        draft: Option<Box<dyn Model>>,
+        vocabulary: Arc<Vocabulary>,
+        config: EngineConfig,
+        counted: CountedTime,
+    ) -> Result<Engine, EngineError> {
+        Self::start_parts(Parts {
+            draft,
+            counted: Some(counted),
+            ..Parts::new(model, vocabulary, config)
         })
     }
 
@@ -163,12 +121,9 @@ impl Engine {
         config: EngineConfig,
     ) -> Result<Engine, EngineError> {
         Self::start_parts(Parts {
-            model,
             draft,
-            vocabulary,
             tokeniser: Some(tokeniser),
-            config,
-            mask_hook: None,
+            ..Parts::new(model, vocabulary, config)
         })
     }
 
@@ -261,8 +216,8 @@ impl Engine {
                 expected: "as many as there are sinks",
             });
         }
-        let warper = sample::warper(&request)?;
-        let walk = sample::local_walk(&request, &warper, &self.shared.limits.vocabulary);
+        let warper = law::warper(&request)?;
+        let walk = law::local_walk(&request, &warper, &self.shared.limits.vocabulary);
         let queue = &self.shared.queue;
         let busy = |waiting| Refusal::Busy {
             waiting,
@@ -326,7 +281,7 @@ impl Engine {
                 limit,
             });
         }
-        sample::warper(request)?;
+        law::warper(request)?;
         let cuts = request.on_budget != OnBudget::Complete;
         if cuts && request.grammar.is_some() && request.law != LawChoice::Local {
             return Err(Refusal::Invalid {

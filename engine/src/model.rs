@@ -13,9 +13,14 @@
 //! Drafts may be a tree, of which one path at most becomes text: see [`Feed::parents`]. Its keys and values are then
 //! moved to where those of a text lie, by [`Model::move_slots`], and nothing of the others is left.
 
+pub(crate) mod flight;
+pub(crate) mod logits;
+pub(crate) mod scripted;
+pub(crate) mod tree;
+
 use crate::error::EngineError;
-use lexiform::law::Measured;
-use std::fmt;
+use crate::model::flight::Flight;
+use crate::model::logits::Logits;
 
 /// The tokens that one sequence feeds in one pass.
 #[derive(Clone, Copy, Debug)]
@@ -59,123 +64,6 @@ pub struct SlotMoves<'a> {
     pub slots: &'a [usize],
 }
 
-/// Memory that holds numbers: a vector, or what a model copied them to.
-pub trait Numbers: AsRef<[f32]> + AsMut<[f32]> + Send {}
-
-impl<T: AsRef<[f32]> + AsMut<[f32]> + Send> Numbers for T {}
-
-/// Rows of logits, in the order of the feeds and of the positions within a feed.
-pub struct Logits {
-    values: Box<dyn Numbers>,
-    width: usize,
-    measures: Option<Measures>,
-}
-
-/// The peaks and scales of all rows, and the sums of their blocks one row after another; see [`Measured`].
-struct Measures {
-    peaks: Vec<f32>,
-    scales: Vec<f64>,
-    sums: Box<dyn AsRef<[f64]> + Send>,
-}
-
-/// One row, and what is known of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    /// The logits.
-    pub logits: &'a [f32],
-    /// Their measure, if the model took it.
-    pub measured: Option<Measured<'a>>,
-}
-
-impl<'a> From<&'a [f32]> for Row<'a> {
-    fn from(logits: &'a [f32]) -> Self {
-        Row {
-            logits,
-            measured: None,
-        }
-    }
-}
-
-impl Logits {
-    /// Rows of `width` logits one after another.
-    pub fn new(values: impl Numbers + 'static, width: usize) -> Self {
-        Logits {
-            values: Box::new(values),
-            width,
-            measures: None,
-        }
-    }
-
-    /// The same rows with the peak of each and the sums of its blocks of 32 at its scale ([`Feed::scale`]), which must be
-    /// true of every row.
-    pub fn measured(
-        self,
-        peaks: Vec<f32>,
-        scales: Vec<f64>,
-        sums: impl AsRef<[f64]> + Send + 'static,
-    ) -> Self {
-        let sums = Box::new(sums);
-        Logits {
-            measures: Some(Measures { peaks, scales, sums }),
-            ..self
-        }
-    }
-
-    /// The measure of the row of this number, if there is one.
-    pub fn measure(&self, index: usize) -> Option<Measured<'_>> {
-        let measures = self.measures.as_ref()?;
-        let blocks = self.width.div_ceil(32);
-        let sums: &[f64] = (*measures.sums).as_ref();
-        Some(Measured {
-            peak: *measures.peaks.get(index)?,
-            scale: *measures.scales.get(index)?,
-            sums: sums.get(index * blocks..(index + 1) * blocks)?,
-        })
-    }
-
-    /// The row of this number.
-    pub fn row(&self, index: usize) -> &[f32] {
-        &self.all()[index * self.width..(index + 1) * self.width]
-    }
-
-    pub(crate) fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
-        // An empty pass has no width.
-        let values: &mut [f32] = (*self.values).as_mut();
-        values.chunks_exact_mut(self.width.max(1))
-    }
-
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.all().len().checked_div(self.width).unwrap_or(0)
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.all().is_empty()
-    }
-
-    /// How many logits there are, in all rows.
-    pub(crate) fn numbers(&self) -> usize {
-        self.all().len()
-    }
-
-    fn all(&self) -> &[f32] {
-        (*self.values).as_ref()
-    }
-}
-
-impl Default for Logits {
-    fn default() -> Self {
-        Logits::new(Vec::new(), 0)
-    }
-}
-
-impl fmt::Debug for Logits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows of {} logits", self.len(), self.width)
-    }
-}
-
 /// A model that continues token sequences.
 pub trait Model: Send {
     /// Logits per row; may exceed the vocabulary.
@@ -190,12 +78,21 @@ pub trait Model: Send {
     /// Makes the cache; a second call replaces it. Called once before the first pass.
     fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError>;
 
-    /// Tells which columns are no tokens, once before the first pass: a model that measures its rows must leave them out
-    /// of peaks and sums, and of the rows as well. Most models measure nothing.
+    /// Tells which columns are no tokens, once before the first pass: a model that measures its rows or draws from them must
+    /// leave them out of peaks, sums and draws, and of the rows as well. Most models do neither.
     fn leave_out(&mut self, _columns: &[usize]) {}
 
-    /// One pass. A feed that makes no sense is an [`EngineError::Malformed`], and then nothing was computed.
-    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError>;
+    /// Starts a pass, and returns when it can be asked for what it computes: before it is over where the device works by
+    /// itself. Passes take effect in the order in which they are submitted. A feed that makes no sense is an
+    /// [`EngineError::Malformed`], and then nothing was computed.
+    fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError>;
+
+    /// A pass that is waited for, and all its rows.
+    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+        let mut flight = self.submit(feeds)?;
+        let rows: Vec<usize> = (0..flight.len()).collect();
+        flight.rows(&rows)
+    }
 
     /// Moves the keys and values of accepted nodes behind their texts, each within its own table. No two sequences may
     /// share a block that is written to.

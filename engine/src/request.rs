@@ -1,9 +1,12 @@
 //! What goes into the engine and what comes out of it: plain data.
 
+pub(crate) mod driver;
+pub(crate) mod law;
+
 use crate::Grammar;
 use crate::error::EngineError;
-use crate::meters::Times;
-use crate::pool::Owner;
+use crate::fairness::pool::Owner;
+use crate::metrics::meters::Times;
 use lexiform::law::{Fallback, LawTag};
 use std::time::Instant;
 
@@ -44,6 +47,8 @@ pub struct Request {
     /// this too. Later ones then need fewer attempts, from the same law, but which text a seed gives depends on what was
     /// asked before. The samples of one request learn from each other in any case.
     pub share_attempts: bool,
+    /// Text that the answer is likely to repeat in whole or in part, as tokens: lookup copies from it, too. Empty for none.
+    pub reference: Vec<u32>,
     /// What is drafted ahead. Never changes the law of the answer, only the time it takes;
     /// [`Speculation::verification`] says whether the text of a seed stays the same, too.
     pub speculation: Speculation,
@@ -78,6 +83,7 @@ impl Request {
             on_budget: OnBudget::Complete,
             law: LawChoice::Local,
             share_attempts: false,
+            reference: Vec::new(),
             speculation: Speculation::none(),
             logprobs: None,
             logprobs_of: LogprobsOf::Model,
@@ -177,7 +183,7 @@ pub enum LawChoice {
 pub struct Speculation {
     /// Text that the grammar leaves no choice about.
     pub forced: bool,
-    /// What followed the last few tokens when they occurred before.
+    /// What followed the last few tokens when they occurred before, in the prompt, the answer or [`Request::reference`].
     pub lookup: bool,
     /// The draft model that the engine was started with, if there is one.
     pub model: bool,
@@ -316,6 +322,10 @@ pub struct Outcome {
     pub drafted: usize,
     /// Drafted tokens confirmed.
     pub accepted: usize,
+    /// Of those the tokens that were copied from [`Request::reference`].
+    pub accepted_predictions: usize,
+    /// Tokens that were drafted from there and not confirmed. What was not drafted counts neither way.
+    pub rejected_predictions: usize,
     /// Attempts of the global law; 1 otherwise.
     pub attempts: usize,
     /// How long it took.

@@ -3,7 +3,7 @@
 //! ```text
 //!   waiting ── admission ──► running ── pass ──► works: who is fed how many tokens
 //!      ▲   places, cache        │    1. a token for each that decodes
-//!      └────── preempted ◄──────┘    2. drafts, by what they are worth    3. prompts, in pieces
+//!      └────── preempted ◄──────┘    2. drafts, as far as they pay        3. prompts, in pieces
 //! ```
 //!
 //! Sequences that decode come first, with a token each; so none of them waits for the drafts of another, and a long prompt
@@ -28,15 +28,15 @@
 //! A prompt that begins like one which is computed in this pass waits for the next: then it takes those blocks over.
 
 mod admission;
-mod pass;
-
-pub(crate) use pass::Work;
+pub(crate) mod pace;
+pub(crate) mod pass;
 
 use crate::blocks::Blocks;
-use crate::driver::Branch;
-use crate::engine::EngineConfig;
-use crate::pool::Owner;
+use crate::config::EngineConfig;
+use crate::fairness::pool::Owner;
+use crate::request::driver::Branch;
 use crate::sequence::{Doing, Sequence};
+use crate::speculation::policy::Policy;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -51,6 +51,7 @@ pub(crate) struct Scheduler {
     pub(crate) preemptions: u64,
     share: Share,
     passes: u64,
+    pub(crate) policy: Policy,
 }
 
 /// How many tokens of prompts and answers were fed for each owner that runs or waits.
@@ -81,6 +82,13 @@ impl Share {
 }
 
 impl Scheduler {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Scheduler {
+            policy,
+            ..Scheduler::default()
+        }
+    }
+
     /// Of some running sequences the one to give way: that of the lowest priority, and of several the last one admitted.
     fn least_urgent(&self, among: impl Fn(usize) -> bool) -> Option<usize> {
         let indices = (0..self.running.len()).filter(|&index| among(index));

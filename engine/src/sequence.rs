@@ -1,18 +1,27 @@
 //! One branch of a request on its way: plain data, moved between the scheduler's queues.
 
+mod drafts;
+pub(crate) mod job;
+pub(crate) mod replay;
+pub(crate) mod tries;
+
 use crate::blocks::{Blocks, Table};
-use crate::driver::Branch;
-use crate::errand::{Errand, Reply};
 use crate::error::EngineError;
-use crate::masks::{Bounds, Finder};
-use crate::meters::Moments;
-use crate::outlook::{Outlook, Reading, draft_room};
-use crate::replay::Replay;
-use crate::request::{Event, Finish, OnBudget, Origin, Outcome, Request, Steered};
-use crate::room::Place;
-use crate::sample::{self, SharedTrie};
+use crate::fairness::room::Place;
+use crate::grammar::drafters;
+use crate::grammar::masks::{Bounds, Finder};
+use crate::grammar::outlook::{Outlook, Reading, draft_room};
+use crate::grammar::reply::{Errand, Reply};
+use crate::metrics::meters::Moments;
+use crate::request::driver::Branch;
+use crate::request::law;
+use crate::request::{Event, Finish, OnBudget, Outcome, Request, Speculation, Steered};
+use crate::sequence::replay::Replay;
+use crate::sequence::tries::SharedTrie;
+use crate::speculation::draft::Draft;
+use crate::speculation::policy::Record;
 use crate::{Grammar, State};
-use lexiform::draft::{NodeId, Proposal};
+use lexiform::draft::{Lookup, Text};
 use lexiform::law::{LawTag, Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,21 +34,6 @@ const PAROLE: u8 = 16;
 const GIVEN: usize = 64;
 /// Draws between two looks at the memory of a grammar: to look is cheap and not free.
 const RENEWED_EVERY: usize = 16;
-
-/// A token that may come next, to be verified.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    pub(crate) token: u32,
-    /// The draft before it; `None` after the text. It stands before this one.
-    pub(crate) parent: Option<NodeId>,
-    pub(crate) origin: Origin,
-    /// Where the grammar is after it; `None` without a grammar, and where nobody has asked.
-    pub(crate) state: Option<State>,
-    /// How it was chosen.
-    pub(crate) proposal: Proposal,
-    /// What follows it is not known, so it is verified and nothing is drawn from the row behind it.
-    pub(crate) is_last: bool,
-}
 
 /// What a branch does in the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +66,10 @@ pub(crate) struct Sequence {
     pub(crate) doing: Doing,
     /// The prompt and what was generated.
     pub(crate) tokens: Arc<Vec<u32>>,
+    /// How many of the tokens are still those that they were when the draft model last looked.
+    pub(crate) unchanged: usize,
+    /// Where the tokens stood before, if they are looked up.
+    pub(crate) lookup: Option<Arc<Lookup>>,
     /// How many of the tokens have their keys and values in the cache.
     pub(crate) computed: usize,
     pub(crate) table: Table,
@@ -93,8 +91,13 @@ pub(crate) struct Sequence {
     pub(crate) drafts: Vec<Draft>,
     /// Tokens that it is to go on with.
     pub(crate) given: Vec<u32>,
-    /// How many guessed tokens are worth feeding.
+    /// How long its drafts may become by what the draft model adds to them.
     pub(crate) reach: usize,
+    /// What became of its drafts.
+    pub(crate) record: Record,
+    /// How often in a row its drafts were turned down, up to a bound, and for how many draws it drafts nothing because of that.
+    turned_down: u8,
+    rests: u8,
     pub(crate) warper: Warper,
     pub(crate) walk: Walk,
     /// What the walk's attempts have learned, under the global law.
@@ -107,6 +110,9 @@ pub(crate) struct Sequence {
     pub(crate) cached: usize,
     pub(crate) drafted: usize,
     pub(crate) accepted: usize,
+    /// Those of both that were copied from the reference.
+    pub(crate) predictions: usize,
+    pub(crate) accepted_predictions: usize,
     /// The first token whose choice the tokens left narrowed.
     steered_from: Option<usize>,
     /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
@@ -126,8 +132,9 @@ pub(crate) struct Sequence {
 
 impl Sequence {
     /// The first branch of a request.
-    pub(crate) fn new(job: u64, request: Request, (warper, walk): (Warper, Walk), place: Place) -> Self {
+    pub(crate) fn new(job: u64, mut request: Request, (warper, walk): (Warper, Walk), place: Place) -> Self {
         Sequence {
+            lookup: drafters::lookup(&mut request).map(Arc::new),
             id: 0,
             job,
             branch: 0,
@@ -135,7 +142,11 @@ impl Sequence {
             tokens: Arc::new(request.prompt.clone()),
             state: request.grammar.as_ref().map(Grammar::start),
             read: request.prompt.len(),
-            reach: request.speculation.max_draft,
+            unchanged: 0,
+            reach: 0,
+            record: Record::default(),
+            turned_down: 0,
+            rests: 0,
             request,
             is_due: true,
             errand: None,
@@ -155,6 +166,8 @@ impl Sequence {
             cached: 0,
             drafted: 0,
             accepted: 0,
+            predictions: 0,
+            accepted_predictions: 0,
             steered_from: None,
             place: Some(place),
             moments: Moments::now(),
@@ -177,6 +190,8 @@ impl Sequence {
             request: self.request.clone(),
             doing: Doing::Waiting,
             tokens: self.tokens.clone(),
+            lookup: self.lookup.clone(),
+            record: self.record.clone(),
             is_due: true,
             errand: None,
             masks: None,
@@ -278,13 +293,16 @@ impl Sequence {
             renews: self.generated().len().is_multiple_of(RENEWED_EVERY),
             read: self.read,
             tokens: self.tokens.clone(),
+            lookup: self.lookup.clone().filter(|_| self.rests == 0),
             prompt: self.request.prompt.len(),
             remaining: self.remaining(),
             budget: self.budget(),
             ends_early: self.ends_early() && self.given.is_empty(),
             given: self.given.iter().copied().take(GIVEN).collect(),
-            speculation: self.request.speculation,
-            reach: self.reach,
+            speculation: Speculation {
+                forced: self.request.speculation.forced && self.rests == 0,
+                ..self.request.speculation
+            },
             drafts: self.drafts.clone(),
             finder,
         }
@@ -356,6 +374,7 @@ impl Sequence {
             return self.finish(Finish::Stop);
         }
         self.drafts = reading.drafts;
+        self.rests = self.rests.saturating_sub(1);
         if self.doing == Doing::Scoring && self.drafts.is_empty() {
             // The grammar does not allow the next of them.
             self.given.clear();
@@ -383,7 +402,7 @@ impl Sequence {
 
     /// Whether the text is complete as soon as only its end is left: then nobody asks for the end's probability.
     pub(crate) fn ends_early(&self) -> bool {
-        sample::ends_unasked(&self.request) && self.walk.is_certain()
+        law::ends_unasked(&self.request) && self.walk.is_certain()
     }
 
     /// Goes on with the grammar that takes the place of one which has outgrown its memory, if it has not begun. One that
@@ -406,10 +425,30 @@ impl Sequence {
         }
     }
 
+    /// The tokens as the prompt and the answer.
+    pub(crate) fn text(&self) -> Text<'_> {
+        let (prompt, answer) = self.tokens.split_at(self.request.prompt.len());
+        Text { prompt, answer }
+    }
+
+    /// Appends a token to the answer.
+    pub(crate) fn push(&mut self, token: u32) {
+        Arc::make_mut(&mut self.tokens).push(token);
+        if let Some(mut lookup) = self.lookup.take() {
+            Arc::make_mut(&mut lookup).grow(self.text());
+            self.lookup = Some(lookup);
+        }
+    }
+
     /// Forgets all but the first `to` tokens of the answer. The grammar reads those again.
-    fn truncate(&mut self, to: usize) {
+    pub(crate) fn truncate(&mut self, to: usize) {
         let prompt = self.request.prompt.len();
+        if let Some(mut lookup) = self.lookup.take() {
+            Arc::make_mut(&mut lookup).rewind(self.text(), prompt + to);
+            self.lookup = Some(lookup);
+        }
         Arc::make_mut(&mut self.tokens).truncate(prompt + to);
+        self.unchanged = self.unchanged.min(prompt + to);
         self.state = self.request.grammar.as_ref().map(Grammar::start);
         (self.read, self.is_due, self.masks, self.errand) = (prompt, true, None, None);
         self.drafts.clear();
@@ -497,6 +536,8 @@ impl Sequence {
             completion_tokens: self.generated().len(),
             drafted: self.drafted,
             accepted: self.accepted,
+            accepted_predictions: self.accepted_predictions,
+            rejected_predictions: self.predictions - self.accepted_predictions,
             steered: self.steered_from.map(|from| Steered {
                 from,
                 max_tokens: self.request.max_tokens,

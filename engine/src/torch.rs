@@ -12,25 +12,16 @@
 //! The program links libtorch's CPU half only. Its CUDA half is opened at run time when a GPU is asked for, so the same
 //! binary runs on both; see [`Device`].
 
-mod attention;
-mod cache;
 mod checkpoint;
 mod config;
 mod decoder;
 mod device;
-mod files;
-mod fused;
-mod home;
-mod kernel;
-mod layer;
-mod linear;
+mod flight;
+mod layers;
 mod load;
-mod mlp;
-mod rope;
-mod together;
-mod upload;
-mod weights;
+mod options;
 
+pub use checkpoint::files::ModelFiles;
 pub use device::{Device, Dtype};
-pub use files::ModelFiles;
-pub use load::{LoadOptions, LoadedModel, ModelConfig, load};
+pub use load::{LoadedModel, ModelConfig, load};
+pub use options::LoadOptions;

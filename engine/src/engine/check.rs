@@ -1,10 +1,10 @@
 //! What requests and configurations are checked for before anything is queued or started.
 
 use crate::Grammar;
-use crate::engine::EngineConfig;
+use crate::config::EngineConfig;
 use crate::error::{EngineError, Refusal};
+use crate::request::law;
 use crate::request::{LawChoice, Request};
-use crate::sample;
 
 /// Whether a request may have so many texts under way.
 pub(super) fn check_samples(request: &Request, limit: usize) -> Result<(), Refusal> {
@@ -46,7 +46,7 @@ pub(super) fn check_attempts(request: &Request) -> Result<(), Refusal> {
 /// Whether an answer can be completed within its tokens. From then on the masks see to it that it is.
 pub(super) fn check_budget(request: &Request, grammar: &Grammar) -> Result<(), Refusal> {
     let max_tokens = request.max_tokens;
-    let unasked = usize::from(sample::ends_unasked(request));
+    let unasked = usize::from(law::ends_unasked(request));
     if grammar.completes_within(grammar.start(), max_tokens.saturating_add(unasked)) {
         return Ok(());
     }

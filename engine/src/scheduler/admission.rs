@@ -2,8 +2,8 @@
 
 use super::{Scheduler, forget_cache};
 use crate::blocks::Blocks;
-use crate::engine::EngineConfig;
-use crate::pool::Owner;
+use crate::config::EngineConfig;
+use crate::fairness::pool::Owner;
 use crate::sequence::Sequence;
 use std::cmp::Reverse;
 use std::collections::HashMap;

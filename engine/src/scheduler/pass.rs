@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   |◄────────────────── tokens of the pass ──────────────────►|
-//!   | a token each | drafts, the likeliest first | prompts     |
+//!   | a token each | drafts that pay, likely ones first | prompts     |
 //!                  |            ... and no more ►|◄ their floor|
 //! ```
 //!
@@ -10,10 +10,10 @@
 
 use super::{Scheduler, forget_cache};
 use crate::blocks::{Beginning, Blocks};
-use crate::engine::EngineConfig;
-use crate::pool::Owner;
-use crate::request::Origin;
+use crate::config::EngineConfig;
+use crate::fairness::pool::Owner;
 use crate::sequence::{Doing, Sequence};
+use crate::speculation::policy::{Base, Bet};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
@@ -199,27 +199,82 @@ impl Scheduler {
         plan.works.push(Work { index, feed, rows });
     }
 
-    /// Shares the tokens that are left among the drafts of the sequences planned so far: those of the owners who were served
-    /// least first, and of one owner those that are likeliest to be confirmed.
+    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy); where there is not room
+    /// for all of those, the drafts of the owners who were served least first, and of one owner those that are likeliest to be
+    /// confirmed.
     fn plan_drafts(&mut self, plan: &mut Plan) {
-        let mut bets: Vec<(u64, f64, usize)> = Vec::new();
-        for (number, work) in plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0) {
-            let sequence = &self.running[work.index];
-            let served = self.share.of(&sequence.request.owner);
-            bets.extend(chances(sequence).map(|chance| (served, chance, number)));
+        let drawing = || plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0);
+        let mut bets: Vec<Bet> = Vec::new();
+        for (number, work) in drawing() {
+            let sequence = &mut self.running[work.index];
+            self.policy.records.hear(&mut sequence.record);
+            bets.extend(self.policy.bets(number, &sequence.drafts, &sequence.record));
+        }
+        if bets.is_empty() {
+            return;
+        }
+        let base = Base {
+            tokens: plan.works.iter().map(|work| work.feed).sum::<usize>() + plan.reserved,
+            drawing: drawing().count(),
+        };
+        let taken = self.policy.choose(base, &mut bets);
+        bets.truncate(taken);
+        let mut is_kept: Vec<Vec<bool>> = plan.works.iter().map(|_| Vec::new()).collect();
+        for (number, work) in drawing() {
+            let sequence = &mut self.running[work.index];
+            is_kept[number] = vec![false; sequence.drafts.len()];
+            if !sequence.drafts.is_empty() {
+                sequence.hear_of_drafts(bets.iter().any(|bet| bet.of == number));
+            }
         }
         let room = plan.room();
         if bets.len() > room {
+            let served = |bet: &Bet| {
+                let owner = &self.running[plan.works[bet.of].index].request.owner;
+                self.share.of(owner)
+            };
             // Stable, and the chances of one sequence fall, so that its first drafts are the first.
-            bets.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+            bets.sort_by(|one, other| {
+                served(one)
+                    .cmp(&served(other))
+                    .then(other.chance.total_cmp(&one.chance))
+            });
             bets.truncate(room);
         }
         plan.budget -= bets.len();
-        for (_, _, number) in bets {
-            plan.works[number].rows += 1;
+        for bet in bets {
+            plan.works[bet.of].rows += 1;
+            is_kept[bet.of][bet.node] = true;
         }
-        for work in plan.works.iter().filter(|work| work.rows > 0) {
-            self.running[work.index].drafts.truncate(work.rows - 1);
+        for (work, is_kept) in plan.works.iter().zip(is_kept) {
+            self.running[work.index].keep_drafts(&is_kept);
+        }
+    }
+
+    /// Says how far the draft model may lengthen the drafts of sequences that it drafts for: as far as it pays, by what is
+    /// known before it draws.
+    pub(crate) fn plan_model(&mut self, takes_part: impl Fn(&Sequence) -> bool) {
+        let draws = |sequence: &Sequence| sequence.is_ready() && sequence.unfed() == 1;
+        let drawing = self.running.iter().filter(|&sequence| draws(sequence)).count();
+        let mut bets: Vec<Bet> = Vec::new();
+        for (index, sequence) in self.running.iter_mut().enumerate() {
+            sequence.reach = 0;
+            if takes_part(sequence) {
+                self.policy.records.hear(&mut sequence.record);
+                let (drafts, record) = (&sequence.drafts[..], &sequence.record);
+                let more = sequence.room().saturating_sub(drafts.len());
+                bets.extend(self.policy.bets(index, drafts, record));
+                bets.extend(self.policy.bets_on_model(index, (drafts, record), more));
+            }
+        }
+        let base = Base {
+            tokens: drawing,
+            drawing,
+        };
+        let taken = self.policy.choose(base, &mut bets);
+        for bet in bets[..taken].iter().filter(|bet| bet.round > 0) {
+            let reach = &mut self.running[bet.of].reach;
+            *reach = (bet.node + 1).max(*reach);
         }
     }
 
@@ -258,48 +313,35 @@ impl Scheduler {
     }
 }
 
-/// How likely each draft of a sequence is to be confirmed, as far as its drafts so far tell: text that the grammar forces is
-/// certain, and a guess is confirmed only behind those before it.
-fn chances(sequence: &Sequence) -> impl Iterator<Item = f64> {
-    let confirmed = (sequence.accepted + 1) as f64 / (sequence.drafted + 2) as f64;
-    let mut chances: Vec<f64> = Vec::with_capacity(sequence.drafts.len());
-    for draft in &sequence.drafts {
-        let before = draft.parent.map_or(1.0, |parent| chances[parent]);
-        chances.push(match draft.origin {
-            Origin::Forced | Origin::Given => before,
-            Origin::Drafted | Origin::Sampled => before * confirmed,
-        });
-    }
-    chances.into_iter()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Drafting;
+    use crate::fairness::room::Room;
     use crate::request::Request;
-    use crate::room::Room;
-    use crate::sample;
-    use crate::sequence::Draft;
+    use crate::request::law;
+    use crate::speculation::draft::{Draft, Source};
+    use crate::speculation::policy::Policy;
     use lexiform::draft::Proposal;
     use lexiform::vocab::{TokenKind, Vocabulary};
     use std::sync::Arc;
 
     /// A scheduler of sequences that decode: the owner of each, how many of ten guesses were confirmed, and its drafts.
-    fn decoding(sequences: &[(&str, usize, &[Origin])]) -> Scheduler {
+    fn decoding(sequences: &[(&str, usize, &[Source])]) -> Scheduler {
         let vocabulary = Vocabulary::new(&[(TokenKind::Text, "a"), (TokenKind::Special, "$")], &[1]);
         let vocabulary = vocabulary.expect("two tokens");
-        let mut scheduler = Scheduler::default();
+        let mut scheduler = Scheduler::new(Policy::new(Drafting::Always));
         for (job, (owner, accepted, drafts)) in (0..).zip(sequences) {
             let request = Request {
                 owner: Some((*owner).into()),
                 ..Request::new(vec![0], 99)
             };
-            let warper = sample::warper(&request).expect("it is plain");
-            let walk = sample::local_walk(&request, &warper, &vocabulary);
+            let warper = law::warper(&request).expect("it is plain");
+            let walk = law::local_walk(&request, &warper, &vocabulary);
             let place = Arc::new(Room::new(99)).take(&None, 1).expect("an empty room");
             let mut sequence = Sequence::new(job, request, (warper, walk), place);
             (sequence.doing, sequence.is_due) = (Doing::Drawing, false);
-            (sequence.accepted, sequence.drafted) = (*accepted, 10);
+            (0..10).for_each(|number| sequence.record.guessed(number < *accepted));
             sequence.drafts = drafts.iter().enumerate().map(draft).collect();
             scheduler.running.push(sequence);
         }
@@ -310,11 +352,11 @@ mod tests {
         scheduler
     }
 
-    fn draft((number, &origin): (usize, &Origin)) -> Draft {
+    fn draft((number, &source): (usize, &Source)) -> Draft {
         Draft {
             parent: number.checked_sub(1),
             token: 0,
-            origin,
+            source,
             state: None,
             proposal: Proposal::Point,
             is_last: false,
@@ -335,8 +377,8 @@ mod tests {
 
     #[test]
     fn drafts_that_are_likelier_to_be_confirmed_come_first() {
-        use Origin::{Drafted, Forced};
-        let sequences: [(&str, usize, &[Origin]); 4] = [
+        use Source::{Copied as Drafted, Forced};
+        let sequences: [(&str, usize, &[Source]); 4] = [
             ("a", 1, &[Drafted; 8]),
             ("a", 9, &[Drafted; 4]),
             ("a", 0, &[Forced, Forced, Drafted]),
@@ -349,7 +391,7 @@ mod tests {
             // Four guesses of a sequence of which 10 in 12 come true, one behind the other, are as likely as 0.48.
             (10, [0, 4, 2, 0]),
             (11, [1, 4, 2, 0]),
-            (12, [1, 4, 3, 0]),
+            (12, [2, 4, 2, 0]),
             (99, [8, 4, 3, 0]),
         ] {
             assert_eq!(drafts_of(&mut decoding(&sequences), tokens), expected, "{tokens}");
@@ -359,7 +401,7 @@ mod tests {
     /// A second owner's drafts are not worth less because they are worse.
     #[test]
     fn drafts_of_the_owner_who_was_served_least_come_before_better_ones() {
-        let drafts = &[Origin::Drafted; 4][..];
+        let drafts = &[Source::Copied; 4][..];
         let mut scheduler = decoding(&[("a", 9, drafts), ("b", 1, drafts)]);
         scheduler.share.serve(&Some("a".into()), 100);
         assert_eq!(drafts_of(&mut scheduler, 7), [1, 4]);

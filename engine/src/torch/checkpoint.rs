@@ -9,7 +9,9 @@
 //! Large checkpoints are several such files and an index that says which tensor is in which. Only headers are read up
 //! front; a tensor's bytes are read when it is asked for, so no more than one of them is in memory twice.
 
-use super::files::ModelFiles;
+pub(crate) mod files;
+
+use self::files::ModelFiles;
 use crate::error::LoadError;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};

@@ -10,125 +10,20 @@
 //! is an error: a model that runs with a wrong idea of itself writes plausible nonsense.
 
 mod block;
+mod description;
 mod family;
+pub(crate) mod frequencies;
+mod kinds;
 mod read;
 mod rope;
 
-use super::attention::Heads;
-use super::files::ModelFiles;
-use super::rope::Rope;
+use super::checkpoint::files::ModelFiles;
 use crate::error::LoadError;
-pub(crate) use family::{Family, Names};
+use description::FILE;
+pub(crate) use description::{Config, Mlp};
+pub(crate) use family::Names;
+pub(crate) use kinds::{Activation, Heads, NormKind, QkNorm};
 use serde_json::Value;
-
-const FILE: &str = "config.json";
-
-/// Everything that the decoder needs to know.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Config {
-    pub(crate) family: &'static Family,
-    pub(crate) vocab: i64,
-    pub(crate) hidden: i64,
-    pub(crate) max_positions: usize,
-    /// What embeddings are multiplied by.
-    pub(crate) embedding_scale: Option<f64>,
-    /// What is added in norms to what is divided by.
-    pub(crate) eps: f64,
-    pub(crate) attention: Attention,
-    /// How far back attention looks in layers that do not look back all the way.
-    pub(crate) window: Option<i64>,
-    /// The ways to turn that layers have.
-    pub(crate) ropes: Vec<Rope>,
-    pub(crate) activation: Activation,
-    pub(crate) mlp_bias: bool,
-    pub(crate) layers: Vec<Block>,
-    /// Logits `x` become `cap · tanh(x / cap)`.
-    pub(crate) logit_cap: Option<f64>,
-    /// Whether the head is the embedding.
-    pub(crate) tied: bool,
-    pub(crate) eos: Vec<u32>,
-}
-
-/// What attention is like in all layers.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Attention {
-    pub(crate) heads: i64,
-    pub(crate) kv_heads: i64,
-    pub(crate) head_dim: i64,
-    pub(crate) qkv_bias: bool,
-    pub(crate) out_bias: bool,
-    /// What products of queries and keys are multiplied by, if that is not one over the root of the head size.
-    pub(crate) scale: Option<f64>,
-    /// Scaled products `x` become `cap · tanh(x / cap)`.
-    pub(crate) cap: Option<f64>,
-}
-
-impl Attention {
-    pub(super) fn heads(&self) -> Heads {
-        Heads {
-            queries: self.heads,
-            keys: self.kv_heads,
-            size: self.head_dim,
-        }
-    }
-}
-
-/// One layer.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Block {
-    pub(crate) windowed: bool,
-    /// Which of the ropes turns its queries and keys, if any.
-    pub(crate) rope: Option<usize>,
-    pub(crate) mlp: Mlp,
-}
-
-/// The second half of a layer.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Mlp {
-    /// One network of this width.
-    Dense { width: i64 },
-    /// So many networks of this width, of which a token uses `chosen`.
-    Experts {
-        count: i64,
-        chosen: i64,
-        width: i64,
-        /// Whether the shares of the chosen ones are made to sum to one.
-        normalised: bool,
-    },
-}
-
-/// A norm's kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NormKind {
-    /// By the root of the mean of squares.
-    Rms,
-    /// The same, with scales that are stored less one.
-    RmsPlusOne,
-    /// By mean and variance, with a bias.
-    Layer,
-}
-
-/// What queries and keys are normed over before they are turned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum QkNorm {
-    /// They are not.
-    None,
-    /// Each head.
-    Head,
-    /// All heads of a token.
-    Token,
-}
-
-/// What lies between the matrices of a layer's second half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Activation {
-    Silu,
-    /// With the error function.
-    Gelu,
-    /// The approximation with tanh.
-    GeluTanh,
-    Relu,
-}
 
 impl Config {
     pub(crate) fn read(files: &ModelFiles) -> Result<Self, LoadError> {

@@ -9,19 +9,24 @@
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products instead of
 //! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart. On the CPU
-//! in f32, what lies between the products is done by the loops of [`fused`](super::fused).
+//! in f32, what lies between the products is done by the loops of [`fused`](super::layers::fused).
 
-use super::attention::{Layout, Place, Plan, Scoring};
-use super::cache::{self, Cache};
+pub(crate) mod weights;
+
+use self::weights::Weights;
 use super::checkpoint::Checkpoint;
 use super::config::Config;
-use super::home;
-use super::layer::{Layer, Turns};
-use super::linear::Norm;
-use super::weights::{self, Weights};
+use super::flight::Rows;
+use super::layers::attention::Plan;
+use super::layers::cache::{self, Cache};
+use super::layers::layer::{Layer, Turns};
+use super::layers::layout::{Layout, Place, Scoring};
+use super::layers::linear::Norm;
+use super::options::LoadOptions;
 use crate::error::{EngineError, LoadError};
-use crate::model::{Feed, Logits, Model, SlotMoves, scales};
-use crate::tree::{check_all, check_copies};
+use crate::model::flight::{Flight, Landed};
+use crate::model::tree::{check_all, check_copies};
+use crate::model::{Feed, Model, SlotMoves, scales};
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -45,6 +50,8 @@ pub(super) struct Decoder {
     block_size: usize,
     /// Columns that are no tokens. Rows are measured only if this is known.
     left_out: Option<Tensor>,
+    /// Whether tokens are drawn on the device.
+    draws: bool,
 }
 
 impl Decoder {
@@ -52,9 +59,9 @@ impl Decoder {
         checkpoint: &Checkpoint<'_>,
         config: Config,
         place: Place,
-        (threads, fused): (usize, bool),
+        options: &LoadOptions,
     ) -> std::result::Result<Self, LoadError> {
-        let fused = fused && place.device == tch::Device::Cpu && place.kind == Kind::Float;
+        let fused = options.fused && place.device == tch::Device::Cpu && place.kind == Kind::Float;
         let (weights, names) = (Weights::new(checkpoint, &config, place), &config.family.names);
         let (name, _) = weights::embedding(checkpoint, names);
         let embedding = weights.tensor(&name, &[config.vocab, config.hidden])?;
@@ -75,7 +82,7 @@ impl Decoder {
         let turns = turns.collect::<std::result::Result<_, _>>()?;
         Ok(Decoder {
             place,
-            threads,
+            threads: options.threads.max(1),
             fused,
             embedding,
             positions,
@@ -86,6 +93,7 @@ impl Decoder {
             caches: Vec::new(),
             block_size: 1,
             left_out: None,
+            draws: options.draws.unwrap_or(place.device != tch::Device::Cpu),
             config,
         })
     }
@@ -105,7 +113,7 @@ impl Decoder {
         }
     }
 
-    fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Logits> {
+    fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
         let plan = Plan::new(feeds, self.layout())?;
         let mut x = self.embed(&plan)?;
         if self.fused {
@@ -124,13 +132,20 @@ impl Decoder {
             x = x.f_index_select(0, wanted)?;
         }
         if x.size()[0] == 0 {
-            return Ok(Logits::default());
+            return Ok(Box::new(Landed::default()));
         }
-        let mut logits = self.norm.apply(&x)?.f_linear(&self.head, None::<&Tensor>)?;
+        let hidden = self.norm.apply(&x)?;
+        let mut logits = hidden.f_linear(&self.head, None::<&Tensor>)?;
         if let Some(cap) = self.config.logit_cap {
             let _ = logits.f_div_scalar_(cap)?.f_tanh_()?.f_mul_scalar_(cap)?;
         }
-        home::bring(&logits, self.left_out.as_ref(), scales(feeds))
+        Ok(Box::new(Rows {
+            logits,
+            hidden,
+            left_out: self.left_out.as_ref().map(Tensor::shallow_clone),
+            scales: scales(feeds),
+            draws: self.draws && self.left_out.is_some(),
+        }))
     }
 
     fn embed(&self, plan: &Plan) -> Result<Tensor> {
@@ -182,7 +197,7 @@ impl Model for Decoder {
         self.left_out = sent.ok();
     }
 
-    fn forward(&mut self, feeds: &[Feed<'_>]) -> std::result::Result<Logits, EngineError> {
+    fn submit(&mut self, feeds: &[Feed<'_>]) -> std::result::Result<Box<dyn Flight>, EngineError> {
         check_all("feed", feeds, |feed| {
             feed.check(self.block_size, self.config.max_positions)
         })?;
@@ -194,6 +209,7 @@ impl Model for Decoder {
         self.run(feeds)
             .map_err(|error| EngineError::Model(error.to_string()))
     }
+
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> std::result::Result<(), EngineError> {
         check_all("move", moves, |moves| moves.check(self.block_size))?;
         let rows: Vec<_> = moves

@@ -1,42 +1,16 @@
 //! From a folder to a model.
 
-use super::attention::Place;
 use super::checkpoint::Checkpoint;
+use super::checkpoint::files::ModelFiles;
 use super::config::Config;
 use super::decoder::Decoder;
-use super::device::{Device, Dtype};
-use super::files::ModelFiles;
-use super::weights;
+use super::decoder::weights;
+use super::layers::layout::Place;
+use super::options::LoadOptions;
 use crate::error::LoadError;
 use crate::model::Model;
 use serde_json::Value;
 use tch::Kind;
-
-/// How to load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadOptions {
-    /// Where to compute.
-    pub device: Device,
-    /// What numbers to compute with.
-    pub dtype: Dtype,
-    /// The threads of one matrix product on the CPU; the process-wide setting of torch.
-    pub threads: usize,
-    /// On the CPU in f32: whether the small steps between matrix products are done by loops of our own, which is
-    /// faster, or by torch like everywhere else.
-    pub fused: bool,
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        LoadOptions {
-            device: Device::Cpu,
-            dtype: Dtype::Auto,
-            threads: cores.min(8),
-            fused: true,
-        }
-    }
-}
 
 /// What others may want to know of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,12 +50,7 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
         vocab_size: config.vocab as usize,
         max_positions: config.max_positions,
     };
-    let model = Decoder::load(
-        &checkpoint,
-        config,
-        place,
-        (options.threads.max(1), options.fused),
-    )?;
+    let model = Decoder::load(&checkpoint, config, place, options)?;
     Ok(LoadedModel {
         model: Box::new(model),
         config: described,

@@ -2,7 +2,7 @@
 
 use crate::rig::{WIDTH, letters, vocabulary, wait_until, wordy_script};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Feed, Logits, Model, Request, Sampling, ScriptedModel,
+    Engine, EngineConfig, EngineError, Event, Feed, Flight, Model, Request, Sampling, ScriptedModel,
     SlotMoves,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,9 +49,9 @@ impl Model for Stepped {
         self.model.create_cache(blocks, block_size)
     }
 
-    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+    fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError> {
         self.gate.pass();
-        self.model.forward(feeds)
+        self.model.submit(feeds)
     }
 
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {

@@ -13,3 +13,23 @@ pub(crate) fn cuda(test: &str) -> Option<Device> {
         }
     }
 }
+
+/// Each of these tests on the processor, and on a graphics card; to be used in a module `on` beside them.
+macro_rules! on_every_device {
+    ($($test:ident),* $(,)?) => {
+        mod cpu {
+            use super::*;
+            $(#[test] fn $test() { super::super::$test(Device::Cpu); })*
+        }
+
+        mod gpu {
+            $(#[test] fn $test() {
+                if let Some(device) = crate::devices::cuda(concat!(stringify!($test), " on a graphics card")) {
+                    super::super::$test(device);
+                }
+            })*
+        }
+    };
+}
+
+pub(crate) use on_every_device;

@@ -2,13 +2,16 @@
 //! by the residual rule, not the law.
 
 use crate::rig::{
-    Heard, WIDTH, cycle_script, engine, generate, grammar, letters, start, vocabulary, wait_until,
-    wordy_script,
+    EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, generate, grammar, letters, listen, start,
+    vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Feed, Logits, Model, Origin, Request, Sampling, ScriptedModel,
-    SlotMoves, Speculation, Verification,
+    Engine, EngineConfig, EngineError, Feed, Flight, Model, Origin, Request, Sampling, ScriptedModel,
+    SlotMoves, Speculation, Verification, Worked,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 const PATTERNS: [&str; 5] = [
     "the quick (brown fox|[0-9]{2,5}) the quick [a-z]{3}",
@@ -79,7 +82,7 @@ fn compare(without: &Heard, with: &Heard, what: &str) {
 #[test]
 fn no_source_changes_the_answer() {
     let plain = engine(wordy_script);
-    let drafting = with_draft_model(nearly_wordy, EngineConfig::default());
+    let drafting = with_draft_model(nearly_wordy, drafting());
     for pattern in PATTERNS.map(Some).into_iter().chain([None]) {
         for seed in 0..4 {
             for temperature in [0.0, 0.3, 1.0] {
@@ -143,7 +146,7 @@ fn forced_text_is_written_in_few_passes() {
 
 #[test]
 fn a_draft_model_that_agrees_is_always_confirmed() {
-    let drafting = with_draft_model(wordy_script, EngineConfig::default());
+    let drafting = with_draft_model(wordy_script, drafting());
     let request = Request {
         sampling: Sampling::seeded(4),
         ignore_eos: true,
@@ -166,7 +169,7 @@ fn the_draft_models_cache_is_given_back_and_may_be_full() {
     let config = EngineConfig {
         blocks: 24,
         block_size: 4,
-        ..EngineConfig::default()
+        ..drafting()
     };
     let drafting = with_draft_model(nearly_wordy, config);
     let request = |seed| Request {
@@ -181,9 +184,7 @@ fn the_draft_models_cache_is_given_back_and_may_be_full() {
         ..Request::new(letters("the "), 40)
     };
     let plain = engine(wordy_script);
-    let listeners: Vec<_> = (0..8)
-        .map(|seed| crate::rig::listen(&drafting, request(seed)))
-        .collect();
+    let listeners: Vec<_> = (0..8).map(|seed| listen(&drafting, request(seed))).collect();
     for (seed, listener) in (0..).zip(listeners) {
         let without = Request {
             speculation: Speculation::none(),
@@ -209,7 +210,7 @@ impl Model for Broken {
     fn create_cache(&mut self, _blocks: usize, _block_size: usize) -> Result<(), EngineError> {
         Ok(())
     }
-    fn forward(&mut self, _feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+    fn submit(&mut self, _feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError> {
         Err(EngineError::Model("broken".to_string()))
     }
     fn move_slots(&mut self, _moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
@@ -223,13 +224,7 @@ impl Model for Broken {
 #[test]
 fn a_draft_model_that_fails_is_given_up() {
     let model = Box::new(ScriptedModel::new(WIDTH, 1000, cycle_script));
-    let engine = Engine::start(
-        model,
-        Some(Box::new(Broken)),
-        vocabulary(),
-        EngineConfig::default(),
-    )
-    .unwrap();
+    let engine = Engine::start(model, Some(Box::new(Broken)), vocabulary(), drafting()).unwrap();
     let request = Request {
         speculation: Speculation::all(),
         ..Request::new(letters("abc "), 12)
@@ -238,27 +233,181 @@ fn a_draft_model_that_fails_is_given_up() {
     assert!(wait_until(&engine, |stats| stats.running == 0).draft_model_failed);
 }
 
+/// An engine whose passes cost what is said, and that drafts as far as that pays; the cost of all passes so far.
+fn counting(
+    script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static,
+    draft: Option<Box<dyn Model>>,
+    cost: impl Fn(Worked) -> u64 + Send + 'static,
+) -> (Engine, Arc<AtomicU64>) {
+    let spent = Arc::new(AtomicU64::new(0));
+    let sum = spent.clone();
+    let counted = move |worked| {
+        sum.fetch_add(cost(worked), Ordering::AcqRel);
+        Duration::from_micros(cost(worked))
+    };
+    let model = Box::new(ScriptedModel::new(WIDTH, 100_000, script));
+    let config = EngineConfig::default();
+    let engine = Engine::start_counted(model, draft, vocabulary(), config, Box::new(counted)).unwrap();
+    (engine, spent)
+}
+
+/// What each token of a pass costs, beside the pass itself.
+fn line(pass: u64, token: u64) -> impl Fn(Worked) -> u64 + Copy {
+    move |worked| match worked {
+        Worked::Pass(tokens) => pass + token * tokens as u64,
+        Worked::DraftPass(sequences) => (pass + token * sequences as u64) / 10,
+    }
+}
+
+/// Writes what it has written before, mostly.
+fn mostly_copied(prefix: &[u32]) -> Vec<f32> {
+    let mut row = wordy_script(prefix);
+    row.iter_mut().for_each(|logit| *logit *= 0.1);
+    row[letters("abcdefgh")[prefix.len() % 8] as usize] = 6.0;
+    row
+}
+
+fn looking_up(seed: u64, speculation: Speculation) -> Request {
+    Request {
+        sampling: Sampling::seeded(seed),
+        speculation,
+        ignore_eos: true,
+        ..Request::new(letters(&"abcdefgh".repeat(4)), 400)
+    }
+}
+
+/// Guards against drafts where they lose, and against their absence where they win.
 #[test]
-fn guesses_that_fail_become_short() {
-    // The text repeats itself, so lookup always has something to say; the model never repeats.
-    let engine = start(wordy_script, EngineConfig::default());
-    let prompt = letters(&"abcdefgh".repeat(4));
-    let speculation = Speculation {
+fn drafts_are_fed_where_they_pay() {
+    let lookup = Speculation {
         lookup: true,
         max_draft: 8,
         ..Speculation::none()
     };
-    let sampling = Sampling::seeded(1);
-    let heard = generate(
-        &engine,
-        Request {
-            sampling,
-            speculation,
+    for (answers, (pass, token), pays) in [
+        (1, (100, 1), true),
+        (8, (1000, 1), true),
+        (1, (0, 100), false),
+        (8, (0, 100), false),
+        (32, (100, 100), false),
+    ] {
+        let cost = |speculation| {
+            let (engine, spent) = counting(mostly_copied, None, line(pass, token));
+            let heard: Vec<_> = (0..answers)
+                .map(|seed| listen(&engine, looking_up(seed, speculation)))
+                .collect();
+            let texts: Vec<_> = heard.into_iter().map(|heard| heard.wait().tokens()).collect();
+            engine.stop();
+            (spent.load(Ordering::Acquire) as f64, texts)
+        };
+        let (without, texts) = cost(Speculation::none());
+        let (with, drafted) = cost(lookup);
+        assert_eq!(texts, drafted);
+        let what = format!("{answers} answers, {pass} and {token}: {with} and {without}");
+        match pays {
+            true => assert!(with < 0.7 * without, "{what}"),
+            // With the passes that are spent on finding out.
+            false => assert!(with < 1.04 * without, "{what}"),
+        }
+    }
+}
+
+/// Guards against a text that depends on how many drafts a pass may have: the costs change all the time, so the drafts do.
+#[test]
+fn the_text_of_a_seed_does_not_depend_on_what_pays() {
+    let passes = AtomicU64::new(0);
+    let erratic = move |worked| {
+        let pass = passes.fetch_add(1, Ordering::AcqRel);
+        let each = [1, 1000][(pass / 7 % 2) as usize];
+        line(300, each)(worked)
+    };
+    let draft = Box::new(ScriptedModel::new(WIDTH, 100_000, nearly_wordy));
+    let (engine, _) = counting(wordy_script, Some(draft), erratic);
+    let plain = self::engine(wordy_script);
+    for pattern in PATTERNS.map(Some).into_iter().chain([None]) {
+        for seed in 0..6 {
+            for source in sources() {
+                let request = |speculation| Request {
+                    grammar: pattern.map(grammar),
+                    speculation,
+                    reference: letters("the quick fox the 123 the"),
+                    sampling: Sampling {
+                        temperature: 0.3,
+                        ..Sampling::seeded(seed)
+                    },
+                    ..Request::new(letters("the the "), 30)
+                };
+                let without = generate(&plain, request(Speculation::none()));
+                let with = generate(&engine, request(source));
+                compare(&without, &with, &format!("{pattern:?}, {seed}, {source:?}"));
+            }
+        }
+    }
+    let stats = wait_until(&engine, |stats| stats.running == 0);
+    assert!(stats.accepted > 0 && stats.drafted > stats.accepted);
+}
+
+/// A draft model is not asked where its passes cost more than they save.
+#[test]
+fn a_draft_model_drafts_where_it_pays() {
+    let drafted = |pass: u64| {
+        let cost = move |worked| match worked {
+            Worked::Pass(_) => 1000,
+            Worked::DraftPass(_) => pass,
+        };
+        let draft = Box::new(ScriptedModel::new(WIDTH, 100_000, wordy_script));
+        let (engine, _) = counting(wordy_script, Some(draft), cost);
+        let request = Request {
+            sampling: Sampling::seeded(4),
             ignore_eos: true,
-            ..Request::new(prompt, 40)
-        },
+            speculation: Speculation {
+                model: true,
+                max_draft: 4,
+                ..Speculation::none()
+            },
+            ..Request::new(letters("the "), 400)
+        };
+        let outcome = generate(&engine, request).outcome().clone();
+        engine.stop();
+        outcome.drafted
+    };
+    let (cheap, dear) = (drafted(100), drafted(2000));
+    assert!(cheap > 250, "{cheap} at a tenth of a pass");
+    assert!(dear < 40, "{dear} at two passes");
+}
+
+/// The answer repeats a text that the prompt does not have, and says which of its tokens came from there.
+#[test]
+fn a_reference_is_drafted_from() {
+    let text = letters(&PHRASE.repeat(2));
+    let wanted = text.clone();
+    let script = move |prefix: &[u32]| {
+        let mut row = vec![0.0; WIDTH];
+        row[wanted.get(prefix.len() - 1).copied().unwrap_or(EOS) as usize] = 9.0;
+        row
+    };
+    let engine = engine(script);
+    let request = |reference| Request {
+        reference,
+        speculation: Speculation::all(),
+        ..Request::new(letters("x"), 100)
+    };
+    let mut edited = text.clone();
+    edited[30] = letters("z")[0];
+    let without = generate(&engine, request(Vec::new()));
+    let with = generate(&engine, request(edited));
+    assert_eq!(without.tokens(), text);
+    assert_eq!(with.tokens(), text);
+    let (without, with) = (without.outcome(), with.outcome());
+    assert_eq!(
+        (without.accepted_predictions, without.rejected_predictions),
+        (0, 0)
     );
-    assert!(heard.outcome().drafted < 40, "{:?}", heard.outcome());
+    assert!(
+        with.accepted_predictions > 60 && with.rejected_predictions > 0,
+        "{with:?}"
+    );
+    assert!(with.accepted_predictions <= with.accepted && with.accepted > without.accepted);
 }
 
 /// Drafts that are trees save passes and change nothing: a token that any branch has is confirmed by the one draw, and its
@@ -277,7 +426,7 @@ fn trees_of_drafts_change_no_text() {
     let config = |block_size, max_step_tokens| EngineConfig {
         block_size,
         max_step_tokens,
-        ..EngineConfig::default()
+        ..drafting()
     };
     let (mut confirmed, mut in_branches) = (0, 0);
     for (number, (block_size, max_step_tokens)) in

@@ -7,8 +7,8 @@ use crate::rig::{
     vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request, Sampling,
-    ScriptedModel, Sink, Speculation,
+    Drafting, Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request,
+    Sampling, ScriptedModel, Sink, Speculation,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -268,6 +268,7 @@ fn drafts_of_some_do_not_cost_others_a_pass() {
             EngineConfig {
                 max_running: 64 + waits,
                 blocks: 8192,
+                drafting: Drafting::Always,
                 ..EngineConfig::default()
             },
         );

@@ -2,7 +2,9 @@
 //! text, and as many are accepted as can be.
 
 use crate::laws::{END, agrees, vocabulary};
-use crate::rig::{Heard, WIDTH, generate, grammar_over, vocabulary as letters_vocabulary, wordy_script};
+use crate::rig::{
+    Heard, WIDTH, drafting, generate, grammar_over, vocabulary as letters_vocabulary, wordy_script,
+};
 use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
 use lexiform_engine::{Engine, EngineConfig, Request, Sampling, ScriptedModel, Speculation, Verification};
 use std::collections::BTreeMap;
@@ -91,7 +93,7 @@ fn law(grammar: bool) -> BTreeMap<String, f64> {
 
 #[test]
 fn the_residual_rule_leaves_the_law_alone() {
-    let (engine, count) = (engine(EngineConfig::default()), 6000);
+    let (engine, count) = (engine(drafting()), 6000);
     for grammar in [true, false] {
         let law = law(grammar);
         let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
@@ -121,7 +123,7 @@ fn a_crowd_leaves_the_law_alone() {
         max_running: 7,
         blocks: 12,
         block_size: 2,
-        ..EngineConfig::default()
+        ..drafting()
     };
     let (engine, count) = (engine(config), 3000);
     let (law, mut shares) = (law(true), BTreeMap::new());
@@ -140,7 +142,7 @@ fn a_crowd_leaves_the_law_alone() {
 
 #[test]
 fn what_is_told_of_a_text_does_not_depend_on_the_drafts() {
-    let engine = engine(EngineConfig::default());
+    let engine = engine(drafting());
     for weigh_end in [false, true] {
         let mut told: BTreeMap<String, (f64, Option<f64>, usize)> = BTreeMap::new();
         for seed in 0..600 {
@@ -194,7 +196,7 @@ fn as_many_drafts_are_accepted_as_can_be() {
         scripted(false),
         Some(scripted(true)),
         letters_vocabulary(),
-        EngineConfig::default(),
+        drafting(),
     )
     .unwrap();
     for (temperature, top_p) in [(1.0, 1.0), (0.7, 0.9), (1.5, 1.0)] {

@@ -5,8 +5,8 @@ use lexiform::limits::Limits;
 use lexiform::mask::Tables;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Fallback, LawChoice, Origin, Outcome, Request, ScriptedModel,
-    Stats, Ticket,
+    Drafting, Engine, EngineConfig, EngineError, Event, Fallback, LawChoice, Origin, Outcome, Request,
+    ScriptedModel, Stats, Ticket,
 };
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock};
@@ -133,8 +133,16 @@ pub(crate) fn start(script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static, config
     .unwrap()
 }
 
+/// All drafts are fed, whatever passes cost.
+pub(crate) fn drafting() -> EngineConfig {
+    EngineConfig {
+        drafting: Drafting::Always,
+        ..EngineConfig::default()
+    }
+}
+
 pub(crate) fn engine(script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static) -> Engine {
-    start(script, EngineConfig::default())
+    start(script, drafting())
 }
 
 pub(crate) fn generate(engine: &Engine, request: Request) -> Heard {

@@ -1,9 +1,9 @@
 //! Drawing on several threads, and from rows that the model measured: what is drawn is the same as without.
 
-use crate::rig::{Heard, WIDTH, global, grammar, letters, listen, vocabulary, wordy_script};
+use crate::rig::{Heard, WIDTH, drafting, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Feed, LawChoice, Logits, LogprobsOf, Model, Request, Sampling,
-    ScriptedModel, SlotMoves, Speculation, Verification,
+    Engine, EngineConfig, EngineError, Feed, Flight, Landed, LawChoice, Logits, LogprobsOf, Model, Request,
+    Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
 };
 
 /// Logits that real models have beyond the vocabulary, so many that threads are worth it.
@@ -42,7 +42,7 @@ impl Model for Measuring {
         self.left_out = columns.to_vec();
     }
 
-    fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {
+    fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError> {
         let logits = self.model.forward(feeds)?;
         let (mut values, mut peaks, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         let scales: Vec<f64> = feeds
@@ -60,7 +60,8 @@ impl Model for Measuring {
             peaks.push(peak);
             values.extend(row);
         }
-        Ok(Logits::new(values, self.vocab_size()).measured(peaks, scales, sums))
+        let logits = Logits::new(values, self.vocab_size()).measured(peaks, scales, sums);
+        Ok(Box::new(Landed::new(logits)))
     }
 
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
@@ -90,7 +91,7 @@ fn engine(draw_threads: usize, shape: Shape) -> Engine {
     };
     let config = EngineConfig {
         draw_threads,
-        ..EngineConfig::default()
+        ..drafting()
     };
     // The draft model is wrong about every other token.
     let draft = |prefix: &[u32]| match prefix.len() % 2 {

@@ -1,7 +1,6 @@
 //! The libtorch models against `transformers`, on the checkpoints that fixtures/make.py wrote.
 
-use crate::devices::cuda;
-use crate::rig::{generate, listen, wait_until};
+use crate::rig::{drafting, generate, listen, wait_until};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
     Device, Dtype, Engine, EngineConfig, Feed, LoadOptions, LoadedModel, Model, ModelFiles, Request,
@@ -10,7 +9,7 @@ use lexiform_engine::{
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-const FAMILIES: [&str; 26] = [
+pub(crate) const FAMILIES: [&str; 26] = [
     "llama2",
     "llama3",
     "llama_bias_yarn",
@@ -78,7 +77,7 @@ pub(crate) fn kinds(device: Device) -> impl Iterator<Item = Kind> {
 
 pub(crate) const TOLERANCE: f32 = 1e-4;
 
-fn folder(family: &str) -> PathBuf {
+pub(crate) fn folder(family: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(family)
@@ -90,6 +89,8 @@ pub(crate) fn load_family(kind: Kind) -> LoadedModel {
         dtype: kind.dtype,
         threads: 1,
         fused: kind.fused,
+        // Half of the tests draw as a card does.
+        draws: Some(!kind.fused),
     };
     load(&ModelFiles::folder(folder(kind.family)), &options).unwrap()
 }
@@ -410,7 +411,7 @@ fn small() -> EngineConfig {
     EngineConfig {
         blocks: 64,
         block_size: 4,
-        ..EngineConfig::default()
+        ..drafting()
     }
 }
 
@@ -493,24 +494,7 @@ fn sampled_text_does_not_depend_on_company_drafts_or_space(device: Device) {
 /// Each of these on the processor, and on a graphics card.
 mod on {
     use super::*;
-
-    macro_rules! on_every_device {
-        ($($test:ident),* $(,)?) => {
-            mod cpu {
-                use super::*;
-                $(#[test] fn $test() { super::super::$test(Device::Cpu); })*
-            }
-
-            mod gpu {
-                use super::*;
-                $(#[test] fn $test() {
-                    if let Some(device) = cuda(concat!(stringify!($test), " on a graphics card")) {
-                        super::super::$test(device);
-                    }
-                })*
-            }
-        };
-    }
+    use crate::devices::on_every_device;
 
     on_every_device!(
         logits_are_those_of_transformers,

@@ -6,7 +6,7 @@
 
 use crate::devices::cuda;
 use crate::laws::agrees;
-use crate::rig::{self, Heard, grammar_over, listen};
+use crate::rig::{self, Heard, drafting, grammar_over, listen};
 use crate::torch::{Kind, load_family, vocabulary};
 use lexiform_engine::{
     Device, Engine, EngineConfig, Feed, LawChoice, LawTag, Request, Sampling, Speculation,
@@ -79,7 +79,7 @@ fn engine(device: Device) -> Engine {
     let config = EngineConfig {
         blocks: 400,
         block_size: 4,
-        ..EngineConfig::default()
+        ..drafting()
     };
     Engine::start(load("llama3"), Some(load("llama2")), vocabulary(), config).unwrap()
 }

@@ -3,7 +3,6 @@
 //!
 //! The slow, obvious way is the same model, which is fed each path from its first token on, alone.
 
-use crate::devices::cuda;
 use crate::rig;
 use crate::torch::{TOLERANCE, kinds, model};
 use lexiform_engine::{Device, EngineError, Feed, Malformed, Model, ScriptedModel, SlotMoves};
@@ -363,24 +362,7 @@ fn what_makes_no_sense_is_refused(device: Device) {
 /// Each of these on the processor, and on a graphics card.
 mod on {
     use super::*;
-
-    macro_rules! on_every_device {
-        ($($test:ident),* $(,)?) => {
-            mod cpu {
-                use super::*;
-                $(#[test] fn $test() { super::super::$test(Device::Cpu); })*
-            }
-
-            mod gpu {
-                use super::*;
-                $(#[test] fn $test() {
-                    if let Some(device) = cuda(concat!(stringify!($test), " on a graphics card")) {
-                        super::super::$test(device);
-                    }
-                })*
-            }
-        };
-    }
+    use crate::devices::on_every_device;
 
     on_every_device!(
         each_node_sees_its_path_alone,

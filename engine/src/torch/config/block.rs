@@ -1,8 +1,8 @@
 //! Reads what differs from layer to layer: windows, turns, experts.
 
+use super::description::{Block, Mlp};
 use super::family::{ExpertFields, Family, Turned, Windows};
 use super::read::Reader;
-use super::{Block, Mlp};
 use crate::error::LoadError;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 //! A family says what its config.json leaves unsaid (where norms stand, which biases there are, what a missing field
 //! means) and what its tensors are called. Whatever can differ between models of one family is read from config.json.
 
-use super::{NormKind, QkNorm};
+use super::kinds::{NormKind, QkNorm};
 
 /// A bias, or another thing that is there or not.
 #[derive(Clone, Copy, Debug, PartialEq)]

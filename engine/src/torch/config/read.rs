@@ -1,9 +1,10 @@
 //! Reads the fields of config.json, and names them when they are wrong.
 
+use super::description::{Attention, Config, FILE};
 use super::family::{FAMILIES, Family, Flag, NAMES};
-use super::{Activation, Attention, Config, FILE};
+use super::kinds::Activation;
 use crate::error::LoadError;
-use crate::torch::files::ModelFiles;
+use crate::torch::checkpoint::files::ModelFiles;
 use serde_json::Value;
 
 const ACTIVATIONS: &str = "silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu";
@@ -11,6 +12,9 @@ const ACTIVATIONS: &str = "silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_
 const MAX_DIMENSION: u64 = 1 << 24;
 /// Each layer is described apart, which takes memory before there is any weight.
 const MAX_LAYERS: i64 = 1 << 16;
+
+/// The kinds of layers that may turn in ways of their own.
+pub(super) const LAYER_TYPES: [&str; 2] = ["full_attention", "sliding_attention"];
 
 /// A config.json.
 pub(super) struct Reader<'a> {
@@ -232,9 +236,7 @@ impl<'a> Reader<'a> {
             .into_iter()
             .filter_map(|place| self.root.get(place));
         let nested = ropes.flat_map(|rope| {
-            let kinds = super::rope::LAYER_TYPES
-                .into_iter()
-                .filter_map(|kind| rope.get(kind));
+            let kinds = LAYER_TYPES.into_iter().filter_map(|kind| rope.get(kind));
             std::iter::once(rope).chain(kinds)
         });
         let found = std::iter::once(self.root)

@@ -1,15 +1,12 @@
 //! Reads how queries and keys are turned: `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of 4.
 
 use super::family::{Family, Turned};
-use super::read::Reader;
+use super::frequencies::{Rope, Scaling, Yarn, yarn_attention};
+use super::read::{LAYER_TYPES, Reader};
 use crate::error::LoadError;
-use crate::torch::rope::{Rope, Scaling, Yarn, yarn_attention};
 use serde_json::Value;
 
 const ROPES: &str = "default, linear, dynamic, llama3, yarn, longrope";
-/// The kinds of layers that may turn in ways of their own.
-pub(super) const LAYER_TYPES: [&str; 2] = ["full_attention", "sliding_attention"];
-
 /// Where a rope is described, and what its model is like.
 struct Source<'a> {
     from: &'a Value,

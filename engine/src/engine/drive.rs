@@ -1,0 +1,283 @@
+//! Drivers at work: what happened to branches is told, and what is ordered is done.
+//!
+//! ```text
+//!   after a pass ─► news of each branch ─► driver ─► orders ─┬─► scheduler: fork, rewind, read, draw, score, drop
+//!                        ▲                                   └─► answers: emit, finish, fail
+//!                        └── what an order brings at once ───┘
+//! ```
+
+use crate::engine::step::Core;
+use crate::error::EngineError;
+use crate::request::driver::{BestOf, Branch, Driver, News, Order, Orders, Report, Samples};
+use crate::request::{Event, Finish, Outcome, Request};
+use crate::sequence::job::Job;
+use crate::sequence::{Doing, Ending, Sequence};
+use std::collections::VecDeque;
+
+/// News that have not been told yet: of which request, of which of its branches, and what.
+type Untold = VecDeque<(u64, Branch, News)>;
+
+/// The driver that a request asks for.
+pub(crate) fn driver(request: &Request) -> Box<dyn Driver> {
+    match request.best_of {
+        Some(candidates) => Box::new(BestOf::new(request.samples, candidates)),
+        None => Box::new(Samples::new(request.samples)),
+    }
+}
+
+impl Core {
+    /// Tells a driver what happened to a branch, and does what it orders.
+    pub(crate) fn tell(&mut self, job: u64, branch: Branch, news: News) {
+        let mut untold = VecDeque::from([(job, branch, news)]);
+        while let Some((job, branch, news)) = untold.pop_front() {
+            self.tell_one(job, branch, news, &mut untold);
+        }
+    }
+
+    fn tell_one(&mut self, id: u64, branch: Branch, news: News, untold: &mut Untold) {
+        let Some(mut job) = self.jobs.remove(&id) else {
+            return;
+        };
+        if let Some(sequence) = self.scheduler.find(id, branch) {
+            sequence.doing = Doing::Waiting;
+            let is_over = matches!(news, News::Ended(_) | News::Failed(_));
+            job.live -= usize::from(is_over);
+            let report = Report {
+                branch,
+                news,
+                tokens: sequence.generated().len(),
+                log_probability: sequence.walk.log_probability(),
+                is_certain: sequence.walk.is_certain(),
+            };
+            let mut orders = std::mem::take(&mut self.orders);
+            job.driver.next(&report, &mut orders);
+            let is_waiting = orders.is_empty();
+            self.carry_out((id, &mut job), &mut orders, untold);
+            self.orders = orders;
+            if job.live == 0 || is_waiting && untold.is_empty() && !self.scheduler.goes_on(id) {
+                job.fail_all(&EngineError::Unanswered);
+            }
+        }
+        self.put_back(id, job);
+    }
+
+    /// Does what is ordered, one after the other.
+    fn carry_out(&mut self, (id, job): (u64, &mut Job), orders: &mut Orders, untold: &mut Untold) {
+        while let Some(order) = orders.pop_front() {
+            if let Err(error) = self.carry_out_one((id, job), order, orders, untold) {
+                // A driver that orders what cannot be done would wait for it for ever.
+                job.fail_all(&error);
+            }
+        }
+    }
+
+    fn carry_out_one(
+        &mut self,
+        (id, job): (u64, &mut Job),
+        order: Order,
+        orders: &mut Orders,
+        untold: &mut Untold,
+    ) -> Result<(), EngineError> {
+        match order {
+            Order::Fork { of, to, at } => self.fork((id, job), of, to, at),
+            Order::Rewind { branch, to } => match self.scheduler.find(id, branch) {
+                Some(sequence) => sequence.rewind(to, &mut self.blocks),
+                None => Ok(()),
+            },
+            Order::Read(branch) => {
+                self.order(id, branch, Doing::Reading);
+                let read = self.scheduler.find(id, branch).filter(|it| it.unfed() == 0);
+                if read.is_some() {
+                    untold.push_back((id, branch, News::Read));
+                }
+                Ok(())
+            }
+            Order::Draw(branch) => {
+                self.order(id, branch, Doing::Drawing);
+                Ok(())
+            }
+            Order::Score { branch, tokens } => match self.scheduler.find(id, branch) {
+                Some(sequence) => sequence.give(tokens),
+                None => Ok(()),
+            },
+            Order::Drop(branch) => {
+                self.drop_branch((id, job), branch);
+                Ok(())
+            }
+            Order::Emit { branch, answer } => self.with_branch((id, job), branch, |job, sequence| {
+                job.emit(answer, sequence, orders)
+            }),
+            Order::Finish { branch, answer } => {
+                self.with_branch((id, job), branch, |job, sequence| {
+                    job.emit(answer, sequence, orders)?;
+                    let mut outcome = sequence.outcome(sequence.finished());
+                    if let Some(law) = job.driver.law() {
+                        (outcome.law, outcome.log_weight) = (law, None);
+                    }
+                    job.send(answer, Event::Done(outcome), orders);
+                    Ok(())
+                })?;
+                self.drop_branch((id, job), branch);
+                Ok(())
+            }
+            Order::Fail { answer, error } => {
+                job.send(answer, Event::Failed(error), orders);
+                Ok(())
+            }
+        }
+    }
+
+    fn order(&mut self, job: u64, branch: Branch, doing: Doing) {
+        if let Some(sequence) = self.scheduler.find(job, branch).filter(|it| !it.closed) {
+            sequence.doing = doing;
+        }
+    }
+
+    /// Does something with a branch, whether it runs or has ended.
+    fn with_branch(
+        &mut self,
+        (id, job): (u64, &mut Job),
+        branch: Branch,
+        run: impl FnOnce(&mut Job, &mut Sequence) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        if let Some(sequence) = self.scheduler.find(id, branch) {
+            return run(job, sequence);
+        }
+        let mut ended = job.take_ended(|sequence| sequence.branch == branch);
+        let done = match ended.first_mut() {
+            Some(sequence) => run(job, sequence),
+            None => Ok(()),
+        };
+        ended.into_iter().for_each(|sequence| job.keep(sequence));
+        done
+    }
+
+    fn drop_branch(&mut self, (id, job): (u64, &mut Job), branch: Branch) {
+        if let Some(sequence) = self.scheduler.find(id, branch) {
+            // One that has ended counts until its driver knows.
+            job.live -= usize::from(!sequence.closed || sequence.has_news());
+            sequence.give_up();
+        } else {
+            job.drop_ended(branch);
+        }
+    }
+
+    fn fork(
+        &mut self,
+        (id, job): (u64, &mut Job),
+        of: Branch,
+        to: Branch,
+        at: usize,
+    ) -> Result<(), EngineError> {
+        let limit = self.config.max_branches;
+        if job.live >= limit {
+            return Err(EngineError::Branches { limit });
+        }
+        let Some(sequence) = self.scheduler.find(id, of) else {
+            return Ok(());
+        };
+        let mut fork = sequence.fork(to, at, &mut self.blocks)?;
+        fork.id = self.next_sequence;
+        self.next_sequence += 1;
+        job.live += 1;
+        self.stats.forks += 1;
+        self.scheduler.take_fork(fork, &mut self.blocks, &self.config);
+        Ok(())
+    }
+
+    /// Goes on with a request, or ends it if all its answers are told.
+    fn put_back(&mut self, id: u64, mut job: Job) {
+        let over = job.is_over();
+        if over {
+            self.scheduler.give_up(id);
+            self.stats.failed += job.failed;
+        }
+        let dropped = job.take_ended(|sequence| over || sequence.dropped);
+        if !dropped.is_empty() {
+            self.errands.forget(dropped);
+        }
+        if !over {
+            self.jobs.insert(id, job);
+        }
+    }
+
+    /// Ends the requests whose deadline is over.
+    pub(crate) fn end_late(&mut self) {
+        while let Some((id, allowed)) = self.scheduler.late() {
+            let Some(mut job) = self.jobs.remove(&id) else {
+                return self.scheduler.give_up(id);
+            };
+            job.fail_all(&EngineError::Late { allowed });
+            self.put_back(id, job);
+        }
+        self.collect();
+    }
+
+    /// Tells drivers of the branches that have ended since they were asked last.
+    pub(crate) fn tell_endings(&mut self) {
+        let ended = |sequence: &mut Sequence| {
+            let ending = sequence.news_of_ending()?;
+            Some((sequence.job, sequence.branch, ending))
+        };
+        // One at a time: a branch of which its driver is to hear is one that the others need not wait for in vain.
+        loop {
+            let next = self.scheduler.all().find_map(ended);
+            let Some((job, branch, ending)) = next else {
+                return;
+            };
+            let news = match ending {
+                Ending::Finished(finish) => News::Ended(finish),
+                Ending::Failed(error) => News::Failed(error),
+            };
+            self.tell(job, branch, news);
+        }
+    }
+
+    /// Ends an answer because its client wants no more of it.
+    pub(crate) fn cancel(&mut self, id: u64, answer: usize) {
+        let Some(mut job) = self.jobs.remove(&id) else {
+            return;
+        };
+        let mut orders = std::mem::take(&mut self.orders);
+        if job.is_open(answer) {
+            let last = match self.cancelled((id, &mut job), answer) {
+                Some(outcome) => Event::Done(outcome),
+                None => Event::Failed(EngineError::Unanswered),
+            };
+            job.send(answer, last, &mut orders);
+            job.driver.leave(answer, &mut orders);
+        }
+        let mut untold = Untold::new();
+        self.carry_out((id, &mut job), &mut orders, &mut untold);
+        self.orders = orders;
+        self.put_back(id, job);
+        for (job, branch, news) in untold {
+            self.tell(job, branch, news);
+        }
+    }
+
+    /// How an answer stands that is cut off: as its branch does, or without a token where it has none of its own.
+    fn cancelled(&mut self, (id, job): (u64, &mut Job), answer: usize) -> Option<Outcome> {
+        let own = job.driver.branch_of(answer);
+        if let Some(sequence) = own.and_then(|branch| self.scheduler.find(id, branch)) {
+            return Some(sequence.outcome(Finish::Cancelled));
+        }
+        let outcome = match self.scheduler.any_of(id) {
+            Some(sequence) => sequence.outcome(Finish::Cancelled),
+            None => job.any_ended()?.outcome(Finish::Cancelled),
+        };
+        Some(Outcome {
+            log_probability: 0.0,
+            log_weight: None,
+            completion_tokens: 0,
+            drafted: 0,
+            accepted: 0,
+            attempts: 1,
+            steered: None,
+            ..outcome
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

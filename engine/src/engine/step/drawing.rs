@@ -1,0 +1,182 @@
+//! From the rows of a pass to what every sequence wrote.
+//!
+//! ```text
+//!   sequences ─┬─ whose draws are plain ─► flight: draw ─┬─ drawn ─────────────► written
+//!              └─ all others ────────────► flight: rows ◄┘ could not be drawn
+//!                                                └─► law, on several threads ──► written
+//! ```
+//!
+//! A device that draws brings some bytes of a row to memory; what needs the row itself (filters, penalties, the global law,
+//! tokens that a draft model sampled, numbers about other tokens) brings the row.
+
+use super::Core;
+use crate::error::EngineError;
+use crate::grammar::masks::Bounds;
+use crate::model::flight::{Ask, Flight};
+use crate::model::logits::{Logits, Row};
+use crate::sampling::crew;
+use crate::sampling::write::{Writer, Written};
+use crate::sampling::{Columns, Found, is_plain};
+use crate::scheduler::pass::Work;
+use crate::sequence::Sequence;
+use crate::speculation::draft::path;
+use lexiform::law::{Allowed, Drawn, Seeded};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A sequence that can be drawn for.
+struct Task<'a> {
+    /// The number of its work.
+    number: usize,
+    sequence: &'a mut Sequence,
+    /// The numbers of its rows in the pass.
+    rows: Range<usize>,
+    /// What each row allows, if there is a grammar.
+    masks: Option<Vec<Bounds>>,
+    /// The tokens that the device drew, for each row that has one, if it drew them all.
+    drawn: Option<Vec<Option<Drawn>>>,
+}
+
+/// Sequences that are drawn for one after the other, each with its rows.
+type Bundle<'a> = Vec<(Task<'a>, Vec<Row<'a>>)>;
+
+impl Core {
+    /// Draws for all sequences that have rows and know what is allowed there; what became of each.
+    ///
+    /// Sequences under the global law that share what their attempts teach are drawn one after the other: which text a seed
+    /// gives must not depend on which thread was faster.
+    pub(super) fn write(
+        &mut self,
+        works: &[Work],
+        flight: &mut dyn Flight,
+    ) -> Result<Vec<Option<Written>>, EngineError> {
+        let mut tasks = tasks(&mut self.scheduler.running, works);
+        if flight.draws() {
+            draw(flight, &mut tasks)?;
+        }
+        let undrawn = tasks.iter().filter(|task| task.drawn.is_none());
+        let wanted: Vec<usize> = undrawn.flat_map(|task| task.rows.clone()).collect();
+        let mut logits = match wanted.is_empty() {
+            true => Logits::default(),
+            false => flight.rows(&wanted)?,
+        };
+        for row in logits.rows_mut() {
+            self.columns.clean(row);
+        }
+        let threads = crew::threads(self.config.draw_threads, logits.numbers());
+        let writer = Writer {
+            vocabulary: &self.vocabulary,
+        };
+        let bundles = crew::each(bundles(tasks, &logits, &self.columns), threads, |bundle| {
+            let write = |(task, rows): (Task<'_>, Vec<Row<'_>>)| {
+                let found = task.drawn.as_deref().map_or(Found::Rows(&rows), Found::Drawn);
+                let written = writer.write_on(task.sequence, found, task.masks.as_deref());
+                (task.number, written)
+            };
+            bundle.into_iter().map(write).collect::<Vec<_>>()
+        });
+        let mut written: Vec<Option<Written>> = works.iter().map(|_| None).collect();
+        for (number, what) in bundles.into_iter().flatten() {
+            written[number] = Some(what);
+        }
+        Ok(written)
+    }
+}
+
+/// The sequences of a pass that have rows and know what is allowed there.
+fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
+    let mut tasks = Vec::with_capacity(works.len());
+    let mut first_row = 0;
+    let mut left = works.iter().enumerate().peekable();
+    for (index, sequence) in running.iter_mut().enumerate() {
+        let Some((number, work)) = left.next_if(|(_, work)| work.index == index) else {
+            continue;
+        };
+        let rows = first_row..first_row + work.rows;
+        first_row += work.rows;
+        if work.rows == 0 || sequence.closed {
+            continue;
+        }
+        let masks = sequence.masks.take();
+        if sequence.request.grammar.is_some() && masks.is_none() {
+            continue;
+        }
+        tasks.push(Task {
+            number,
+            sequence,
+            rows,
+            masks,
+            drawn: None,
+        });
+    }
+    tasks
+}
+
+/// Asks the device for the draws of all sequences that depend on nothing else.
+fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineError> {
+    let plain = tasks.iter().filter(|task| is_plain(task.sequence));
+    let asks: Vec<Ask<'_>> = plain.flat_map(Task::asks).collect();
+    if asks.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
+    let drawn = flight.draw(&asks)?;
+    let mut by_row: HashMap<usize, Option<Drawn>> = rows.into_iter().zip(drawn).collect();
+    for task in tasks.iter_mut().filter(|task| is_plain(task.sequence)) {
+        // A row that nobody asked for is drawn from by nobody. One that could not be drawn from has to be looked at.
+        let drawn: Vec<_> = task.rows.clone().map(|row| by_row.remove(&row)).collect();
+        let is_whole = drawn.iter().all(|drawn| !matches!(drawn, Some(None)));
+        task.drawn = is_whole.then(|| drawn.into_iter().map(Option::flatten).collect());
+    }
+    Ok(())
+}
+
+impl Task<'_> {
+    /// The draws of its rows, each where it would be if the text came there.
+    fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
+        let sequence = &*self.sequence;
+        let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
+        (0..self.rows.len()).filter_map(move |number| {
+            let node = number.checked_sub(1);
+            if node.is_some_and(|node| sequence.drafts[node].is_last) {
+                return None;
+            }
+            let after = path(&sequence.drafts, node).len();
+            let mask = self.masks.as_ref().map(|masks| masks[number].mask.words());
+            Some(Ask {
+                row: self.rows.start + number,
+                allowed: mask.map_or(Allowed::All, Allowed::Words),
+                warper: &sequence.warper,
+                seeded,
+                place: sequence.walk.place_after(after as u32),
+            })
+        })
+    }
+}
+
+/// The tasks with those of their rows that were brought, those that share a trie together.
+fn bundles<'a>(tasks: Vec<Task<'a>>, logits: &'a Logits, columns: &Columns) -> Vec<Bundle<'a>> {
+    let mut bundles: Vec<Bundle<'_>> = Vec::new();
+    let mut by_trie: HashMap<*const (), usize> = HashMap::new();
+    let mut first = 0;
+    for task in tasks {
+        let mut rows = Vec::new();
+        if task.drawn.is_none() {
+            let brought = first..first + task.rows.len();
+            first = brought.end;
+            rows.extend(brought.map(|row| columns.of(logits, row)));
+        }
+        let mut bundle = bundles.len();
+        if let Some(trie) = &task.sequence.trie {
+            // What a trie keeps is compared with rows that come again without their measure.
+            rows.iter_mut().for_each(|row| row.measured = None);
+            bundle = *by_trie.entry(Arc::as_ptr(trie).cast()).or_insert(bundle);
+        }
+        if bundle == bundles.len() {
+            bundles.push(Vec::new());
+        }
+        bundles[bundle].push((task, rows));
+    }
+    bundles
+}

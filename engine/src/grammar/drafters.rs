@@ -1,0 +1,116 @@
+//! Drafts: tokens that are cheap to guess, fed together with what must be fed anyway.
+//!
+//! ```text
+//!   forced text ─► lookup in prompt, answer, reference ─► draft model      each goes on where the one before it stopped
+//! ```
+//!
+//! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if there were no
+//! draft, and if that token is the one drafted, the logits behind it are already there. Such a draft can only save
+//! passes; the text, its probability and the random numbers used are the same without it. What a draft model samples is
+//! verified by the *residual rule*, unless the request wants the text of its seed ([`Verification`]): then the text is
+//! another one of the same law.
+//!
+//! [`Verification`]: crate::request::Verification
+//!
+//! How much of what is drafted is fed, the [policy](crate::speculation::policy) says.
+
+use crate::error::EngineError;
+use crate::grammar::outlook::Outlook;
+use crate::request::Request;
+use crate::speculation::draft::{Draft, Source};
+use crate::{Grammar, State};
+use lexiform::draft::{self, Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
+use lexiform::vocab::Vocabulary;
+use std::sync::Arc;
+
+/// Shorter matches than two tokens are mostly chance. Longer ones tell places apart where the same few words come often.
+const LOOKUP: PromptLookup = PromptLookup {
+    longest: 16,
+    shortest: 2,
+    branches: 1,
+    window: 1 << 16,
+};
+
+/// Where the prompt and the reference of a request have which tokens, if its drafts are looked up. Takes the reference out.
+pub(crate) fn lookup(request: &mut Request) -> Option<Lookup> {
+    let reference = std::mem::take(&mut request.reference);
+    let how = PromptLookup {
+        branches: request.speculation.branches,
+        ..LOOKUP
+    };
+    let looks = request.speculation.lookup && request.speculation.max_draft > 0;
+    looks.then(|| Lookup::new(how, &request.prompt, reference))
+}
+
+/// A tokenizer that drafters share.
+struct Cutter(Arc<dyn Tokenise + Sync>);
+
+impl Tokenise for Cutter {
+    fn tokens(&self, bytes: &[u8]) -> Option<Vec<u32>> {
+        self.0.tokens(bytes)
+    }
+}
+
+/// The drafters that need no model.
+pub(crate) struct Drafters {
+    tokeniser: Arc<dyn Tokenise + Sync>,
+    vocabulary: Arc<Vocabulary>,
+}
+
+impl Drafters {
+    pub(crate) fn new(tokeniser: Arc<dyn Tokenise + Sync>, vocabulary: Arc<Vocabulary>) -> Self {
+        Drafters {
+            tokeniser,
+            vocabulary,
+        }
+    }
+
+    /// Sets the drafts of a sequence.
+    ///
+    /// # Errors
+    /// A mask that is needed to judge one costs too much.
+    pub(crate) fn propose(&self, outlook: &mut Outlook) -> Result<(), EngineError> {
+        outlook.drafts.clear();
+        let (speculation, room) = (outlook.speculation, outlook.room());
+        if room == 0 || !(speculation.forced || outlook.lookup.is_some()) {
+            return Ok(());
+        }
+        let text = outlook.text();
+        let at = outlook.grammar.as_ref().map(|(grammar, state)| (grammar, *state));
+        let mut draft: draft::Draft<'_, Grammar> = draft::Draft::new(at, self.vocabulary.eos(), room);
+        if speculation.forced {
+            Forced::new(Cutter(self.tokeniser.clone()), self.vocabulary.clone()).propose(text, &mut draft);
+        }
+        if let Some(lookup) = &outlook.lookup {
+            lookup.offer(text, &mut draft);
+        }
+        let nodes = draft.nodes().to_vec();
+        // Where each node has become a draft; what hangs below one that has not is none either.
+        let mut places: Vec<Option<NodeId>> = Vec::with_capacity(nodes.len());
+        for node in &nodes {
+            let parent = node.parent.map(|parent| places[parent]);
+            let is_taken = match parent {
+                Some(None) => false,
+                _ => outlook.push(drafted(node, parent.flatten()), &self.vocabulary)?,
+            };
+            places.push(is_taken.then(|| outlook.drafts.len() - 1));
+        }
+        Ok(())
+    }
+}
+
+fn drafted(node: &draft::Node<State>, parent: Option<NodeId>) -> Draft {
+    Draft {
+        token: node.token,
+        parent,
+        source: match node.origin {
+            draft::Origin::Forced => Source::Forced,
+            draft::Origin::Copied => Source::Copied,
+            draft::Origin::Predicted => Source::Predicted,
+            draft::Origin::Model => Source::Model,
+        },
+        state: node.state,
+        proposal: node.proposal.clone(),
+        is_last: false,
+    }
+}

@@ -1,0 +1,220 @@
+//! What a grammar has to say about a sequence between two draws, as plain data that any thread can work on.
+//!
+//! ```text
+//!   drawn token ─ read ─► state ─ only the end left? ─► finish
+//!                                └─► drafts, each with the state after it ─► masks of all rows of the next pass
+//! ```
+//!
+//! Every step of this may be slow where a hostile grammar says so; none of it happens on the decode thread.
+
+use crate::error::EngineError;
+use crate::grammar::masks::{Bounds, Finder};
+use crate::request::Speculation;
+use crate::speculation::draft::{Draft, Source, path};
+use crate::{Grammar, State};
+use lexiform::draft::{Lookup, Proposal, Text};
+use lexiform::vocab::Vocabulary;
+use std::sync::Arc;
+
+/// A sequence as its grammar sees it.
+#[derive(Clone)]
+pub(crate) struct Outlook {
+    /// The grammar, and where it is after the tokens that it has read.
+    pub(crate) grammar: Option<(Grammar, State)>,
+    /// Whether to look for a grammar that takes the place of one which has outgrown its memory.
+    pub(crate) renews: bool,
+    /// How many of the tokens it has read, those of the prompt included.
+    pub(crate) read: usize,
+    /// The prompt and the answer so far, the unread tokens included.
+    pub(crate) tokens: Arc<Vec<u32>>,
+    /// Where they stood before, if they are looked up.
+    pub(crate) lookup: Option<Arc<Lookup>>,
+    pub(crate) prompt: usize,
+    /// Tokens that may still be drawn.
+    pub(crate) remaining: usize,
+    /// What the masks may spend of them, and on the end; `None` where the masks do not count.
+    pub(crate) budget: Option<usize>,
+    /// Whether the text is complete as soon as only its end is left.
+    pub(crate) ends_early: bool,
+    pub(crate) speculation: Speculation,
+    pub(crate) drafts: Vec<Draft>,
+    /// Tokens that the sequence goes on with, whatever is likely.
+    pub(crate) given: Vec<u32>,
+    pub(crate) finder: Finder,
+}
+
+/// What became of a drawn token.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// The grammar, or what has taken its place, and where it is now.
+    pub(crate) grammar: Option<(Grammar, State)>,
+    pub(crate) renewed: bool,
+    /// Nothing but the end is left; whether that is because the answer's tokens are few.
+    pub(crate) end: Option<bool>,
+    /// What is worth feeding beyond the tokens.
+    pub(crate) drafts: Vec<Draft>,
+}
+
+/// The most drafts of one pass, whatever a request says: a tree names its nodes by 16 bits.
+const MOST_DRAFTED: usize = 1 << 12;
+
+/// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be wasted.
+pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
+    let most = speculation.max_draft.min(MOST_DRAFTED);
+    most.min(remaining.saturating_sub(1))
+}
+
+impl Outlook {
+    /// What the masks may spend after so many tokens that are not yet drawn.
+    pub(crate) fn budget(&self, ahead: usize) -> Option<usize> {
+        Some(self.budget?.saturating_sub(ahead))
+    }
+
+    /// The tokens as the prompt and the answer.
+    pub(crate) fn text(&self) -> Text<'_> {
+        let (prompt, answer) = self.tokens.split_at(self.prompt);
+        Text { prompt, answer }
+    }
+
+    /// The state after all drafts; `None` without a grammar.
+    pub(crate) fn tip(&self) -> Option<State> {
+        let (_, state) = self.grammar.as_ref()?;
+        self.drafts.last().map_or(Some(*state), |draft| draft.state)
+    }
+
+    /// How many tokens may be drafted.
+    pub(crate) fn room(&self) -> usize {
+        draft_room(&self.speculation, self.remaining)
+    }
+
+    /// Reads the unread tokens, if there are any, in the grammar that takes the place of one which has outgrown its memory.
+    pub(crate) fn read(&mut self) -> Result<Reading, EngineError> {
+        let mut reading = Reading {
+            grammar: None,
+            renewed: false,
+            end: None,
+            drafts: Vec::new(),
+        };
+        if let Some((grammar, state)) = &mut self.grammar {
+            reading.renewed = self.renews && grammar.renew(std::slice::from_mut(state));
+            let unread = &self.tokens[self.read..];
+            for &token in unread {
+                *state = Finder::step(grammar, *state, token)?;
+            }
+            if !unread.is_empty() {
+                self.read = self.tokens.len();
+                if self.ends_early && self.only_the_end_is_left(0)? {
+                    reading.end = Some(self.bounds(0)?.is_some_and(|bounds| bounds.steered));
+                }
+            }
+        }
+        reading.grammar.clone_from(&self.grammar);
+        Ok(reading)
+    }
+
+    /// How many tokens lie between the text and what follows a draft, or the text for 0.
+    fn depth(&self, drafts: usize) -> usize {
+        path(&self.drafts, drafts.checked_sub(1)).len()
+    }
+
+    /// The grammar, and where it is after a draft, counted from 1, or after the text for 0.
+    fn after(&self, drafts: usize) -> Option<(&Grammar, State)> {
+        let (grammar, state) = self.grammar.as_ref()?;
+        let state = match drafts.checked_sub(1) {
+            None => Some(*state),
+            Some(last) => self.drafts[last].state,
+        };
+        Some((grammar, state?))
+    }
+
+    /// What may come after a draft, counted from 1, or after the text for 0.
+    pub(crate) fn bounds(&self, drafts: usize) -> Result<Option<Bounds>, EngineError> {
+        let budget = self.budget(self.depth(drafts));
+        let find = |(grammar, state)| self.finder.bounds(grammar, state, budget);
+        self.after(drafts).map(find).transpose()
+    }
+
+    /// Whether the grammar leaves nothing but the end within the answer's tokens, after a draft.
+    fn only_the_end_is_left(&self, drafts: usize) -> Result<bool, EngineError> {
+        let Some((grammar, _)) = self
+            .after(drafts)
+            .filter(|(grammar, state)| grammar.is_accepting(*state))
+        else {
+            return Ok(false);
+        };
+        let ends = grammar.vocabulary().eos().len();
+        Ok(self
+            .bounds(drafts)?
+            .is_some_and(|bounds| bounds.mask.count() == ends))
+    }
+
+    /// Appends a drafted token unless it would be wasted: an end token, one behind which only the end is left (the draw
+    /// that confirms it ends the text) or too much for the answer's tokens.
+    pub(crate) fn push(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
+        let above = path(&self.drafts, draft.parent);
+        let too_many = self.drafts.len() >= self.room() || above.len() + 1 >= self.remaining;
+        if too_many || vocabulary.is_eos(draft.token) {
+            return Ok(false);
+        }
+        let state = draft.state;
+        self.drafts.push(draft);
+        let ahead = above.len() + 1;
+        let counted = self.grammar.as_ref().zip(state).zip(self.budget(ahead));
+        let too_far =
+            counted.is_some_and(|(((grammar, _), state), budget)| !grammar.completes_within(state, budget));
+        if too_far || self.ends_early && self.only_the_end_is_left(self.drafts.len())? {
+            self.drafts.pop();
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Takes the given tokens for drafts, as far as the grammar and the tokens left allow them.
+    pub(crate) fn take_given(&mut self) -> Result<(), EngineError> {
+        for (number, token) in std::mem::take(&mut self.given)
+            .into_iter()
+            .enumerate()
+            .take(self.remaining)
+        {
+            let is_allowed = self
+                .bounds(number)?
+                .is_none_or(|bounds| bounds.mask.contains(token));
+            if !is_allowed {
+                break;
+            }
+            let state = match self.grammar.as_ref().zip(self.tip()) {
+                Some(((grammar, _), state)) if !grammar.vocabulary().is_eos(token) => {
+                    Some(Finder::step(grammar, state, token)?)
+                }
+                _ => None,
+            };
+            self.drafts.push(Draft {
+                token,
+                parent: number.checked_sub(1),
+                source: Source::Given,
+                state,
+                proposal: Proposal::Point,
+                is_last: false,
+            });
+            if self.grammar.is_some() && state.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a token that a draft model drew after the drafts, if there is something to draft or to draw behind it.
+    pub(crate) fn extend(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
+        let state = match self.grammar.as_ref().zip(self.tip()) {
+            Some(((grammar, _), state)) => Some(Finder::step(grammar, state, draft.token)?),
+            None => None,
+        };
+        let draft = Draft {
+            state,
+            parent: self.drafts.len().checked_sub(1),
+            is_last: false,
+            ..draft
+        };
+        self.push(draft, vocabulary)
+    }
+}

@@ -1,0 +1,114 @@
+//! A model that follows a script: logits are a function of the prefix.
+//!
+//! It keeps tokens where a real model keeps keys and values, in the same blocks, and reads its prefix back from them.
+//! So a loop that confuses blocks, forgets to feed a token or reuses a wrong prefix gets wrong logits from it.
+
+use crate::error::EngineError;
+use crate::model::flight::{Flight, Landed};
+use crate::model::logits::Logits;
+use crate::model::tree::{Seen, Sight, check_all, check_copies};
+use crate::model::{Feed, Model, SlotMoves};
+
+/// The script: the row of logits after a prefix.
+pub type Script = Box<dyn Fn(&[u32]) -> Vec<f32> + Send>;
+
+/// See the module.
+pub struct ScriptedModel {
+    script: Script,
+    vocab_size: usize,
+    max_positions: usize,
+    cache: Vec<Option<u32>>,
+    block_size: usize,
+}
+
+impl ScriptedModel {
+    /// A model whose logits after a prefix are what `script` says: `vocab_size` of them.
+    pub fn new(
+        vocab_size: usize,
+        max_positions: usize,
+        script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static,
+    ) -> Self {
+        ScriptedModel {
+            script: Box::new(script),
+            vocab_size,
+            max_positions,
+            cache: Vec::new(),
+            block_size: 1,
+        }
+    }
+
+    fn place(&self, feed: &Feed<'_>, slot: usize) -> usize {
+        feed.table[slot / self.block_size] as usize * self.block_size + slot % self.block_size
+    }
+
+    fn prefix(&self, feed: &Feed<'_>, seen: &Seen<'_>) -> Result<Vec<u32>, EngineError> {
+        let read = |slot| {
+            let token = self.cache[self.place(feed, slot)];
+            token.ok_or_else(|| EngineError::Model(format!("slot {slot} was never fed")))
+        };
+        seen.slots().map(read).collect()
+    }
+}
+
+impl Model for ScriptedModel {
+    fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    fn max_positions(&self) -> usize {
+        self.max_positions
+    }
+
+    fn cache_bytes_per_token(&self) -> usize {
+        0
+    }
+
+    fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError> {
+        self.cache = vec![None; blocks * block_size];
+        self.block_size = block_size;
+        Ok(())
+    }
+
+    fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError> {
+        check_all("feed", feeds, |feed| {
+            feed.check(self.block_size, self.max_positions)
+        })?;
+        for feed in feeds {
+            for (offset, &token) in feed.tokens.iter().enumerate() {
+                let place = self.place(feed, feed.start + offset);
+                self.cache[place] = Some(token);
+            }
+        }
+        let mut values = Vec::new();
+        for feed in feeds {
+            let sight = Sight::of(feed);
+            for number in feed.tokens.len() - feed.rows..feed.tokens.len() {
+                let row = (self.script)(&self.prefix(feed, &sight.seen(number, usize::MAX))?);
+                if row.len() != self.vocab_size {
+                    let message = format!("the script gave {} logits, not {}", row.len(), self.vocab_size);
+                    return Err(EngineError::Model(message));
+                }
+                values.extend(row);
+            }
+        }
+        Ok(Box::new(Landed::new(Logits::new(values, self.vocab_size))))
+    }
+
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        check_all("move", moves, |moves| moves.check(self.block_size))?;
+        for (from, to) in moves.iter().flat_map(|moves| moves.rows(self.block_size)) {
+            self.cache[to] = self.cache[from];
+        }
+        Ok(())
+    }
+
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        check_copies(pairs, self.cache.len() / self.block_size)?;
+        for &(from, to) in pairs {
+            let from = from as usize * self.block_size;
+            self.cache
+                .copy_within(from..from + self.block_size, to as usize * self.block_size);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The best of several samples: those that the model itself finds likeliest, token for token.
+//!
+//! A sample chosen this way has no simple law, whatever law each candidate has: the likeliest texts are favoured. Nothing is
+//! heard of any before all of them have ended.
+
+use super::{Branch, Driver, News, Order, Orders, Report, Samples};
+use crate::error::EngineError;
+use lexiform::law::LawTag;
+
+/// So many answers, the best of more candidates.
+pub(crate) struct BestOf {
+    candidates: Samples,
+    count: usize,
+    /// Which answers somebody waits for.
+    wanted: Vec<bool>,
+    ended: Vec<(Branch, f64)>,
+    failed: Vec<EngineError>,
+}
+
+impl BestOf {
+    /// The best `answers` of `candidates`, of which there are at least as many.
+    pub(crate) fn new(answers: usize, candidates: usize) -> Self {
+        BestOf {
+            candidates: Samples::new(candidates),
+            count: candidates,
+            wanted: vec![true; answers],
+            ended: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Tells the best once all have ended. Where too few came to an end, the others fail as those did.
+    fn choose(&mut self, orders: &mut Orders) {
+        if self.ended.len() + self.failed.len() < self.count {
+            return;
+        }
+        let better =
+            |one: &(Branch, f64), other: &(Branch, f64)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
+        self.ended.sort_by(better);
+        let mut best = self.ended.drain(..);
+        for (answer, wanted) in self.wanted.iter().enumerate() {
+            match (best.next(), self.failed.first()) {
+                (Some((branch, _)), _) if *wanted => orders.push_back(Order::Finish { branch, answer }),
+                (Some((branch, _)), _) => orders.push_back(Order::Drop(branch)),
+                (None, Some(error)) if *wanted => orders.push_back(Order::Fail {
+                    answer,
+                    error: error.clone(),
+                }),
+                (None, _) => (),
+            }
+        }
+        orders.extend(best.map(|(branch, _)| Order::Drop(branch)));
+    }
+}
+
+impl Driver for BestOf {
+    fn next(&mut self, report: &Report, orders: &mut Orders) {
+        let branch = report.branch;
+        match &report.news {
+            News::Begun | News::Read => self.candidates.next(report, orders),
+            News::Drew | News::Scored => orders.push_back(Order::Draw(branch)),
+            News::Ended(_) => {
+                let mean = report.log_probability / report.tokens.max(1) as f64;
+                self.ended.push((branch, mean));
+                self.choose(orders);
+            }
+            News::Failed(error) => {
+                let lost = match self.candidates.is_forked() {
+                    true => 1,
+                    false => self.count,
+                };
+                self.failed.extend(std::iter::repeat_n(error.clone(), lost));
+                orders.push_back(Order::Drop(branch));
+                self.choose(orders);
+            }
+        }
+    }
+
+    fn leave(&mut self, answer: usize, orders: &mut Orders) {
+        if let Some(wanted) = self.wanted.get_mut(answer) {
+            *wanted = false;
+        }
+        if self.wanted.iter().all(|wanted| !wanted) {
+            orders.extend((0..self.count as Branch).map(Order::Drop));
+        }
+    }
+
+    fn law(&self) -> Option<LawTag> {
+        Some(LawTag::BestOf)
+    }
+
+    fn branch_of(&self, _: usize) -> Option<Branch> {
+        None
+    }
+}

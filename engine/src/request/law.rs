@@ -1,0 +1,79 @@
+//! The law that a request asks for: how its rows are warped, which law draws from them, and when its text may end.
+
+use crate::error::Refusal;
+use crate::request::{LawChoice, Request, Sampling};
+use lexiform::law::{Law, LawError, Walk, Warper, Warping};
+use lexiform::vocab::Vocabulary;
+
+/// Checks what a request says about sampling, and settles the order of warping and mask.
+pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
+    let Sampling {
+        temperature,
+        top_p,
+        top_k,
+        min_p,
+        repetition_penalty,
+        presence_penalty,
+        frequency_penalty,
+        ..
+    } = request.sampling;
+    let warping = Warping {
+        temperature,
+        top_k,
+        top_p,
+        min_p,
+        repetition_penalty,
+        presence_penalty,
+        frequency_penalty,
+        bias: request.sampling.logit_bias.clone(),
+    };
+    Warper::new(warping, law(request)).map_err(|error| match error {
+        LawError::OutOfRange {
+            name,
+            value,
+            expected,
+        } => {
+            let name = if name == "bias" { "logit_bias" } else { name };
+            Refusal::Invalid {
+                name,
+                value: value.to_string(),
+                expected,
+            }
+        }
+        _ => Refusal::Invalid {
+            name: "temperature",
+            value: temperature.to_string(),
+            expected: "above 0 under the global law",
+        },
+    })
+}
+
+/// Without a grammar there is nothing to condition on, and both laws are the model's own.
+pub(crate) fn law(request: &Request) -> Law {
+    match request.law {
+        LawChoice::Global {
+            max_attempts,
+            fallback,
+        } if request.grammar.is_some() => Law::Global {
+            attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
+            fallback,
+        },
+        _ => Law::Local,
+    }
+}
+
+/// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's tokens.
+pub(crate) fn ends_unasked(request: &Request) -> bool {
+    !request.weigh_end && law(request) == Law::Local
+}
+
+/// The walk of a request that is not under the global law.
+pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
+    let mut ends = vocabulary.eos().to_vec();
+    match &request.grammar {
+        Some(_) => (),
+        None if request.ignore_eos => ends.clear(),
+        None => ends.extend(&request.stop_tokens),
+    }
+    Walk::local(warper, request.grammar.is_some(), &ends)
+}

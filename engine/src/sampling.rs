@@ -1,0 +1,298 @@
+//! From rows of logits to tokens: the request's law, applied to what the model computed.
+//!
+//! ```text
+//!   rows of the pass ─ holes out ─ warp ─► p ─┐
+//!   masks along the draft ────────────────────┼─► verify::tree ─► tokens, each with what it was drawn from
+//!   Seeded(seed), place (attempt, position) ──┘
+//! ```
+//!
+//! A draw depends on the seed and on its place only, not on how many passes it took to get there: batching, preemption,
+//! chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts that are verified by the
+//! residual rule leave its law as it is.
+
+pub(crate) mod crew;
+mod given;
+pub(crate) mod write;
+
+use crate::Mask;
+use crate::State;
+use crate::error::EngineError;
+use crate::grammar::masks::Bounds;
+use crate::model::logits::{Logits, Row as Read};
+use crate::request::{LogprobsOf, Verification};
+use crate::sequence::{Doing, Sequence};
+use crate::speculation::draft::Draft;
+use crate::speculation::draft::path;
+use lexiform::draft::{self, Node, NodeId, Proposal};
+use lexiform::law::{Allowed, Distribution, Drawn, History, LawError, Row, RowError, Seeded};
+use lexiform::verify::{Verified, down, tree};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use std::convert::Infallible;
+use std::sync::PoisonError;
+
+/// What a pass found for a sequence.
+#[derive(Clone, Copy)]
+pub(crate) enum Found<'a> {
+    /// A row after the text, and one after each draft.
+    Rows(&'a [Read<'a>]),
+    /// Where they were drawn from already, the token of each; `None` where nothing is drawn.
+    Drawn(&'a [Option<Drawn>]),
+}
+
+/// What a sequence drew from the rows of a pass.
+pub(crate) struct Drawing {
+    pub(crate) verified: Verified,
+    /// For each drawn token, what the model itself thinks of it.
+    pub(crate) own: Vec<Own>,
+}
+
+/// The model's own view of a token, before warping and mask.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Own {
+    pub(crate) logprob: Option<f32>,
+    pub(crate) top: Vec<(u32, f32)>,
+}
+
+/// Which columns of a row are tokens.
+pub(crate) struct Columns {
+    /// Rows may be longer than the vocabulary.
+    width: usize,
+    holes: Vec<usize>,
+}
+
+impl Columns {
+    pub(crate) fn new(vocabulary: &Vocabulary, model_width: usize) -> Self {
+        let width = vocabulary.len().min(model_width);
+        let is_hole = |&token: &usize| vocabulary.kind(token as u32) == TokenKind::Unused;
+        Columns {
+            width,
+            holes: (0..width).filter(is_hole).collect(),
+        }
+    }
+
+    /// Makes sure that holes cannot be drawn.
+    pub(crate) fn clean(&self, row: &mut [f32]) {
+        for &hole in &self.holes {
+            row[hole] = f32::NEG_INFINITY;
+        }
+    }
+
+    /// The part of a row over the vocabulary. A measure is of all columns, so it serves where these are all.
+    pub(crate) fn of<'r>(&self, logits: &'r Logits, index: usize) -> Read<'r> {
+        let row = logits.row(index);
+        let is_whole = row.len().div_ceil(32) == self.width.div_ceil(32);
+        Read {
+            logits: &row[..self.width],
+            measured: logits.measure(index).filter(|_| is_whole),
+        }
+    }
+
+    /// The columns that are no tokens.
+    pub(crate) fn left_out(&self, model_width: usize) -> Vec<usize> {
+        self.holes
+            .iter()
+            .copied()
+            .chain(self.width..model_width)
+            .collect()
+    }
+}
+
+/// Whether a draw for this sequence depends on the row, its scale, the mask and its place alone, and nobody wants to know
+/// more of the row: then the row can stay where it was computed.
+pub(crate) fn is_plain(sequence: &Sequence) -> bool {
+    let asks_nothing = match (sequence.request.logprobs, sequence.request.logprobs_of) {
+        (None, _) => true,
+        // What is told of the token is what the model thinks of it.
+        (Some(0), LogprobsOf::Model) => sequence.warper.is_identity(),
+        _ => false,
+    };
+    let is_sampled = |draft: &Draft| matches!(draft.proposal, Proposal::Sampled(_));
+    asks_nothing
+        && sequence.doing == Doing::Drawing
+        && sequence.warper.is_plain()
+        && sequence.walk.is_certain()
+        && !sequence.drafts.iter().any(is_sampled)
+}
+
+/// Draws down the tree of the sequence's drafts, or walks down it along what was drawn. Rows are clean, that of the text
+/// and one for each draft; `masks` likewise, if there is a grammar.
+pub(crate) fn draw(
+    sequence: &mut Sequence,
+    found: Found<'_>,
+    masks: Option<&[Bounds]>,
+) -> Result<Drawing, EngineError> {
+    match found {
+        Found::Rows(rows) => draw_from(sequence, rows, masks),
+        Found::Drawn(drawn) => Ok(walk_along(sequence, drawn)),
+    }
+}
+
+/// Walks down the tree of the sequence's drafts along tokens that were drawn after each of them.
+fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
+    let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
+    let walk = &mut sequence.walk;
+    let step = |node: Option<NodeId>| {
+        let drawn = drawn[node.map_or(0, |node| node + 1)].clone();
+        Ok::<_, Infallible>(drawn.and_then(|drawn| walk.take(drawn)))
+    };
+    let Ok(verified) = down(&nodes, step);
+    let own = |drawn: &Drawn| Own {
+        logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),
+        top: Vec::new(),
+    };
+    Drawing {
+        own: verified.drawn.iter().map(own).collect(),
+        verified,
+    }
+}
+
+fn draw_from(
+    sequence: &mut Sequence,
+    rows: &[Read<'_>],
+    masks: Option<&[Bounds]>,
+) -> Result<Drawing, EngineError> {
+    let drafted = |node: Option<NodeId>| -> Vec<u32> {
+        let path = path(&sequence.drafts, node).into_iter();
+        path.map(|node| sequence.drafts[node].token).collect()
+    };
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let warper = &sequence.warper;
+    let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
+    let row = |node: Option<NodeId>| {
+        if node.is_some_and(|node| sequence.drafts[node].is_last) {
+            return Ok(None);
+        }
+        let index = node.map_or(0, |node| node + 1);
+        let history = History {
+            prompt,
+            answer,
+            draft: &drafted(node),
+        };
+        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
+        let Read { logits, measured } = rows[index];
+        Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
+    };
+    let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
+    let walk = &mut sequence.walk;
+    let verified = match sequence.doing {
+        Doing::Scoring => given::along(&nodes, row, walk, &mut chooser),
+        _ => tree(&nodes, row, walk, &mut chooser),
+    };
+    let verified = verified.map_err(not_a_law)?;
+    let mut own = Vec::with_capacity(verified.drawn.len());
+    for (number, drawn) in verified.drawn.iter().enumerate() {
+        let node = number.checked_sub(1).map(|before| verified.path[before]);
+        let index = node.map_or(0, |node| node + 1);
+        let row = rows[index].logits;
+        own.push(self::own(sequence, drawn, row)?);
+        if sequence.request.logprobs_of == LogprobsOf::Allowed {
+            let mask = masks.map(|masks| &*masks[index].mask);
+            own[number].top = top_allowed(sequence, row, mask, &drafted(node))?;
+        }
+    }
+    Ok(Drawing { verified, own })
+}
+
+/// How the draft model's tokens are verified. Without chance both ways are one, and the global law's draws are more than
+/// those of a token.
+pub(crate) fn verification(sequence: &Sequence) -> Verification {
+    match sequence.walk.is_certain() && !sequence.warper.is_greedy() {
+        true => sequence.request.speculation.verification,
+        false => Verification::DrawOnce,
+    }
+}
+
+/// A draft as a node of a tree.
+fn node(draft: &Draft) -> Node<State> {
+    Node {
+        token: draft.token,
+        parent: draft.parent,
+        origin: draft::Origin::Model,
+        proposal: draft.proposal.clone(),
+        state: draft.state,
+    }
+}
+
+/// The log of a token's probability among what was allowed.
+pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
+    // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
+    let of = match sequence.warper.is_greedy() {
+        true => drawn.log_mass,
+        false => drawn.log_kept,
+    };
+    drawn.log_probability - of
+}
+
+/// The most likely of what is allowed after these drafts.
+fn top_allowed(
+    sequence: &Sequence,
+    row: &[f32],
+    mask: Option<&Mask>,
+    draft: &[u32],
+) -> Result<Vec<(u32, f32)>, EngineError> {
+    let count = usize::from(sequence.request.logprobs.unwrap_or(0));
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let history = History {
+        prompt,
+        answer,
+        draft,
+    };
+    let mut row = sequence.warper.row(row, history).map_err(not_a_law)?;
+    if sequence.warper.is_greedy() {
+        row = row.uncut();
+    }
+    let part = row.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
+    let top = part.top(count).into_iter();
+    Ok(top.map(|(token, logprob)| (token, logprob as f32)).collect())
+}
+
+fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {
+    let Some(wanted) = sequence.request.logprobs else {
+        return Ok(Own::default());
+    };
+    let count = match sequence.request.logprobs_of {
+        LogprobsOf::Model => wanted,
+        LogprobsOf::Allowed => 0,
+    };
+    if count == 0 && sequence.warper.is_identity() {
+        return Ok(Own {
+            logprob: Some(drawn.log_probability as f32),
+            top: Vec::new(),
+        });
+    }
+    let row = Distribution::new(row).map_err(not_a_law)?;
+    let top = row
+        .top(usize::from(count))
+        .into_iter()
+        .map(|(token, logprob)| (token, logprob as f32));
+    Ok(Own {
+        logprob: Some(row.log_probability(drawn.token) as f32),
+        top: top.collect(),
+    })
+}
+
+fn not_a_law(error: RowError) -> EngineError {
+    EngineError::Model(error.to_string())
+}
+
+/// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left nothing that is
+/// allowed: then its weight would be 0, and the attempts have brought nothing.
+pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
+    let Some(trie) = &sequence.trie else {
+        return EngineError::DeadEnd {
+            generated: sequence.generated().len(),
+        };
+    };
+    let attempts = match error {
+        LawError::Exhausted { attempts } => *attempts,
+        _ => sequence.walk.failed_attempts(),
+    };
+    let trie = trie.lock().unwrap_or_else(PoisonError::into_inner);
+    EngineError::AttemptsExhausted {
+        attempts: attempts as usize,
+        bound: trie.bound(&[]).unwrap_or(1.0),
+    }
+}

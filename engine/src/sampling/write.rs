@@ -1,0 +1,267 @@
+//! Drawn tokens become text: the sequence moves on, the client hears of it, and the answer ends when it should.
+
+use crate::error::EngineError;
+use crate::grammar::masks::Bounds;
+use crate::metrics::stats::Stats;
+use crate::model::logits::Row;
+use crate::request::{Event, Finish, Origin};
+use crate::sampling::{self, Drawing, Found, Own, draw};
+use crate::sequence::{Doing, Sequence};
+use crate::speculation::draft::{Draft, Source};
+use lexiform::draft::NodeId;
+use lexiform::law::Drawn;
+use lexiform::verify::Next;
+use lexiform::vocab::{TokenKind, Vocabulary};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Draws from known rows in one go; what is left then is done after the next pass.
+const MAX_REPLAYED: usize = 4096;
+
+/// The longest draft of which every place is counted.
+const COUNTED_PLACES: usize = 32;
+
+/// What became of a pass's rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Tokens drafted.
+    pub(crate) drafted: usize,
+    /// The drafts confirmed, from the first after the text down.
+    pub(crate) accepted: Vec<NodeId>,
+    /// Tokens drawn.
+    pub(crate) drawn: usize,
+    /// The time since the pass that brought the tokens before these. Attempts that may fail bring none.
+    pub(crate) gap: Option<Duration>,
+    /// The attempt failed, and the sequence went back to its prompt: the text that it left.
+    pub(crate) left: Option<Arc<Vec<u32>>>,
+}
+
+impl Written {
+    /// Adds this to the counts of the engine.
+    pub(crate) fn count(&self, stats: &mut Stats) {
+        stats.drafts += u64::from(self.drafted > 0);
+        stats.drafted += self.drafted as u64;
+        stats.accepted += self.accepted.len() as u64;
+        stats.generated += self.drawn as u64;
+        let places = self.accepted.len().min(COUNTED_PLACES);
+        if stats.accepted_at.len() < places {
+            stats.accepted_at.resize(places, 0);
+        }
+        for place in &mut stats.accepted_at[..places] {
+            *place += 1;
+        }
+    }
+}
+
+/// Writes what the rows say.
+pub(crate) struct Writer<'a> {
+    pub(crate) vocabulary: &'a Vocabulary,
+}
+
+impl Writer<'_> {
+    /// Draws along the sequence's drafts and appends what was drawn.
+    pub(crate) fn write(
+        &self,
+        sequence: &mut Sequence,
+        found: Found<'_>,
+        masks: Option<&[Bounds]>,
+    ) -> Written {
+        if sequence.request.grammar.is_some() && masks.is_none() {
+            sequence.fail(EngineError::Panicked("without a mask".to_string()));
+            return Written::default();
+        }
+        let first = sequence.generated().len();
+        let is_attempt = !sequence.walk.is_certain();
+        let drawing = match draw(sequence, found, masks) {
+            Ok(drawing) => drawing,
+            Err(error) => {
+                sequence.fail(error);
+                return Written::default();
+            }
+        };
+        if let (true, Found::Rows(rows)) = (is_attempt, found) {
+            note(sequence, first, rows, masks.unwrap_or_default(), &drawing);
+        }
+        let steered = |row: usize| masks.is_some_and(|masks| masks[row].steered);
+        let used = rows_of(&drawing.verified.path)
+            .take(drawing.verified.drawn.len())
+            .position(steered);
+        if let Some(number) = used {
+            sequence.steer(first + number);
+        }
+        let drawn = !drawing.verified.drawn.is_empty();
+        let gap = drawn.then(|| sequence.moments.drawn()).flatten();
+        Written {
+            gap: gap.filter(|_| !is_attempt),
+            ..self.take(sequence, drawing)
+        }
+    }
+
+    /// The same; where an attempt fails, the next one begins, and goes on from rows that earlier ones left as far as they
+    /// are known.
+    pub(crate) fn write_on(
+        &self,
+        sequence: &mut Sequence,
+        found: Found<'_>,
+        masks: Option<&[Bounds]>,
+    ) -> Written {
+        let drafted = sequence.drafts.len();
+        let (first, guess) = (sequence.generated().len(), sequence.guess());
+        let written = Written {
+            drafted,
+            ..self.write(sequence, found, masks)
+        };
+        match sequence.doing {
+            Doing::Scoring => {
+                sequence.given.drain(..written.drawn);
+                // A pass may have had no room for the others.
+                sequence.is_due |= !sequence.given.is_empty();
+            }
+            _ if written.drawn > 0 => self.learn(sequence, &written.accepted, guess, (first, masks)),
+            _ => (),
+        }
+        sequence.drafts.clear();
+        if written.left.is_some() {
+            sequence.restart();
+            self.replay(sequence);
+        }
+        written
+    }
+
+    /// Remembers what became of drafts; where there were none, whether a guess at the token of this number was right. One that
+    /// would never be drafted says nothing: an end, or what the grammar does not allow.
+    fn learn(
+        &self,
+        sequence: &mut Sequence,
+        accepted: &[NodeId],
+        guess: Option<u32>,
+        (number, masks): (usize, Option<&[Bounds]>),
+    ) {
+        if !sequence.drafts.is_empty() {
+            return sequence.record.verified(&sequence.drafts, accepted);
+        }
+        let is_draft = |&token: &u32| {
+            let is_allowed = masks.is_none_or(|masks| masks[0].mask.contains(token));
+            is_allowed && !self.vocabulary.is_eos(token)
+        };
+        let drawn = sequence.generated().get(number).copied();
+        if let Some((guess, drawn)) = guess.filter(is_draft).zip(drawn) {
+            sequence.record.guessed(guess == drawn);
+        }
+    }
+
+    fn replay(&self, sequence: &mut Sequence) {
+        for _ in 0..MAX_REPLAYED {
+            let position = sequence.generated().len();
+            let Some(known) = sequence.replay.at(position).cloned() else {
+                return;
+            };
+            let rows = [Row::from(&known.row[..])];
+            let masks = [known.bounds];
+            if self
+                .write(sequence, Found::Rows(&rows), Some(&masks))
+                .left
+                .is_some()
+            {
+                sequence.restart();
+            } else if let Some(next) = sequence.replay.at(position + 1) {
+                // The same token as before leads to the same state.
+                (sequence.state, sequence.read) = (Some(next.state), sequence.tokens.len());
+            }
+            if sequence.closed || sequence.has_unread() {
+                return;
+            }
+        }
+    }
+
+    fn take(&self, sequence: &mut Sequence, drawing: Drawing) -> Written {
+        let Drawing { verified, own } = drawing;
+        let drawn = verified.drawn.len();
+        sequence.drafted += sequence.drafts.len();
+        sequence.accepted += verified.accepted();
+        let is_prediction = |draft: &&Draft| draft.source == Source::Predicted;
+        sequence.predictions += sequence.drafts.iter().filter(is_prediction).count();
+        let accepted = verified.path.iter().map(|&node| &sequence.drafts[node]);
+        sequence.accepted_predictions += accepted.filter(is_prediction).count();
+        let written = |left| Written {
+            drafted: 0,
+            accepted: verified.path.clone(),
+            drawn,
+            gap: None,
+            left,
+        };
+        match &verified.next {
+            Next::Restart => return written(Some(sequence.tokens.clone())),
+            Next::Stuck(error) => {
+                let error = sampling::stuck(error, sequence);
+                sequence.fail(error);
+                return written(None);
+            }
+            Next::Open | Next::Ended => (),
+        }
+        let accepted = verified.path.iter().map(|&node| sequence.drafts[node].clone());
+        let drafts: Vec<Draft> = accepted.collect();
+        for (number, (drawn, own)) in verified.drawn.iter().zip(own).enumerate() {
+            let last = number + 1 == verified.drawn.len();
+            let draft = drafts.get(number).cloned();
+            self.append(sequence, drawn, own, draft, last && verified.next == Next::Ended);
+            if sequence.closed {
+                break;
+            }
+        }
+        written(None)
+    }
+
+    /// Makes a drawn token part of the sequence and tells the client.
+    fn append(&self, sequence: &mut Sequence, drawn: &Drawn, own: Own, draft: Option<Draft>, ended: bool) {
+        let token = drawn.token;
+        sequence.push(token);
+        if ended {
+            return sequence.finish(Finish::Stop);
+        }
+        sequence.is_due = true;
+        // A token that was not drafted is read by the grammar on another thread, and so is one of which that was too slow.
+        if let Some(draft) = draft.as_ref().filter(|draft| !draft.is_last) {
+            (sequence.state, sequence.read) = (draft.state, sequence.tokens.len());
+        }
+        let origin = draft.map_or(Origin::Sampled, |draft| draft.source.origin());
+        sequence.report(Event::Token {
+            token,
+            bytes: self.text(token),
+            logprob: own.logprob,
+            log_mass: drawn.log_mass as f32,
+            log_share: sampling::log_share(sequence, drawn) as f32,
+            top: own.top,
+            origin,
+        });
+    }
+
+    fn text(&self, token: u32) -> Vec<u8> {
+        match self.vocabulary.kind(token) {
+            TokenKind::Text | TokenKind::Mark => self.vocabulary.bytes(token).to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The rows that were drawn from: that of the text, and those of the accepted drafts.
+fn rows_of(path: &[NodeId]) -> impl Iterator<Item = usize> {
+    std::iter::once(0).chain(path.iter().map(|node| node + 1))
+}
+
+/// Keeps the rows of an attempt for the next one.
+fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
+    let drawn = &drawing.verified.drawn;
+    let states = sequence.drafts.iter().map(|draft| draft.state);
+    let states: Vec<_> = std::iter::once(sequence.state).chain(states).collect();
+    // A failed attempt has seen one row more than it drew tokens.
+    for (number, row) in rows_of(&drawing.verified.path).take(drawn.len() + 1).enumerate() {
+        let Some(state) = states[row] else { return };
+        sequence
+            .replay
+            .note_row(first + number, rows[row].logits, (state, &masks[row]));
+        if let Some(drawn) = drawn.get(number) {
+            sequence.replay.note_token(first + number, drawn.token);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How many tokens a pass can take without delaying others.
+
+use crate::config::EngineConfig;
+use std::time::Duration;
+
+/// The fewest tokens that a pass is bounded to.
+const LEAST: usize = 16;
+/// How much the tokens of passes must differ, relative to their number, to say anything.
+const TELLING: f64 = 1e-6;
+/// How much of what was known is left after one more pass.
+const KEPT: f64 = 0.95;
+/// How much longer the shortest pass is taken to be with each pass that was longer: twice as long after some thousands.
+/// A model does not become slower, only the machine that it shares.
+const FORGOTTEN: f64 = 1.0002;
+
+/// The time of a pass as a line over its tokens, fitted to the latest passes: what a pass costs in any case, and what each
+/// token adds.
+///
+/// What it costs in any case is no more than the shortest pass took. Passes that are all of about the same length say
+/// nothing of the slope: a line fitted to them may call most of their time fixed, which would allow passes as long as they
+/// are, for ever.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    shortest: f64,
+    weight: f64,
+    tokens: f64,
+    seconds: f64,
+    squares: f64,
+    products: f64,
+}
+
+impl Pace {
+    /// Learns from a pass.
+    pub(crate) fn observe(&mut self, tokens: usize, took: Duration) {
+        let (tokens, seconds) = (tokens as f64, took.as_secs_f64());
+        self.shortest = match self.weight > 0.0 {
+            true => seconds.min(self.shortest * FORGOTTEN),
+            false => seconds,
+        };
+        for (sum, more) in [
+            (&mut self.weight, 1.0),
+            (&mut self.tokens, tokens),
+            (&mut self.seconds, seconds),
+            (&mut self.squares, tokens * tokens),
+            (&mut self.products, tokens * seconds),
+        ] {
+            *sum = KEPT * *sum + more;
+        }
+    }
+
+    /// Tokens for a pass that several owners wait for: as many as add the configured time to it, or as much as it takes in
+    /// any case. A model that computes many tokens as fast as one is not bounded.
+    pub(crate) fn tokens(self, config: &EngineConfig) -> usize {
+        let most = config.max_step_tokens;
+        let spread = self.weight * self.squares - self.tokens * self.tokens;
+        let slope = (self.weight * self.products - self.tokens * self.seconds) / spread;
+        let fixed = (self.seconds - slope * self.tokens) / self.weight;
+        let fixed = fixed.clamp(0.0, self.shortest);
+        let each = (self.seconds - fixed * self.weight) / self.tokens;
+        let allowed = fixed.max(config.shared_pass.as_secs_f64());
+        match each > 0.0 && spread > TELLING * self.weight * self.squares {
+            true => ((allowed / each) as usize).max(LEAST).min(most),
+            false => most,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound after passes that take so many microseconds, and so many more for each token.
+    fn bound(fixed: u64, each: u64) -> usize {
+        let config = EngineConfig {
+            shared_pass: Duration::from_millis(10),
+            max_step_tokens: 512,
+            ..EngineConfig::default()
+        };
+        let mut pace = Pace::default();
+        for tokens in (1..100).cycle().take(500) {
+            pace.observe(tokens, Duration::from_micros(fixed + each * tokens as u64));
+        }
+        pace.tokens(&config)
+    }
+
+    #[test]
+    fn slow_models_get_small_passes_and_quick_ones_whole() {
+        assert_eq!(bound(1_000, 0), 512);
+        assert_eq!(bound(1_000, 1), 512);
+        assert!((98..=100).contains(&bound(1_000, 100)), "{}", bound(1_000, 100));
+        assert_eq!(bound(1_000, 100_000), LEAST);
+        // A pass that is slow in any case may be twice as slow.
+        assert!(
+            (195..=200).contains(&bound(20_000, 100)),
+            "{}",
+            bound(20_000, 100)
+        );
+    }
+
+    /// The bound itself keeps passes at one length, and what little they differ in may have any reason.
+    #[test]
+    fn long_passes_do_not_justify_themselves() {
+        let config = EngineConfig::default();
+        let mut pace = Pace::default();
+        (0..20).for_each(|_| pace.observe(8, Duration::from_micros(5_000)));
+        for number in 0..200 {
+            pace.observe(
+                170 + number % 20,
+                Duration::from_micros(30_000 - 50 * number as u64 % 20),
+            );
+        }
+        let allowed = pace.tokens(&config);
+        assert!(allowed <= 60, "{allowed}");
+    }
+
+    #[test]
+    fn what_nothing_is_known_of_is_not_bounded() {
+        let config = EngineConfig::default();
+        let mut pace = Pace::default();
+        assert_eq!(pace.tokens(&config), config.max_step_tokens);
+        (0..9).for_each(|_| pace.observe(8, Duration::from_secs(1)));
+        assert_eq!(pace.tokens(&config), config.max_step_tokens);
+    }
+}

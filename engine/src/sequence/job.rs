@@ -1,0 +1,143 @@
+//! A request under way: its driver, and the answers that its client hears.
+
+use crate::error::EngineError;
+use crate::request::Event;
+use crate::request::driver::{Branch, Driver, Orders};
+use crate::sequence::Sequence;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Receives the events of one request, one after the other, on a thread of the engine: it must not block. `false` means
+/// that the client is gone; its sequence is freed at once.
+pub type Sink = Box<dyn FnMut(Event) -> bool + Send>;
+
+/// All of a request but its branches that run.
+pub(crate) struct Job {
+    pub(crate) driver: Box<dyn Driver>,
+    answers: Vec<Answer>,
+    /// Branches that have ended and that the driver has not told or dropped.
+    ended: Vec<Sequence>,
+    /// Branches that have not ended.
+    pub(crate) live: usize,
+    /// Answers that failed, or whose client left.
+    pub(crate) failed: u64,
+}
+
+/// What a client hears.
+struct Answer {
+    sink: Sink,
+    /// Tokens told.
+    heard: usize,
+    /// Whether it heard the last event, or left.
+    closed: bool,
+}
+
+impl Job {
+    /// A request that begins, with its first branch.
+    pub(crate) fn new(driver: Box<dyn Driver>, sinks: Vec<Sink>) -> Self {
+        let answer = |sink| Answer {
+            sink,
+            heard: 0,
+            closed: false,
+        };
+        Job {
+            driver,
+            answers: sinks.into_iter().map(answer).collect(),
+            ended: Vec::new(),
+            live: 1,
+            failed: 0,
+        }
+    }
+
+    /// How many answers it has.
+    pub(crate) fn answers(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Whether all answers heard their last event.
+    pub(crate) fn is_over(&self) -> bool {
+        self.answers.iter().all(|answer| answer.closed)
+    }
+
+    /// Whether an answer can hear more.
+    pub(crate) fn is_open(&self, answer: usize) -> bool {
+        self.answers.get(answer).is_some_and(|answer| !answer.closed)
+    }
+
+    /// Keeps a branch that has ended, until it is told or dropped.
+    pub(crate) fn keep(&mut self, sequence: Sequence) {
+        self.ended.push(sequence);
+    }
+
+    /// Takes out branches that have ended.
+    pub(crate) fn take_ended(&mut self, which: impl Fn(&Sequence) -> bool) -> Vec<Sequence> {
+        self.ended.extract_if(.., |sequence| which(sequence)).collect()
+    }
+
+    /// Nobody asks for this branch, which has ended, any more.
+    pub(crate) fn drop_ended(&mut self, branch: Branch) {
+        let ended = self.ended.iter_mut().find(|sequence| sequence.branch == branch);
+        if let Some(sequence) = ended {
+            sequence.give_up();
+        }
+    }
+
+    /// A branch that has ended, if there is one.
+    pub(crate) fn any_ended(&self) -> Option<&Sequence> {
+        self.ended.first()
+    }
+
+    /// Tells an answer what it has not heard yet of a branch. What the driver does about a client that has left is added to
+    /// the orders.
+    ///
+    /// # Errors
+    /// The branch goes on from elsewhere than the answer.
+    pub(crate) fn emit(
+        &mut self,
+        answer: usize,
+        sequence: &mut Sequence,
+        orders: &mut Orders,
+    ) -> Result<(), EngineError> {
+        let Some(Answer {
+            heard, closed: false, ..
+        }) = self.answers.get_mut(answer)
+        else {
+            return Ok(());
+        };
+        let events = sequence.take_events(*heard)?;
+        *heard += events.len();
+        for event in events {
+            self.send(answer, event, orders);
+        }
+        Ok(())
+    }
+
+    /// Sends an event. A client that says no, or whose sink panics, has left.
+    pub(crate) fn send(&mut self, number: usize, event: Event, orders: &mut Orders) {
+        let Some(answer) = self.answers.get_mut(number).filter(|answer| !answer.closed) else {
+            return;
+        };
+        let is_last = !matches!(event, Event::Token { .. });
+        let is_failure = matches!(event, Event::Failed(_));
+        let sink = &mut answer.sink;
+        let wants_more = catch_unwind(AssertUnwindSafe(|| sink(event))).unwrap_or(false);
+        answer.closed = is_last || !wants_more;
+        self.failed += u64::from(is_failure || !is_last && !wants_more);
+        if !is_last && !wants_more {
+            self.driver.leave(number, orders);
+        }
+    }
+
+    /// Fails what is still open.
+    pub(crate) fn fail_all(&mut self, error: &EngineError) {
+        for answer in 0..self.answers() {
+            self.send(answer, Event::Failed(error.clone()), &mut Orders::new());
+        }
+    }
+}
+
+/// Whatever happens to a request, its client hears a last event.
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.fail_all(&EngineError::Stopped);
+    }
+}

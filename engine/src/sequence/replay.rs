@@ -1,0 +1,100 @@
+//! What an attempt saw, for the next attempt.
+//!
+//! Attempts of the global law begin at the same prompt and often go the same way for a while. Where they do, the rows
+//! are those of the last attempt: no pass of the model is needed until the new attempt leaves the old one's path.
+//!
+//! ```text
+//!   attempt 1   row0 ─a─ row1 ─b─ row2 ─c─ row3 ✗           rows kept: 0 1 2 3
+//!   attempt 2   row0 ─a─ row1 ─b─ row2 ─d─ ?                drawn from rows 0 1 2; then the model is asked
+//! ```
+
+use crate::State;
+use crate::grammar::masks::Bounds;
+
+/// The most numbers kept, over all rows of a sequence.
+const MOST: usize = 4 << 20;
+
+/// The rows along one path, each before the token of the same number, with the state there and what it allows: to go
+/// the path again asks nothing of the grammar.
+#[derive(Default)]
+pub(crate) struct Replay {
+    rows: Vec<Known>,
+    tokens: Vec<u32>,
+}
+
+/// What is known of a place.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) row: Vec<f32>,
+    pub(crate) state: State,
+    pub(crate) bounds: Bounds,
+}
+
+impl Replay {
+    /// What is known at this position of the answer.
+    pub(crate) fn at(&self, position: usize) -> Option<&Known> {
+        self.rows.get(position)
+    }
+
+    /// Notes what is known before a position; the places before it were noted or were taken from here.
+    pub(crate) fn note_row(&mut self, position: usize, row: &[f32], (state, bounds): (State, &Bounds)) {
+        if self.rows.len() == position && (position + 1) * row.len() <= MOST {
+            self.rows.push(Known {
+                row: row.to_vec(),
+                state,
+                bounds: bounds.clone(),
+            });
+        }
+    }
+
+    /// Notes what was drawn at a position. If it is not what was drawn there before, what came after is forgotten.
+    pub(crate) fn note_token(&mut self, position: usize, token: u32) {
+        if self.tokens.get(position) != Some(&token) {
+            self.tokens.truncate(position);
+            self.rows.truncate(position + 1);
+            if self.tokens.len() == position {
+                self.tokens.push(token);
+            }
+        }
+    }
+
+    /// Forgets everything: the states are those of a grammar that is left.
+    pub(crate) fn forget(&mut self) {
+        *self = Replay::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Replay;
+    use crate::grammar::masks::Finder;
+    use lexiform::vocab::{TokenKind, Vocabulary};
+    use std::sync::Arc;
+
+    #[test]
+    fn rows_are_known_as_far_as_the_paths_agree() {
+        let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "a")], &[]).unwrap());
+        let source = lexiform::Source::Regex("a*");
+        let (grammar, _) = lexiform::compile(source, &vocabulary, &lexiform::Options::default()).unwrap();
+        let bounds = Finder::default().bounds(&grammar, grammar.start(), None).unwrap();
+        let at = (grammar.start(), &bounds);
+        let mut replay = Replay::default();
+        for (position, token) in [7, 8, 9].into_iter().enumerate() {
+            replay.note_row(position, &[position as f32], at);
+            replay.note_token(position, token);
+        }
+        replay.note_row(3, &[3.0], at);
+        let row = |replay: &Replay, position| replay.at(position).map(|known| known.row[0]);
+        assert_eq!(row(&replay, 3), Some(3.0));
+        replay.note_token(0, 7);
+        assert_eq!(row(&replay, 1), Some(1.0));
+        replay.note_token(1, 5);
+        assert_eq!((row(&replay, 1), row(&replay, 2)), (Some(1.0), None));
+        replay.note_row(5, &[5.0], at);
+        assert_eq!(
+            row(&replay, 5),
+            None,
+            "rows without those before them are of no use"
+        );
+    }
+}

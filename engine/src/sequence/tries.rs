@@ -1,0 +1,99 @@
+//! What the global law's attempts have learned, kept for the next request of the same kind.
+//!
+//! A trie belongs to one prompt, warping, grammar and greatest length (and to the one model of this engine). Requests
+//! that agree in all of them and ask for it ([`Request::share_attempts`]) share it, whatever their seeds: the later ones need
+//! fewer attempts.
+
+use crate::Grammar;
+use crate::request::{Request, Sampling};
+use lexiform::law::Trie;
+use lexiform::vocab::Vocabulary;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// Tries kept beyond those in use; the one unused for longest goes first.
+const KEPT: usize = 16;
+/// Prefixes and edges of one trie: about 10 MB.
+const CAPACITY: usize = 1 << 17;
+
+/// A trie of the global law, shared by all requests with its key.
+pub(crate) type SharedTrie = Arc<Mutex<Trie>>;
+
+struct Key {
+    prompt: Vec<u32>,
+    sampling: Sampling,
+    grammar: Grammar,
+    max_tokens: usize,
+}
+
+impl Key {
+    fn fits(&self, request: &Request, grammar: &Grammar) -> bool {
+        self.max_tokens == request.max_tokens
+            && self.prompt == request.prompt
+            && self.sampling == seedless(&request.sampling)
+            && self.grammar.is(grammar)
+    }
+}
+
+/// All of it but where its random numbers come from.
+fn seedless(sampling: &Sampling) -> Sampling {
+    Sampling {
+        seed: 0,
+        stream: 0,
+        ..sampling.clone()
+    }
+}
+
+/// The tries of recent requests, the latest last.
+#[derive(Default)]
+pub(crate) struct Tries {
+    recent: VecDeque<(Key, SharedTrie)>,
+}
+
+impl Tries {
+    /// The trie for a request under the global law, if tries are shared.
+    pub(crate) fn shared(
+        &mut self,
+        request: &Request,
+        grammar: &Grammar,
+        vocabulary: &Vocabulary,
+    ) -> SharedTrie {
+        let known = self.recent.iter().position(|(key, _)| key.fits(request, grammar));
+        let entry = known
+            .and_then(|place| self.recent.remove(place))
+            .unwrap_or_else(|| {
+                let key = Key {
+                    prompt: request.prompt.clone(),
+                    sampling: seedless(&request.sampling),
+                    grammar: grammar.clone(),
+                    max_tokens: request.max_tokens,
+                };
+                let longest = u32::try_from(request.max_tokens).unwrap_or(u32::MAX);
+                (
+                    key,
+                    Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY))),
+                )
+            });
+        let trie = entry.1.clone();
+        self.recent.push_back(entry);
+        if self.recent.len() > KEPT {
+            self.recent.pop_front();
+        }
+        trie
+    }
+
+    /// Lets go of grammars that have outgrown their memory; requests come with those that took their place.
+    pub(crate) fn renew_grammars(&mut self) {
+        for (key, _) in &mut self.recent {
+            if let Some(renewed) = key.grammar.renewed() {
+                key.grammar = renewed;
+            }
+        }
+    }
+}
+
+/// A trie that has learned nothing yet.
+pub(crate) fn new(request: &Request, vocabulary: &Vocabulary) -> SharedTrie {
+    let longest = u32::try_from(request.max_tokens).unwrap_or(u32::MAX);
+    Arc::new(Mutex::new(Trie::new(vocabulary.eos(), longest, CAPACITY)))
+}

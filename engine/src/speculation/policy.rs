@@ -1,0 +1,327 @@
+//! How many drafted tokens a pass feeds: as many as bring the most expected tokens a second.
+//!
+//! ```text
+//!   drafts offered ─► bets: how likely is each to be confirmed ─┐                         ┌─► the likeliest m of them
+//!   passes so far ──► what does a pass of n + m tokens cost ────┴─► max (E + Σp) / cost ──┘
+//! ```
+//!
+//! This is the goodput of SmartSpec: of `n` tokens in any case, `E` of them drawn, and bets with chances `p`, those are taken
+//! that maximise `(E + Σp) / cost(n + m)` over the whole pass. Every number of bets is tried, not only the next one more: where
+//! the second token of a pass costs three times what the first does, one draft never pays and eight may. Tokens of the draft
+//! model cost its passes besides, and are bet on before they are drawn.
+//!
+//! What is decided depends on what was confirmed and measured before, on how many drafts there are and where they came from,
+//! never on the tokens themselves: of a sampled draft ([`Proposal::Sampled`](lexiform::draft::Proposal)) every token that was
+//! drawn must be judged. So those are fed in any case, with all that stands before them.
+//!
+//! **Exploration.** What is not done is not measured. Of the time of all passes one part in 200 is saved up, and paid for
+//! passes that feed another number of drafts than the best, those first that were not tried for longest. What such a pass costs
+//! beyond what the best would have cost for as many tokens is taken off; so drafts that lose cost 0.5 %, beside a start of
+//! some passes. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
+
+mod cost;
+mod record;
+
+pub(crate) use self::record::Record;
+
+use self::cost::PassCosts;
+use self::record::Records;
+use crate::config::Drafting;
+use crate::speculation::draft::Draft;
+use std::time::Duration;
+
+/// By how much drafts must be better than none. What they cost is not all in their pass: on a processor, the passes after one
+/// of several tokens are slower for a while.
+const MARGIN: f64 = 1.05;
+/// The part of all time that may be spent on exploration.
+const EXPLORED: f64 = 0.005;
+/// How many passes may be spent on it at first, and saved up later.
+const SAVED: f64 = 4.0;
+/// Passes after which a number of drafts is worth another try.
+const FORGOTTEN: u64 = 64;
+/// A pass that took longer than so many times what was expected was held up by something else.
+const STRANGE: f64 = 2.0;
+/// How fast the cost of a pass of the draft model follows.
+const ROUNDS: f64 = 1.0 / 16.0;
+
+/// What took time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worked {
+    /// A pass of the model of so many tokens, with all that is done beside it.
+    Pass(usize),
+    /// A pass of the draft model for so many sequences.
+    DraftPass(usize),
+}
+
+/// Says how long something took, in the place of a clock.
+pub type CountedTime = Box<dyn Fn(Worked) -> Duration + Send>;
+
+/// A draft that may be fed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bet {
+    /// How likely it is to be confirmed.
+    pub(crate) chance: f64,
+    /// Which pass of the draft model has yet to draw it; 0 for what is there.
+    pub(crate) round: usize,
+    /// It is fed whatever it brings.
+    pub(crate) is_due: bool,
+    /// The number of its sequence among those that are planned.
+    pub(crate) of: usize,
+    /// Its number among the drafts of its sequence.
+    pub(crate) node: usize,
+}
+
+/// What a pass is without bets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Base {
+    /// Its tokens.
+    pub(crate) tokens: usize,
+    /// The sequences that draw at least one.
+    pub(crate) drawing: usize,
+}
+
+/// A pass that tries something: what its tokens would have cost otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    fair: f64,
+}
+
+/// Decides by what it has measured.
+#[derive(Debug, Default)]
+pub(crate) struct Policy {
+    drafting: Drafting,
+    pub(crate) records: Records,
+    costs: PassCosts,
+    /// The seconds of a pass of the draft model, once there was one.
+    round: Option<f64>,
+    passes: u64,
+    /// The passes that last fed 0, 1, 2 to 3, 4 to 7, … drafts, those of the draft model apart.
+    tried: [Vec<Option<u64>>; 2],
+    /// Seconds that may be spent on trials; `None` before the first pass.
+    saved: Option<f64>,
+    trial: Option<Trial>,
+    /// The tokens and seconds of the last pass, if it had drafts and none came after it.
+    with_drafts: Option<(usize, f64)>,
+}
+
+/// Numbers of bets that are tried as one.
+fn kind(bets: usize) -> usize {
+    bets.checked_ilog2().map_or(0, |octave| octave as usize + 1)
+}
+
+/// What each number of bets would bring.
+struct Prospects {
+    /// The fewest that can be taken.
+    least: usize,
+    /// Expected tokens and seconds of taking so many, and so on.
+    each: Vec<(f64, f64)>,
+    /// Whether the draft model has yet to draw some of them.
+    needs_draft_model: bool,
+}
+
+impl Prospects {
+    fn rate(&self, bets: usize) -> f64 {
+        let (tokens, seconds) = self.each[bets - self.least];
+        tokens / seconds
+    }
+
+    fn numbers(&self) -> std::ops::Range<usize> {
+        self.least..self.least + self.each.len()
+    }
+
+    /// The number that brings the most, unless the least brings nearly as much.
+    fn best(&self) -> usize {
+        let best = self.numbers().max_by(|&one, &other| {
+            // Of equal ones the fewest.
+            self.rate(one).total_cmp(&self.rate(other)).then(other.cmp(&one))
+        });
+        best.filter(|&best| self.rate(best) > MARGIN * self.rate(self.least))
+            .unwrap_or(self.least)
+    }
+}
+
+impl Policy {
+    pub(crate) fn new(drafting: Drafting) -> Self {
+        Policy {
+            drafting,
+            ..Policy::default()
+        }
+    }
+
+    /// Whether anything is decided here.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.drafting == Drafting::Measured
+    }
+
+    /// Sorts bets, those that are due first and then the likeliest, and says how many of the first to take. Bets of one sequence
+    /// come in the order of its tree, and none may be likelier than what it stands below.
+    pub(crate) fn choose(&mut self, base: Base, bets: &mut [Bet]) -> usize {
+        // Stable, so that what stands below another comes after it.
+        bets.sort_by(|one, other| {
+            let by_chance = other.chance.total_cmp(&one.chance);
+            other.is_due.cmp(&one.is_due).then(by_chance)
+        });
+        if !self.is_measured() {
+            return bets.len();
+        }
+        let least = bets.iter().take_while(|bet| bet.is_due).count();
+        let Some(prospects) = self.prospects(base, bets, least).filter(|_| bets.len() > least) else {
+            return least;
+        };
+        let best = prospects.best();
+        let chosen = self.explore(&prospects, best).unwrap_or(best);
+        self.try_out(&prospects, chosen);
+        chosen
+    }
+
+    /// What each number of bets would bring; `None` where nothing was measured yet.
+    fn prospects(&self, base: Base, bets: &[Bet], least: usize) -> Option<Prospects> {
+        let due = bets[..least].iter();
+        let mut tokens = base.drawing as f64 + due.clone().map(|bet| bet.chance).sum::<f64>();
+        let mut round = due.map(|bet| bet.round).max().unwrap_or(0);
+        let mut each = Vec::with_capacity(bets.len() - least + 1);
+        for taken in least..=bets.len() {
+            if let Some(bet) = taken
+                .checked_sub(1)
+                .filter(|_| taken > least)
+                .map(|last| bets[last])
+            {
+                tokens += bet.chance;
+                round = round.max(bet.round);
+            }
+            let rounds = round as f64 * self.round.unwrap_or(0.0);
+            each.push((tokens, self.costs.of(base.tokens + taken)? + rounds));
+        }
+        (base.drawing > 0).then_some(Prospects {
+            least,
+            each,
+            needs_draft_model: round > 0,
+        })
+    }
+
+    /// Another number of bets than the best, if one was not tried for long and the time for it is saved up.
+    fn explore(&mut self, prospects: &Prospects, best: usize) -> Option<usize> {
+        if self.trial.is_some() {
+            return None;
+        }
+        let tried = &self.tried[usize::from(prospects.needs_draft_model)];
+        let last = |bets: usize| tried.get(kind(bets)).copied().flatten();
+        let most = prospects.numbers().end - 1;
+        let others = prospects.numbers().filter(|&bets| {
+            // Of each kind the fewest, and all that there are.
+            let is_one = bets == prospects.least || bets.is_power_of_two() || bets == most;
+            let is_due = last(bets).is_none_or(|last| self.passes >= last + FORGOTTEN);
+            is_one && kind(bets) != kind(best) && is_due
+        });
+        let other = others.min_by_key(|&bets| (last(bets), bets))?;
+        let (tokens, seconds) = prospects.each[other - prospects.least];
+        let fair = tokens / prospects.rate(best);
+        if seconds - fair > self.saved.unwrap_or(0.0) {
+            return None;
+        }
+        self.trial = Some(Trial { fair });
+        Some(other)
+    }
+
+    fn try_out(&mut self, prospects: &Prospects, bets: usize) {
+        let tried = &mut self.tried[usize::from(prospects.needs_draft_model)];
+        if tried.len() <= kind(bets) {
+            tried.resize(kind(bets) + 1, None);
+        }
+        tried[kind(bets)] = Some(self.passes);
+    }
+
+    /// Learns from a pass of these tokens, of which those beyond one for each sequence were drafts; `None` where some were of
+    /// prompts, which cost something else.
+    pub(crate) fn passed(&mut self, pass: Option<Base>, took: Duration) {
+        self.passes += 1;
+        let trial = self.trial.take();
+        let before = self.with_drafts.take();
+        let Some(pass) = pass else {
+            self.settle(before, 0.0);
+            return;
+        };
+        let seconds = self.observe(pass, took.as_secs_f64(), before);
+        let spent = trial.map_or(0.0, |trial| (seconds - trial.fair).max(0.0));
+        let saved = self.saved.unwrap_or(SAVED * seconds) - spent + EXPLORED * seconds;
+        self.saved = Some(saved.min(SAVED * seconds));
+    }
+
+    /// Learns what a pass costs; the seconds that it is taken to have cost. A pass with drafts costs what the one after it takes
+    /// longer, too, if that has none: a processor that has multiplied several rows does not go back to one at once.
+    fn observe(&mut self, pass: Base, seconds: f64, before: Option<(usize, f64)>) -> f64 {
+        let expected = self.costs.of(pass.tokens);
+        let seconds = expected.map_or(seconds, |expected| seconds.min(STRANGE * expected));
+        if pass.tokens > pass.drawing {
+            self.settle(before, 0.0);
+            self.with_drafts = Some((pass.tokens, seconds));
+            return seconds;
+        }
+        match (before, expected) {
+            (Some(_), Some(expected)) => {
+                self.settle(before, seconds - expected);
+                seconds
+            }
+            _ => self.costs.observe(pass.tokens, seconds),
+        }
+    }
+
+    /// Learns what a pass with drafts has cost, with what came after it.
+    fn settle(&mut self, pass: Option<(usize, f64)>, after: f64) {
+        if let Some((tokens, seconds)) = pass {
+            self.costs.observe(tokens, (seconds + after).max(0.0));
+        }
+    }
+
+    /// Learns from so many passes of the draft model.
+    pub(crate) fn drafted(&mut self, rounds: usize, took: Duration) {
+        if let Some(trial) = &mut self.trial {
+            trial.fair -= took.as_secs_f64();
+        }
+        if rounds > 0 {
+            let each = took.as_secs_f64() / rounds as f64;
+            let known = self.round.get_or_insert(each);
+            *known += ROUNDS * (each - *known);
+        }
+    }
+
+    /// The bets on the drafts of a sequence.
+    pub(crate) fn bets(&self, of: usize, drafts: &[Draft], record: &Record) -> Vec<Bet> {
+        let mut is_due: Vec<bool> = drafts.iter().map(Draft::is_due).collect();
+        for (node, draft) in drafts.iter().enumerate().rev() {
+            if let Some(parent) = draft.parent.filter(|_| is_due[node]) {
+                is_due[parent] = true;
+            }
+        }
+        let chances = self.records.chances(record, drafts).into_iter();
+        let bet = |(node, (chance, is_due))| Bet {
+            chance,
+            round: 0,
+            is_due,
+            of,
+            node,
+        };
+        chances.zip(is_due).enumerate().map(bet).collect()
+    }
+
+    /// The bets on what the draft model may draw behind those drafts, at most so many tokens.
+    pub(crate) fn bets_on_model(
+        &self,
+        of: usize,
+        (drafts, record): (&[Draft], &Record),
+        most: usize,
+    ) -> impl Iterator<Item = Bet> {
+        let chances = self.records.chances_behind(record, drafts, most);
+        let first = drafts.len();
+        chances.into_iter().enumerate().map(move |(number, chance)| Bet {
+            chance,
+            round: number + 1,
+            is_due: false,
+            of,
+            node: first + number,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Decisions under costs that are counted.
+
+use super::*;
+
+/// Bets of one sequence whose tokens are each this likely after the one before.
+fn bets(of: usize, share: f64, count: i32) -> Vec<Bet> {
+    let bet = |power| Bet {
+        chance: share.powi(power),
+        round: 0,
+        is_due: false,
+        of,
+        node: power as usize - 1,
+    };
+    (1..=count).map(bet).collect()
+}
+
+/// A pass without drafts.
+fn plain(tokens: usize) -> Base {
+    Base {
+        tokens,
+        drawing: tokens,
+    }
+}
+
+/// A policy that knows what passes of so many tokens cost, in microseconds, and has nothing left to spend on trials.
+fn knowing(cost: impl Fn(usize) -> f64) -> Policy {
+    let mut policy = Policy::new(Drafting::Measured);
+    for _ in 0..300 {
+        for tokens in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] {
+            policy.passed(
+                Some(plain(tokens)),
+                Duration::from_nanos((1e3 * cost(tokens)) as u64),
+            );
+        }
+    }
+    policy.saved = Some(0.0);
+    policy
+}
+
+fn choose(policy: &mut Policy, drawing: usize, bets: &mut [Bet]) -> usize {
+    let base = Base {
+        tokens: drawing,
+        drawing,
+    };
+    policy.choose(base, bets)
+}
+
+/// The number of bets with the greatest goodput, by the definition.
+fn oracle(cost: impl Fn(usize) -> f64, drawing: usize, bets: &[Bet]) -> f64 {
+    let rate = |taken: usize| {
+        let gain: f64 = bets[..taken].iter().map(|bet| bet.chance).sum();
+        (drawing as f64 + gain) / cost(drawing + taken)
+    };
+    (0..=bets.len()).map(rate).fold(0.0, f64::max)
+}
+
+#[test]
+fn what_is_chosen_brings_nearly_the_most_tokens_a_second() {
+    let flat = |_: usize| 1000.0;
+    let line = |tokens: usize| 1000.0 + 40.0 * tokens as f64;
+    let jump = |tokens: usize| {
+        if tokens == 1 {
+            1200.0
+        } else {
+            4000.0 + 100.0 * tokens as f64
+        }
+    };
+    let whole = |tokens: usize| 100.0 * tokens as f64;
+    let costs: [&dyn Fn(usize) -> f64; 4] = [&flat, &line, &jump, &whole];
+    for cost in costs {
+        for drawing in [1, 8, 32] {
+            for share in [0.05, 0.3, 0.7, 0.95] {
+                let mut bets: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, share, 8)).collect();
+                let mut policy = knowing(cost);
+                let chosen = choose(&mut policy, drawing, &mut bets);
+                let gain: f64 = bets[..chosen].iter().map(|bet| bet.chance).sum();
+                let rate = (drawing as f64 + gain) / cost(drawing + chosen);
+                let best = oracle(cost, drawing, &bets);
+                assert!(
+                    rate > 0.95 * best,
+                    "{drawing}, {share}: {chosen}, {rate} of {best}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn drafts_are_off_where_each_token_costs_as_much_and_all_are_taken_where_tokens_are_free() {
+    let mut dear = knowing(|tokens| 100.0 * tokens as f64);
+    assert_eq!(choose(&mut dear, 8, &mut bets(0, 0.9, 8)), 0);
+    let mut free = knowing(|_| 100.0);
+    assert_eq!(choose(&mut free, 8, &mut bets(0, 0.9, 8)), 8);
+    // One draft does not pay for the jump, eight do.
+    let jump = |tokens: usize| if tokens == 1 { 1200.0 } else { 4000.0 };
+    assert_eq!(choose(&mut knowing(jump), 1, &mut bets(0, 0.97, 1)), 0);
+    assert_eq!(choose(&mut knowing(jump), 1, &mut bets(0, 0.97, 8)), 8);
+}
+
+#[test]
+fn what_is_due_is_taken_and_comes_first() {
+    let mut policy = knowing(|tokens| 100.0 * tokens as f64);
+    let mut bets = bets(0, 0.9, 4);
+    (bets[2].is_due, bets[3].is_due) = (true, true);
+    assert_eq!(choose(&mut policy, 8, &mut bets), 2);
+    assert!(bets[0].is_due && bets[1].is_due);
+}
+
+#[test]
+fn passes_of_the_draft_model_are_paid_for() {
+    let mut policy = knowing(|_| 100.0);
+    let mut in_rounds = bets(0, 0.5, 4);
+    in_rounds
+        .iter_mut()
+        .zip(1..)
+        .for_each(|(bet, round)| bet.round = round);
+    policy.drafted(10, Duration::from_micros(10));
+    assert_eq!(choose(&mut policy, 1, &mut in_rounds.clone()), 4);
+    policy.drafted(1000, Duration::from_millis(200));
+    (0..200).for_each(|_| policy.drafted(1, Duration::from_micros(200)));
+    assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
+}
+
+/// Lets a policy decide about bets that come true `share` of the time, each token of a pass costing `each` microseconds beside
+/// `fixed`; the microseconds of each token, and the drafts fed.
+fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f64) -> (f64, usize) {
+    let (mut spent, mut tokens, mut fed) = (0.0, 0.0, 0);
+    for _ in 0..passes {
+        let mut bets = bets(0, share, 4);
+        let taken = choose(policy, 4, &mut bets);
+        let cost = fixed + each * (4 + taken) as f64;
+        let pass = Base {
+            tokens: 4 + taken,
+            drawing: 4,
+        };
+        policy.passed(Some(pass), Duration::from_nanos((1e3 * cost) as u64));
+        spent += cost;
+        tokens += 4.0 + bets[..taken].iter().map(|bet| bet.chance).sum::<f64>();
+        fed += taken;
+    }
+    (spent / tokens, fed)
+}
+
+/// Guards against drafts that go on where they lose, and against exploration that costs more than it may.
+#[test]
+fn trials_cost_less_than_one_in_a_hundred() {
+    for (fixed, each) in [(0.0, 100.0), (400.0, 100.0), (1000.0, 50.0)] {
+        let mut policy = Policy::new(Drafting::Measured);
+        // The start has some passes of its own.
+        live(&mut policy, 200, (fixed, each), 0.01);
+        let (cost, fed) = live(&mut policy, 20_000, (fixed, each), 0.01);
+        let without = (fixed + 4.0 * each) / 4.0;
+        assert!(cost < 1.01 * without, "{cost} and {without}");
+        assert!(fed > 0, "nothing is tried");
+    }
+}
+
+/// Guards against a policy that once it has turned drafts down never notices that they have begun to pay.
+#[test]
+fn drafts_come_back_when_tokens_become_cheap() {
+    let mut policy = Policy::new(Drafting::Measured);
+    live(&mut policy, 3000, (0.0, 100.0), 0.9);
+    let (_, fed) = live(&mut policy, 1000, (0.0, 100.0), 0.9);
+    assert!(fed < 200, "{fed} drafts that lose");
+    // Costs as much in all as before, and nothing a token.
+    live(&mut policy, 3000, (400.0, 0.0), 0.9);
+    let (_, fed) = live(&mut policy, 100, (400.0, 0.0), 0.9);
+    assert!(fed > 250, "{fed} drafts of 400 that win");
+}
+
+/// Guards against copies that are told apart from new ones only where they were fed.
+#[test]
+fn a_guess_that_was_right_goes_on() {
+    let (mut record, policy) = (Record::default(), Policy::new(Drafting::Measured));
+    let chance = |record: &Record| policy.bets(0, &[copied()], record)[0].chance;
+    let new = chance(&record);
+    record.guessed(true);
+    record.verified(&[], &[]);
+    let running = chance(&record);
+    assert!(running > new + 0.1, "{running} and {new}");
+    record.guessed(false);
+    assert!(chance(&record) < running);
+}
+
+fn copied() -> Draft {
+    Draft {
+        token: 0,
+        parent: None,
+        source: crate::speculation::draft::Source::Copied,
+        state: None,
+        proposal: lexiform::draft::Proposal::Point,
+        is_last: false,
+    }
+}
+
+/// Guards against a cost that nobody sees because it falls on the next pass.
+#[test]
+fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
+    let fed = |after: f64| {
+        let mut policy = Policy::new(Drafting::Measured);
+        let (mut fed, mut had_drafts) = (0, false);
+        for pass in 0..4000 {
+            // There is something to draft in every other pass.
+            let mut bets = bets(0, 0.9, 2 * (pass % 2));
+            let taken = choose(&mut policy, 4, &mut bets);
+            let cost = 1000.0 + 20.0 * taken as f64 + if had_drafts { after } else { 0.0 };
+            had_drafts = taken > 0;
+            let pass = Base {
+                tokens: 4 + taken,
+                drawing: 4,
+            };
+            policy.passed(Some(pass), Duration::from_nanos((1e3 * cost) as u64));
+            fed += taken;
+        }
+        fed
+    };
+    assert!(fed(0.0) > 3600, "{}", fed(0.0));
+    assert!(fed(800.0) < 200, "{}", fed(800.0));
+}

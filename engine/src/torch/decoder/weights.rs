@@ -1,0 +1,251 @@
+//! Reads a checkpoint's tensors to where they are needed, by the names that the family has for them.
+//!
+//! Matrices that read the same input are stacked one below the other, if they are not stored so, and scales that are
+//! stored less one get it back: the decoder then has one way to compute, whatever the family.
+
+use crate::error::LoadError;
+use crate::torch::checkpoint::Checkpoint;
+use crate::torch::config::frequencies::Rope;
+use crate::torch::config::{self, Config, Heads, Names, NormKind, QkNorm};
+use crate::torch::layers::layer::{Layer, QkScales, Turns};
+use crate::torch::layers::layout::Place;
+use crate::torch::layers::linear::{Linear, Norm};
+use crate::torch::layers::mlp::{Dense, Experts, Mlp};
+use tch::{Kind, TchError, Tensor};
+
+type Result<T> = std::result::Result<T, LoadError>;
+
+/// A checkpoint, and what is to become of it.
+pub(crate) struct Weights<'a> {
+    checkpoint: &'a Checkpoint<'a>,
+    config: &'a Config,
+    place: Place,
+    prefix: &'static str,
+}
+
+/// The embedding's name, with the prefix that this checkpoint's names have.
+pub(crate) fn embedding(checkpoint: &Checkpoint<'_>, names: &Names) -> (String, &'static str) {
+    let full = |prefix: &&'static str| (format!("{prefix}{}.weight", names.embedding), *prefix);
+    let mut all = names.prefixes.iter().map(full);
+    let first = all.clone().next().unwrap_or_default();
+    all.find(|(name, _)| checkpoint.has(name)).unwrap_or(first)
+}
+
+impl<'a> Weights<'a> {
+    pub(crate) fn new(checkpoint: &'a Checkpoint<'a>, config: &'a Config, place: Place) -> Self {
+        Weights {
+            prefix: embedding(checkpoint, &config.family.names).1,
+            checkpoint,
+            config,
+            place,
+        }
+    }
+
+    /// A tensor by its whole name.
+    pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+        self.place(self.checkpoint.tensor(name, shape)?)
+    }
+
+    /// A tensor of the model without its head.
+    pub(crate) fn own(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+        self.tensor(&format!("{}{name}", self.prefix), shape)
+    }
+
+    fn place(&self, tensor: Tensor) -> Result<Tensor> {
+        self.held(
+            tensor
+                .f_to_device(self.place.device)
+                .and_then(|tensor| tensor.f_to_kind(self.place.kind)),
+        )
+    }
+
+    fn held<T>(&self, made: std::result::Result<T, TchError>) -> Result<T> {
+        made.map_err(|error| LoadError::Device {
+            device: format!("{:?}", self.place.device),
+            message: error.to_string(),
+        })
+    }
+
+    /// A norm of this name over so many numbers.
+    pub(crate) fn norm(&self, name: &str, size: i64) -> Result<Norm> {
+        Ok(Norm {
+            scale: self.scale(name, size)?,
+            bias: match self.config.family.norm {
+                NormKind::Rms | NormKind::RmsPlusOne => None,
+                NormKind::Layer => Some(self.own(&format!("{name}.bias"), &[size])?),
+            },
+            eps: self.config.eps,
+        })
+    }
+
+    fn scale(&self, name: &str, size: i64) -> Result<Tensor> {
+        let name = format!("{}{name}.weight", self.prefix);
+        let stored = self.checkpoint.tensor(&name, &[size])?;
+        match self.config.family.norm {
+            NormKind::Rms | NormKind::Layer => self.place(stored),
+            NormKind::RmsPlusOne => {
+                // Before it is rounded to fewer bits, which are more precise around zero.
+                let whole = stored
+                    .f_to_kind(Kind::Float)
+                    .and_then(|stored| stored.f_add_scalar(1.0));
+                self.place(self.held(whole)?)
+            }
+        }
+    }
+
+    /// The matrices `names`, all reading `inputs` numbers, one below the other.
+    fn stacked(&self, inputs: i64, names: &[(String, i64)], bias: bool) -> Result<Linear> {
+        let weights = names.iter().map(|(name, outputs)| {
+            let name = format!("{name}.weight");
+            if !self.config.family.names.transposed {
+                return self.own(&name, &[*outputs, inputs]);
+            }
+            let stored = self.own(&name, &[inputs, *outputs])?;
+            self.held(stored.f_tr().and_then(|weight| weight.f_contiguous()))
+        });
+        let weight = self.stack(weights.collect::<Result<_>>()?)?;
+        if !bias {
+            return Ok(Linear { weight, bias: None });
+        }
+        let biases = names
+            .iter()
+            .map(|(name, outputs)| self.own(&format!("{name}.bias"), &[*outputs]));
+        Ok(Linear {
+            weight,
+            bias: Some(self.stack(biases.collect::<Result<_>>()?)?),
+        })
+    }
+
+    fn stack(&self, mut parts: Vec<Tensor>) -> Result<Tensor> {
+        match parts.len() {
+            1 => Ok(parts.remove(0)),
+            _ => self.held(Tensor::f_cat(&parts, 0)),
+        }
+    }
+
+    pub(crate) fn layer(&self, number: usize) -> Result<Layer> {
+        let (config, names) = (self.config, &self.config.family.names);
+        let (hidden, heads) = (config.hidden, config.attention.heads());
+        let prefix = format!("{}.{number}", names.layers);
+        let norm = |name: Option<&str>| {
+            let named = name.map(|name| self.norm(&format!("{prefix}.{name}"), hidden));
+            named.transpose()
+        };
+        let [queries, keys] = [heads.queries * heads.size, heads.keys * heads.size];
+        let qkv = rows(&prefix, names.qkv, [queries, keys, keys]);
+        let out = [(format!("{prefix}.{}", names.out), hidden)];
+        Ok(Layer {
+            heads,
+            before_attention: norm(names.before_attention)?,
+            qkv: self.stacked(hidden, &qkv, config.attention.qkv_bias)?,
+            qk_norm: match config.family.qk_norm {
+                QkNorm::None => None,
+                over => Some(self.qk_norm(&prefix, over, heads)?),
+            },
+            out: self.stacked(queries, &out, config.attention.out_bias)?,
+            after_attention: norm(names.after_attention)?,
+            before_mlp: norm(names.before_mlp)?,
+            mlp: self.mlp(&prefix, &config.layers[number].mlp)?,
+            after_mlp: norm(names.after_mlp)?,
+            windowed: config.layers[number].windowed,
+            rope: config.layers[number].rope,
+        })
+    }
+
+    fn qk_norm(&self, prefix: &str, over: QkNorm, heads: Heads) -> Result<QkScales> {
+        let names = self.config.family.names.qk_norms;
+        let rows = |name: &str, count: i64| {
+            let stored = match over {
+                QkNorm::Token => count * heads.size,
+                QkNorm::Head | QkNorm::None => heads.size,
+            };
+            let scale = self.scale(&format!("{prefix}.{name}"), stored)?;
+            let rows = scale
+                .f_view([-1, heads.size])
+                .and_then(|rows| rows.f_expand([count, heads.size], true));
+            self.held(rows)
+        };
+        let parts = [rows(names[0], heads.queries)?, rows(names[1], heads.keys)?];
+        Ok(QkScales {
+            scales: self.held(Tensor::f_cat(&parts, 0))?,
+            over,
+            eps: self.config.eps,
+        })
+    }
+
+    fn mlp(&self, prefix: &str, mlp: &config::Mlp) -> Result<Mlp> {
+        let (names, hidden) = (&self.config.family.names, self.config.hidden);
+        match *mlp {
+            config::Mlp::Dense { width } => self.dense(prefix, (names.up, names.down), width).map(Mlp::Dense),
+            config::Mlp::Experts {
+                count,
+                chosen,
+                width,
+                normalised,
+            } => {
+                let router = [(format!("{prefix}.{}", names.router), count)];
+                let router = self.stacked(hidden, &router, false)?;
+                let expert = |number| {
+                    let prefix = format!("{prefix}.{}.{number}", names.experts);
+                    self.dense(&prefix, (names.expert_up, names.expert_down), width)
+                };
+                Ok(Mlp::Experts(Experts {
+                    router,
+                    networks: (0..count).map(expert).collect::<Result<_>>()?,
+                    chosen,
+                    normalised,
+                }))
+            }
+        }
+    }
+
+    fn dense(&self, prefix: &str, (up, down): (&[&str], &str), width: i64) -> Result<Dense> {
+        let (config, gated) = (self.config, self.config.family.gated);
+        let rows = match gated {
+            true => rows(prefix, up, [width, width]),
+            false => rows(prefix, up, [width]),
+        };
+        let down = [(format!("{prefix}.{down}"), config.hidden)];
+        Ok(Dense {
+            up: self.stacked(config.hidden, &rows, config.mlp_bias)?,
+            down: self.stacked(width, &down, config.mlp_bias)?,
+            width,
+            gated,
+            activation: config.activation,
+        })
+    }
+
+    /// Cosines and signed sines of every position.
+    pub(crate) fn turns(&self, rope: &Rope) -> Result<Turns> {
+        let frequencies = rope.frequencies();
+        let scale = rope.attention();
+        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+        for position in 0..self.config.max_positions {
+            // The angle is rounded as the reference implementation rounds it: at far positions it shows.
+            let turn = |frequency: &f64| f64::from(*frequency as f32 * position as f32).sin_cos();
+            let row: Vec<(f64, f64)> = frequencies.iter().map(turn).collect();
+            cosines.extend(row.iter().chain(&row).map(|(_, cosine)| (cosine * scale) as f32));
+            sines.extend(row.iter().map(|(sine, _)| (-sine * scale) as f32));
+            sines.extend(row.iter().map(|(sine, _)| (sine * scale) as f32));
+        }
+        let shape = [self.config.max_positions as i64, rope.width as i64];
+        let table = |values: &[f32]| Tensor::f_from_slice(values).and_then(|values| values.f_view(shape));
+        Ok(Turns {
+            cosines: self.place(self.held(table(&cosines))?)?,
+            sines: self.place(self.held(table(&sines))?)?,
+        })
+    }
+}
+
+/// Names with the rows of each, or with all rows where one tensor holds everything.
+fn rows<const N: usize>(prefix: &str, names: &[&str], rows: [i64; N]) -> Vec<(String, i64)> {
+    let named = |name: &&str, rows| (format!("{prefix}.{name}"), rows);
+    match names {
+        [all] => vec![named(all, rows.iter().sum())],
+        _ => names
+            .iter()
+            .zip(rows)
+            .map(|(name, rows)| named(name, rows))
+            .collect(),
+    }
+}

@@ -1,0 +1,376 @@
+//! Attention over the paged cache.
+//!
+//! Everything that is the same for all layers is worked out once a pass, in a [`Plan`]: which cache rows are written,
+//! which each sequence reads, and who may look at whom. A layer then writes its keys and values and attends.
+//!
+//! ```text
+//!   cache of a layer   row ─► │ … │ 64 65 66 67 … 95 │ … │         rows of a sequence: block * size + offset
+//!                                  └─ sequence A ─┘
+//!   blocks in a row    keys are a view of the cache, nothing is copied
+//!   blocks scattered   keys are gathered row by row (a shared prefix, a crowded cache)
+//! ```
+//!
+//! The query heads that share a key head are laid along the query axis, so that attention sees as many heads as the
+//! cache has: no key is repeated, and every kernel of torch can be used.
+//!
+//! Tokens of the text see a stretch of it; nodes of a tree see a stretch and some slots after it, see
+//! [`tree`](crate::model::tree).
+//!
+//! On the CPU, sequences that feed only a few tokens are left to the loops of [`fused`], which need
+//! neither views nor masks. Where there are no such loops, [`together`] lets those attend at once.
+
+use super::cache::Cache;
+use super::fused;
+use super::kernel::{self, ALIGNED};
+use super::layout::{Layout, Scoring};
+use super::together::{self, Group, Member};
+use super::upload::Upload;
+use crate::model::Feed;
+use crate::model::tree::Sight;
+use crate::torch::config::Heads;
+use std::ops::Range;
+use tch::{Device, Kind, TchError, Tensor};
+
+type Result<T> = std::result::Result<T, TchError>;
+
+/// Which cache rows a sequence reads.
+enum Rows {
+    /// This many, from this one on.
+    Run(i64, i64),
+    /// These.
+    Scattered(Tensor),
+}
+
+/// What one sequence's queries see.
+struct View {
+    rows: Rows,
+    /// 0 or minus infinity for every (query, row), one copy for each query head of a key head; absent if a single
+    /// query sees all rows.
+    mask: Option<Tensor>,
+}
+
+/// How a sequence attends.
+enum Way {
+    /// By the loops: its blocks, and the slots that its tokens see.
+    Loops { table: Vec<u32>, sight: Sight },
+    /// By torch: what is seen in layers that look back all the way, and in the others.
+    Torch { whole: View, windowed: Option<View> },
+}
+
+/// One sequence's part of the pass.
+struct Part {
+    /// Its fed tokens among all fed tokens.
+    first: i64,
+    count: i64,
+    way: Way,
+}
+
+/// A pass, before any layer.
+pub(crate) struct Plan {
+    pub(crate) tokens: Tensor,
+    pub(crate) positions: Tensor,
+    /// The cache rows of the fed tokens.
+    slots: Tensor,
+    pub(crate) host_positions: Vec<i64>,
+    host_slots: Vec<i64>,
+    block_size: usize,
+    window: usize,
+    /// The fed tokens whose logits are wanted; `None` if all are.
+    pub(crate) wanted: Option<Tensor>,
+    groups: Vec<Group>,
+    /// Sequences that attend alone.
+    parts: Vec<Part>,
+    /// Where the result of each fed token is among those of all groups and then all parts; absent if in order.
+    picks: Option<Tensor>,
+    heads: Heads,
+    scoring: Scoring,
+}
+
+/// The cache row of a slot.
+fn row(feed: &Feed<'_>, slot: usize, block_size: usize) -> i64 {
+    i64::from(feed.table[slot / block_size]) * block_size as i64 + (slot % block_size) as i64
+}
+
+/// Sequences that feed at most so many tokens attend by the loops, where those can be used, else together.
+const FEW: usize = 16;
+
+impl Plan {
+    pub(crate) fn new(feeds: &[Feed<'_>], layout: Layout) -> Result<Self> {
+        let (mut tokens, mut positions, mut slots, mut wanted) = (vec![], vec![], vec![], vec![]);
+        let (mut members, mut parts) = (Vec::new(), Vec::new());
+        for feed in feeds {
+            let (first, count) = (tokens.len(), feed.tokens.len());
+            let end = feed.start + count;
+            tokens.extend(feed.tokens.iter().map(|&token| i64::from(token)));
+            let sight = Sight::of(feed);
+            positions.extend(sight.positions().map(|position| position as i64));
+            slots.extend((feed.start..end).map(|slot| row(feed, slot, layout.block_size)));
+            wanted.extend((tokens.len() - feed.rows) as i64..tokens.len() as i64);
+            match (count <= FEW, layout.fused) {
+                (true, false) => members.push(Member { feed, first, sight }),
+                (true, true) => {
+                    let table = feed.table.to_vec();
+                    parts.push(Part::new(first, feed, Way::Loops { table, sight }));
+                }
+                (false, _) => parts.push(Part::new(first, feed, Way::torch(feed, &sight, layout)?)),
+            }
+        }
+        let mut drafts = Vec::new();
+        let mut upload = Upload::default();
+        for group in together::groups(members, layout.block_size) {
+            match group.as_slice() {
+                [Member { feed, first, sight }] => {
+                    parts.push(Part::new(*first, feed, Way::torch(feed, sight, layout)?));
+                }
+                members => drafts.push(together::Draft::new(members, tokens.len(), &layout, &mut upload)),
+            }
+        }
+        let picks = picks(&drafts, &parts, tokens.len()).map(|picks| upload.push(picks));
+        let (all, host_positions, host_slots) =
+            (wanted.len() == tokens.len(), positions.clone(), slots.clone());
+        let [tokens, positions, slots, wanted] =
+            [tokens, positions, slots, wanted].map(|values| upload.push(values));
+        let sent = upload.send(layout.place.device)?;
+        Ok(Plan {
+            tokens: sent.get(&tokens)?,
+            positions: sent.get(&positions)?,
+            slots: sent.get(&slots)?,
+            host_positions,
+            host_slots,
+            wanted: if all { None } else { Some(sent.get(&wanted)?) },
+            groups: drafts
+                .iter()
+                .map(|draft| draft.arrive(&sent, &layout))
+                .collect::<Result<_>>()?,
+            parts,
+            picks: picks.map(|picks| sent.get(&picks)).transpose()?,
+            heads: layout.heads,
+            scoring: layout.scoring,
+            block_size: layout.block_size,
+            window: layout.window.map_or(usize::MAX, |window| window as usize),
+        })
+    }
+
+    /// Writes a layer's keys and values (`[tokens, key heads * size]`) and lets the queries (`[tokens, query heads,
+    /// size]`) look at what they may; the result is `[tokens, query heads * size]`.
+    pub(crate) fn attend(
+        &self,
+        cache: &mut Cache,
+        queries: &Tensor,
+        keys: &Tensor,
+        values: &Tensor,
+        windowed: bool,
+    ) -> Result<Tensor> {
+        let _ = cache.keys.f_index_copy_(0, &self.slots, keys)?;
+        let _ = cache.values.f_index_copy_(0, &self.slots, values)?;
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| group.attend(cache, queries, windowed));
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| self.attend_by_torch(cache, queries, part, windowed));
+        let mut rows = groups.chain(parts).collect::<Result<Vec<Tensor>>>()?;
+        let rows = match rows.len() {
+            1 => rows.remove(0),
+            _ => Tensor::f_cat(&rows, 0)?,
+        };
+        match &self.picks {
+            Some(picks) => rows.f_index_select(0, picks),
+            None => Ok(rows),
+        }
+    }
+
+    /// The same for rows `[queries | keys | values]` on the CPU, by the loops as far as they serve.
+    pub(crate) fn attend_fused(&self, cache: &mut Cache, rows: &Tensor, windowed: bool) -> Result<Tensor> {
+        let Heads { queries, keys, size } = self.heads;
+        let (tokens, width) = (rows.size()[0], queries * size);
+        let numbers = fused::floats(rows);
+        let (cached_keys, cached_values) = (&mut cache.keys, &mut cache.values);
+        fused::store(
+            numbers,
+            self.heads,
+            &self.host_slots,
+            fused::floats_mut(cached_keys),
+            fused::floats_mut(cached_values),
+        );
+        let mut out = Tensor::f_empty([tokens, width], (Kind::Float, Device::Cpu))?;
+        let mut scores = Vec::new();
+        for part in &self.parts {
+            let Way::Loops { table, sight } = &part.way else {
+                let heads = rows.f_narrow(1, 0, width)?.f_view([tokens, queries, size])?;
+                let attended = self.attend_by_torch(cache, &heads, part, windowed)?;
+                out.f_narrow(0, part.first, part.count)?.f_copy_(&attended)?;
+                continue;
+            };
+            let row_width = (queries + 2 * keys) * size;
+            let looking = fused::Looking {
+                heads: self.heads,
+                rows: &numbers[(part.first * row_width) as usize..][..(part.count * row_width) as usize],
+                sight,
+                scoring: self.scoring,
+                window: if windowed { self.window } else { usize::MAX },
+                table,
+                block_size: self.block_size,
+                keys: fused::floats(&cache.keys),
+                values: fused::floats(&cache.values),
+            };
+            let own = &mut fused::floats_mut(&mut out)[(part.first * width) as usize..]
+                [..(part.count * width) as usize];
+            fused::look(&looking, &mut scores, own);
+        }
+        Ok(out)
+    }
+
+    fn attend_by_torch(
+        &self,
+        cache: &Cache,
+        queries: &Tensor,
+        part: &Part,
+        windowed: bool,
+    ) -> Result<Tensor> {
+        let Way::Torch {
+            whole,
+            windowed: near,
+        } = &part.way
+        else {
+            return Err(TchError::Convert(
+                "a sequence planned for the loops came to torch".to_string(),
+            ));
+        };
+        let view = near.as_ref().filter(|_| windowed).unwrap_or(whole);
+        self.attend_one(
+            cache,
+            &queries.f_narrow(0, part.first, part.count)?,
+            part.count,
+            view,
+        )
+    }
+
+    fn attend_one(&self, cache: &Cache, queries: &Tensor, count: i64, view: &View) -> Result<Tensor> {
+        let Heads {
+            queries: all,
+            keys: groups,
+            size,
+        } = self.heads;
+        let group = all / groups;
+        let folded = match count {
+            1 => queries.f_reshape([1, groups, group, size])?,
+            _ => queries
+                .f_view([count, groups, group, size])?
+                .f_permute([1, 2, 0, 3])?
+                .f_reshape([1, groups, group * count, size])?,
+        };
+        let (keys, values) = (
+            self.read(&cache.keys, &view.rows)?,
+            self.read(&cache.values, &view.rows)?,
+        );
+        let mask = view.mask.as_ref();
+        let out = kernel::attention(&folded, &keys, &values, mask, self.scoring)?;
+        match count {
+            1 => out.f_reshape([1, all * size]),
+            _ => out
+                .f_view([groups, group, count, size])?
+                .f_permute([2, 0, 1, 3])?
+                .f_reshape([count, all * size]),
+        }
+    }
+
+    /// The rows of one sequence as `[1, key heads, rows, size]`.
+    fn read(&self, cache: &Tensor, rows: &Rows) -> Result<Tensor> {
+        let read = match rows {
+            Rows::Run(first, count) => cache.f_narrow(0, *first, *count)?,
+            Rows::Scattered(rows) => cache.f_index_select(0, rows)?,
+        };
+        read.f_view([1, -1, self.heads.keys, self.heads.size])?
+            .f_transpose(1, 2)
+    }
+}
+
+impl Part {
+    fn new(first: usize, feed: &Feed<'_>, way: Way) -> Self {
+        Part {
+            first: first as i64,
+            count: feed.tokens.len() as i64,
+            way,
+        }
+    }
+}
+
+/// For each of so many fed tokens the row of its result, unless that is simply its own number.
+fn picks(groups: &[together::Draft], parts: &[Part], tokens: usize) -> Option<Vec<i64>> {
+    let grouped = groups.iter().flat_map(|group| group.owners.iter().copied());
+    let alone = parts.iter().flat_map(|part| part.first..part.first + part.count);
+    let mut picks = vec![0; tokens];
+    let mut rows = 0;
+    for (row, owner) in grouped.chain(alone.map(|token| Some(token as usize))).enumerate() {
+        if let Some(token) = owner {
+            picks[token] = row as i64;
+        }
+        rows = row + 1;
+    }
+    let in_order = rows == tokens && picks.is_sorted();
+    (!in_order).then_some(picks)
+}
+
+impl Way {
+    fn torch(feed: &Feed<'_>, sight: &Sight, layout: Layout) -> Result<Self> {
+        let end = (feed.start + feed.tokens.len()) as i64;
+        let windowed = layout.window.filter(|&window| end > window);
+        let windowed = windowed
+            .map(|window| View::new(feed, sight, window as usize, layout))
+            .transpose()?;
+        Ok(Way::Torch {
+            whole: View::new(feed, sight, usize::MAX, layout)?,
+            windowed,
+        })
+    }
+}
+
+impl View {
+    fn new(feed: &Feed<'_>, sight: &Sight, window: usize, layout: Layout) -> Result<Self> {
+        let end = feed.start + feed.tokens.len();
+        // No token looks further back than the first.
+        let from = sight.seen(0, window).text.start;
+        let mask = match feed.tokens.len() {
+            1 => None,
+            count => Some(mask(sight, count, from..end, window, layout)?),
+        };
+        Ok(View {
+            rows: rows(feed, from..end, layout)?,
+            mask,
+        })
+    }
+}
+
+fn rows(feed: &Feed<'_>, slots: Range<usize>, layout: Layout) -> Result<Rows> {
+    let size = layout.block_size;
+    let blocks = &feed.table[slots.start / size..slots.end.div_ceil(size)];
+    if blocks.windows(2).all(|pair| pair[1] == pair[0] + 1) {
+        return Ok(Rows::Run(row(feed, slots.start, size), slots.len() as i64));
+    }
+    let rows: Vec<i64> = slots.map(|slot| row(feed, slot, size)).collect();
+    Ok(Rows::Scattered(
+        Tensor::f_from_slice(&rows)?.f_to_device(layout.place.device)?,
+    ))
+}
+
+/// 0 where one of the `count` fed tokens sees one of these slots, minus infinity elsewhere.
+fn mask(sight: &Sight, count: usize, slots: Range<usize>, window: usize, layout: Layout) -> Result<Tensor> {
+    let (place, heads) = (layout.place, layout.heads);
+    let (from, width) = (slots.start, slots.len());
+    let aligned = width.next_multiple_of(ALIGNED as usize);
+    let mut bias = vec![f32::NEG_INFINITY; count * aligned];
+    for (number, bias) in bias.chunks_exact_mut(aligned).enumerate() {
+        let seen = sight.seen(number, window);
+        bias[seen.text.start - from..seen.text.end - from].fill(0.0);
+        seen.branch.iter().for_each(|slot| bias[slot - from] = 0.0);
+    }
+    let bias = Tensor::f_from_slice(&bias)?
+        .f_view([1, 1, count as i64, aligned as i64])?
+        .f_to_device(place.device)?
+        .f_to_kind(place.kind)?;
+    bias.f_repeat([1, 1, heads.queries / heads.keys, 1])?
+        .f_narrow(3, 0, width as i64)
+}

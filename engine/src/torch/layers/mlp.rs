@@ -1,0 +1,141 @@
+//! The second half of a layer: one network, or experts of which each token uses a few.
+//!
+//! ```text
+//!   x ─► gate, up ─► act(gate) · up ─► down ─►             dense; without a gate: up ─► act ─► down
+//!   x ─► router ─► softmax ─► the largest few ─┐
+//!   x ─► tokens of expert 0 ─► dense ─► · share ┴► +       an expert sees the tokens that chose it, together
+//! ```
+
+use super::fused::{self, floats, floats_mut};
+use super::linear::{Linear, Norm};
+use super::upload::Upload;
+use crate::torch::config::Activation;
+use tch::{Device, Kind, TchError, Tensor};
+
+type Result<T> = std::result::Result<T, TchError>;
+
+/// A network of one hidden layer.
+pub(crate) struct Dense {
+    /// Gates and ups one below the other, or what is not gated.
+    pub(crate) up: Linear,
+    pub(crate) down: Linear,
+    /// The width of the hidden layer.
+    pub(crate) width: i64,
+    pub(crate) gated: bool,
+    pub(crate) activation: Activation,
+}
+
+/// Networks of which a token uses a few.
+pub(crate) struct Experts {
+    pub(crate) router: Linear,
+    pub(crate) networks: Vec<Dense>,
+    pub(crate) chosen: i64,
+    /// Whether the shares of the chosen ones are made to sum to one.
+    pub(crate) normalised: bool,
+}
+
+/// The second half of a layer, between its norms.
+pub(crate) enum Mlp {
+    Dense(Dense),
+    Experts(Experts),
+}
+
+impl Mlp {
+    /// `sum += after(apply(x))`.
+    pub(crate) fn add_to(&self, sum: &mut Tensor, x: &Tensor, after: Option<&Norm>) -> Result<()> {
+        let out = match self {
+            Mlp::Dense(dense) => return dense.down.add_to(sum, &dense.inner(&dense.up.apply(x)?)?, after),
+            Mlp::Experts(experts) => experts.apply(x)?,
+        };
+        let _ = match after {
+            None => sum.f_add_(&out)?,
+            Some(norm) => sum.f_add_(&norm.apply(&out)?)?,
+        };
+        Ok(())
+    }
+
+    /// The same without the sum, with loops of our own where there are some.
+    pub(crate) fn by_loops(&self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Mlp::Dense(dense) => dense.down.apply(&dense.inner_by_loops(&dense.up.apply(x)?)?),
+            Mlp::Experts(experts) => experts.apply(x),
+        }
+    }
+}
+
+fn activate(x: &mut Tensor, activation: Activation) -> Result<Tensor> {
+    match activation {
+        Activation::Silu => x.f_silu_(),
+        Activation::Gelu => x.f_gelu_("none"),
+        Activation::GeluTanh => x.f_gelu_("tanh"),
+        Activation::Relu => x.f_relu_(),
+    }
+}
+
+impl Dense {
+    /// What `down` reads.
+    fn inner(&self, up: &Tensor) -> Result<Tensor> {
+        if !self.gated {
+            return activate(&mut up.shallow_clone(), self.activation);
+        }
+        let gate = up.f_narrow(1, 0, self.width)?;
+        let mut gate = match self.activation {
+            Activation::Silu => gate.f_silu()?,
+            Activation::Gelu => gate.f_gelu("none")?,
+            Activation::GeluTanh => gate.f_gelu("tanh")?,
+            Activation::Relu => gate.f_relu()?,
+        };
+        gate.f_mul_(&up.f_narrow(1, self.width, self.width)?)
+    }
+
+    fn inner_by_loops(&self, up: &Tensor) -> Result<Tensor> {
+        let gate = match (self.gated, self.activation) {
+            (true, Activation::Silu) => fused::gated,
+            (true, Activation::GeluTanh) => fused::gated_by_gelu,
+            _ => return self.inner(up),
+        };
+        let mut gated = Tensor::f_empty([up.size()[0], self.width], (Kind::Float, Device::Cpu))?;
+        gate(floats(up), self.width as usize, floats_mut(&mut gated));
+        Ok(gated)
+    }
+}
+
+impl Experts {
+    fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let shares = self.router.apply(x)?.f_softmax(-1, Kind::Float)?;
+        let (mut shares, chosen) = shares.f_topk(self.chosen, -1, true, true)?;
+        if self.normalised {
+            shares = shares.f_div(&shares.f_sum_dim_intlist(-1, true, None)?)?;
+        }
+        let shares = shares.f_to_kind(x.kind())?.f_view([-1, 1])?;
+        // The host must know who goes where, as each expert is a product of its own.
+        let chosen: Vec<i64> = Vec::try_from(chosen.f_view([-1])?.f_to_device(Device::Cpu)?)?;
+        let mut uses = vec![Vec::new(); self.networks.len()];
+        for (use_, &expert) in chosen.iter().enumerate() {
+            uses[expert as usize].push(use_ as i64);
+        }
+        let mut upload = Upload::default();
+        let mut asked = Vec::new();
+        for (network, uses) in self
+            .networks
+            .iter()
+            .zip(uses)
+            .filter(|(_, uses)| !uses.is_empty())
+        {
+            let tokens = uses.iter().map(|use_| use_ / self.chosen).collect();
+            asked.push((network, upload.push(tokens), upload.push(uses)));
+        }
+        let sent = upload.send(x.device())?;
+        let mut sum = x.f_zeros_like()?;
+        for (network, tokens, uses) in asked {
+            let (tokens, uses) = (sent.get(&tokens)?, sent.get(&uses)?);
+            let own = x.f_index_select(0, &tokens)?;
+            let out = network
+                .down
+                .apply(&network.inner(&network.up.apply(&own)?)?)?
+                .f_mul_(&shares.f_index_select(0, &uses)?)?;
+            let _ = sum.f_index_add_(0, &tokens, &out)?;
+        }
+        Ok(sum)
+    }
+}
