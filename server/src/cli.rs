@@ -1,21 +1,25 @@
 //! The command line: one file a subcommand, this file only names them.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub mod check;
+pub mod demo;
 pub mod eval;
 pub mod expected;
+pub mod failure;
 pub mod file;
 pub mod generate;
 pub mod key;
 pub mod mask;
+pub mod model;
 pub mod serve;
 pub mod source;
 pub mod tokens;
 pub mod twice;
+
+use failure::{Failure, Outcome};
 
 /// What the arguments of `lexiform` say.
 #[derive(Debug, Parser)]
@@ -42,51 +46,6 @@ pub enum Command {
     /// Measure the compiler and the masks on public test collections.
     Eval(eval::Args),
 }
-
-/// Why a subcommand could not do its work. Printed on standard error; the process then exits with 2.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Anything else, said in one or more full sentences.
-    #[error("{0}")]
-    Message(String),
-}
-
-impl Failure {
-    /// A failure that is said by its text alone.
-    pub fn message(text: impl Into<String>) -> Self {
-        Self::Message(text.into())
-    }
-}
-
-/// Reads a text file, naming it when that fails.
-///
-/// # Errors
-/// The file is missing, unreadable, or not UTF-8.
-pub fn read_text(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|source| Failure::Read {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// What a subcommand returns: an exit code of its own, or why it could not do its work.
-pub type Outcome = Result<ExitCode, Failure>;
 
 /// Reads the arguments, runs the subcommand, and says what failed.
 pub fn main() -> ExitCode {

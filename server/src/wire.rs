@@ -14,16 +14,14 @@ pub mod generation;
 pub mod grammars;
 pub mod models;
 pub mod otlp;
-mod resemblance;
 pub mod response;
 pub mod responses;
-pub mod tags;
 pub mod tokens;
 pub mod tools;
 
 use serde_json::{Map, Value};
 
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// How many JSON values a body may hold. Each takes about a hundred bytes once it is read, and in the text no more than two.
 const VALUES: usize = 1 << 19;

@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use lexiform_fuzz::clock::{COMPILE, within};
 use lexiform_fuzz::drive::{self, Target};
 use lexiform_server::cli::{Cli, file::with_file};
-use lexiform_server::template::{ChatTemplate, Conversation};
+use lexiform_server::model::template::{ChatTemplate, Conversation};
 use lexiform_server::wire::{chat, completion, decisions, grammars, responses, tokens};
 
 #[global_allocator]

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Base, Call, End, Piece, Stage, Whole, Writer, frame, opened, told};
-use crate::channels::{Part, Reading};
-use crate::growth::{self, Found, Growth};
-use crate::language::Mode;
-use crate::sample::Ended;
+use crate::answer::json_progress::{self, JsonEvent, JsonProgress};
+use crate::answer::parts::{OutputFormat, Part};
+use crate::answer::sample::Ended;
+use crate::answer::writer::{Base, Call, End, Piece, Stage, Whole, Writer, opened, sse_event, told};
 use crate::wire::generation::StreamOptions;
 use crate::wire::response::{
     Called, ChatChoice, ChatDelta, ChatLogprobs, ChatMessage, Delta, TokenLogprob, ToolCall, Usage,
 };
+use crate::wire::tools::Mode;
 
 /// What a chunk of a stream is called.
 const CHUNK: &str = "chat.completion.chunk";
@@ -20,21 +20,21 @@ const CHUNK: &str = "chat.completion.chunk";
 /// Writes chats.
 pub struct ChatWriter {
     base: Base,
-    reading: Arc<Reading>,
+    reading: Arc<OutputFormat>,
     options: StreamOptions,
     logprobs: bool,
     reasoning: bool,
     /// Of each sample: how many calls were begun, and whether the last one is of a custom tool.
     calls: Vec<(usize, bool)>,
     /// The JSON value of each sample as it grows, if that is to be told.
-    growth: Vec<Growth>,
+    progress: Vec<JsonProgress>,
 }
 
 impl ChatWriter {
     /// For this answer; `reasoning` says whether thoughts are shown.
     pub fn new(
         base: Base,
-        reading: Arc<Reading>,
+        reading: Arc<OutputFormat>,
         options: StreamOptions,
         logprobs: bool,
         reasoning: bool,
@@ -46,13 +46,13 @@ impl ChatWriter {
             logprobs,
             reasoning,
             calls: Vec::new(),
-            growth: Vec::new(),
+            progress: Vec::new(),
         }
     }
 
     fn send(&self, stage: Stage, choice: ChatDelta, usage: Usage, out: &mut String) {
         let usage = self.options.continuous_usage.then_some(usage);
-        frame(&self.base.encode((CHUNK, stage), vec![choice], usage), out);
+        sse_event(&self.base.encode((CHUNK, stage), vec![choice], usage), out);
     }
 
     fn logprobs(&self, content: Vec<TokenLogprob>) -> Option<ChatLogprobs> {
@@ -63,12 +63,12 @@ impl ChatWriter {
     }
 
     /// How the value of a sample has grown by what was just read.
-    fn patch(&mut self, index: usize, read: impl FnOnce(&mut Growth) -> Vec<Found>) -> Vec<Value> {
-        let Some(growth) = self.growth.get_mut(index) else {
+    fn patch(&mut self, index: usize, read: impl FnOnce(&mut JsonProgress) -> Vec<JsonEvent>) -> Vec<Value> {
+        let Some(progress) = self.progress.get_mut(index) else {
             return Vec::new();
         };
-        let found = read(growth);
-        growth::operations(growth, found)
+        let found = read(progress);
+        json_progress::operations(progress, found)
     }
 
     /// What a part changes in the message, if the client is to see it.
@@ -124,7 +124,7 @@ impl Writer for ChatWriter {
     fn opening(&mut self, samples: usize, out: &mut String) {
         self.calls = vec![(0, false); samples];
         if self.options.json_patch {
-            self.growth.resize_with(samples, Growth::default);
+            self.progress.resize_with(samples, JsonProgress::default);
         }
         let only_calls = self
             .reading
@@ -144,7 +144,7 @@ impl Writer for ChatWriter {
 
     fn piece(&mut self, piece: Piece, out: &mut String) {
         let patch = match &piece.part {
-            Part::Content(text) => self.patch(piece.index, |growth| growth.push(text)),
+            Part::Content(text) => self.patch(piece.index, |progress| progress.push(text)),
             _ => Vec::new(),
         };
         let Some(delta) = self.delta(piece.index, piece.part) else {
@@ -163,7 +163,7 @@ impl Writer for ChatWriter {
             choice.logprobs = self.logprobs(end.since.logprobs);
         }
         choice.lexiform_tokens = end.since.tokens;
-        choice.lexiform_patch = self.patch(end.index, Growth::finish);
+        choice.lexiform_patch = self.patch(end.index, JsonProgress::finish);
         choice.finish_reason = Some(finish(&end.ended, self.calls[end.index].0 > 0));
         choice.lexiform = Some(told(&end.ended, end.findings));
         self.send(Stage::End, choice, end.usage, out);
@@ -173,7 +173,7 @@ impl Writer for ChatWriter {
         if self.options.include_usage {
             let last = (CHUNK, Stage::Middle);
             let chunk = self.base.encode::<ChatDelta>(last, Vec::new(), Some(usage));
-            frame(&chunk, out);
+            sse_event(&chunk, out);
         }
         out.push_str("data: [DONE]\n\n");
     }

@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Base, End, Piece, Whole, Writer, opened, told};
-use crate::channels::{Part, Reading};
-use crate::error::ApiError;
+use crate::answer::parts::{OutputFormat, Part};
+use crate::answer::writer::{Base, End, Piece, Whole, Writer, opened, told};
+use crate::wire::error::ApiError;
 use crate::wire::response::{Extension, TokenLogprob, Told, Usage, event, logprobs_json, response_extension};
 
 /// Writes responses.
 pub struct ResponsesWriter {
     base: Base,
-    reading: Arc<Reading>,
+    reading: Arc<OutputFormat>,
     repeated: Map<String, Value>,
     logprobs: bool,
     sequence: u64,
@@ -90,7 +90,7 @@ impl Item {
     fn new(kind: Kind) -> Self {
         Self {
             kind,
-            id: format!("{}_{}", kind.prefix(), crate::chance::identity()),
+            id: format!("{}_{}", kind.prefix(), crate::operate::random::identity()),
             call_id: String::new(),
             name: String::new(),
             text: String::new(),
@@ -128,7 +128,7 @@ impl Item {
 
 impl ResponsesWriter {
     /// For this answer, which repeats these fields of its request.
-    pub fn new(base: Base, reading: Arc<Reading>, repeated: Map<String, Value>, logprobs: bool) -> Self {
+    pub fn new(base: Base, reading: Arc<OutputFormat>, repeated: Map<String, Value>, logprobs: bool) -> Self {
         Self {
             base,
             reading,

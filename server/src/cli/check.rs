@@ -20,7 +20,8 @@ use lexiform::{Grammar, schema};
 use super::expected::Expected;
 use super::source::{Constraint, Meaning};
 use super::twice::{self, Twice};
-use super::{Failure, Outcome, tokens};
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::tokens;
 
 /// The arguments of `lexiform check`.
 #[derive(Debug, clap::Args)]

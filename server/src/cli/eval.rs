@@ -16,15 +16,15 @@ pub mod maskbench;
 pub mod panics;
 pub mod python_json;
 pub mod suite;
+mod verdict;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use super::{Failure, Outcome};
+use crate::cli::failure::{Failure, Outcome};
 
 /// The arguments of `lexiform eval`.
 #[derive(Debug, clap::Args)]
@@ -64,64 +64,4 @@ fn publish(report: &Value, file: Option<&Path>) -> Result<(), Failure> {
         path: path.to_owned(),
         source,
     })
-}
-
-/// A progress bar on standard error; nothing where that is no terminal.
-fn progress(total: usize) -> ProgressBar {
-    let bar = ProgressBar::new(total as u64);
-    match ProgressStyle::with_template("{bar:40} {pos}/{len} {per_sec} {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// A line of a JSONL file that is not JSON ends the run: a report on half a collection would look like a whole one.
-fn parse_line(path: &Path, line_number: usize, line: &str) -> Result<Value, Failure> {
-    serde_json::from_str(line)
-        .map_err(|error| Failure::message(format!("{}, line {line_number}: {error}", path.display())))
-}
-
-/// How a schema, an instance or a text fared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
-    Right,
-    /// The source did not compile, for this reason.
-    DoesNotCompile(String),
-    /// Something valid was refused.
-    Refused(String),
-    /// Something invalid was let through.
-    LetThrough(String),
-}
-
-/// How many of each.
-#[derive(Clone, Debug, Default)]
-struct Counts {
-    all: u64,
-    right: u64,
-    does_not_compile: u64,
-    refused: u64,
-    let_through: u64,
-}
-
-impl Counts {
-    fn add(&mut self, verdict: &Verdict, times: u64) {
-        self.all += times;
-        match verdict {
-            Verdict::Right => self.right += times,
-            Verdict::DoesNotCompile(_) => self.does_not_compile += times,
-            Verdict::Refused(_) => self.refused += times,
-            Verdict::LetThrough(_) => self.let_through += times,
-        }
-    }
-}
-
-/// Where the data of a collection lies, when it is a folder: a message that names what was looked for.
-fn must_exist(path: PathBuf, what: &str) -> Result<PathBuf, Failure> {
-    if path.exists() {
-        return Ok(path);
-    }
-    Err(Failure::message(format!(
-        "{} is not there; expected {what}",
-        path.display()
-    )))
 }

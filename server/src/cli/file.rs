@@ -7,7 +7,7 @@ use figment::Figment;
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Value};
 
-use super::Failure;
+use crate::cli::failure::Failure;
 
 /// The command line with the values of the file that `--config` or `LEXIFORM_CONFIG` names, for one subcommand.
 ///

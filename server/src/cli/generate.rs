@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Failure, Outcome, read_text};
-use crate::config::ModelArgs;
-use crate::error::ApiError;
-use crate::flight::Interest;
-use crate::prepare;
-use crate::served::Served;
-use crate::worker::Running;
+use crate::cli::failure::{Failure, Outcome, read_text};
+use crate::cli::model::ModelArgs;
+use crate::grammars::interest::Interest;
+use crate::model::running::Running;
+use crate::model::served::ServedModel;
+use crate::routes::prepare;
+use crate::wire::error::ApiError;
 
 /// Write a text under a constraint and print it.
 #[derive(Debug, clap::Args)]
@@ -128,12 +128,12 @@ fn request(args: &Args, model: &str) -> Result<Value, Failure> {
     Ok(body)
 }
 
-async fn answer(served: Arc<Served>, raw: bool, body: &[u8]) -> Result<String, ApiError> {
+async fn answer(served: Arc<ServedModel>, raw: bool, body: &[u8]) -> Result<String, ApiError> {
     let prepared = if raw {
         prepare::completion(&served, body, &Interest::default())?
     } else {
         prepare::chat(&served, body, &Interest::default())?
     };
-    let running = Running::start(served.engine(), prepared.requests, served.patience().clone())?;
+    let running = Running::start(served.engine(), prepared.requests, served.limits().clone())?;
     prepared.frame.collect(running).await
 }

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::process::ExitCode;
 
-use super::{Failure, Outcome};
-use crate::security::hashed;
+use crate::cli::failure::{Failure, Outcome};
+use crate::operate::keys::hashed;
 
 /// Bytes of a key, before they are spelled.
 const BYTES: usize = 32;

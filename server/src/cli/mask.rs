@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use super::expected::Expected;
 use super::source::{Constraint, Meaning};
-use super::{Failure, Outcome, tokens};
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::tokens;
 
 /// The arguments of `lexiform mask`.
 #[derive(Debug, clap::Args)]

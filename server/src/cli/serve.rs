@@ -10,19 +10,20 @@ use lexiform_engine::Stats;
 use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Failure, Outcome};
-use crate::app::{self, App, BODY_LIMIT, CONNECTIONS, Listening, Settings};
-use crate::audit::Audit;
-use crate::body::BodyLimits;
-use crate::config::ModelArgs;
-use crate::cors::Cors;
-use crate::process;
-use crate::resume::Keeping;
-use crate::routes::Offered;
-use crate::security::Keys;
-use crate::tls::{Certificate, ClientAuthority, TlsError};
-use crate::traces::{Endpoint, Traces};
-use crate::worker::{PREPARING, Patience};
+use crate::answer::resume::ResumeLimits;
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::model::ModelArgs;
+use crate::model::limits::{PREPARING, RequestLimits};
+use crate::operate::audit::Audit;
+use crate::operate::cors::Cors;
+use crate::operate::keys::Keys;
+use crate::operate::process;
+use crate::operate::tls::{Certificate, ClientAuthority, TlsError};
+use crate::operate::traces::{Endpoint, Traces};
+use crate::request::body::BodyLimits;
+use crate::routes::server::{self, Listening};
+use crate::routes::state::Offered;
+use crate::routes::state::{AppState, BODY_LIMIT, CONNECTIONS, Settings};
 
 /// Serve a model over HTTP, speaking the OpenAI API.
 ///
@@ -218,8 +219,8 @@ pub fn run(args: Args) -> Outcome {
         .model
         .open(args.served_model_name.clone())
         .map_err(|error| Failure::message(error.to_string()))?
-        .with_patience(patience(&args.limits));
-    let app = Arc::new(App::new(Arc::new(served), settings));
+        .with_limits(patience(&args.limits));
+    let app = Arc::new(AppState::new(Arc::new(served), settings));
     let served = app.clone();
     let ended = actix_web::rt::System::new().block_on(serve(app, (listener, metrics), listening, tls));
     // Answers that did not end in time may still be computed.
@@ -233,8 +234,8 @@ fn bind(address: impl ToSocketAddrs, shown: &str) -> Result<TcpListener, Failure
     bound.map_err(|error| Failure::message(format!("cannot listen on {shown}: {error}")))
 }
 
-fn patience(limits: &Limits) -> Patience {
-    Patience::new(
+fn patience(limits: &Limits) -> RequestLimits {
+    RequestLimits::new(
         Duration::from_secs(limits.queue_seconds),
         Duration::from_secs(limits.answer_seconds),
         limits.queue_tokens,
@@ -285,9 +286,9 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
             pages: !args.access.no_pages,
             metrics: args.access.metrics_address.is_none(),
         },
-        keeping: Keeping {
+        keeping: ResumeLimits {
             time: Duration::from_secs(args.limits.resume_seconds),
-            ..Keeping::default()
+            ..ResumeLimits::default()
         },
     })
 }
@@ -322,7 +323,7 @@ impl Tls {
 
 /// Reads keys and certificates again at each SIGHUP, each file for itself. Without any the signal is taken all the same:
 /// its default is to end the program, which nobody means who writes it into a script that renews certificates.
-async fn renew(mut hang_up: Signal, app: Arc<App>, tls: Tls) {
+async fn renew(mut hang_up: Signal, app: Arc<AppState>, tls: Tls) {
     while hang_up.recv().await.is_some() {
         let certificate = tls
             .certificate
@@ -355,18 +356,18 @@ async fn renew(mut hang_up: Signal, app: Arc<App>, tls: Tls) {
 }
 
 async fn serve(
-    app: Arc<App>,
+    app: Arc<AppState>,
     (listener, metrics): (TcpListener, Option<TcpListener>),
     listening: Listening,
     tls: Tls,
 ) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     actix_web::rt::spawn(renew(signal(SignalKind::hangup())?, app.clone(), tls));
-    let metrics = metrics.map(|listener| app::metrics_server(app.clone(), listener));
+    let metrics = metrics.map(|listener| server::metrics_server(app.clone(), listener));
     let metrics = metrics.transpose()?;
     let seconds = listening.drain_seconds;
     let scheme = if listening.tls.is_some() { "https" } else { "http" };
-    let (server, address) = app::server(app.clone(), listener, listening)?;
+    let (server, address) = server::server(app.clone(), listener, listening)?;
     let handle = server.handle();
     println!(
         "{}",

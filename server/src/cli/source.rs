@@ -8,7 +8,7 @@ use lexiform::compile::{self, Source};
 use lexiform::regex::Escapes;
 use lexiform::schema;
 
-use super::{Failure, read_text};
+use crate::cli::failure::{Failure, read_text};
 
 /// The constraint: exactly one of the three.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use serde_json::Value;
 
-use super::{Failure, read_text};
+use crate::cli::failure::{Failure, read_text};
 
 /// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The token
 /// that ends a chat turn comes before the one that ends a document, since instructed models write the former.

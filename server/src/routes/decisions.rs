@@ -2,27 +2,28 @@
 
 use actix_web::HttpResponse;
 
-use super::{Asked, blocking};
-use crate::error::ApiError;
-use crate::{decide, wire};
+use crate::answer::decision;
+use crate::routes::handler::{self, ApiRequest, blocking};
+use crate::wire;
+use crate::wire::error::ApiError;
 
 /// Answers questions that have closed lists of answers.
 ///
 /// # Errors
 /// The request is wrong, or the engine cannot take it.
-pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let mut account = app.open_account(&asked.request)?;
-    let owner = super::owner(&asked.request);
+    let owner = handler::owner(&asked.request);
     let answered = async {
         app.check_open()?;
         let body = asked.body().await?;
         let served = app.served.clone();
         let asked = blocking(&app, owner, move |interest| {
-            decide::prepare(&served, wire::decisions::read(&body)?, interest)
+            decision::prepare(&served, wire::decisions::read(&body)?, interest)
         });
         let (asked, ignored) = asked.await?;
-        let (json, usage) = decide::answer(&app.served, asked, &ignored).await?;
+        let (json, usage) = decision::answer(&app.served, asked, &ignored).await?;
         Ok((json, usage, ignored))
     }
     .await;
@@ -31,7 +32,7 @@ pub async fn create(asked: Asked) -> Result<HttpResponse, ApiError> {
     app.served.metrics().ignored(ignored.count());
     let mut answer = HttpResponse::Ok();
     if let Some(header) = ignored.header() {
-        answer.insert_header((super::IGNORED, header));
+        answer.insert_header((handler::IGNORED, header));
     }
     Ok(answer.content_type("application/json").body(json))
 }

@@ -6,29 +6,30 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 
-use super::{Asked, blocking, json_answer};
-use crate::app::App;
-use crate::certify::Certifier;
-use crate::error::ApiError;
-use crate::flight::Interest;
-use crate::grammars::Compiled;
-use crate::language::Language;
-use crate::served::Served;
+use crate::answer::certificate::Certifier;
+use crate::grammars::interest::Interest;
+use crate::grammars::language::Language;
+use crate::grammars::store::Compiled;
+use crate::grammars::{enforcement, inspect, report};
+use crate::model::served::ServedModel;
+use crate::request::prompt;
+use crate::routes::handler::{self, ApiRequest, blocking, json_answer};
+use crate::routes::state::AppState;
 use crate::wire::constraint::{Constraint, Source};
+use crate::wire::error::ApiError;
 use crate::wire::grammars::{self, GrammarRequest, Named};
-use crate::{enforcement, inspect, prompt};
 
 /// Compiles a constraint and keeps it.
 ///
 /// # Errors
 /// It does not compile.
-pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn register(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         served
             .grammars()
             .register(&compiled.id, constraint, interest.owner());
-        Ok(grammars::registered(&compiled))
+        Ok(report::registered(&compiled))
     })
     .await
 }
@@ -38,14 +39,14 @@ pub async fn register(asked: Asked) -> Result<HttpResponse, ApiError> {
 /// # Errors
 /// There is none of this identity.
 pub async fn get(
-    app: web::Data<App>,
+    app: web::Data<AppState>,
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let served = app.served.clone();
-    let told = blocking(&app, super::owner(&request), move |interest| {
+    let told = blocking(&app, handler::owner(&request), move |interest| {
         let (_, compiled) = compiled(&served, &Named::Id(id.into_inner()), interest)?;
-        Ok(grammars::registered(&compiled))
+        Ok(report::registered(&compiled))
     });
     Ok(json_answer(&told.await?))
 }
@@ -54,7 +55,7 @@ pub async fn get(
 ///
 /// # Errors
 /// The request is wrong.
-pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn lint(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let constraint = constraint(served, &asked.grammar, interest)?;
         let language = language(constraint);
@@ -64,7 +65,7 @@ pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
             let unkept = enforcement::unkept(&language, &compiled).pop();
             unkept.map_or(Ok(compiled), |unkept| Err(Arc::new(unkept)))
         });
-        Ok(grammars::lint(compiled.as_ref().map_err(Arc::as_ref)))
+        Ok(report::lint(compiled.as_ref().map_err(Arc::as_ref)))
     })
     .await
 }
@@ -73,7 +74,7 @@ pub async fn lint(asked: Asked) -> Result<HttpResponse, ApiError> {
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn check(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (_, compiled) = compiled(served, &asked.grammar, interest)?;
         let results = asked
@@ -90,7 +91,7 @@ pub async fn check(asked: Asked) -> Result<HttpResponse, ApiError> {
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn verify(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn verify(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         let certifier = Certifier::new(&language(constraint), &compiled, served);
@@ -102,11 +103,11 @@ pub async fn verify(asked: Asked) -> Result<HttpResponse, ApiError> {
     .await
 }
 
-/// Says what may come behind a beginning.
+/// Says what may come after a prefix.
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn mask(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn mask(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (_, compiled) = compiled(served, &asked.grammar, interest)?;
         let mut mask = inspect::mask(&compiled.grammar, &asked.prefix);
@@ -121,7 +122,7 @@ pub async fn mask(asked: Asked) -> Result<HttpResponse, ApiError> {
 ///
 /// # Errors
 /// The request is wrong, or its constraint does not compile.
-pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
+pub async fn explain(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer(asked, |served, asked, interest| {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         let (mut sketch, mut assertions) = (None, None);
@@ -130,11 +131,11 @@ pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
             let schema = short.and_then(|text| serde_json::from_str::<Value>(text).ok());
             sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
             let keywords = enforcement::whole(&language(constraint.clone()), &compiled, interest)?;
-            assertions = Some(grammars::keywords(&keywords));
+            assertions = Some(report::keywords(&keywords));
         }
         let grammar = &compiled.grammar;
         let shortest = inspect::shortest(grammar);
-        let mut told = grammars::registered(&compiled);
+        let mut told = report::registered(&compiled);
         told["object"] = json!("grammar.explanation");
         told["satisfiable"] = json!(true);
         told["sketch"] = json!(sketch);
@@ -148,17 +149,17 @@ pub async fn explain(asked: Asked) -> Result<HttpResponse, ApiError> {
 }
 
 async fn answer(
-    asked: Asked,
-    tell: fn(&Served, &GrammarRequest, &Interest) -> Result<Value, ApiError>,
+    asked: ApiRequest,
+    tell: fn(&ServedModel, &GrammarRequest, &Interest) -> Result<Value, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
-    super::tell(asked, move |served, body, interest| {
+    handler::answer_json(asked, move |served, body, interest| {
         let asked = grammars::read(body)?;
         Ok((tell(served, &asked, interest)?, asked.ignored))
     })
     .await
 }
 
-fn constraint(served: &Served, named: &Named, interest: &Interest) -> Result<Constraint, ApiError> {
+fn constraint(served: &ServedModel, named: &Named, interest: &Interest) -> Result<Constraint, ApiError> {
     match named {
         Named::Constraint(constraint) => Ok(constraint.clone()),
         Named::Id(id) => prompt::registered(served, id, interest),
@@ -172,7 +173,11 @@ fn language(constraint: Constraint) -> Language {
     }
 }
 
-fn compiled(served: &Served, named: &Named, interest: &Interest) -> Result<(Constraint, Compiled), ApiError> {
+fn compiled(
+    served: &ServedModel,
+    named: &Named,
+    interest: &Interest,
+) -> Result<(Constraint, Compiled), ApiError> {
     let constraint = constraint(served, named, interest)?;
     prompt::check_sources(std::iter::once(&constraint))?;
     let compiled = prompt::compiled(served, &language(constraint.clone()), interest)?;

@@ -2,12 +2,12 @@
 
 use actix_web::{HttpResponse, web};
 
-use crate::app::App;
-use crate::error::ApiError;
+use crate::routes::state::AppState;
+use crate::wire::error::ApiError;
 use crate::wire::models::{ModelCard, ModelList};
 
 /// The models that are served: one.
-pub async fn list(app: web::Data<App>) -> HttpResponse {
+pub async fn list(app: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(ModelList {
         object: "list",
         data: vec![card(&app)],
@@ -18,7 +18,7 @@ pub async fn list(app: web::Data<App>) -> HttpResponse {
 ///
 /// # Errors
 /// It is not served here.
-pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub async fn get(app: web::Data<AppState>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
     if *id == app.served.name() {
         Ok(HttpResponse::Ok().json(card(&app)))
     } else {
@@ -26,7 +26,7 @@ pub async fn get(app: web::Data<App>, id: web::Path<String>) -> Result<HttpRespo
     }
 }
 
-fn card(app: &App) -> ModelCard<'_> {
+fn card(app: &AppState) -> ModelCard<'_> {
     ModelCard {
         id: app.served.name(),
         object: "model",

@@ -2,10 +2,10 @@
 
 use actix_web::{HttpResponse, web};
 
-use crate::app::App;
-use crate::error::ApiError;
-use crate::metrics::Now;
-use crate::process;
+use crate::operate::metrics::gauges::Gauges;
+use crate::operate::process;
+use crate::routes::state::AppState;
+use crate::wire::error::ApiError;
 use crate::wire::models::{Health, Version};
 
 /// Whether the process runs.
@@ -17,7 +17,7 @@ pub async fn live() -> HttpResponse {
 ///
 /// # Errors
 /// They are not.
-pub async fn ready(app: web::Data<App>) -> Result<HttpResponse, ApiError> {
+pub async fn ready(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
     app.check_open()?;
     if app.served.engine().stats().waiting >= app.served.queue() {
         return Err(ApiError::overloaded());
@@ -33,14 +33,14 @@ pub async fn version() -> HttpResponse {
 }
 
 /// What the server counts, for Prometheus.
-pub async fn metrics(app: web::Data<App>) -> HttpResponse {
+pub async fn metrics(app: web::Data<AppState>) -> HttpResponse {
     let served = &app.served;
-    let text = served.metrics().exposition(Now {
+    let text = served.metrics().exposition(Gauges {
         model: served.name(),
         stats: &served.engine().stats(),
         meters: served.engine().meters(),
         compiling: served.grammars().now(),
-        turned_away: served.patience().turned_away(),
+        turned_away: served.limits().turned_away(),
         traces: app.settings.traces.counts(),
         bodies: app.bodies.counts(),
         resident: process::resident_bytes(),

@@ -7,7 +7,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName
 use actix_web::{HttpRequest, HttpResponse, web};
 use utoipa_swagger_ui::{Config, Url};
 
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// The OpenAPI document.
 pub const OPENAPI: &str = include_str!("../pages/openapi.json");

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 
-use crate::app::App;
-use crate::error::ApiError;
-use crate::respond::event_stream;
-use crate::security::Key;
+use crate::operate::keys::Key;
+use crate::routes::respond::event_stream;
+use crate::routes::state::AppState;
+use crate::wire::error::ApiError;
 
-/// The events of a stream behind the one that `Last-Event-ID` names, or all of them.
+/// The events of a stream after the one that `Last-Event-ID` names, or all of them.
 ///
 /// # Errors
 /// There is no such stream, or none any more, or not for this key.
 pub async fn get(
-    app: web::Data<App>,
+    app: web::Data<AppState>,
     request: HttpRequest,
     id: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {

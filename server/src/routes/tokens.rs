@@ -3,25 +3,25 @@
 use actix_web::HttpResponse;
 use serde_json::json;
 
-use super::{Asked, tell};
-use crate::cutting::Cutting;
-use crate::error::ApiError;
-use crate::prompt;
+use crate::request::prompt;
+use crate::request::tokenization::PromptTokenizer;
+use crate::routes::handler::{ApiRequest, answer_json};
+use crate::wire::error::ApiError;
 use crate::wire::tokens::{self, Tokenized};
 
 /// The tokens of a text, or of a conversation with the model's chat template around it.
 ///
 /// # Errors
 /// The request is wrong, or the vocabulary cannot write the text.
-pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
-    tell(asked, |served, body, interest| {
+pub async fn tokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
+    answer_json(asked, |served, body, interest| {
         let (tokens, ignored) = match tokens::read(body)? {
             Tokenized::Prompt(prompt, ignored) => {
-                let cutting = Cutting::of_text(served, "prompt", interest);
+                let cutting = PromptTokenizer::of_text(served, "prompt", interest);
                 (prompt::of_text(served, &prompt, cutting)?, ignored)
             }
             Tokenized::Chat(chat) => {
-                let cutting = Cutting::of_text(served, "messages", interest);
+                let cutting = PromptTokenizer::of_text(served, "messages", interest);
                 (prompt::of_chat(served, &chat, cutting)?.tokens, chat.ignored)
             }
         };
@@ -36,8 +36,8 @@ pub async fn tokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
 ///
 /// # Errors
 /// The request is wrong.
-pub async fn detokenize(asked: Asked) -> Result<HttpResponse, ApiError> {
-    tell(asked, |served, body, _| {
+pub async fn detokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
+    answer_json(asked, |served, body, _| {
         let (tokens, ignored) = tokens::read_tokens(body)?;
         Ok((
             json!({"prompt": served.text().tokenizer.decode(&tokens)}),

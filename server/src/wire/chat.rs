@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 use super::constraint::Constraint;
 use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Generation};
-use super::tools::{self, Spelling};
-use crate::error::ApiError;
-use crate::language::{Calls, Mode};
+use super::tools::{self, Calls, Mode, Spelling};
+use crate::wire::error::ApiError;
 
 /// The most messages of one conversation.
 const MESSAGES: usize = 4_096;
@@ -43,6 +42,8 @@ pub struct ChatRequest {
     pub include_reasoning: bool,
     /// Whether a stream tells of each token how it came about.
     pub token_details: bool,
+    /// Text that the answer is likely to repeat; it says how fast the answer comes, never what it is.
+    pub prediction: Option<String>,
     /// Everything that all routes share.
     pub generation: Generation,
     /// The fields that mean nothing here.
@@ -60,6 +61,7 @@ impl ChatRequest {
             logprobs: None,
             include_reasoning: true,
             token_details: false,
+            prediction: None,
             generation: Generation::plain(model),
             ignored: Ignored::default(),
         }
@@ -122,6 +124,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
             format!("only [\"text\"] is possible, not {modalities}"),
         );
     }
+    let prediction = prediction(&mut fields, &mut problems);
     unsupported_fields(&mut fields, &mut problems);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
@@ -133,6 +136,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         logprobs,
         include_reasoning,
         token_details,
+        prediction,
         generation,
         ignored,
     })
@@ -161,7 +165,6 @@ fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {
         ("functions", &["[]"]),
     ];
     fields.only_neutral(table, problems);
-    fields.ignore(&["prediction"]);
 }
 
 /// More variables for the chat template, with the effort that the request asks for.
@@ -230,6 +233,20 @@ pub(crate) fn message(path: &str, item: Value, problems: &mut Problems) -> Optio
     })
 }
 
+/// The text of OpenAI's predicted outputs.
+fn prediction(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
+    let mut prediction = fields.object("prediction", problems)?;
+    for name in ["type", "content"] {
+        if !prediction.has(name) {
+            problems.invalid(prediction.path(name), "this field is required");
+        }
+    }
+    prediction.word("type", &[("content", ())], problems);
+    let text = content(&mut prediction, problems);
+    prediction.finish(problems);
+    text
+}
+
 /// A text, or parts of type `text`, which are joined by line breaks.
 fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
     let path = fields.path("content");
@@ -253,8 +270,8 @@ fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
         };
         let kind = part.string("type", problems).unwrap_or_default();
         match kind.as_str() {
-            "text" | "input_text" | "output_text" => texts.extend(part.string("text", problems)),
-            "refusal" => texts.extend(part.string("refusal", problems)),
+            "text" | "input_text" | "output_text" => texts.extend(text_of(&mut part, "text", problems)),
+            "refusal" => texts.extend(text_of(&mut part, "refusal", problems)),
             _ => problems.unsupported(
                 format!("{at}.type"),
                 format!("only parts of type 'text' are read, not '{kind}'"),
@@ -264,6 +281,14 @@ fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
         part.finish(problems);
     }
     Some(texts.join("\n"))
+}
+
+/// The text of a part, which must be there: a part without it would be passed over in silence.
+fn text_of(part: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<String> {
+    if !part.has(name) {
+        problems.invalid(part.path(name), "this field is required");
+    }
+    part.string(name, problems)
 }
 
 /// The calls of an assistant's message. Templates want the arguments as values where the API has them as text.
@@ -292,7 +317,7 @@ fn tool_calls(fields: &mut Fields, problems: &mut Problems) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::Input;
+    use crate::wire::tools::Input;
 
     const TOOL: &str = r#"{"type":"function","function":{"name":"mk","parameters":{"type":"object"}}}"#;
 

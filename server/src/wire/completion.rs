@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{Fields, Ignored, Problems};
 use super::generation::{self, Generation};
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// The most prompts of one request.
 const PROMPTS: usize = 16;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::chat::Message;
 use super::fields::{Fields, Ignored, Problems};
 use super::responses;
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// The most questions of one request.
 const QUESTIONS: usize = 400;

@@ -1,52 +1,544 @@
-//! The error envelope.
+//! Errors of the API, as a client is told of them: one envelope for every status, with all four keys that OpenAI's
+//! clients read.
+//!
+//! ```text
+//!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
+//! ```
+//!
+//! `subject` finds the words for what is wrong with a constraint.
 
-use serde::Serialize;
+pub mod envelope;
+mod shorten;
+mod subject;
 
-/// The whole body of an answer that is not a success.
-#[derive(Debug, Serialize)]
-pub struct Envelope<'a> {
-    /// The error.
-    pub error: Body<'a>,
+use actix_web::body::BoxBody;
+use actix_web::dev::ServiceResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::{HttpResponse, ResponseError};
+use lexiform::error::{CompileError, Problem, ProblemKind};
+use lexiform_engine::EngineError;
+
+pub use self::shorten::shortened;
+use self::subject::diagnostic;
+pub use self::subject::{Diagnosis, Subject};
+use crate::wire::error::envelope::{Body, Diagnostic, Envelope, Extension};
+
+/// How many problems one answer lists; a hostile source could otherwise make the answer larger than the request.
+const LISTED_PROBLEMS: usize = 10;
+/// An error as the API tells it.
+#[derive(Clone, Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    kind: &'static str,
+    code: &'static str,
+    param: Option<String>,
+    message: String,
+    diagnostics: Vec<Diagnostic>,
+    retry_after_seconds: Option<f64>,
+    /// Whether clients that retry by themselves should, where the status alone would mislead them.
+    should_retry: Option<bool>,
+    allow: Option<&'static str>,
+    /// Whether the connection ends with the answer: what the client still sends is not read.
+    closes: bool,
 }
 
-/// The four keys that clients read, and our diagnostics beside them.
-#[derive(Debug, Serialize)]
-pub struct Body<'a> {
-    /// What is wrong, for people.
-    pub message: &'a str,
-    /// The class of the error.
-    #[serde(rename = "type")]
-    pub kind: &'a str,
-    /// The field that is to blame.
-    pub param: Option<&'a str>,
-    /// What is wrong, for programs.
-    pub code: &'a str,
-    /// What only this server tells.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lexiform: Option<Extension<'a>>,
+impl ApiError {
+    fn new(status: StatusCode, kind: &'static str, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            kind,
+            code,
+            param: None,
+            message: shortened(&message.into()).into_owned(),
+            diagnostics: Vec::new(),
+            retry_after_seconds: None,
+            should_retry: None,
+            allow: None,
+            closes: false,
+        }
+    }
+
+    /// The request is wrong: 400.
+    pub fn invalid(code: &'static str, param: Option<String>, message: impl Into<String>) -> Self {
+        Self {
+            param,
+            ..Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", code, message)
+        }
+    }
+
+    /// The body is not what the route reads: 400.
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Self::invalid("invalid_json", None, message)
+    }
+
+    /// The model of the request is not served here: 404.
+    pub fn unknown_model(name: &str) -> Self {
+        let message = format!(
+            "The model '{}' does not exist on this server; GET /v1/models lists them.",
+            shortened(name)
+        );
+        let error = Self::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            "model_not_found",
+            message,
+        );
+        Self {
+            param: Some("model".to_owned()),
+            ..error
+        }
+    }
+
+    /// No grammar was registered under this identity, or it had to make room: 404.
+    pub fn unknown_grammar(id: &str) -> Self {
+        let message = format!(
+            "There is no grammar '{}' here (any more); POST /v1/grammars registers it.",
+            shortened(id)
+        );
+        let status = StatusCode::NOT_FOUND;
+        Self {
+            param: Some("grammar_id".to_owned()),
+            ..Self::new(status, "invalid_request_error", "grammar_not_found", message)
+        }
+    }
+
+    /// An independent check refuted the answer: 500.
+    pub fn refuted() -> Self {
+        let message = "The answer did not stand up to an independent check and is withheld.";
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Self::new(status, "server_error", "invalid_output", message)
+    }
+
+    /// No such route: 404.
+    pub fn unknown_route(method: &str, path: &str) -> Self {
+        let message = format!("There is nothing at {method} {}.", shortened(path));
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            "not_found",
+            message,
+        )
+    }
+
+    /// The route exists, but not for this method: 405.
+    pub fn wrong_method(method: &str, path: &str, allow: &'static str) -> Self {
+        let message = format!(
+            "{method} is not allowed at {}; allowed: {allow}.",
+            shortened(path)
+        );
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Self {
+            allow: Some(allow),
+            ..Self::new(status, "invalid_request_error", "method_not_allowed", message)
+        }
+    }
+
+    /// The body is larger than the limit: 413.
+    pub fn too_large(limit: usize) -> Self {
+        let message = format!("The request body is larger than the limit of {limit} bytes.");
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "invalid_request_error",
+            "request_too_large",
+            message,
+        )
+    }
+
+    /// The body did not arrive in time: 408.
+    pub fn body_timed_out(seconds: f64) -> Self {
+        let message = format!(
+            "The request body did not arrive within {seconds} s, or came too slowly, and is not waited for."
+        );
+        let error = Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout_error",
+            "body_timeout",
+            message,
+        );
+        Self {
+            should_retry: Some(true),
+            closes: true,
+            ..error
+        }
+    }
+
+    /// The bodies that are arriving take all the room there is for them: 503.
+    pub fn bodies_full(what: &str, limit: usize) -> Self {
+        let message =
+            format!("The request bodies that arrive reach the limit of {limit} {what}. Try again shortly.");
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self {
+            retry_after_seconds: Some(1.0),
+            closes: true,
+            ..Self::new(status, "server_error", "overloaded", message)
+        }
+    }
+
+    /// The queue is full: 429, with the time after which another try makes sense.
+    pub fn queue_full(limit: usize) -> Self {
+        let message = format!("The queue is full ({limit} requests are waiting). Try again shortly.");
+        let error = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limit_error",
+            "queue_full",
+            message,
+        );
+        Self {
+            retry_after_seconds: Some(1.0),
+            ..error
+        }
+    }
+
+    /// Somebody who asks whether there is room is told that there is none: 503, so that routers ask elsewhere.
+    pub fn overloaded() -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self {
+            retry_after_seconds: Some(1.0),
+            ..Self::new(status, "server_error", "overloaded", "The queue is full.")
+        }
+    }
+
+    /// Prompts wait that are too long together: 429.
+    pub fn queue_of_tokens_full(limit: usize) -> Self {
+        let message = format!("Prompts of up to {limit} tokens may wait together. Try again shortly.");
+        Self {
+            message,
+            ..Self::queue_full(0)
+        }
+    }
+
+    /// Nobody whom we know asks: 401.
+    pub fn unauthorized(message: &str) -> Self {
+        let status = StatusCode::UNAUTHORIZED;
+        Self::new(status, "authentication_error", "invalid_api_key", message)
+    }
+
+    /// The owner of a key asks too much: 429.
+    pub fn rate_limit(what: &str, seconds: f64) -> Self {
+        let message = format!("Your limit of {what} is reached. Try again in {seconds:.1} s.");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self {
+            retry_after_seconds: Some(seconds),
+            ..Self::new(status, "rate_limit_error", "rate_limit_exceeded", message)
+        }
+    }
+
+    /// The answer took longer than it may: 408. To wait in vain and to wait again are different things, so clients
+    /// are told whether to.
+    pub fn timed_out(what: &str, seconds: f64, retry: bool) -> Self {
+        let message = format!("The request {what} for more than {seconds} s and was given up.");
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Self {
+            should_retry: Some(retry),
+            ..Self::new(status, "timeout_error", "request_timeout", message)
+        }
+    }
+
+    /// Reading the request and compiling its constraint took too long: 408. The same again would take as long.
+    pub fn compile_timed_out(seconds: f64) -> Self {
+        let message = format!(
+            "Reading the request and compiling its constraint took more than {seconds} s; it was given up."
+        );
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Self {
+            should_retry: Some(false),
+            ..Self::new(status, "timeout_error", "grammar_compile_timeout", message)
+        }
+    }
+
+    /// The answer to a request whose client has left; nobody reads it.
+    pub fn nobody_waits() -> Self {
+        Self::internal()
+    }
+
+    /// There is no stream of this identity, or none any more: 404.
+    pub fn unknown_stream(id: &str) -> Self {
+        let message = format!("There is no stream '{}' here, or it is over.", shortened(id));
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "invalid_request_error",
+            "stream_not_found",
+            message,
+        )
+    }
+
+    /// So many streams are kept that there is no room for more: 429.
+    pub fn no_room_for_streams() -> Self {
+        let message = "No more of this stream can be kept, so it could not be resumed.";
+        let error = Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limit_error",
+            "streams_full",
+            message,
+        );
+        Self {
+            retry_after_seconds: Some(5.0),
+            ..error
+        }
+    }
+
+    /// The server is going down: 503.
+    pub fn shutting_down() -> Self {
+        let message = "The server is shutting down.";
+        let error = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_error",
+            "shutting_down",
+            message,
+        );
+        Self {
+            retry_after_seconds: Some(5.0),
+            ..error
+        }
+    }
+
+    /// Something broke on our side: 500. What exactly goes to the log, not to the client.
+    pub fn internal() -> Self {
+        let message = "The server failed while it handled this request. The request can be sent again.";
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "server_error",
+            "internal_error",
+            message,
+        )
+    }
+
+    /// The engine failed while it wrote the answer.
+    pub fn engine(error: &EngineError) -> Self {
+        match error {
+            EngineError::AttemptsExhausted { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                let message = format!(
+                    "{error}; the local law always answers, and so does on_exhaustion: weighted where filters leave it a token"
+                );
+                Self::new(status, "invalid_request_error", "attempts_exhausted", message)
+            }
+            EngineError::OutOfTokens { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                let message = format!("{error}, and on_budget is error");
+                Self {
+                    param: Some("max_tokens".to_owned()),
+                    ..Self::new(status, "invalid_request_error", "budget_exceeded", message)
+                }
+            }
+            EngineError::TooExpensive { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                Self::new(
+                    status,
+                    "invalid_request_error",
+                    "grammar_too_expensive",
+                    error.to_string(),
+                )
+            }
+            EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
+            EngineError::Stopped => Self::shutting_down(),
+            _ => {
+                tracing::error!("{error}");
+                Self::internal()
+            }
+        }
+    }
+
+    /// A 4xx that the HTTP layer found before any route was reached.
+    pub fn transport(status: StatusCode, message: impl Into<String>) -> Self {
+        let code = if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            "unsupported_media_type"
+        } else {
+            "bad_request"
+        };
+        Self::new(status, "invalid_request_error", code, message)
+    }
+
+    /// A constraint that does not compile: 400 with every problem and its place.
+    pub fn constraint(what: &Subject<'_>, error: &CompileError) -> Self {
+        Self::constraints(&[(*what, error)])
+    }
+
+    /// Several constraints with something wrong in each: 400 with every problem, its field and its place.
+    pub fn constraints(all: &[(Subject<'_>, &CompileError)]) -> Self {
+        let problems = |&(what, error)| {
+            let error: &CompileError = error;
+            error.problems.iter().map(move |problem| (what, problem))
+        };
+        let problems: Vec<(Subject<'_>, &Problem)> = all.iter().flat_map(problems).collect();
+        let Some((what, first)) = problems.first() else {
+            let param = all.first().map(|(what, _)| what.param.to_owned());
+            return Self::invalid("invalid_grammar", param, "");
+        };
+        let mut message = what.message(first);
+        let more = problems.len() - 1;
+        if more > 0 {
+            message.push_str(&format!(" (and {more} more, see error.lexiform.diagnostics)"));
+        }
+        let listed = problems.iter().take(LISTED_PROBLEMS);
+        let listed = listed.map(|(what, problem)| Diagnostic {
+            param: Some(shortened(what.param).into_owned()),
+            ..diagnostic(problem, "error")
+        });
+        let error = Self {
+            diagnostics: listed.collect(),
+            ..Self::invalid(what.code(first.kind), Some(what.param.to_owned()), message)
+        };
+        match first.kind {
+            ProblemKind::Busy => error.for_now(),
+            _ => error,
+        }
+    }
+
+    /// The same, where nothing is wrong with the request: 503, and another try makes sense.
+    fn for_now(self) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: "server_error",
+            retry_after_seconds: Some(1.0),
+            ..self
+        }
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The machine-readable reason.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The JSON that clients read.
+    pub fn envelope(&self) -> Envelope<'_> {
+        let lexiform = (!self.diagnostics.is_empty()).then_some(Extension {
+            diagnostics: self.diagnostics.as_slice(),
+        });
+        Envelope {
+            error: Body {
+                message: &self.message,
+                kind: self.kind,
+                param: self.param.as_deref(),
+                code: self.code,
+                lexiform,
+            },
+        }
+    }
 }
 
-/// Details that other servers do not give.
-#[derive(Debug, Serialize)]
-pub struct Extension<'a> {
-    /// The problems of a constraint.
-    pub diagnostics: &'a [Diagnostic],
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.status.as_u16(), self.code, self.message)
+    }
 }
 
-/// One problem of a constraint.
-#[derive(Clone, Debug, Serialize)]
-pub struct Diagnostic {
-    /// The field that holds the constraint, where the request was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub param: Option<String>,
-    /// Where: a JSON pointer into a schema, or a line and column of a text.
-    pub path: String,
-    /// The keyword at that place.
-    pub keyword: Option<String>,
-    /// How bad: always `error` where the request was refused.
-    pub severity: &'static str,
-    /// The kind of problem.
-    pub kind: &'static str,
-    /// What is wrong.
-    pub message: String,
+impl std::error::Error for ApiError {}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status);
+        if let Some(seconds) = self.retry_after_seconds {
+            response.insert_header((header::RETRY_AFTER, format!("{:.0}", seconds.ceil())));
+            let millis = HeaderName::from_static("retry-after-ms");
+            response.insert_header((millis, format!("{:.0}", (seconds * 1000.0).ceil())));
+        }
+        if let Some(retry) = self.should_retry {
+            let name = HeaderName::from_static("x-should-retry");
+            response.insert_header((name, retry.to_string()));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+        }
+        if let Some(allow) = self.allow {
+            response.insert_header((header::ALLOW, HeaderValue::from_static(allow)));
+        }
+        if self.closes {
+            response.force_close();
+        }
+        let mut response = response.json(self.envelope());
+        response.extensions_mut().insert(ErrorCode(self.code));
+        response
+    }
+}
+
+/// An answer as clients read it: what the HTTP layer refused by itself, mostly without a word, gets the body of every
+/// other error.
+pub fn enveloped(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let status = answer.status();
+    let is_ours = answer.response().extensions().get::<ErrorCode>().is_some();
+    if is_ours || !(status.is_client_error() || status.is_server_error()) {
+        return answer;
+    }
+    let request = answer.request();
+    let error = match status {
+        StatusCode::NOT_FOUND => ApiError::unknown_route(request.method().as_str(), request.path()),
+        _ if status.is_server_error() => ApiError::internal(),
+        _ => ApiError::transport(
+            status,
+            status.canonical_reason().unwrap_or("The request is wrong."),
+        ),
+    };
+    answer.into_response(error.error_response())
+}
+
+/// The reason of a refusal, for those who count answers.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorCode(pub &'static str);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lexiform::error::ProblemKind;
+
+    fn envelope(error: &ApiError) -> serde_json::Value {
+        serde_json::to_value(error.envelope()).expect("an envelope is plain JSON")
+    }
+
+    #[test]
+    fn every_envelope_has_the_four_keys() {
+        for error in [
+            ApiError::internal(),
+            ApiError::unknown_model("x"),
+            ApiError::too_large(1),
+        ] {
+            let body = envelope(&error);
+            for key in ["message", "type", "param", "code"] {
+                assert!(body["error"].get(key).is_some(), "{key} is missing in {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_schema_problem_is_told_with_its_context_and_as_a_diagnostic() {
+        let problem = Problem::at_pointer(
+            ProblemKind::Unsupported,
+            "/properties/a/not",
+            "'not' is not supported",
+        );
+        let subject = Subject {
+            param: "response_format.json_schema.schema",
+            name: Some("P"),
+            is_schema: true,
+        };
+        let body = envelope(&ApiError::constraint(&subject, &CompileError::one(problem)));
+        assert_eq!(body["error"]["code"], "unsupported_keyword");
+        assert_eq!(body["error"]["param"], "response_format.json_schema.schema");
+        let message = body["error"]["message"].as_str().unwrap_or_default();
+        assert!(
+            message.starts_with(
+                "Invalid schema for response_format 'P': In context=('properties', 'a', 'not'), "
+            )
+        );
+        assert_eq!(
+            body["error"]["lexiform"]["diagnostics"][0]["path"],
+            "/properties/a/not"
+        );
+    }
+
+    #[test]
+    fn what_a_client_sent_is_never_echoed_at_length() {
+        let body = envelope(&ApiError::unknown_model(&"é".repeat(100_000)));
+        assert!(body["error"]["message"].as_str().unwrap_or_default().len() < 2_000);
+    }
 }

@@ -1,9 +1,10 @@
 //! Reading a JSON object field by field, noting every problem with the path of its field.
 
+mod resemblance;
+
 use serde_json::{Map, Value};
 
-use super::resemblance;
-use crate::error::{ApiError, shortened};
+use crate::wire::error::{ApiError, shortened};
 
 /// How many problems of one request are told.
 const LISTED: usize = 10;

@@ -209,7 +209,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     if model.is_none() && !fields.has("model") {
         problems.invalid("model", "expected the name of a model");
     }
-    let constraint = constraint::read(fields, problems);
+    let constraint = constraint::fields::read(fields, problems);
     let about_global = GLOBAL.into_iter().find(|name| fields.has(name));
     let generation = Generation {
         model: model.unwrap_or_default(),

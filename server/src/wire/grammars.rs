@@ -1,20 +1,13 @@
 //! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
 
-use lexiform::error::ProblemKind;
 use serde_json::{Value, json};
 
 use super::constraint::{self, Constraint};
 use super::fields::{Fields, Ignored, Problems};
-use super::response::Keyword;
-use crate::error::{ApiError, Diagnosis};
-use crate::grammars::Compiled;
-use crate::language::{Finding, Rejected};
+use crate::wire::error::ApiError;
 
 /// The most texts that one request may have checked.
 const TEXTS: usize = 256;
-/// The most findings that one answer lists: a schema may hold as many keywords without effect as it has bytes.
-const LISTED_FINDINGS: usize = 256;
-
 /// A constraint, or the identity of one that was registered.
 #[derive(Clone, Debug)]
 pub enum Named {
@@ -31,7 +24,7 @@ pub struct GrammarRequest {
     pub grammar: Named,
     /// Texts to be checked.
     pub texts: Vec<String>,
-    /// The beginning behind which a mask is asked for.
+    /// The prefix after which a mask is asked for.
     pub prefix: String,
     /// A certificate to be checked again.
     pub certificate: Option<Certificate>,
@@ -60,7 +53,7 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
     let id = fields.string("grammar_id", &mut problems);
-    let constraint = constraint::read(&mut fields, &mut problems);
+    let constraint = constraint::fields::read(&mut fields, &mut problems);
     let prefix = fields.string("prefix", &mut problems).unwrap_or_default();
     let texts = texts(&mut fields, &mut problems);
     let certificate = certificate(&mut fields, &mut problems);
@@ -148,50 +141,4 @@ fn texts(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {
         problems.invalid("texts", format!("expected up to {TEXTS} texts"));
     }
     all.into_iter().chain(one).collect()
-}
-
-/// A registered grammar.
-pub fn registered(compiled: &Compiled) -> Value {
-    json!({"id": &*compiled.id, "object": "grammar", "compile_ms": compiled.micros as f64 / 1000.0,
-           "enforced": enforced(compiled), "diagnostics": findings(compiled)})
-}
-
-/// What does not stop a compile.
-pub fn findings(compiled: &Compiled) -> Value {
-    let all = compiled.findings.iter().take(LISTED_FINDINGS);
-    let all = all.map(|finding| Diagnosis::warning(&finding.problem).json());
-    Value::Array(all.collect())
-}
-
-/// How each keyword is enforced.
-pub fn keywords(keywords: &[Keyword]) -> Value {
-    serde_json::to_value(keywords).unwrap_or_default()
-}
-
-/// How a constraint stands to what may be written under it: `exact`, where both are the same; `narrower`, where some of
-/// what it allows is not written; `partial`, where some of what it says has no effect.
-pub fn enforced(compiled: &Compiled) -> &'static str {
-    let narrows = |finding: &Finding| finding.problem.kind == ProblemKind::Narrowed;
-    match &compiled.findings[..] {
-        [] => "exact",
-        findings if findings.iter().all(narrows) => "narrower",
-        _ => "partial",
-    }
-}
-
-/// What a linter says of a constraint that compiles, or does not.
-pub fn lint(compiled: Result<&Compiled, &Rejected>) -> Value {
-    match compiled {
-        Ok(compiled) => json!({"valid": true, "satisfiable": true, "id": &*compiled.id,
-                               "enforced": enforced(compiled), "diagnostics": findings(compiled)}),
-        Err(rejected) => {
-            let problems = &rejected.error.problems;
-            let unsatisfiable = problems
-                .iter()
-                .any(|problem| problem.kind == ProblemKind::Unsatisfiable);
-            let all = problems.iter().map(|problem| Diagnosis::error(problem).json());
-            json!({"valid": false, "satisfiable": if unsatisfiable { json!(false) } else { Value::Null },
-                   "id": null, "enforced": "none", "diagnostics": all.collect::<Vec<_>>()})
-        }
-    }
 }

@@ -2,8 +2,35 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::answer::FINGERPRINT;
-use crate::traces::{Span, Trace};
+use crate::wire::response::FINGERPRINT;
+
+/// A part of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What was done.
+    pub name: &'static str,
+    /// The sample that it was done for.
+    pub sample: Option<usize>,
+    /// When it began, in nanoseconds since 1970.
+    pub from: u64,
+    /// When it ended.
+    pub to: u64,
+    /// Its name in the protocol.
+    pub id: u64,
+}
+
+/// A request and its parts.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The whole request.
+    pub root: Span,
+    /// Its parts.
+    pub parts: Vec<Span>,
+    /// The trace that it belongs to, in hexadecimal digits.
+    pub id: String,
+    /// The span of the client that it belongs to, in hexadecimal digits.
+    pub parent: Option<String>,
+}
 
 /// A span of a server's side of a call, and one of its own work.
 const SERVER: u8 = 2;

@@ -5,6 +5,9 @@
 
 use serde::Serialize;
 
+/// The version that clients see as `system_fingerprint`.
+pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
+
 /// The number that stands for the logarithm of zero, which JSON cannot hold.
 const LOG_ZERO: f64 = -9999.0;
 
@@ -101,6 +104,10 @@ pub struct PromptDetails {
 pub struct CompletionDetails {
     /// Those of the thought before the answer.
     pub reasoning_tokens: usize,
+    /// Drafted from the request's prediction, and written.
+    pub accepted_prediction_tokens: usize,
+    /// Drafted from there, and not written. What was not drafted counts neither way.
+    pub rejected_prediction_tokens: usize,
 }
 
 /// One sample of a chat.

@@ -10,7 +10,7 @@ use super::constraint;
 use super::fields::{Fields, Problems};
 use super::generation::{self, Generation};
 use super::tools::{self, Spelling};
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// The most items of one input.
 const ITEMS: usize = 4_096;
@@ -53,7 +53,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let mut fields = Fields::root(body);
     let mut problems = Problems::default();
     let mut generation = length(&mut fields, &mut problems);
-    let format = constraint::text_format(&mut fields, &mut problems);
+    let format = constraint::fields::text_format(&mut fields, &mut problems);
     one_constraint(&mut generation, format, &mut problems);
     let messages = conversation(&mut fields, &mut problems);
     let tools = tools::read(&mut fields, Spelling::Flat, &mut problems);
@@ -71,6 +71,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
         logprobs,
         include_reasoning: true,
         token_details: false,
+        prediction: None,
         generation,
         ignored,
     };

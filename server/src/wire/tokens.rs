@@ -4,7 +4,7 @@ use super::chat::{self, ChatRequest};
 use super::completion::Prompt;
 use super::fields::{Fields, Ignored, Problems};
 use super::generation;
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// The most tokens of one request.
 const TOKENS: usize = 1 << 20;

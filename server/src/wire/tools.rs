@@ -12,10 +12,66 @@ use serde_json::{Value, json};
 
 use super::constraint::{Constraint, Source, schema_constraint};
 use super::fields::{Fields, Problems};
-use crate::language::{Callable, Calls, Input, Mode};
 
 /// The most tools of one request.
 const TOOLS: usize = 128;
+
+/// What a tool is called with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// JSON that obeys a schema.
+    Arguments(Constraint),
+    /// Raw text, constrained or free.
+    Raw(Option<Constraint>),
+}
+
+impl Input {
+    /// What it obeys, unless it is free.
+    pub fn constraint(&self) -> Option<&Constraint> {
+        match self {
+            Input::Arguments(constraint) => Some(constraint),
+            Input::Raw(constraint) => constraint.as_ref(),
+        }
+    }
+}
+
+/// A tool that may be called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Callable {
+    /// Its name.
+    pub name: String,
+    /// What it takes.
+    pub input: Input,
+}
+
+impl Callable {
+    /// Whether it is a custom tool.
+    pub fn is_custom(&self) -> bool {
+        matches!(self.input, Input::Raw(_))
+    }
+}
+
+/// When tools are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// If the model wants to.
+    Auto,
+    /// At least one.
+    Required,
+    /// The only tool of the list, and the answer is its input and nothing else.
+    Bare,
+}
+
+/// The calls that an answer may hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Calls {
+    /// The tools.
+    pub tools: Vec<Callable>,
+    /// When they are called.
+    pub mode: Mode,
+    /// Whether there may be several calls.
+    pub parallel: bool,
+}
 
 /// How a route spells tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,7 +339,7 @@ fn find(name: &str, tools: Vec<Callable>, param: &str, problems: &mut Problems) 
 mod tests {
     use super::*;
 
-    fn read_body(spelling: Spelling, body: Value) -> Result<Tools, crate::error::ApiError> {
+    fn read_body(spelling: Spelling, body: Value) -> Result<Tools, crate::wire::error::ApiError> {
         let Value::Object(map) = body else {
             panic!("a test body is an object")
         };

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use lexiform_server::app::Settings;
-use lexiform_server::body::BodyLimits;
-use lexiform_server::worker::Patience;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::request::body::BodyLimits;
+use lexiform_server::routes::state::Settings;
 use serde_json::json;
 
 use super::service::{PATIENCE, Service, roomy};
@@ -18,7 +18,7 @@ fn service(limits: BodyLimits) -> Service {
         bodies: limits,
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, Patience::default())
+    Service::operated(roomy(), settings, RequestLimits::default())
 }
 
 /// Sends the head of a body of this size and a part of it.

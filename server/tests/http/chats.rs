@@ -38,6 +38,66 @@ fn a_chat_has_the_shape_that_clients_read() {
     );
 }
 
+/// Guards against predicted outputs that are read and dropped: the answer comes in fewer passes and says the same.
+#[test]
+fn a_prediction_is_drafted_from_and_counted() {
+    let service = Service::start();
+    let told = "the lamps are sent to Cambridge on Monday";
+    let ask = |prediction: Value| {
+        let answer = service.chat(&format!("echo {told}"), json!({"prediction": prediction}));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    };
+    let details = |body: &Value, name: &str| {
+        let details = &body["usage"]["completion_tokens_details"];
+        details[name].as_u64().expect("a count")
+    };
+    let without = ask(Value::Null);
+    assert_eq!(without["choices"][0]["message"]["content"], told);
+    assert_eq!(details(&without, "accepted_prediction_tokens"), 0);
+    let parts = json!([{"type": "text", "text": "not this"}, {"type": "text", "text": told}]);
+    for content in [json!(told), parts] {
+        let with = ask(json!({"type": "content", "content": content}));
+        assert_eq!(with["choices"][0]["message"], without["choices"][0]["message"]);
+        assert!(details(&with, "accepted_prediction_tokens") > 3, "{with}");
+    }
+    // Half of it is said otherwise.
+    let edited = told.replace("Cambridge", "Oxford");
+    let with = ask(json!({"type": "content", "content": edited}));
+    assert_eq!(with["choices"][0]["message"], without["choices"][0]["message"]);
+    assert!(details(&with, "accepted_prediction_tokens") > 0, "{with}");
+    let completion = with["usage"]["completion_tokens"].as_u64();
+    assert!(completion >= Some(details(&with, "accepted_prediction_tokens")));
+}
+
+#[test]
+fn a_prediction_of_another_shape_is_refused_by_its_place() {
+    let service = Service::start();
+    for (prediction, place) in [
+        (json!("text"), "prediction"),
+        (json!({"content": "text"}), "prediction.type"),
+        (json!({"type": "content"}), "prediction.content"),
+        (json!({"type": "schema", "content": "text"}), "prediction.type"),
+        (json!({"type": "content", "content": 7}), "prediction.content"),
+        (
+            json!({"type": "content", "content": ["text"]}),
+            "prediction.content[0]",
+        ),
+        (
+            json!({"type": "content", "content": [{"type": "image_url"}]}),
+            "prediction.content[0].type",
+        ),
+        (
+            json!({"type": "content", "content": [{"type": "text", "text": "a"}, {"type": "text"}]}),
+            "prediction.content[1].text",
+        ),
+    ] {
+        let answer = service.chat("echo ok", json!({"prediction": prediction}));
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert_eq!(answer.json()["error"]["param"], place, "{}", answer.text());
+    }
+}
+
 #[test]
 fn several_samples_and_their_logprobs() {
     let service = Service::start();

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lexiform_engine::EngineConfig;
-use lexiform_server::app::Settings;
-use lexiform_server::security::{Keys, hashed};
-use lexiform_server::worker::Patience;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::operate::keys::{Keys, hashed};
+use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
 use super::operations::very_slow_schema;
@@ -26,7 +26,7 @@ fn keyed_with(names: [&str; 2], config: EngineConfig) -> Service {
         keys: Keys::parse(&names.map(key).concat()).expect("a file of keys"),
         ..Settings::default()
     };
-    Service::operated(config, settings, Patience::default())
+    Service::operated(config, settings, RequestLimits::default())
 }
 
 fn ask(service: &Service, key: &str, more: Value) -> Answer {

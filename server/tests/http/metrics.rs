@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 
 use lexiform_engine::EngineConfig;
-use lexiform_server::app::Settings;
-use lexiform_server::worker::Patience;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::routes::state::Settings;
 use serde_json::json;
 
 use super::service::{PATIENCE, Service, chat, read_chunk, read_head, roomy};
@@ -133,7 +133,7 @@ fn requests_without_room_are_counted_by_what_is_full_and_did_not_leave() {
     };
     let settings = Settings::default();
     let minute = std::time::Duration::from_secs(60);
-    let service = Service::operated(config, settings, Patience::new(minute, minute, 100));
+    let service = Service::operated(config, settings, RequestLimits::new(minute, minute, 100));
     let away = |reason: &str| {
         service.series(
             "vllm:admission_rejections_total",

@@ -4,14 +4,14 @@ use std::io::BufReader;
 use std::time::{Duration, Instant};
 
 use lexiform_engine::EngineConfig;
-use lexiform_server::app::Settings;
-use lexiform_server::worker::Patience;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::routes::state::Settings;
 use serde_json::json;
 
 use super::service::{PATIENCE, Service, chat, read_chunk, read_head, roomy};
 
-fn patient(config: EngineConfig, patience: Patience) -> Service {
-    Service::operated(config, Settings::default(), patience)
+fn patient(config: EngineConfig, limits: RequestLimits) -> Service {
+    Service::operated(config, Settings::default(), limits)
 }
 
 /// Guards against requests that wait for ever behind a long one.
@@ -22,7 +22,10 @@ fn a_request_that_waits_too_long_is_told_so() {
         ..roomy()
     };
     let minute = Duration::from_secs(60);
-    let service = patient(config, Patience::new(Duration::from_millis(200), minute, 1 << 20));
+    let service = patient(
+        config,
+        RequestLimits::new(Duration::from_millis(200), minute, 1 << 20),
+    );
     let running = service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true})));
     service.until("the first runs", |stats| stats.running == 1);
     let late = service.chat("echo x", json!({}));
@@ -59,7 +62,10 @@ fn an_answer_without_an_end_is_ended() {
 /// Guards against schemas that take minutes (B1), and against clients that send such a schema again at once.
 #[test]
 fn a_compile_that_takes_too_long_is_given_up_and_not_to_be_sent_again() {
-    let service = patient(roomy(), Patience::default().compiling(Duration::from_millis(1)));
+    let service = patient(
+        roomy(),
+        RequestLimits::default().compiling(Duration::from_millis(1)),
+    );
     let schema = slow_schema();
     let late = service.chat("echo x", json!({"guided_json": schema}));
     assert_eq!(
@@ -75,7 +81,10 @@ fn a_compile_that_takes_too_long_is_given_up_and_not_to_be_sent_again() {
 /// Guards against compiles that go on for nobody: the thread is free again soon after the answer.
 #[test]
 fn a_compile_whose_time_is_over_is_called_off() {
-    let service = patient(roomy(), Patience::default().compiling(Duration::from_millis(50)));
+    let service = patient(
+        roomy(),
+        RequestLimits::default().compiling(Duration::from_millis(50)),
+    );
     let called_off = "lexiform_grammar_compile_called_off_total";
     let begun = Instant::now();
     // On a busy machine the time may be over before a thread has begun.
@@ -91,7 +100,7 @@ fn a_compile_whose_time_is_over_is_called_off() {
 /// Guards against storms of compiles that pile up without a bound (the theme of compile storms).
 #[test]
 fn requests_that_wait_to_be_compiled_are_bounded() {
-    let service = patient(roomy(), Patience::default().preparing(1));
+    let service = patient(roomy(), RequestLimits::default().preparing(1));
     let begun = Instant::now();
     // The compile may have ended by itself before another came.
     loop {
@@ -185,7 +194,7 @@ fn prompts_that_wait_are_bounded_by_their_tokens() {
         ..roomy()
     };
     let minute = Duration::from_secs(60);
-    let service = patient(config, Patience::new(minute, minute, 200));
+    let service = patient(config, RequestLimits::new(minute, minute, 200));
     let mut reader =
         BufReader::new(service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true}))));
     assert_eq!(read_head(&mut reader).0, 200);
@@ -252,7 +261,7 @@ fn what_has_not_ended_when_draining_is_over_ends_with_an_error_event() {
     assert_eq!(read_head(&mut reader).0, 200);
     service.until("it runs", |stats| stats.running == 1);
     assert_eq!(service.app.in_flight(), 1);
-    service.app.served.patience().stop();
+    service.app.served.limits().stop();
     let mut last = Vec::new();
     while let Some(chunk) = read_chunk(&mut reader) {
         last = chunk;

@@ -1,6 +1,6 @@
 //! The pages and the document: complete, true to the routes, and without anything from a network.
 
-use lexiform_server::routes::Offered;
+use lexiform_server::routes::state::Offered;
 use serde_json::{Value, json};
 
 use super::service::{Service, chat};
@@ -35,7 +35,7 @@ fn swagger_ui_is_served_with_the_document() {
     assert_eq!(page.status, 200);
     assert!(page.text().contains("swagger-ui"), "{}", page.text());
     assert_eq!(service.get("/docs/swagger-ui-bundle.js").status, 200);
-    let settings = lexiform_server::app::Settings {
+    let settings = lexiform_server::routes::state::Settings {
         offered: Offered {
             pages: false,
             metrics: true,

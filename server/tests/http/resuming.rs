@@ -3,19 +3,19 @@
 use std::io::BufReader;
 use std::time::{Duration, Instant};
 
-use lexiform_server::app::Settings;
-use lexiform_server::resume::Keeping;
-use lexiform_server::worker::Patience;
+use lexiform_server::answer::resume::ResumeLimits;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
 use super::service::{Answer, PATIENCE, Service, chat, read_chunk, read_head, roomy};
 
 fn keeping(bytes: usize, time: Duration) -> Service {
     let settings = Settings {
-        keeping: Keeping { bytes, time },
+        keeping: ResumeLimits { bytes, time },
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, Patience::default())
+    Service::operated(roomy(), settings, RequestLimits::default())
 }
 
 fn resumable() -> Value {

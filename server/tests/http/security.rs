@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use lexiform_server::app::Settings;
-use lexiform_server::audit::Audit;
-use lexiform_server::cors::Cors;
-use lexiform_server::security::{Keys, hashed};
-use lexiform_server::tls::{Certificate, ClientAuthority};
-use lexiform_server::worker::Patience;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::operate::audit::Audit;
+use lexiform_server::operate::cors::Cors;
+use lexiform_server::operate::keys::{Keys, hashed};
+use lexiform_server::operate::tls::{Certificate, ClientAuthority};
+use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
 use super::service::{Answer, Service, chat, roomy};
@@ -24,7 +24,7 @@ fn guarded(more: &str) -> Service {
         keys: Keys::parse(&text).expect("a file of keys"),
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, Patience::default())
+    Service::operated(roomy(), settings, RequestLimits::default())
 }
 
 fn ask(service: &Service, key: &str) -> Answer {
@@ -254,7 +254,7 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
         audit: Arc::new(Audit::open(&path).expect("an audit log")),
         ..Settings::default()
     };
-    let service = Service::operated(roomy(), settings, Patience::default());
+    let service = Service::operated(roomy(), settings, RequestLimits::default());
     assert_eq!(ask(&service, "s3cret").status, 200);
     let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret";
     assert_eq!(service.exchange(head, b"{\"model\":\"m\",\"n\":0}").status, 400);
@@ -298,7 +298,7 @@ fn pages_of_other_origins_may_ask_only_if_they_are_listed() {
         cors: Cors::new(vec!["https://good.example".to_owned()]),
         ..Settings::default()
     };
-    let service = Service::operated(roomy(), settings, Patience::default());
+    let service = Service::operated(roomy(), settings, RequestLimits::default());
     let preflight = |origin: &str| {
         let head = format!(
             "OPTIONS /v1/chat/completions HTTP/1.1\r\norigin: {origin}\r\naccess-control-request-method: POST"

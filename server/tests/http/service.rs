@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
-use lexiform_engine::{EngineConfig, ScriptedModel};
-use lexiform_server::app::{App, Listening, Settings, server};
-use lexiform_server::served::{Defaults, ModelText, Served};
-use lexiform_server::worker::Patience;
+use lexiform_engine::{Drafting, EngineConfig, ScriptedModel};
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::model::served::ServedModel;
+use lexiform_server::model::text::{Defaults, ModelText};
+use lexiform_server::routes::server::{Listening, server};
+use lexiform_server::routes::state::{AppState, Settings};
 use serde_json::{Value, json};
 
 use crate::tokenizer::{IM_END, IM_START, TEMPLATE, TOKENS, tokenizer_json_with};
@@ -19,7 +21,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running service; it ends with this value.
 pub(crate) struct Service {
-    pub(crate) app: Arc<App>,
+    pub(crate) app: Arc<AppState>,
     pub(crate) address: SocketAddr,
     handle: ServerHandle,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -41,12 +43,12 @@ impl Service {
             body_limit,
             ..Settings::default()
         };
-        Self::run(config, (template, more), settings, Patience::default(), None)
+        Self::run(config, (template, more), settings, RequestLimits::default(), None)
     }
 
     /// With settings of an operator.
-    pub(crate) fn operated(config: EngineConfig, settings: Settings, patience: Patience) -> Self {
-        Self::run(config, (TEMPLATE, &[]), settings, patience, None)
+    pub(crate) fn operated(config: EngineConfig, settings: Settings, limits: RequestLimits) -> Self {
+        Self::run(config, (TEMPLATE, &[]), settings, limits, None)
     }
 
     /// With a certificate, to be asked over TLS.
@@ -55,7 +57,7 @@ impl Service {
             roomy(),
             (TEMPLATE, &[]),
             Settings::default(),
-            Patience::default(),
+            RequestLimits::default(),
             Some(tls),
         )
     }
@@ -64,7 +66,7 @@ impl Service {
         config: EngineConfig,
         (template, more): (&str, &[&str]),
         settings: Settings,
-        patience: Patience,
+        limits: RequestLimits,
         tls: Option<rustls::ServerConfig>,
     ) -> Self {
         let marks: Vec<String> = more
@@ -82,9 +84,9 @@ impl Service {
         let tokenizer = tokenizer_json_with(more);
         let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
         let text = text.expect("the tokenizer of the test is valid");
-        let served = Served::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
-        let served = served.expect("the engine starts").with_patience(patience);
-        let app = Arc::new(App::new(Arc::new(served), settings));
+        let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
+        let served = served.expect("the engine starts").with_limits(limits);
+        let app = Arc::new(AppState::new(Arc::new(served), settings));
         let (sender, receiver) = std::sync::mpsc::channel();
         let shared = app.clone();
         let thread = std::thread::spawn(move || {
@@ -221,10 +223,11 @@ impl Drop for Service {
     }
 }
 
-/// Room for a text that no test waits for the end of.
+/// Room for a text that no test waits for the end of. All drafts are fed, whatever passes cost, so that they can be counted.
 pub(crate) fn roomy() -> EngineConfig {
     EngineConfig {
         blocks: 1 << 16,
+        drafting: Drafting::Always,
         ..EngineConfig::default()
     }
 }

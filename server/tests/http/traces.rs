@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use lexiform_server::app::Settings;
-use lexiform_server::traces::Traces;
-use lexiform_server::worker::Patience;
+use lexiform_server::model::limits::RequestLimits;
+use lexiform_server::operate::traces::Traces;
+use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
 use super::service::{PATIENCE, Service, chat, roomy};
@@ -66,7 +66,7 @@ fn traced(endpoint: &str) -> Service {
         traces: Arc::new(Traces::to(endpoint).expect("a thread")),
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, Patience::default())
+    Service::operated(roomy(), settings, RequestLimits::default())
 }
 
 /// The spans of the next request, by name.

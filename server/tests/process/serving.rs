@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use lexiform_server::security::hashed;
+use lexiform_server::operate::keys::hashed;
 use serde_json::json;
 
 use crate::program::{Service, get, lexiform, model_folder, shown};

@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
 use super::suite::belongs;
-use super::{Counts, Verdict, parse_line, progress};
+use super::verdict::{Counts, Verdict, parse_line, progress};
+use crate::cli::failure::{Failure, read_text};
 use crate::cli::source::{KeyOrder, Meaning, Whitespace};
-use crate::cli::{Failure, read_text, tokens};
+use crate::cli::tokens;
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]

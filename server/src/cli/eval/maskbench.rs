@@ -21,9 +21,11 @@ use serde_json::{Map, Value, json};
 use super::clock::timed;
 use super::figures::{Reasons, Samples};
 use super::panics::{caught, quietly};
-use super::{Counts, Verdict, parse_line, progress, python_json};
+use super::python_json;
+use super::verdict::{Counts, Verdict, parse_line, progress};
+use crate::cli::failure::{Failure, read_text};
 use crate::cli::source::Meaning;
-use crate::cli::{Failure, read_text, tokens};
+use crate::cli::tokens;
 
 /// The arguments of `lexiform eval maskbench`.
 #[derive(Debug, clap::Args)]

@@ -13,9 +13,11 @@ use lexiform::{CompileError, Grammar};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
-use super::{Counts, Verdict, must_exist, progress, python_json};
+use super::python_json;
+use super::verdict::{Counts, Verdict, must_exist, progress};
+use crate::cli::failure::{Failure, read_text};
 use crate::cli::source::{KeyOrder, Meaning, Whitespace};
-use crate::cli::{Failure, read_text, tokens};
+use crate::cli::tokens;
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]

@@ -1,0 +1,432 @@
+//! The builder of an answer: samples grow side by side, and a writer puts their parts into the shapes of a route.
+//!
+//! ```text
+//!   (sample, event) ─► SampleState ─► text ─► PartReader ─► parts ─► Writer ─► bytes
+//!                                                                ├ chat        chat.completion[.chunk]
+//!                                                                ├ text        text_completion
+//!                                                                └ responses   response, response.*
+//! ```
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lexiform_engine::{Event, Grammar, Times};
+
+use serde_json::Value;
+
+use crate::answer::certificate::Certifier;
+use crate::answer::parts::{OutputFormat, Part, PartReader};
+use crate::answer::sample::{Ended, Extras, SampleState};
+use crate::answer::writer::{End, Findings, PendingTokens, Piece, Whole, Writer, opened};
+use crate::model::running::Running;
+use crate::model::served::ServedModel;
+use crate::operate::audit::{ANSWERED, Account, PHASE};
+use crate::operate::metrics::{self, Phase};
+use crate::wire::error::ApiError;
+use crate::wire::generation::Generation;
+use crate::wire::response::Usage;
+
+struct Growing {
+    sample: SampleState,
+    reader: PartReader,
+    since: PendingTokens,
+    thought_tokens: usize,
+    ended: Option<Ended>,
+    /// Its parts so far, where they are to be checked at the end.
+    parts: Vec<Part>,
+}
+
+/// The builder of one answer: takes the events of its samples, gives JSON or the frames of a stream.
+pub struct AnswerBuilder {
+    served: Arc<ServedModel>,
+    writer: Box<dyn Writer>,
+    reading: Arc<OutputFormat>,
+    samples: Vec<Growing>,
+    /// Samples with the same prompt stand together, this many of them; the prompt counts once.
+    per_prompt: usize,
+    account: Option<Account>,
+    certifier: Option<Certifier>,
+    confidence: bool,
+    begun: Instant,
+    /// When the last sample ended.
+    last_ended: Instant,
+    silent: bool,
+    max_tokens: Option<usize>,
+    /// The request was answered to its end, well or not.
+    settled: bool,
+    /// The time that the server itself has spent on this answer, without the model, masks and compiles.
+    spent: Duration,
+}
+
+impl AnswerBuilder {
+    /// An answer of this many samples.
+    pub fn new(
+        served: Arc<ServedModel>,
+        writer: Box<dyn Writer>,
+        reading: Arc<OutputFormat>,
+        generation: &Generation,
+        count: usize,
+        extras: Extras,
+    ) -> Self {
+        let growing = || Growing {
+            sample: SampleState::new(&generation.stop, generation.include_stop, extras),
+            reader: PartReader::new(reading.clone()),
+            since: PendingTokens::default(),
+            thought_tokens: 0,
+            ended: None,
+            parts: Vec::new(),
+        };
+        Self {
+            served,
+            writer,
+            samples: std::iter::repeat_with(growing).take(count).collect(),
+            reading,
+            per_prompt: generation.n.max(1),
+            account: None,
+            certifier: None,
+            confidence: extras.confidence,
+            begun: Instant::now(),
+            last_ended: Instant::now(),
+            silent: true,
+            max_tokens: generation.max_tokens,
+            settled: false,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// Adds to the time that the server itself has spent on this answer.
+    pub fn spent(&mut self, time: Duration) {
+        self.spent += time;
+    }
+
+    /// Puts what this answer costs on an account.
+    pub fn charge(&mut self, account: Account) {
+        self.account = Some(account);
+    }
+
+    /// Tells of every token how it came about.
+    pub fn watch(&mut self, grammar: Option<&Grammar>) {
+        for growing in &mut self.samples {
+            growing
+                .sample
+                .watch(grammar.cloned(), self.served.vocabulary().len());
+        }
+    }
+
+    /// Shows these special tokens by their names.
+    pub fn show(&mut self, marks: &[u32]) {
+        for growing in &mut self.samples {
+            growing.sample.show(marks);
+        }
+    }
+
+    /// Has every answer checked again before it ends.
+    pub fn certify(&mut self, certifier: Option<Certifier>) {
+        self.certifier = certifier;
+    }
+
+    /// The certificates of the parts of a sample.
+    fn certificates(&self, parts: &[Part]) -> Result<Vec<Value>, ApiError> {
+        let Some(certifier) = &self.certifier else {
+            return Ok(Vec::new());
+        };
+        let mut certificates = Vec::new();
+        for checked in certifier.all(parts) {
+            if !checked.valid {
+                self.served.metrics().invalid_output();
+                return Err(ApiError::refuted());
+            }
+            certificates.push(checked.certificate);
+        }
+        Ok(certificates)
+    }
+
+    /// What is found out about a sample that has ended.
+    fn findings(&self, growing: &Growing, ended: &Ended, parts: &[Part]) -> Result<Findings, ApiError> {
+        if ended.finish != "stop" {
+            return Ok(Findings::default());
+        }
+        Ok(Findings {
+            certificates: self.certificates(parts)?,
+            fields: growing.sample.confidence(parts),
+        })
+    }
+
+    /// Closes the account.
+    fn settle(&mut self, verdict: &'static str) {
+        self.settled = true;
+        if verdict == ANSWERED {
+            let lengths = self.samples.iter().filter_map(|growing| growing.ended);
+            self.served.metrics().asked(metrics::RequestSize {
+                samples: self.per_prompt,
+                max_tokens: self.max_tokens,
+                longest: lengths.map(|ended| ended.completion_tokens).max().unwrap_or(0),
+            });
+        }
+        self.served.metrics().whole(self.begun.elapsed());
+        self.served.metrics().own_time_of_request(self.spent);
+        let usage = self.usage();
+        let finishes = self.samples.iter().filter_map(|growing| growing.ended);
+        let finishes: Vec<&str> = finishes.map(|ended| ended.finish).collect();
+        if let Some(account) = &mut self.account {
+            account.note("finish", finishes);
+            account.spent("finish", None, (self.last_ended, Instant::now()));
+            account.end(verdict, usage);
+        }
+    }
+
+    /// Waits for all samples and gives the whole answer as JSON.
+    ///
+    /// # Errors
+    /// The engine failed.
+    pub async fn collect(mut self, mut running: Running) -> Result<String, ApiError> {
+        let grown = self.grow(&mut running).await;
+        match grown.and_then(|parts| self.whole(parts)) {
+            Ok(json) => Ok(json),
+            Err(error) => {
+                self.settle(error.code());
+                Err(error)
+            }
+        }
+    }
+
+    async fn grow(&mut self, running: &mut Running) -> Result<Vec<Vec<Part>>, ApiError> {
+        let mut parts: Vec<Vec<Part>> = self.samples.iter().map(|_| Vec::new()).collect();
+        while !self.complete() {
+            let (index, event) = running.next().await?;
+            let read = self.take(index, event, running)?;
+            parts[index].extend(read);
+        }
+        Ok(parts)
+    }
+
+    fn whole(&mut self, parts: Vec<Vec<Part>>) -> Result<String, ApiError> {
+        let begun = Instant::now();
+        let found = self.found(&parts)?;
+        let usage = self.usage();
+        let reading = self.reading.clone();
+        let samples = self.samples.iter_mut().zip(parts).zip(found).enumerate();
+        let whole = samples.filter_map(|(index, ((growing, parts), findings))| {
+            let mut whole = whole(index, &reading, parts, growing.ended?);
+            whole.logprobs = std::mem::take(&mut growing.since.logprobs);
+            whole.findings = findings;
+            Some(whole)
+        });
+        let whole = whole.collect();
+        let json = self.writer.whole(whole, usage);
+        self.spent += begun.elapsed();
+        self.settle(ANSWERED);
+        Ok(json)
+    }
+
+    /// What is found out about all samples.
+    fn found(&self, parts: &[Vec<Part>]) -> Result<Vec<Findings>, ApiError> {
+        let samples = self.samples.iter().zip(parts);
+        let found = samples.map(|(growing, parts)| match &growing.ended {
+            Some(ended) => self.findings(growing, ended, parts),
+            None => Ok(Findings::default()),
+        });
+        found.collect()
+    }
+
+    /// Whether every sample has ended.
+    pub fn complete(&self) -> bool {
+        self.samples.iter().all(|growing| growing.ended.is_some())
+    }
+
+    /// Hands an event to its sample, ends a sample that found its stop string, and reads the text.
+    fn take(&mut self, index: usize, event: Event, running: &mut Running) -> Result<Vec<Part>, ApiError> {
+        if std::mem::take(&mut self.silent) {
+            self.served.metrics().first_token(self.begun.elapsed());
+        }
+        let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
+        if let Event::Token { origin, .. } = &event {
+            self.served.metrics().token(*origin);
+            growing.thought_tokens += usize::from(growing.reader.thinks());
+        }
+        let news = growing.sample.on(event, self.served.vocabulary())?;
+        if growing.sample.wants_no_more() {
+            running.cancel(index);
+        }
+        let mut parts = growing.reader.push(&news.text);
+        growing.since.logprobs.extend(news.logprobs);
+        growing.since.tokens.extend(news.tokens);
+        if let Some(ended) = news.ended {
+            parts.extend(growing.reader.finish());
+            growing.ended = Some(ended);
+            self.served.metrics().finished(ended.counted());
+            self.ended(index, ended.times);
+        }
+        Ok(parts)
+    }
+
+    /// Notes how long a sample took that has ended just now.
+    fn ended(&mut self, index: usize, times: Times) {
+        let end = Instant::now();
+        self.last_ended = end;
+        let before = |at: Instant, time| at.checked_sub(time).unwrap_or(at);
+        let first = before(end, times.decode);
+        let admitted = before(first, times.prefill);
+        if let Some(account) = &mut self.account {
+            account.spent("queue", Some(index), (before(admitted, times.queued), admitted));
+            account.spent("prefill", Some(index), (admitted, first));
+            account.spent("decode", Some(index), (first, end));
+        }
+    }
+
+    /// The first frames of a stream.
+    pub fn opening(&mut self, out: &mut String) {
+        let begun = Instant::now();
+        self.writer.opening(self.samples.len(), out);
+        self.spent += begun.elapsed();
+    }
+
+    /// The frames that an event gives rise to.
+    ///
+    /// # Errors
+    /// The engine failed.
+    pub fn event(
+        &mut self,
+        index: usize,
+        event: Event,
+        running: &mut Running,
+        out: &mut String,
+    ) -> Result<(), ApiError> {
+        let begun = Instant::now();
+        let is_token = matches!(event, Event::Token { .. });
+        let told = self.tell(index, event, running, out);
+        let time = begun.elapsed();
+        if is_token {
+            self.served.metrics().own_time_of_token(time);
+        } else {
+            self.spent += time;
+        }
+        told
+    }
+
+    fn tell(
+        &mut self,
+        index: usize,
+        event: Event,
+        running: &mut Running,
+        out: &mut String,
+    ) -> Result<(), ApiError> {
+        let parts = self.take(index, event, running)?;
+        let usage = self.usage();
+        let keeps_parts = self.certifier.is_some() || self.confidence;
+        let growing = self.samples.get_mut(index).ok_or_else(ApiError::internal)?;
+        if keeps_parts {
+            growing.parts.extend(parts.iter().cloned());
+        }
+        for part in parts {
+            // The end of a call shows nothing, so what is told of its tokens waits for what does.
+            let shows = part != Part::Closed;
+            let piece = Piece {
+                index,
+                part,
+                since: taken(shows, &mut growing.since),
+                usage,
+            };
+            self.writer.piece(piece, out);
+        }
+        if let Some(ended) = growing.ended {
+            let since = std::mem::take(&mut growing.since);
+            let parts = std::mem::take(&mut growing.parts);
+            let findings = self.findings(&self.samples[index], &ended, &parts)?;
+            let end = End {
+                index,
+                ended,
+                since,
+                usage,
+                findings,
+            };
+            self.writer.end(end, out);
+        }
+        Ok(())
+    }
+
+    /// The last frames of a stream.
+    pub fn closing(&mut self, out: &mut String) {
+        self.settle(ANSWERED);
+        let usage = self.usage();
+        self.writer.closing(usage, out);
+    }
+
+    /// The last frames of a stream that failed.
+    pub fn failed(&mut self, error: &ApiError, out: &mut String) {
+        self.settle(error.code());
+        self.writer.failed(error, out);
+    }
+
+    /// The tokens used so far: each prompt once, what was written of all samples.
+    fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for (index, growing) in self.samples.iter().enumerate() {
+            let written = growing.ended.map(|ended| ended.completion_tokens);
+            usage.completion_tokens += written.unwrap_or_else(|| growing.sample.tokens());
+            let details = &mut usage.completion_tokens_details;
+            details.reasoning_tokens += growing.thought_tokens;
+            if let Some((accepted, rejected)) = growing.ended.map(|ended| ended.predictions) {
+                details.accepted_prediction_tokens += accepted;
+                details.rejected_prediction_tokens += rejected;
+            }
+            if let Some(ended) = growing.ended.filter(|_| index % self.per_prompt == 0) {
+                usage.prompt_tokens += ended.prompt_tokens;
+                usage.prompt_tokens_details.cached_tokens += ended.cached_tokens;
+            }
+        }
+        usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
+        usage
+    }
+}
+
+fn whole(index: usize, reading: &OutputFormat, parts: Vec<Part>, ended: Ended) -> Whole {
+    let mut whole = Whole {
+        index,
+        reasoning: String::new(),
+        content: String::new(),
+        calls: Vec::new(),
+        logprobs: Vec::new(),
+        ended,
+        findings: Findings::default(),
+    };
+    for part in parts {
+        match part {
+            Part::Reasoning(text) => whole.reasoning.push_str(&text),
+            Part::Content(text) => whole.content.push_str(&text),
+            Part::Opened(tool) => whole.calls.push(opened(reading, tool)),
+            Part::Input(text) => {
+                if let Some(call) = whole.calls.last_mut() {
+                    call.input.push_str(&text);
+                }
+            }
+            Part::Closed => {}
+        }
+    }
+    whole
+}
+
+fn taken(now: bool, since: &mut PendingTokens) -> PendingTokens {
+    if now {
+        std::mem::take(since)
+    } else {
+        PendingTokens::default()
+    }
+}
+
+impl Drop for AnswerBuilder {
+    fn drop(&mut self) {
+        let usage = self.usage();
+        // An answer without an account was never begun: the queue had no room for it.
+        if !self.settled && self.account.is_some() {
+            let phase = if self.silent { Phase::Queue } else { Phase::Decode };
+            self.served.metrics().abandoned(phase);
+            if let Some(account) = &mut self.account {
+                account.note(PHASE, phase.name());
+            }
+        }
+        if let Some(account) = &mut self.account {
+            account.used(usage);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The body of a streamed answer: server-sent events, one frame for each piece of news.
+//!
+//! The body owns the running samples. When the client goes away, actix drops the body, and with it the sequences in
+//! the engine. While there is nothing to tell (the request waits, the grammar compiles, the global law still tries) a
+//! comment line goes out every few seconds, so that proxies keep the connection.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::web::Bytes;
+use futures_core::Stream;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::answer::builder::AnswerBuilder;
+use crate::model::running::Running;
+use crate::wire::error::ApiError;
+
+/// How long a stream may be silent.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Frames are gathered up to about this many bytes before they are sent.
+const GATHERED: usize = 16 * 1024;
+
+/// A streamed answer.
+pub struct EventStream {
+    frame: AnswerBuilder,
+    running: Running,
+    keep_alive: Interval,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Opening,
+    Writing,
+    Closed,
+}
+
+impl EventStream {
+    /// A stream of this answer. Must be made inside the runtime.
+    pub fn new(frame: AnswerBuilder, running: Running) -> Self {
+        let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            frame,
+            running,
+            keep_alive,
+            phase: Phase::Opening,
+        }
+    }
+
+    /// Ends with an error, whose frames it writes.
+    pub fn fail(&mut self, error: &ApiError, write: &mut dyn FnMut(&[u8])) {
+        let mut out = String::new();
+        self.frame.failed(error, &mut out);
+        self.phase = Phase::Closed;
+        write(out.as_bytes());
+    }
+
+    /// Takes events while there are some, and writes their frames.
+    fn gather(&mut self, context: &mut Context<'_>, out: &mut String) {
+        while out.len() < GATHERED && self.phase == Phase::Writing {
+            let taken = match self.running.poll_next(context) {
+                Poll::Pending => return,
+                Poll::Ready(Err(error)) => Err(error),
+                Poll::Ready(Ok((index, event))) => self.frame.event(index, event, &mut self.running, out),
+            };
+            if let Err(error) = taken {
+                self.frame.failed(&error, out);
+                self.phase = Phase::Closed;
+            } else if self.frame.complete() {
+                self.frame.closing(out);
+                self.phase = Phase::Closed;
+            }
+        }
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let mut out = String::new();
+        if this.phase == Phase::Opening {
+            this.frame.opening(&mut out);
+            this.phase = Phase::Writing;
+        }
+        let closed_before = this.phase == Phase::Closed;
+        this.gather(context, &mut out);
+        if !out.is_empty() {
+            this.keep_alive.reset();
+            return Poll::Ready(Some(Ok(Bytes::from(out))));
+        }
+        if closed_before {
+            return Poll::Ready(None);
+        }
+        if this.keep_alive.poll_tick(context).is_ready() {
+            // The timer must be armed again before this task sleeps.
+            context.waker().wake_by_ref();
+            return Poll::Ready(Some(Ok(Bytes::from_static(b": keep-alive\n\n"))));
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,168 @@
+//! What can be said about a compiled grammar without a model: whether a text belongs to it and where it leaves it, what
+//! may come after a prefix, and the shortest text there is.
+
+use std::collections::{HashSet, VecDeque};
+
+use lexiform::machine::{Expected, Way};
+use lexiform::{Grammar, State};
+use serde_json::{Value, json};
+
+/// States that the search for the shortest text may look at.
+const LOOKED_AT: usize = 4_096;
+/// Tokens that an answer lists.
+const LISTED: usize = 64;
+/// Ways to go on that an answer lists.
+const LISTED_WAYS: usize = 32;
+
+/// How a text stands to a grammar.
+pub fn check(grammar: &Grammar, text: &str) -> Value {
+    match walk(grammar, text) {
+        Err(at) => {
+            let before = &text.as_bytes()[..at];
+            json!({"valid": false, "complete": false, "at": at, "expected": expected(grammar, before),
+                   "message": format!("the text leaves the grammar at byte {at}")})
+        }
+        Ok(state) if grammar.is_accepting(state) => json!({"valid": true, "complete": true, "at": null}),
+        Ok(_) => json!({"valid": false, "complete": false, "at": text.len(),
+                        "expected": expected(grammar, text.as_bytes()),
+                        "message": "the text is the beginning of one that belongs to the grammar"}),
+    }
+}
+
+/// The state after a text, or the byte at which it leaves the grammar. Where a mark may stand, its name is read as the
+/// mark.
+///
+/// # Errors
+/// The text leaves the grammar.
+pub fn walk(grammar: &Grammar, text: &str) -> Result<State, usize> {
+    let vocabulary = grammar.vocabulary();
+    let (mut state, mut at) = (grammar.start(), 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let rest = &text.as_bytes()[at..];
+        let marks = grammar.specials().iter().copied();
+        let mut marks = marks.filter(|mark| rest.starts_with(vocabulary.bytes(*mark)));
+        let marked = marks.find_map(|mark| Some((grammar.step(state, mark)?, vocabulary.bytes(mark).len())));
+        let (next, length) = match marked.filter(|(_, length)| *length > 0) {
+            Some(marked) => marked,
+            None => (grammar.step_bytes(state, &[*byte]).ok_or(at)?, 1),
+        };
+        (state, at) = (next, at + length);
+    }
+    Ok(state)
+}
+
+/// The bytes that may follow, as ranges for people.
+fn expected(grammar: &Grammar, before: &[u8]) -> Vec<String> {
+    let Some(state) = grammar.step_bytes(grammar.start(), before) else {
+        return Vec::new();
+    };
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for byte in 0..=255_u8 {
+        if grammar.step_bytes(state, &[byte]).is_none() {
+            continue;
+        }
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == byte => *last = byte,
+            _ => ranges.push((byte, byte)),
+        }
+    }
+    ranges.into_iter().map(range).collect()
+}
+
+fn range((first, last): (u8, u8)) -> String {
+    match first == last {
+        true => one(first),
+        false => format!("{}-{}", one(first), one(last)),
+    }
+}
+
+fn one(byte: u8) -> String {
+    if byte.is_ascii_graphic() {
+        char::from(byte).to_string()
+    } else {
+        format!("0x{byte:02x}")
+    }
+}
+
+/// What may come after a prefix.
+pub fn mask(grammar: &Grammar, prefix: &str) -> Value {
+    let state = match walk(grammar, prefix) {
+        Ok(state) => state,
+        Err(at) => return json!({"possible": false, "at": at, "allowed": 0, "tokens": []}),
+    };
+    let vocabulary = grammar.vocabulary();
+    let mask = grammar.mask(state);
+    let token = |id: u32| {
+        let text = String::from_utf8_lossy(vocabulary.bytes(id)).into_owned();
+        json!({"id": id, "text": text})
+    };
+    let ends = grammar.is_accepting(state);
+    let tokens = mask.iter().filter(|id| !vocabulary.is_eos(*id));
+    json!({
+        "possible": true, "complete": ends, "allowed": mask.count(), "vocabulary": vocabulary.len(),
+        "forced": String::from_utf8_lossy(&grammar.forced(state)),
+        "bytes": expected(grammar, prefix.as_bytes()),
+        "ways": ways(grammar, state),
+        "tokens": tokens.take(LISTED).map(token).collect::<Vec<_>>(),
+    })
+}
+
+/// The ways in which a text may go on, each with what it is and where in the source it stands.
+fn ways(grammar: &Grammar, state: State) -> Vec<Value> {
+    let way = |way: Way| {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (expected, text, begun) = match &way.expected {
+            Expected::Text(bytes) => ("text", Some(text(bytes)), None),
+            Expected::Bytes => ("bytes", None, None),
+            Expected::Word { shortest, begun } => ("word", Some(text(shortest)), Some(*begun)),
+            Expected::Key { shortest, begun } => ("key", Some(text(shortest)), Some(*begun)),
+            Expected::Special(name) => ("special", Some(name.clone()), None),
+        };
+        let bytes: Vec<String> = way.bytes.into_iter().map(range).collect();
+        json!({"expected": expected, "text": text, "begun": begun, "bytes": bytes, "rules": way.rules})
+    };
+    let told = grammar.explain(state, LISTED_WAYS);
+    told.ways.into_iter().map(way).collect()
+}
+
+/// The shortest text of a grammar, if the search finds one within its bounds.
+pub fn shortest(grammar: &Grammar) -> Option<String> {
+    let mut queue = VecDeque::from([(grammar.start(), Vec::new())]);
+    let mut seen = HashSet::from([grammar.start()]);
+    while let Some((state, text)) = queue.pop_front() {
+        if grammar.is_accepting(state) {
+            return String::from_utf8(text).ok();
+        }
+        // Forced text costs one step, whatever its length: it is on every way.
+        let forced = grammar.forced(state);
+        if let Some(next) = (!forced.is_empty())
+            .then(|| grammar.step_bytes(state, &forced))
+            .flatten()
+        {
+            let text = [text.as_slice(), &forced].concat();
+            if seen.insert(next) {
+                queue.push_back((next, text));
+            }
+            continue;
+        }
+        for byte in readable_first() {
+            if seen.len() >= LOOKED_AT {
+                return None;
+            }
+            let Some(next) = grammar.step_bytes(state, &[byte]) else {
+                continue;
+            };
+            if seen.insert(next) {
+                queue.push_back((next, [text.as_slice(), &[byte]].concat()));
+            }
+        }
+    }
+    None
+}
+
+/// All bytes, those that people like to read first.
+fn readable_first() -> impl Iterator<Item = u8> {
+    let liked = |byte: &u8| byte.is_ascii_alphanumeric();
+    let others = (0..=255_u8).filter(move |byte| !liked(byte));
+    (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z').chain(others)
+}

@@ -1,0 +1,172 @@
+//! The language of a whole answer: a thought, then text that obeys a constraint, or calls of tools.
+//!
+//! ```text
+//!   answer   ::= thought? ( content | text calls | calls )
+//!   thought  ::= "<think>" … "</think>"                              only for models that have these tokens
+//!   calls    ::= call ("\n" call)*                                   one call alone, if they may not be parallel
+//!   call     ::= "<tool_call>\n" {"name": "f", "arguments": ARGUMENTS} "\n</tool_call>"
+//!              | "<tool_call>\n" {"name": "sql"} "\n" INPUT          the input of a custom tool ends the answer
+//! ```
+//!
+//! The frame of a call is the one that Hermes introduced and Qwen's models were trained on; every part of it is in the
+//! grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold
+//! anything, the closing mark too; it ends with the answer, so that no text has two readings.
+
+use lexiform::error::{CompileError, Problem, ProblemKind};
+use sha2::{Digest as _, Sha256};
+
+use crate::operate::metrics::GrammarKind;
+use crate::wire::constraint::{Constraint, Source};
+use crate::wire::tools::{Callable, Calls, Input};
+
+/// Opens a thought.
+pub const THINK: &str = "<think>";
+/// Closes a thought.
+pub const END_THINK: &str = "</think>";
+/// Opens a call.
+pub const CALL: &str = "<tool_call>";
+/// Closes a call.
+pub const END_CALL: &str = "</tool_call>";
+/// All of them.
+pub const MARKS: [&str; 4] = [THINK, END_THINK, CALL, END_CALL];
+/// Stands between the arguments and the closing mark.
+pub(super) const CLOSE: &str = "}\n";
+/// Whether an answer begins with a thought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Thought {
+    /// It does not.
+    #[default]
+    None,
+    /// It may.
+    Possible,
+    /// The prompt has opened it already.
+    Begun,
+}
+
+/// The language of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Language {
+    /// What comes first.
+    pub thought: Thought,
+    /// What the text obeys; without it, the text is free.
+    pub content: Option<Constraint>,
+    /// The calls.
+    pub calls: Option<Calls>,
+}
+
+/// A constraint that does not compile.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    /// The constraint.
+    pub constraint: Constraint,
+    /// All its problems.
+    pub error: CompileError,
+}
+
+impl Rejected {
+    /// Whether nothing is wrong with it, but nobody wanted to know any more.
+    pub fn is_called_off(&self) -> bool {
+        let mut problems = self.error.problems.iter();
+        problems.any(|problem| problem.kind == ProblemKind::Cancelled)
+    }
+}
+
+/// Something noteworthy about a constraint that compiles.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The place of the constraint among [`Language::constraints`]: where it came from may differ from request to
+    /// request, though the grammar is the same.
+    pub constraint: usize,
+    /// What was found.
+    pub problem: Problem,
+}
+
+impl Language {
+    /// Whether everything is in it, so that no grammar is needed.
+    pub fn is_free(&self) -> bool {
+        self.content.is_none() && self.calls.is_none()
+    }
+
+    /// Whether its content may hold marks that are no text to the model, and are to the client.
+    pub fn shows_marks(&self) -> bool {
+        let content = self.content.as_ref();
+        content.is_some_and(|content| matches!(content.source, Source::Tags(_)))
+    }
+
+    /// Its identity: the same for the same language, in every process.
+    pub fn id(&self) -> String {
+        let mut hash = Sha256::new();
+        let calls = self.calls.as_ref();
+        let shape = calls.map(|calls| (calls.mode, calls.parallel));
+        hash.update(format!(
+            "{:?}\0{:?}\0{}",
+            self.thought,
+            shape,
+            self.content.is_some()
+        ));
+        for tool in calls.iter().flat_map(|calls| &calls.tools) {
+            hash.update(format!("{:?}\0{}\0", tool.name, tool.is_custom()));
+        }
+        for constraint in self.constraints() {
+            hash.update(format!(
+                "{:?}\0{:?}\0",
+                constraint.whitespace, constraint.key_order
+            ));
+            hash.update(format!("{:?}\0", constraint.source));
+        }
+        let digest = hash.finalize();
+        let hex = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
+        format!("gr_{}", hex.collect::<String>())
+    }
+
+    /// What it is mostly made of.
+    pub fn kind(&self) -> GrammarKind {
+        match self.content.as_ref().map(|content| &content.source) {
+            _ if self.calls.is_some() => GrammarKind::Tools,
+            Some(Source::Schema(_)) => GrammarKind::Schema,
+            Some(Source::Ebnf(_)) => GrammarKind::Ebnf,
+            Some(Source::Choice(_)) => GrammarKind::Choice,
+            Some(Source::Tags(_)) => GrammarKind::Tags,
+            // A language of nothing is never compiled.
+            Some(Source::Regex(_)) | None => GrammarKind::Regex,
+        }
+    }
+
+    /// The bytes of its sources, for estimates.
+    pub fn source_bytes(&self) -> usize {
+        let lengths = self
+            .constraints()
+            .map(|constraint| constraint.source.bytes() + 64);
+        lengths.sum()
+    }
+
+    /// All constraints in it.
+    pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
+        let tools = self.calls.iter().flat_map(|calls| &calls.tools);
+        let inputs = tools.filter_map(|tool| tool.input.constraint());
+        self.content.iter().chain(inputs)
+    }
+
+    /// The constraint that is named when the whole does not compile, though its parts do.
+    pub fn blamed(&self) -> Constraint {
+        let first = self.constraints().next().cloned();
+        first.unwrap_or_else(|| Constraint::new(Source::Regex(String::new()), "tools"))
+    }
+}
+
+/// What stands before the input of a call, from the opening mark on.
+pub fn call_head(tool: &Callable) -> String {
+    let name = serde_json::Value::from(tool.name.as_str());
+    match tool.input {
+        Input::Arguments(_) => format!("{CALL}\n{{\"name\": {name}, \"arguments\": "),
+        Input::Raw(_) => format!("{CALL}\n{{\"name\": {name}}}\n"),
+    }
+}
+
+/// What stands after the input of a call.
+pub fn call_tail(tool: &Callable) -> String {
+    match tool.input {
+        Input::Arguments(_) => format!("{CLOSE}{END_CALL}"),
+        Input::Raw(_) => String::new(),
+    }
+}

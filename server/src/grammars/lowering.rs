@@ -1,0 +1,257 @@
+//! The lowering of an answer's language to one grammar.
+//!
+//! [`lower_answer`] writes the frame of thoughts and calls; [`lower`] has each constraint lowered by its front end and puts
+//! what comes of it into its place.
+
+use lexiform::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
+use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
+use lexiform::limits::Limits;
+use lexiform::vocab::Vocabulary;
+use lexiform::{regex, schema, syntax};
+
+use super::language::{
+    CALL, CLOSE, END_CALL, END_THINK, Finding, Language, Rejected, THINK, Thought, call_head,
+};
+use super::tags::{any_text, tagged};
+use crate::wire::constraint::{Constraint, KeyOrder, Source, Whitespace};
+use crate::wire::tools::{Callable, Calls, Input, Mode};
+
+/// The most calls of one answer.
+const CALLS: u32 = 32;
+
+/// The grammar of a whole answer, and what was found on the way.
+///
+/// # Errors
+/// One of its constraints does not compile.
+pub fn lower_answer(
+    language: &Language,
+    vocabulary: &Vocabulary,
+    limits: &Limits,
+) -> Result<(Cfg, Vec<Finding>), Rejected> {
+    let mut writer = Writer {
+        builder: CfgBuilder::new(),
+        vocabulary,
+        limits,
+        constraints: language.constraints().collect(),
+        findings: Vec::new(),
+    };
+    let answer = writer.answer(language)?;
+    let whole = writer.thought(language.thought, answer);
+    let start = writer.builder.declare("answer");
+    writer.builder.define(start, whole);
+    Ok((writer.builder.finish(start), writer.findings))
+}
+
+/// Lowers one constraint.
+///
+/// # Errors
+/// All problems of the constraint.
+pub fn lower(
+    constraint: &Constraint,
+    vocabulary: &Vocabulary,
+    limits: &Limits,
+) -> Result<(Cfg, Diagnostics), Rejected> {
+    let lowered = match &constraint.source {
+        Source::Schema(text) => schema::lower(text, &schema_options(constraint), limits),
+        Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Choice(texts) => one_of(texts, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Tags(form) => return tagged(form, constraint, (vocabulary, limits), lower),
+    };
+    lowered.map_err(|error| Rejected {
+        constraint: constraint.clone(),
+        error,
+    })
+}
+
+/// The grammar of a list of texts. As a regular expression, a long list would be an automaton of its own for nothing.
+fn one_of(texts: &[String], limits: &Limits) -> Result<Cfg, CompileError> {
+    let bytes: usize = texts.iter().map(String::len).sum();
+    if bytes > limits.source_bytes {
+        let most = limits.source_bytes;
+        let message = format!("the texts have {bytes} bytes, more than the limit source_bytes of {most}");
+        return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
+    }
+    let mut builder = CfgBuilder::new();
+    let start = builder.declare("choice");
+    let ways: Vec<ExprId> = texts.iter().map(|text| builder.bytes(text)).collect();
+    let body = builder.choice(ways);
+    builder.define(start, body);
+    Ok(builder.finish(start))
+}
+
+/// How a constraint's JSON is written.
+pub fn schema_options(constraint: &Constraint) -> schema::Options {
+    schema::Options {
+        whitespace: match &constraint.whitespace {
+            Whitespace::Flexible => schema::Whitespace::Flexible,
+            Whitespace::Compact => schema::Whitespace::Compact,
+            Whitespace::Pattern(pattern) => schema::Whitespace::Pattern(pattern.clone()),
+        },
+        key_order: match constraint.key_order {
+            KeyOrder::Schema => schema::KeyOrder::Schema,
+            KeyOrder::Any => schema::KeyOrder::Any,
+        },
+        ..schema::Options::default()
+    }
+}
+
+struct Writer<'a> {
+    builder: CfgBuilder,
+    vocabulary: &'a Vocabulary,
+    limits: &'a Limits,
+    constraints: Vec<&'a Constraint>,
+    findings: Vec<Finding>,
+}
+
+impl Writer<'_> {
+    fn answer(&mut self, language: &Language) -> Result<ExprId, Rejected> {
+        let Some(calls) = &language.calls else {
+            return match &language.content {
+                Some(content) => self.constraint(content),
+                None => Ok(self.any_text()),
+            };
+        };
+        let called = self.calls(calls)?;
+        match (calls.mode, &language.content) {
+            (Mode::Required | Mode::Bare, _) => Ok(called),
+            (Mode::Auto, Some(content)) => {
+                let content = self.constraint(content)?;
+                Ok(self.builder.choice(vec![content, called]))
+            }
+            (Mode::Auto, None) => {
+                let text = self.text_without(CALL);
+                let maybe = self.builder.optional(called);
+                Ok(self.builder.seq(vec![text, maybe]))
+            }
+        }
+    }
+
+    fn thought(&mut self, thought: Thought, answer: ExprId) -> ExprId {
+        if thought == Thought::None {
+            return answer;
+        }
+        let inside = self.text_without(END_THINK);
+        let end = self.mark(END_THINK);
+        let line = self.builder.bytes("\n");
+        let lines = self.builder.repeat(line, 0, Some(2));
+        let rest = self.builder.seq(vec![inside, end, lines, answer]);
+        if thought == Thought::Begun {
+            return rest;
+        }
+        let open = self.mark(THINK);
+        let thinking = self.builder.seq(vec![open, rest]);
+        self.builder.choice(vec![answer, thinking])
+    }
+
+    fn calls(&mut self, calls: &Calls) -> Result<ExprId, Rejected> {
+        if let (Mode::Bare, Some(tool)) = (calls.mode, calls.tools.first()) {
+            return self.input(&tool.input);
+        }
+        let (mut closed, mut ending) = (Vec::new(), Vec::new());
+        for tool in &calls.tools {
+            let call = self.call(tool)?;
+            if tool.is_custom() {
+                &mut ending
+            } else {
+                &mut closed
+            }
+            .push(call);
+        }
+        let any: Vec<ExprId> = closed.iter().chain(&ending).copied().collect();
+        let last = self.builder.choice(any);
+        if !calls.parallel || closed.is_empty() {
+            return Ok(last);
+        }
+        let one = self.builder.choice(closed);
+        let line = self.builder.bytes("\n");
+        let before = self.builder.seq(vec![one, line]);
+        let earlier = self.builder.repeat(before, 0, Some(CALLS - 1));
+        Ok(self.builder.seq(vec![earlier, last]))
+    }
+
+    fn call(&mut self, tool: &Callable) -> Result<ExprId, Rejected> {
+        let open = self.mark(CALL);
+        let head = call_head(tool);
+        let head = self.builder.bytes(head.strip_prefix(CALL).unwrap_or_default());
+        let input = self.input(&tool.input)?;
+        let mut parts = vec![open, head, input];
+        if !tool.is_custom() {
+            parts.push(self.builder.bytes(CLOSE));
+            parts.push(self.mark(END_CALL));
+        }
+        Ok(self.builder.seq(parts))
+    }
+
+    fn input(&mut self, input: &Input) -> Result<ExprId, Rejected> {
+        match input {
+            Input::Arguments(constraint) | Input::Raw(Some(constraint)) => self.constraint(constraint),
+            Input::Raw(None) => Ok(self.any_text()),
+        }
+    }
+
+    fn constraint(&mut self, constraint: &Constraint) -> Result<ExprId, Rejected> {
+        let (cfg, diagnostics) = lower(constraint, self.vocabulary, self.limits)?;
+        // Two tools may take the same, so it is the place in memory that tells them apart.
+        let mut places = self.constraints.iter();
+        let place = places.position(|other| std::ptr::eq(*other, constraint));
+        let found = diagnostics.findings.into_iter().map(|problem| Finding {
+            constraint: place.unwrap_or_default(),
+            problem,
+        });
+        self.findings.extend(found);
+        Ok(self.builder.import(cfg))
+    }
+
+    /// A mark: the token of this name where the model has one that text cannot write, or else its text.
+    fn mark(&mut self, mark: &str) -> ExprId {
+        match self.vocabulary.special(mark) {
+            Some(_) => self.builder.special(mark),
+            None => self.builder.bytes(mark),
+        }
+    }
+
+    fn any_text(&mut self) -> ExprId {
+        let parts = any_text(self.limits);
+        self.regular(parts)
+    }
+
+    fn text_without(&mut self, mark: &str) -> ExprId {
+        let mut parts = any_text(self.limits);
+        let with = regex::rust(&format!("(?s:.*){mark}(?s:.*)"), self.limits);
+        // The marks are literals of this file without any special character, so this always parses.
+        for part in with.map(|regular| regular.parts).unwrap_or_default() {
+            if let Part::Match(hir) = part {
+                parts.push(Part::Not(hir));
+            }
+        }
+        self.regular(parts)
+    }
+
+    fn regular(&mut self, parts: Vec<Part>) -> ExprId {
+        let id = self.builder.add_regular(Regular { parts });
+        self.builder.regular(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lexiform::vocab::TokenKind;
+
+    #[test]
+    fn a_list_of_texts_is_bounded_like_any_source() {
+        let limits = Limits {
+            source_bytes: 6,
+            ..Limits::default()
+        };
+        let vocabulary = Vocabulary::new(&[(TokenKind::Text, "<end>")], &[0]).expect("a vocabulary");
+        let list = |texts: [&str; 3]| {
+            let source = Source::Choice(texts.map(str::to_owned).to_vec());
+            lower(&Constraint::new(source, "guided_choice"), &vocabulary, &limits)
+        };
+        assert!(list(["ab", "", "cdef"]).is_ok());
+        let rejected = list(["ab", "cde", "fg"]).expect_err("seven bytes");
+        assert_eq!(rejected.error.problems[0].kind, ProblemKind::Limit);
+    }
+}

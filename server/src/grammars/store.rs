@@ -1,0 +1,324 @@
+//! The store of compiled grammars: the compiler of one vocabulary, a cache keyed by what a language means, and what
+//! clients registered. A client sends the same schema with every request.
+//!
+//! The cache is bounded by bytes, and charged to the API keys whose requests were compiled, so that no key pushes out the
+//! grammars of the others. A grammar that grew with the texts it read is weighed again, and one that outgrew its
+//! bound gives way to a fresh one, while sequences that run on the old one keep it. Requests that bring the same new
+//! source at the same time wait for one compile, which is called off when the last of them has left. What does not
+//! compile is not kept: the compiler's limits are deterministic, so the answer would be the same again, but keeping it
+//! would let bad requests push out good grammars.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use lexiform::compile::Options;
+use lexiform::limits::Limits;
+use lexiform::vocab::Vocabulary;
+use lexiform::{Compiler, Grammar};
+
+use crate::grammars::cache::Cache;
+use crate::grammars::compile_memory::CompileMemory;
+use crate::grammars::interest::Interest;
+use crate::grammars::language::{Finding, Language, Rejected};
+use crate::grammars::lowering::lower_answer;
+use crate::grammars::single_flight::SingleFlight;
+use crate::operate::metrics::gauges::CompilerGauges;
+use crate::operate::metrics::{CompileOutcome, Metrics};
+use crate::wire::constraint::Constraint;
+use lexiform_engine::Owner;
+
+/// What a grammar is estimated to hold beside its source: states and masks that fill as it is used.
+const BASE_BYTES: u32 = 64 * 1024;
+/// How many bytes a compiled grammar is estimated to take for each byte of its source.
+const BYTES_PER_SOURCE_BYTE: u32 = 64;
+/// The memory that compiles may hold together, in bytes: more than two of the largest that are allowed.
+const COMPILE_MEMORY: usize = 512 << 20;
+/// What a registered constraint takes beside its source.
+const REGISTERED_BYTES: usize = 256;
+
+/// A grammar that compiled, with what was found on the way.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The grammar.
+    pub grammar: Grammar,
+    /// Findings that did not stop the compile: a keyword without effect, an unknown format.
+    pub findings: Arc<[Finding]>,
+    /// Its identity: the same for the same constraint, in every process.
+    pub id: Arc<str>,
+    /// Microseconds that the compile took.
+    pub micros: u64,
+    /// The memory of the grammar when it was put into the cache.
+    weight: u32,
+}
+
+/// The compiler of one model's vocabulary, with its cache.
+pub struct GrammarStore {
+    compiler: Compiler,
+    limits: Limits,
+    cache: Cache<Language, Compiled>,
+    compiling: SingleFlight<Language, Result<Compiled, Arc<Rejected>>>,
+    memory: CompileMemory,
+    /// Each owner has names of its own: what one has registered, no other can read or use.
+    registered: Cache<(Owner, String), Constraint>,
+}
+
+impl GrammarStore {
+    /// A compiler whose cache is bounded by about this many bytes.
+    pub fn new(vocabulary: Arc<Vocabulary>, bytes: u64) -> Self {
+        let compiler = Compiler::new(vocabulary);
+        Self {
+            // Without the head start schemas compile all the same, only slower.
+            compiler: compiler.primed(&Options::default()).unwrap_or(compiler),
+            limits: Limits::default(),
+            cache: Cache::new(bytes),
+            compiling: SingleFlight::default(),
+            memory: CompileMemory::new(COMPILE_MEMORY),
+            registered: Cache::new(bytes / 8),
+        }
+    }
+
+    /// Keeps a constraint under its identity for this owner, as long as there is room.
+    pub fn register(&self, id: &str, constraint: Constraint, owner: &Owner) {
+        let weight = constraint.source.bytes() + REGISTERED_BYTES;
+        self.registered.insert(
+            (owner.clone(), id.to_owned()),
+            constraint,
+            owner.clone(),
+            weight as u64,
+        );
+    }
+
+    /// The constraint that this owner registered under this identity.
+    pub fn registered(&self, id: &str, owner: &Owner) -> Option<Constraint> {
+        self.registered.get(&(owner.clone(), id.to_owned()))
+    }
+
+    /// The grammar of a language; blocks while it compiles. `None` if the interest was lost meanwhile.
+    ///
+    /// # Errors
+    /// One of its constraints does not compile.
+    pub fn get(
+        &self,
+        language: &Language,
+        interest: &Interest,
+        metrics: &Metrics,
+    ) -> Option<Result<Compiled, Arc<Rejected>>> {
+        if let Some(compiled) = self.cache.get(language) {
+            metrics.grammar_hit();
+            return Some(Ok(self.weighed(language, compiled, interest.owner())));
+        }
+        self.compiling.run(language, interest, |cancel| {
+            // Another may have brought it since.
+            if let Some(compiled) = self.cache.get(language) {
+                return Ok(compiled);
+            }
+            let limits = Limits {
+                cancel,
+                meter: self.memory.one_of(interest.owner()),
+                ..self.limits.clone()
+            };
+            let begun = Instant::now();
+            let compiled = compile(language, &self.compiler, &limits);
+            let outcome = match &compiled {
+                Ok(_) => CompileOutcome::Compiled,
+                Err(rejected) if rejected.is_called_off() => CompileOutcome::CalledOff,
+                Err(_) => CompileOutcome::Rejected,
+            };
+            metrics.grammar_compiled(language.kind(), begun.elapsed(), outcome);
+            if let Ok(compiled) = &compiled {
+                self.keep(language, compiled, interest.owner());
+            }
+            compiled.map_err(Arc::new)
+        })
+    }
+
+    /// The grammar, or what takes its place if it has outgrown its bound; one that grew a good deal is weighed again.
+    fn weighed(&self, language: &Language, mut compiled: Compiled, owner: &Owner) -> Compiled {
+        if let Some(renewed) = compiled.grammar.renewed() {
+            compiled.weight = u32::try_from(renewed.bytes()).unwrap_or(u32::MAX);
+            compiled.grammar = renewed;
+        } else if has_grown(&compiled) {
+            compiled.weight = u32::try_from(compiled.grammar.bytes()).unwrap_or(u32::MAX);
+        } else {
+            return compiled;
+        }
+        self.keep(language, &compiled, owner);
+        compiled
+    }
+
+    /// Weighs the grammars that grew since they were: those that nobody asks for again would stay as large as they
+    /// were when their last answer ended. To look at one takes some hundred nanoseconds.
+    pub fn weigh_all(&self) {
+        let is_due = |compiled: &Compiled| has_grown(compiled) || compiled.grammar.renewed().is_some();
+        for (language, compiled, owner) in self.cache.matching(is_due) {
+            self.weighed(&language, compiled, &owner);
+        }
+    }
+
+    fn keep(&self, language: &Language, compiled: &Compiled, owner: &Owner) {
+        let source = u32::try_from(language.source_bytes()).unwrap_or(u32::MAX);
+        let base = BASE_BYTES.saturating_add(source.saturating_mul(BYTES_PER_SOURCE_BYTE));
+        let weight = base.saturating_add(compiled.weight);
+        self.cache
+            .insert(language.clone(), compiled.clone(), owner.clone(), weight.into());
+    }
+
+    /// How many bytes the cached grammars are estimated to take that this owner is charged for.
+    pub fn charged(&self, owner: &Owner) -> u64 {
+        self.cache.charged(owner)
+    }
+
+    /// What is in the cache, and what is being compiled.
+    pub fn now(&self) -> CompilerGauges {
+        let (cache_bytes, cache_entries) = self.cache.totals();
+        CompilerGauges {
+            cache_bytes,
+            cache_entries,
+            evictions: self.cache.evicted(),
+            running: self.compiling.running(),
+        }
+    }
+}
+
+/// Whether a grammar takes a good deal more than when it was weighed.
+fn has_grown(compiled: &Compiled) -> bool {
+    compiled.grammar.bytes() > 2 * compiled.weight as usize + BASE_BYTES as usize
+}
+
+/// Compiles a language without any cache.
+///
+/// # Errors
+/// One of its constraints does not compile.
+pub fn compile(language: &Language, compiler: &Compiler, limits: &Limits) -> Result<Compiled, Rejected> {
+    let begun = Instant::now();
+    let (cfg, findings) = lower_answer(language, compiler.vocabulary(), limits)?;
+    let grammar = Grammar::new(&cfg, compiler.tables(), limits).map_err(|error| Rejected {
+        constraint: language.blamed(),
+        error,
+    })?;
+    Ok(Compiled {
+        grammar,
+        id: language.id().into(),
+        findings: findings.into(),
+        micros: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+        weight: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammars::interest::InterestGuard;
+    use crate::wire::constraint::Source;
+    use lexiform::vocab::TokenKind;
+
+    fn grammars(bytes: u64) -> GrammarStore {
+        let tokens = ["<end>", "a", "b"].map(|text| (TokenKind::Text, text));
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+        GrammarStore::new(vocabulary, bytes)
+    }
+
+    fn language(pattern: String) -> Language {
+        Language {
+            content: Some(Constraint::new(Source::Regex(pattern), "guided_regex")),
+            ..Language::default()
+        }
+    }
+
+    /// Asks for a grammar of this number; whether it had to be compiled.
+    fn get(grammars: &GrammarStore, number: usize, owner: Owner) -> bool {
+        let language = language(format!("a{{{number}}}"));
+        let known = grammars.cache.get(&language).is_some();
+        let (wanted, metrics) = (InterestGuard::by(owner), Metrics::default());
+        let got = grammars.get(&language, &wanted.interest(), &metrics);
+        assert!(got.is_some_and(|compiled| compiled.is_ok()), "{number}");
+        !known
+    }
+
+    /// Guards against a cache of grammars that strangers fill: it is bounded by bytes, the oldest give way, and who comes
+    /// back is compiled for anew (the theme of cache exhaustion).
+    #[test]
+    fn strangers_cannot_fill_the_memory_with_grammars() {
+        let bytes = 16 * u64::from(BASE_BYTES);
+        let grammars = grammars(bytes);
+        (1..200).for_each(|number| assert!(get(&grammars, number, None), "{number}"));
+        let now = grammars.now();
+        assert!(now.cache_bytes <= bytes && now.cache_entries < 16, "{now:?}");
+        assert_eq!(now.evictions + now.cache_entries, 199);
+        assert!(get(&grammars, 1, None));
+    }
+
+    /// Guards against a grammar that grows with every text that it reads: the next request goes on in one that takes its
+    /// place, and so do those that run.
+    #[test]
+    fn a_grammar_that_has_outgrown_its_memory_is_replaced() {
+        let mut grammars = grammars(1 << 24);
+        grammars.limits.grammar_bytes = 1 << 16;
+        let language = language("((a|b){1,90})*".to_owned());
+        let get = || {
+            let (wanted, metrics) = (InterestGuard::by(None), Metrics::default());
+            let got = grammars.get(&language, &wanted.interest(), &metrics);
+            got.expect("somebody wants it").expect("it compiles").grammar
+        };
+        let (mut first, charged) = (get(), grammars.charged(&None));
+        assert!(get().is(&first));
+        let mut state = first.start();
+        for _ in 0..90 {
+            state = first.step_bytes(state, b"a").expect("a text goes on");
+        }
+        let second = get();
+        assert!(!second.is(&first), "{} bytes", first.bytes());
+        assert!(grammars.charged(&None) < charged + (1 << 16));
+        assert!(first.renew(&mut [state]) && first.is(&second));
+        assert!(get().is(&second));
+    }
+
+    /// Guards against memory that stays with a grammar for which nobody asks again.
+    #[test]
+    fn a_grammar_that_grew_is_given_up_although_nobody_asks_for_it() {
+        let mut grammars = grammars(1 << 24);
+        grammars.limits.grammar_bytes = 1 << 16;
+        let language = language("((a|b){1,90})*".to_owned());
+        let (wanted, metrics) = (InterestGuard::by(None), Metrics::default());
+        let got = grammars.get(&language, &wanted.interest(), &metrics);
+        let first = got.expect("somebody wants it").expect("it compiles").grammar;
+        let mut state = first.start();
+        for _ in 0..90 {
+            state = first.step_bytes(state, b"a").expect("a text goes on");
+        }
+        grammars.weigh_all();
+        let kept = grammars.cache.get(&language).expect("it is kept").grammar;
+        assert!(!kept.is(&first) && kept.bytes() < first.bytes());
+    }
+
+    /// Guards against an API key that pushes out the grammars of all others, compiled or registered.
+    #[test]
+    fn a_key_pushes_out_its_own_grammars_only() {
+        let grammars = grammars(16 * u64::from(BASE_BYTES));
+        let (shop, flood) = (Some("shop".into()), Some("flood".into()));
+        let registered = Constraint::new(Source::Regex("a".repeat(10_000)), "guided_regex");
+        for number in 1..5 {
+            assert!(get(&grammars, number, Owner::clone(&shop)));
+            grammars.register(&format!("shop {number}"), registered.clone(), &shop);
+        }
+        for number in 100..300 {
+            assert!(get(&grammars, number, Owner::clone(&flood)));
+            grammars.register(&format!("flood {number}"), registered.clone(), &flood);
+        }
+        for number in 1..5 {
+            assert!(!get(&grammars, number, Owner::clone(&shop)), "{number}");
+            assert!(
+                grammars.registered(&format!("shop {number}"), &shop).is_some(),
+                "{number}"
+            );
+        }
+        assert!(grammars.registered("flood 100", &flood).is_none());
+        assert!(grammars.registered("flood 299", &flood).is_some());
+        assert!(
+            grammars.registered("flood 299", &shop).is_none()
+                && grammars.registered("flood 299", &None).is_none()
+        );
+        // What one has compiled, all may use.
+        assert!(!get(&grammars, 299, shop));
+    }
+}

@@ -1,0 +1,118 @@
+//! How long requests may take and how much may wait, and the signal that ends all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lexiform_engine::{Owner, Place, Room};
+use tokio_util::sync::CancellationToken;
+
+use crate::operate::metrics::gauges::TurnedAway;
+use crate::wire::error::ApiError;
+
+/// Requests that may be prepared at a time unless the operator chooses; few threads do it, so most of them wait.
+pub const PREPARING: usize = 512;
+/// Tokens of prompts that may wait unless the operator chooses.
+const WAITING_TOKENS: usize = 1 << 20;
+
+/// How long requests may take, how many tokens of prompts may wait, and the signal to stop.
+#[derive(Clone, Debug)]
+pub struct RequestLimits {
+    /// For reading a request and compiling its constraint.
+    pub prepare: Duration,
+    /// From the request to its first token.
+    pub queue: Duration,
+    /// From the request to its end.
+    pub answer: Duration,
+    prepared: Arc<Room>,
+    waiting: Arc<Room>,
+    pub(super) turned_away: Arc<[AtomicU64; 2]>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            prepare: Duration::from_secs(20),
+            queue: Duration::from_secs(30),
+            answer: Duration::from_secs(600),
+            prepared: Arc::new(Room::new(PREPARING)),
+            waiting: Arc::new(Room::new(WAITING_TOKENS)),
+            turned_away: Arc::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+impl RequestLimits {
+    /// These times, and room for so many tokens of prompts that wait.
+    pub fn new(queue: Duration, answer: Duration, waiting_tokens: usize) -> Self {
+        Self {
+            queue,
+            answer,
+            waiting: Arc::new(Room::new(waiting_tokens)),
+            ..Self::default()
+        }
+    }
+
+    /// The same with another time for compiles.
+    #[must_use]
+    pub fn compiling(self, prepare: Duration) -> Self {
+        Self { prepare, ..self }
+    }
+
+    /// The same with room for so many requests that are prepared, or wait for it.
+    #[must_use]
+    pub fn preparing(self, preparing: usize) -> Self {
+        Self {
+            prepared: Arc::new(Room::new(preparing)),
+            ..self
+        }
+    }
+
+    /// Takes room among the requests that are prepared, until it is dropped.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn prepare(&self, share: &Owner) -> Result<Place, ApiError> {
+        let taken = self.prepared.take(share, 1);
+        taken.map_err(|_| ApiError::queue_full(self.prepared.limit()))
+    }
+
+    /// Ends all running requests with an error.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Tokens of prompts that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.taken()
+    }
+
+    /// Requests that the queues had no room for so far.
+    pub fn turned_away(&self) -> TurnedAway {
+        let [requests, tokens] = &*self.turned_away;
+        TurnedAway {
+            requests: requests.load(Ordering::Relaxed),
+            tokens: tokens.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The same for a request that wants its answer sooner.
+    pub fn shortened(&self, answer: Option<Duration>) -> Self {
+        let answer = answer.map_or(self.answer, |wanted| wanted.min(self.answer));
+        Self {
+            answer,
+            queue: self.queue.min(answer),
+            ..self.clone()
+        }
+    }
+
+    /// Takes room for the prompts. A prompt that is larger than all the room may wait alone.
+    pub(super) fn wait_in_line(&self, share: &Owner, tokens: usize) -> Result<Place, ApiError> {
+        self.waiting.take(share, tokens).map_err(|_| {
+            self.turned_away[1].fetch_add(1, Ordering::Relaxed);
+            ApiError::queue_of_tokens_full(self.waiting.limit())
+        })
+    }
+}

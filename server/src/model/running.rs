@@ -1,0 +1,154 @@
+//! Requests that run in the engine: the samples of one request are submitted together, those of one prompt as one
+//! request to the engine, and their events arrive in one channel.
+//!
+//! A request that is dropped, because its client has gone or because the answer is complete, drops its tickets, and
+//! with them the sequences in the engine. The channel has no bound of its own: it holds at most `max_tokens` events a
+//! sample, and the engine must never wait for a slow client.
+//!
+//! Nothing waits for ever: a request that does not begin within the time for queueing, or does not end within the
+//! time for answers, ends with an error; so does every request when the server is told to stop and the time for
+//! draining is over.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use lexiform_engine::{Engine, EngineError, Event, Place, Refusal, Request, Sink, Ticket};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use crate::model::limits::RequestLimits;
+use crate::wire::error::ApiError;
+
+/// The samples of one request while they are written.
+pub struct Running {
+    events: UnboundedReceiver<(usize, Event)>,
+    tickets: Vec<Option<Ticket>>,
+    limits: RequestLimits,
+    begun: Instant,
+    /// Room in the queue, until the first token.
+    line: Option<Place>,
+    timer: Pin<Box<Sleep>>,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Running {
+    /// Submits all requests, which the engine has checked, or none. Must be called inside the runtime.
+    ///
+    /// # Errors
+    /// The engine refuses one of them, or too much waits.
+    pub fn start(engine: &Engine, requests: Vec<Request>, limits: RequestLimits) -> Result<Self, ApiError> {
+        let tokens = requests.iter().map(|request| request.prompt.len()).sum();
+        let share = requests.first().and_then(|request| request.owner.clone());
+        let line = Some(limits.wait_in_line(&share, tokens)?);
+        let (sender, events) = unbounded_channel();
+        let mut tickets = Vec::with_capacity(requests.len());
+        let begun = Instant::now();
+        for mut request in requests {
+            request.deadline = Some((begun + limits.answer).into_std());
+            let first = tickets.len();
+            let sink = |answer| -> Sink {
+                let (sender, index) = (sender.clone(), first + answer);
+                Box::new(move |event| sender.send((index, event)).is_ok())
+            };
+            let sinks = (0..request.samples).map(sink).collect();
+            let taken = engine.submit_checked(request, sinks).map_err(|refusal| {
+                let busy = matches!(refusal, Refusal::Busy { .. });
+                limits.turned_away[0].fetch_add(u64::from(busy), Ordering::Relaxed);
+                refused(&refusal)
+            })?;
+            tickets.extend(taken.into_iter().map(Some));
+        }
+        Ok(Self {
+            events,
+            tickets,
+            begun,
+            line,
+            timer: Box::pin(tokio::time::sleep_until(begun + limits.queue)),
+            stop: Box::pin(limits.stop.clone().cancelled_owned()),
+            limits,
+        })
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    /// The time is over, the server stops, or no sample can bring an event any more.
+    pub async fn next(&mut self) -> Result<(usize, Event), ApiError> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The next event, for streams that are polled.
+    ///
+    /// # Errors
+    /// The time is over, the server stops, or no sample can bring an event any more.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<(usize, Event), ApiError>> {
+        match self.events.poll_recv(context) {
+            Poll::Ready(Some((_, Event::Failed(EngineError::Late { .. })))) => {
+                return Poll::Ready(Err(self.late()));
+            }
+            Poll::Ready(Some(event)) => {
+                if self.line.take().is_some() {
+                    self.timer.as_mut().reset(self.begun + self.limits.answer);
+                }
+                return Poll::Ready(Ok(event));
+            }
+            Poll::Ready(None) => return Poll::Ready(Err(ApiError::internal())),
+            Poll::Pending => {}
+        }
+        if self.stop.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(ApiError::shutting_down()));
+        }
+        if self.timer.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(self.late()));
+        }
+        Poll::Pending
+    }
+
+    fn late(&self) -> ApiError {
+        if self.line.is_some() {
+            ApiError::timed_out("waited", self.limits.queue.as_secs_f64(), true)
+        } else {
+            ApiError::timed_out("ran", self.limits.answer.as_secs_f64(), false)
+        }
+    }
+
+    /// Ends one sample early; its last event still arrives.
+    pub fn cancel(&mut self, index: usize) {
+        if let Some(ticket) = self.tickets.get_mut(index) {
+            *ticket = None;
+        }
+    }
+}
+
+/// What a client is told when the engine does not take its request.
+pub fn refused(refusal: &Refusal) -> ApiError {
+    match refusal {
+        Refusal::Busy { limit, .. } => ApiError::queue_full(*limit),
+        Refusal::Stopped => ApiError::shutting_down(),
+        Refusal::TooLong { .. } => ApiError::invalid(
+            "context_length_exceeded",
+            Some("messages".to_owned()),
+            refusal.to_string(),
+        ),
+        Refusal::EmptyPrompt | Refusal::UnknownToken { .. } => {
+            ApiError::invalid("invalid_value", Some("prompt".to_owned()), refusal.to_string())
+        }
+        Refusal::TooFew { .. } => ApiError::invalid(
+            "budget_too_small",
+            Some("max_tokens".to_owned()),
+            refusal.to_string(),
+        ),
+        Refusal::Invalid { name, .. } => {
+            ApiError::invalid("invalid_value", Some((*name).to_owned()), refusal.to_string())
+        }
+        // A refusal that no request can cause is a fault of this server.
+        #[allow(unreachable_patterns, reason = "the engine may learn to refuse more")]
+        _ => {
+            tracing::error!("the engine refused a request: {refusal}");
+            ApiError::internal()
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a model folder says beside its weights: tokenizer, chat template, recommended sampling.
+
+use std::sync::Arc;
+
+use lexiform::vocab::{Tokenizer, TokenizerError, VocabularyError};
+use lexiform_engine::{EngineError, LoadError, ModelFiles};
+use serde_json::Value;
+
+use crate::model::template::{ChatTemplate, TemplateError};
+use crate::operate::digest::sha256;
+
+/// Why a model cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A file of the model's folder is missing or not what it should be.
+    #[error("cannot load the model: {error}{hint}", error = .0, hint = expected(.0))]
+    Load(#[from] LoadError),
+    /// A file of the model's folder is not JSON.
+    #[error("cannot load the model: {file}: {error}")]
+    NotJson {
+        /// The file.
+        file: String,
+        /// Where and why.
+        error: serde_json::Error,
+    },
+    /// The tokenizer.
+    #[error("cannot load the model: tokenizer.json: {0}")]
+    Tokenizer(#[from] TokenizerError),
+    /// The vocabulary.
+    #[error("cannot load the model: tokenizer.json and config.json do not fit together: {0}")]
+    Vocabulary(#[from] VocabularyError),
+    /// The chat template.
+    #[error("cannot load the model: {0}")]
+    Template(#[from] TemplateError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// This program was built without the demo model, and no other was named.
+    #[error("this program was built without the demo model; name a model folder with --model DIR")]
+    NoModel,
+}
+
+/// What would have been right, where it is the folder that is wrong.
+fn expected(error: &LoadError) -> &'static str {
+    match error {
+        LoadError::Device { .. } => "",
+        _ => " (a model folder in Hugging Face layout is expected)",
+    }
+}
+
+/// The sampling that a request gets where it does not choose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Defaults {
+    /// The temperature.
+    pub temperature: f32,
+    /// The nucleus.
+    pub top_p: f32,
+    /// How many tokens to choose among.
+    pub top_k: Option<u32>,
+    /// The least probability, as a share of the most likely token's.
+    pub min_p: f32,
+    /// The penalty for tokens that were there before; 1 is none.
+    pub repetition_penalty: f32,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            temperature: 1.0,
+            top_p: 1.0,
+            top_k: None,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+        }
+    }
+}
+
+impl Defaults {
+    /// What `generation_config.json` asks for.
+    fn read(config: &Value) -> Self {
+        let number = |name: &str| {
+            config
+                .get(name)
+                .and_then(Value::as_f64)
+                .map(|number| number as f32)
+        };
+        let greedy = config.get("do_sample").and_then(Value::as_bool) == Some(false);
+        let top_k = config
+            .get("top_k")
+            .and_then(Value::as_u64)
+            .and_then(|k| u32::try_from(k).ok());
+        Self {
+            temperature: if greedy {
+                0.0
+            } else {
+                number("temperature").unwrap_or(1.0).clamp(0.0, 2.0)
+            },
+            top_p: number("top_p").filter(|p| *p > 0.0 && *p <= 1.0).unwrap_or(1.0),
+            top_k: top_k.filter(|k| *k > 0 && !greedy),
+            min_p: number("min_p").filter(|p| (0.0..=1.0).contains(p)).unwrap_or(0.0),
+            repetition_penalty: number("repetition_penalty")
+                .filter(|penalty| (0.01..=100.0).contains(penalty))
+                .unwrap_or(1.0),
+        }
+    }
+}
+
+/// What a model folder says beside its weights.
+pub struct ModelText {
+    /// The tokenizer.
+    pub tokenizer: Arc<Tokenizer>,
+    /// The SHA-256 of `tokenizer.json`, in hexadecimal digits.
+    pub tokenizer_sha256: String,
+    /// The chat template, if the model has one.
+    pub template: Option<ChatTemplate>,
+    /// The sampling that its makers recommend.
+    pub defaults: Defaults,
+}
+
+impl ModelText {
+    /// Reads `tokenizer.json`, and `tokenizer_config.json`, `chat_template.jinja` and `generation_config.json` where
+    /// they are.
+    ///
+    /// # Errors
+    /// A file is missing or broken.
+    pub fn read(files: &ModelFiles) -> Result<Self, StartError> {
+        let tokenizer = files.text("tokenizer.json")?;
+        let config = optional_json(files, "tokenizer_config.json")?.unwrap_or_default();
+        let jinja = optional(files, "chat_template.jinja")?;
+        let generation = optional_json(files, "generation_config.json")?;
+        let defaults = generation.as_ref().map_or_else(Defaults::default, Defaults::read);
+        Self::new(tokenizer.as_bytes(), &config, jinja, defaults)
+    }
+
+    /// The same from what the files hold.
+    ///
+    /// # Errors
+    /// One of them is broken.
+    pub fn new(
+        tokenizer_json: &[u8],
+        tokenizer_config: &Value,
+        jinja: Option<String>,
+        defaults: Defaults,
+    ) -> Result<Self, StartError> {
+        let tokenizer = Arc::new(Tokenizer::from_bytes(tokenizer_json)?);
+        let source = jinja.or_else(|| template_source(tokenizer_config));
+        let template = match source {
+            None => None,
+            Some(source) => {
+                let control = control_tokens(tokenizer_json);
+                Some(ChatTemplate::new(
+                    &source,
+                    named_tokens(tokenizer_config),
+                    control,
+                )?)
+            }
+        };
+        Ok(Self {
+            tokenizer,
+            tokenizer_sha256: sha256(tokenizer_json),
+            template,
+            defaults,
+        })
+    }
+}
+
+/// The template of `tokenizer_config.json`: a text, or a list of named ones of which `default` is ours.
+fn template_source(config: &Value) -> Option<String> {
+    match config.get("chat_template")? {
+        Value::String(source) => Some(source.clone()),
+        Value::Array(named) => {
+            let default = named.iter().find(|entry| entry["name"] == "default")?;
+            default["template"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// The special tokens that templates refer to by name.
+fn named_tokens(config: &Value) -> Vec<(String, String)> {
+    ["bos_token", "eos_token", "pad_token", "unk_token"]
+        .into_iter()
+        .filter_map(|name| {
+            let token = config.get(name)?;
+            let text = token.as_str().or_else(|| token.get("content")?.as_str())?;
+            Some((name.to_owned(), text.to_owned()))
+        })
+        .collect()
+}
+
+/// All texts that the tokenizer reads as a token of their own.
+fn control_tokens(tokenizer_json: &[u8]) -> Vec<String> {
+    let file: Value = serde_json::from_slice(tokenizer_json).unwrap_or_default();
+    let added = file.get("added_tokens").and_then(Value::as_array);
+    let texts = added
+        .into_iter()
+        .flatten()
+        .filter_map(|token| token.get("content")?.as_str());
+    texts.map(str::to_owned).collect()
+}
+
+fn optional(files: &ModelFiles, name: &str) -> Result<Option<String>, StartError> {
+    if files.has(name) {
+        Ok(Some(files.text(name)?))
+    } else {
+        Ok(None)
+    }
+}
+
+fn optional_json(files: &ModelFiles, name: &str) -> Result<Option<Value>, StartError> {
+    let Some(text) = optional(files, name)? else {
+        return Ok(None);
+    };
+    let read = serde_json::from_str(&text).map(Some);
+    read.map_err(|error| StartError::NotJson {
+        file: files.path(name).display().to_string(),
+        error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_model_that_does_not_sample_is_greedy() {
+        let defaults = Defaults::read(&json!({"do_sample": false, "temperature": 0.7, "top_k": 50}));
+        assert_eq!(
+            defaults,
+            Defaults {
+                temperature: 0.0,
+                ..Defaults::default()
+            }
+        );
+        let sampled = json!({"temperature": 0.6, "top_p": 0.9, "top_k": 20, "repetition_penalty": 1.05});
+        let sampled = Defaults::read(&sampled);
+        assert_eq!(
+            sampled,
+            Defaults {
+                temperature: 0.6,
+                top_p: 0.9,
+                top_k: Some(20),
+                min_p: 0.0,
+                repetition_penalty: 1.05,
+            }
+        );
+    }
+
+    #[test]
+    fn a_template_is_found_in_both_forms() {
+        assert_eq!(
+            template_source(&json!({"chat_template": "a"})).as_deref(),
+            Some("a")
+        );
+        let named = json!({"chat_template": [{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}]});
+        assert_eq!(template_source(&named).as_deref(), Some("d"));
+        assert_eq!(template_source(&json!({})), None);
+    }
+
+    #[test]
+    fn a_missing_tokenizer_is_named() {
+        let folder = std::env::temp_dir().join(format!("lexiform-no-model-{}", std::process::id()));
+        let message = ModelText::read(&ModelFiles::folder(folder))
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        assert!(message.contains("tokenizer.json"), "{message}");
+    }
+}

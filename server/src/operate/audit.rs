@@ -1,0 +1,161 @@
+//! The account of a request: who asked, what came out, and what it cost. One line of JSON for each in the audit log,
+//! without prompts, answers or keys.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::operate::keys::Permit;
+use crate::operate::traces::{Recording, Traces};
+use crate::wire::error::ApiError;
+use crate::wire::response::Usage;
+
+/// The verdict on a request that was answered well.
+pub const ANSWERED: &str = "answered";
+/// The verdict on a request whose client left.
+const CANCELLED: &str = "cancelled";
+/// How far it was then, if it was further than being prepared.
+pub const PHASE: &str = "phase";
+
+/// Where the lines go.
+#[derive(Debug, Default)]
+pub struct Audit {
+    file: Option<Mutex<File>>,
+}
+
+impl Audit {
+    /// Appends to a file.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self {
+            file: Some(Mutex::new(file)),
+        })
+    }
+
+    fn write(&self, line: &Value) {
+        let Some(file) = &self.file else { return };
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        // One call a line, so that lines of several processes do not mix.
+        if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
+            tracing::error!("the audit log cannot be written: {error}");
+        }
+    }
+}
+
+/// The requests that are being answered, streams included.
+#[derive(Debug, Default)]
+pub struct InFlight(AtomicUsize);
+
+impl InFlight {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// The account of one request. It is closed when this value is dropped: with the answer, or when the client leaves.
+#[derive(Debug)]
+pub struct Account {
+    audit: Arc<Audit>,
+    in_flight: Arc<InFlight>,
+    permit: Option<Permit>,
+    begun: Instant,
+    line: Value,
+    usage: Usage,
+    verdict: &'static str,
+    trace: Option<(Arc<Traces>, Recording)>,
+}
+
+impl Account {
+    /// Opens an account.
+    pub fn open(
+        audit: Arc<Audit>,
+        in_flight: Arc<InFlight>,
+        permit: Option<Permit>,
+        id: &str,
+        path: &str,
+    ) -> Self {
+        in_flight.0.fetch_add(1, Ordering::AcqRel);
+        let key = permit.as_ref().map(|permit| permit.key().name.clone());
+        let line = json!({"time": crate::operate::random::now(), "request": id, "key": key, "path": path});
+        Self {
+            audit,
+            in_flight,
+            permit,
+            begun: Instant::now(),
+            line,
+            usage: Usage::default(),
+            verdict: CANCELLED,
+            trace: None,
+        }
+    }
+
+    /// The same for a request whose trace somebody wants.
+    #[must_use]
+    pub fn traced(mut self, traces: Arc<Traces>, trace: Option<Recording>) -> Self {
+        self.trace = trace.map(|trace| (traces, trace));
+        self
+    }
+
+    /// Notes that a part of the request, or of a sample of it, took from then to then.
+    pub fn spent(&mut self, name: &'static str, sample: Option<usize>, time: (Instant, Instant)) {
+        if let Some((_, trace)) = &mut self.trace {
+            trace.part(name, sample, time);
+        }
+    }
+
+    /// Notes something about the request.
+    pub fn note(&mut self, name: &str, value: impl Into<Value>) {
+        self.line[name] = value.into();
+    }
+
+    /// Notes how a request ended that is answered in one piece.
+    pub fn settle(&mut self, answered: Result<Usage, &ApiError>) {
+        match answered {
+            Ok(usage) => self.end(ANSWERED, usage),
+            Err(error) => self.end(error.code(), Usage::default()),
+        }
+    }
+
+    /// Notes how it ended.
+    pub fn end(&mut self, verdict: &'static str, usage: Usage) {
+        self.verdict = verdict;
+        self.usage = usage;
+    }
+
+    /// Notes what was used so far.
+    pub fn used(&mut self, usage: Usage) {
+        self.usage = usage;
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.in_flight.0.fetch_sub(1, Ordering::AcqRel);
+        if let Some(permit) = &self.permit {
+            permit.key().spend(self.usage.total_tokens);
+        }
+        if self.verdict == CANCELLED && self.line.get(PHASE).is_none() {
+            self.note(PHASE, "prepare");
+        }
+        self.note("verdict", self.verdict);
+        self.note("prompt_tokens", self.usage.prompt_tokens);
+        self.note("completion_tokens", self.usage.completion_tokens);
+        self.note(
+            "milliseconds",
+            u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        );
+        self.audit.write(&self.line);
+        if let Some((traces, trace)) = self.trace.take() {
+            traces.take(trace.ended(&self.line));
+        }
+    }
+}

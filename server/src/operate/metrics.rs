@@ -1,0 +1,426 @@
+//! The metrics: what the server counts, for Prometheus to read.
+//!
+//! Routers and dashboards made for vLLM find its names here, as far as they have a true value; what only this server has
+//! is called `lexiform_*`. `deploy/metrics.md` lists all of them, and says what is not served and why.
+
+mod exposition;
+pub mod gauges;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lexiform_engine::{Histogram, Origin, Times};
+
+/// Upper bounds of the buckets for times, in seconds.
+static SECONDS: [f64; 16] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 600.0,
+];
+/// The same for the server's own time, which is short.
+static SHORT: [f64; 12] = [
+    2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 2e-2,
+];
+/// The same for tokens.
+static TOKENS: [f64; 16] = [
+    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5,
+];
+/// The same for what is mostly one.
+static FEW: [f64; 10] = [1.0, 2.0, 3.0, 5.0, 10.0, 16.0, 32.0, 100.0, 300.0, 1000.0];
+
+/// How tokens come about, by the names that metrics give it.
+const ORIGINS: [(Origin, &str); 3] = [
+    (Origin::Sampled, "sampled"),
+    (Origin::Drafted, "drafted"),
+    (Origin::Forced, "forced"),
+];
+
+/// What a compiled language is mostly made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrammarKind {
+    /// A JSON Schema.
+    Schema,
+    /// A regular expression.
+    Regex,
+    /// A grammar.
+    Ebnf,
+    /// A list of texts.
+    Choice,
+    /// Calls of tools, with whatever they take.
+    Tools,
+    /// Structural tags.
+    Tags,
+}
+
+impl GrammarKind {
+    /// All of them.
+    pub const ALL: [GrammarKind; 6] = [
+        GrammarKind::Schema,
+        GrammarKind::Regex,
+        GrammarKind::Ebnf,
+        GrammarKind::Choice,
+        GrammarKind::Tools,
+        GrammarKind::Tags,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            GrammarKind::Schema => "json_schema",
+            GrammarKind::Regex => "regex",
+            GrammarKind::Ebnf => "ebnf",
+            GrammarKind::Choice => "choice",
+            GrammarKind::Tools => "tools",
+            GrammarKind::Tags => "structural_tag",
+        }
+    }
+}
+
+/// How a compile ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompileOutcome {
+    /// With a grammar.
+    Compiled,
+    /// With problems of its source.
+    Rejected,
+    /// Before its end, because nobody waited for it any more.
+    CalledOff,
+}
+
+/// What is counted of a sample that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct FinishedSample {
+    /// Whether its length was its end.
+    pub is_cut: bool,
+    /// Whether its budget of tokens steered it.
+    pub is_steered: bool,
+    /// How often its text was begun.
+    pub attempts: usize,
+    /// Tokens of its prompt.
+    pub prompt_tokens: usize,
+    /// Tokens written.
+    pub completion_tokens: usize,
+    /// How long it took.
+    pub times: Times,
+}
+
+/// How far a request was when its client left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It was read, or its constraint compiled.
+    Prepare,
+    /// It had no token yet.
+    Queue,
+    /// It was being written.
+    Decode,
+}
+
+/// The phases in their order.
+const PHASES: [Phase; 3] = [Phase::Prepare, Phase::Queue, Phase::Decode];
+
+impl Phase {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Prepare => "prepare",
+            Phase::Queue => "queue",
+            Phase::Decode => "decode",
+        }
+    }
+}
+
+/// What a request asked for and got, over all its samples.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestSize {
+    /// Samples of each prompt.
+    pub samples: usize,
+    /// The most tokens that it wanted.
+    pub max_tokens: Option<usize>,
+    /// The tokens of its longest sample.
+    pub longest: usize,
+}
+
+/// What is measured of every sample.
+#[derive(Debug)]
+struct Samples {
+    prompt_tokens: Histogram,
+    generation_tokens: Histogram,
+    attempts: Histogram,
+    queue: Histogram,
+    prefill: Histogram,
+    decode: Histogram,
+    inference: Histogram,
+    per_token: Histogram,
+}
+
+/// What is measured of every request.
+#[derive(Debug)]
+struct Requests {
+    first_token: Histogram,
+    whole: Histogram,
+    answer: Histogram,
+    own: Histogram,
+    own_token: Histogram,
+    samples: Histogram,
+    max_tokens: Histogram,
+    longest: Histogram,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        let (tokens, seconds) = (|| Histogram::new(&TOKENS), || Histogram::new(&SECONDS));
+        Self {
+            prompt_tokens: tokens(),
+            generation_tokens: tokens(),
+            attempts: Histogram::new(&FEW),
+            queue: seconds(),
+            prefill: seconds(),
+            decode: seconds(),
+            inference: seconds(),
+            per_token: seconds(),
+        }
+    }
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        let (tokens, seconds) = (|| Histogram::new(&TOKENS), || Histogram::new(&SECONDS));
+        Self {
+            first_token: seconds(),
+            whole: seconds(),
+            answer: seconds(),
+            own: Histogram::new(&SHORT),
+            own_token: Histogram::new(&SHORT),
+            samples: Histogram::new(&FEW),
+            max_tokens: tokens(),
+            longest: tokens(),
+        }
+    }
+}
+
+/// All counters of a served model.
+#[derive(Debug)]
+pub struct Metrics {
+    stopped: AtomicU64,
+    cut: AtomicU64,
+    answers: [AtomicU64; 6],
+    panics: AtomicU64,
+    /// By phase, in the order of [`PHASES`].
+    abandoned: [AtomicU64; 3],
+    invalid: AtomicU64,
+    steered: AtomicU64,
+    refused: Mutex<BTreeMap<&'static str, u64>>,
+    ignored: AtomicU64,
+    /// Tokens by how they came about, in the order of [`ORIGINS`].
+    tokens: [AtomicU64; 3],
+    attempts: AtomicU64,
+    samples: Samples,
+    requests: Requests,
+    grammar_hits: AtomicU64,
+    grammar_misses: AtomicU64,
+    grammar_rejected: AtomicU64,
+    grammar_called_off: AtomicU64,
+    /// Compiles by kind, in the order of [`GrammarKind::ALL`].
+    compile: [Histogram; 6],
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            stopped: AtomicU64::default(),
+            cut: AtomicU64::default(),
+            answers: Default::default(),
+            panics: AtomicU64::default(),
+            abandoned: Default::default(),
+            invalid: AtomicU64::default(),
+            steered: AtomicU64::default(),
+            refused: Mutex::default(),
+            ignored: AtomicU64::default(),
+            tokens: Default::default(),
+            attempts: AtomicU64::default(),
+            samples: Samples::default(),
+            requests: Requests::default(),
+            grammar_hits: AtomicU64::default(),
+            grammar_misses: AtomicU64::default(),
+            grammar_rejected: AtomicU64::default(),
+            grammar_called_off: AtomicU64::default(),
+            compile: GrammarKind::ALL.map(|_| Histogram::new(&SECONDS)),
+        }
+    }
+}
+
+impl Metrics {
+    /// A sample has ended.
+    pub fn finished(&self, ended: FinishedSample) {
+        let counter = if ended.is_cut { &self.cut } else { &self.stopped };
+        counter.fetch_add(1, Relaxed);
+        self.steered.fetch_add(u64::from(ended.is_steered), Relaxed);
+        self.attempts.fetch_add(ended.attempts as u64, Relaxed);
+        let Samples {
+            prompt_tokens,
+            generation_tokens,
+            attempts,
+            queue,
+            prefill,
+            decode,
+            inference,
+            per_token,
+        } = &self.samples;
+        prompt_tokens.observe(ended.prompt_tokens as f64);
+        generation_tokens.observe(ended.completion_tokens as f64);
+        attempts.observe(ended.attempts as f64);
+        queue.observe_time(ended.times.queued);
+        prefill.observe_time(ended.times.prefill);
+        decode.observe_time(ended.times.decode);
+        inference.observe_time(ended.times.prefill + ended.times.decode);
+        if let Some(gaps @ 1..) = ended.completion_tokens.checked_sub(1) {
+            per_token.observe(ended.times.decode.as_secs_f64() / gaps as f64);
+        }
+    }
+
+    /// A token was handed to a client.
+    pub fn token(&self, origin: Origin) {
+        for (counter, (name, _)) in self.tokens.iter().zip(ORIGINS) {
+            counter.fetch_add(u64::from(name == origin), Relaxed);
+        }
+    }
+
+    /// A request was answered with this status; of a stream, its head.
+    pub fn answered(&self, status: u16, time: Duration) {
+        let class = usize::from(status / 100).min(self.answers.len() - 1);
+        self.answers[class].fetch_add(1, Relaxed);
+        self.requests.answer.observe_time(time);
+    }
+
+    /// A client left before its answer was complete.
+    pub fn abandoned(&self, phase: Phase) {
+        for (counter, known) in self.abandoned.iter().zip(PHASES) {
+            counter.fetch_add(u64::from(known == phase), Relaxed);
+        }
+    }
+
+    /// An independent check found an answer that does not obey its constraint. Must never happen.
+    pub fn invalid_output(&self) {
+        self.invalid.fetch_add(1, Relaxed);
+    }
+
+    /// A request was refused for this reason; reasons are names in this program, so there are few.
+    pub fn refused(&self, reason: &'static str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused.entry(reason).or_default() += 1;
+    }
+
+    /// So many fields of a request mean nothing here, and its answer named them.
+    pub fn ignored(&self, fields: usize) {
+        self.ignored.fetch_add(fields as u64, Relaxed);
+    }
+
+    /// A request brought its first token.
+    pub fn first_token(&self, time: Duration) {
+        self.requests.first_token.observe_time(time);
+    }
+
+    /// A request was answered to its end, well or not.
+    pub fn whole(&self, time: Duration) {
+        self.requests.whole.observe_time(time);
+    }
+
+    /// A request was answered well.
+    pub fn asked(&self, asked: RequestSize) {
+        self.requests.samples.observe(asked.samples as f64);
+        self.requests.longest.observe(asked.longest as f64);
+        if let Some(max_tokens) = asked.max_tokens {
+            self.requests.max_tokens.observe(max_tokens as f64);
+        }
+    }
+
+    /// What the server itself spent on a request, beside its tokens and without the model, masks and compiles.
+    pub fn own_time_of_request(&self, time: Duration) {
+        self.requests.own.observe_time(time);
+    }
+
+    /// What the server itself spent on a token of a stream.
+    pub fn own_time_of_token(&self, time: Duration) {
+        self.requests.own_token.observe_time(time);
+    }
+
+    /// A request handler panicked.
+    pub fn panicked(&self) {
+        self.panics.fetch_add(1, Relaxed);
+    }
+
+    /// A grammar was in the cache.
+    pub fn grammar_hit(&self) {
+        self.grammar_hits.fetch_add(1, Relaxed);
+    }
+
+    /// A grammar was compiled, or refused, or given up because nobody waited for it any more.
+    pub fn grammar_compiled(&self, kind: GrammarKind, time: Duration, outcome: CompileOutcome) {
+        self.grammar_misses.fetch_add(1, Relaxed);
+        match outcome {
+            CompileOutcome::Compiled => {}
+            CompileOutcome::CalledOff => {
+                self.grammar_called_off.fetch_add(1, Relaxed);
+            }
+            CompileOutcome::Rejected => {
+                self.grammar_rejected.fetch_add(1, Relaxed);
+            }
+        }
+        for (histogram, known) in self.compile.iter().zip(GrammarKind::ALL) {
+            if known == kind {
+                histogram.observe_time(time);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gauges::{BodyCounts, CompilerGauges, Gauges, TurnedAway};
+    use super::*;
+    use lexiform_engine::{Meters, Stats};
+
+    #[test]
+    fn the_exposition_can_be_read_line_by_line() {
+        let metrics = Metrics::default();
+        metrics.answered(200, Duration::from_millis(3));
+        metrics.grammar_compiled(
+            GrammarKind::Regex,
+            Duration::from_secs(60),
+            CompileOutcome::Compiled,
+        );
+        let (stats, meters) = (Stats::default(), Meters::default());
+        let text = metrics.exposition(Gauges {
+            model: "a\"b\n",
+            stats: &stats,
+            meters: &meters,
+            compiling: CompilerGauges::default(),
+            turned_away: TurnedAway::default(),
+            traces: (0, 0),
+            bodies: BodyCounts::default(),
+            resident: Some(1),
+        });
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (series, number) = line.rsplit_once(' ').expect("a series and a number");
+            assert!(series.contains("model_name=\"a\\\"b\\n\""), "{line}");
+            assert!(number.parse::<f64>().is_ok(), "{line}");
+        }
+        let labels = "model_name=\"a\\\"b\\n\",engine=\"0\"";
+        for line in [
+            format!("lexiform_answer_seconds_bucket{{{labels},le=\"0.005\"}} 1"),
+            format!("lexiform_grammar_compile_seconds_sum{{{labels},kind=\"regex\"}} 60"),
+            format!("lexiform_grammar_compile_seconds_count{{{labels},kind=\"ebnf\"}} 0"),
+        ] {
+            assert!(text.contains(&line), "{line} is missing in {text}");
+        }
+        let helps: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# HELP "))
+            .collect();
+        let mut names: Vec<&str> = helps.iter().filter_map(|help| help.split(' ').next()).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "every metric is told of once");
+    }
+}

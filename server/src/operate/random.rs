@@ -1,0 +1,40 @@
+//! The random source and the clock: identities, seeds and times, which no input determines.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A number that nobody can guess from earlier ones: a keyed hash of a counter, with a key drawn by the system.
+pub fn seed() -> u64 {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    static KEY: std::sync::OnceLock<RandomState> = std::sync::OnceLock::new();
+    let mut hasher = KEY.get_or_init(RandomState::new).build_hasher();
+    hasher.write_u64(COUNTER.fetch_add(1, Ordering::Relaxed));
+    hasher.finish()
+}
+
+/// A name that no other answer has.
+pub fn identity() -> String {
+    format!("{:016x}{:016x}", seed(), seed())
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_differ() {
+        let mut all: Vec<String> = (0..1000).map(|_| identity()).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 1000);
+    }
+}

@@ -1,0 +1,440 @@
+//! From a checked request to what the engine takes: tokens, a compiled grammar, sampling.
+//!
+//! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
+//! block, never on one that serves connections.
+
+use lexiform::error::{Place, Problem, ProblemKind};
+use lexiform::limits::Limits;
+use lexiform_engine::{
+    Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation, Verification,
+};
+use serde_json::Value;
+
+use crate::grammars::enforcement;
+use crate::grammars::interest::Interest;
+use crate::grammars::language::{CALL, END_CALL, END_THINK, Language, THINK, Thought};
+use crate::grammars::store::Compiled;
+use crate::model::served::ServedModel;
+use crate::model::template::{ChatTemplate, Conversation, Piece, TemplateError};
+use crate::request::tokenization::{PromptTokenizer, TextKind};
+use crate::wire::chat::{ChatRequest, Message};
+use crate::wire::completion::Prompt;
+use crate::wire::constraint::{Constraint, Source};
+use crate::wire::error::ApiError;
+use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, SchemaInPrompt};
+use crate::wire::tools::{Calls, Input, Mode};
+
+/// The longest schema of which a sketch is shown to the model, in bytes.
+pub const SKETCHED: usize = 256 << 10;
+
+/// Checks that the request asks for the model that is served.
+///
+/// # Errors
+/// It asks for another one.
+pub fn check_model(served: &ServedModel, generation: &Generation) -> Result<(), ApiError> {
+    if generation.model == served.name() {
+        Ok(())
+    } else {
+        Err(ApiError::unknown_model(&generation.model))
+    }
+}
+
+/// A conversation as the model reads it, and what may follow.
+pub struct Chat {
+    /// Its tokens.
+    pub tokens: Vec<u32>,
+    /// The language of the answer.
+    pub language: Language,
+}
+
+/// The tokens of a conversation, and the language of its answer.
+///
+/// # Errors
+/// The model has no chat template, its template refuses the conversation, or it is too long.
+pub fn of_chat(
+    served: &ServedModel,
+    request: &ChatRequest,
+    mut cutting: PromptTokenizer<'_>,
+) -> Result<Chat, ApiError> {
+    cutting.check_bytes(request.bytes())?;
+    let Some(template) = &served.text().template else {
+        let message = "This model has no chat template; use /v1/completions.";
+        return Err(ApiError::invalid(
+            "no_chat_template",
+            Some("messages".to_owned()),
+            message,
+        ));
+    };
+    let mut language = Language {
+        thought: Thought::None,
+        content: request.generation.constraint.clone(),
+        calls: request.calls.clone().map(|calls| framed(calls, template)),
+    };
+    let shown = shown(&language);
+    let schema = shown.and_then(|constraint| shown_schema(template, constraint, &request.generation));
+    let told = shown.and_then(|constraint| told_constraint(template, constraint, &request.generation));
+    let tools = told_tools(template, request, &language);
+    let instructions = [tools, told]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n\n");
+    let messages = if instructions.is_empty() {
+        request.messages.clone()
+    } else {
+        with_instructions(&request.messages, &instructions)
+    };
+    let conversation = Conversation {
+        messages: &messages,
+        tools: &request.tools,
+        schema: schema.as_deref(),
+        arguments: &request.template_arguments,
+    };
+    let pieces = template.render(&conversation).map_err(|error| refused(&error))?;
+    language.thought = thought(served, &pieces);
+    for piece in &pieces {
+        match piece {
+            Piece::Template(text) => cutting.text(text, TextKind::Template)?,
+            Piece::Plain(text) => cutting.text(text, TextKind::Exact)?,
+        }
+    }
+    let tokens = cutting.tokens();
+    Ok(Chat { tokens, language })
+}
+
+/// Refuses constraints that are longer than any source may be, before anything is made of them: a copy, a sketch for the
+/// prompt, a hash.
+///
+/// # Errors
+/// One is too long.
+pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> Result<(), ApiError> {
+    let most = Limits::default().source_bytes;
+    for constraint in constraints {
+        let bytes = constraint.source.bytes();
+        if bytes > most {
+            let message = format!("the source has {bytes} bytes, more than the limit source_bytes of {most}");
+            let error = Problem::new(ProblemKind::Limit, Place::Whole, message).into();
+            return Err(ApiError::constraint(&constraint.subject(), &error));
+        }
+    }
+    Ok(())
+}
+
+/// A model that was trained to call tools writes the frame of a call, also around a call that it must make.
+fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
+    if calls.mode != Mode::Bare || !template.takes_tools() {
+        return calls;
+    }
+    Calls {
+        mode: Mode::Required,
+        parallel: false,
+        ..calls
+    }
+}
+
+/// The one constraint that the whole answer obeys, if there is one to show.
+fn shown(language: &Language) -> Option<&Constraint> {
+    let Some(calls) = &language.calls else {
+        return language.content.as_ref();
+    };
+    match (calls.mode, &calls.tools.first()?.input) {
+        (Mode::Bare, Input::Arguments(constraint)) => Some(constraint),
+        _ => None,
+    }
+}
+
+/// Whether the answer begins with a thought: the prompt may have opened one, or opened and closed it.
+fn thought(served: &ServedModel, pieces: &[Piece]) -> Thought {
+    if !served.thinks() {
+        return Thought::None;
+    }
+    let Some(Piece::Template(last)) = pieces.last() else {
+        return Thought::Possible;
+    };
+    let end = last.trim_end();
+    if end.ends_with(THINK) {
+        Thought::Begun
+    } else if end.ends_with(END_THINK) {
+        Thought::None
+    } else {
+        Thought::Possible
+    }
+}
+
+/// What the system message must say about tools where the template has no place for them.
+fn told_tools(template: &ChatTemplate, request: &ChatRequest, language: &Language) -> Option<String> {
+    let calls = language.calls.as_ref()?;
+    if template.takes_tools() || calls.mode == Mode::Bare {
+        return None;
+    }
+    let listed: Vec<String> = request.tools.iter().map(Value::to_string).collect();
+    Some(format!(
+        "You can call these tools:\n{}\nA call is written as\n{CALL}\n{{\"name\": NAME, \"arguments\": ARGUMENTS}}\n{END_CALL}",
+        listed.join("\n")
+    ))
+}
+
+/// Puts a registered constraint in the place of its identity.
+///
+/// # Errors
+/// It is not registered here.
+pub fn resolve(
+    served: &ServedModel,
+    generation: &mut Generation,
+    interest: &Interest,
+) -> Result<(), ApiError> {
+    if let Some(id) = &generation.grammar_id {
+        generation.constraint = Some(registered(served, id, interest)?);
+    }
+    Ok(())
+}
+
+/// A constraint that the owner of the request registered.
+///
+/// # Errors
+/// It is not registered here, or by somebody else.
+pub fn registered(served: &ServedModel, id: &str, interest: &Interest) -> Result<Constraint, ApiError> {
+    let found = served.grammars().registered(id, interest.owner());
+    found.ok_or_else(|| ApiError::unknown_grammar(id))
+}
+
+/// The tokens of a completion's prompt.
+///
+/// # Errors
+/// The vocabulary cannot write the text, or it is too long.
+pub fn of_text(
+    served: &ServedModel,
+    prompt: &Prompt,
+    mut cutting: PromptTokenizer<'_>,
+) -> Result<Vec<u32>, ApiError> {
+    match prompt {
+        Prompt::Tokens(tokens) => Ok(tokens.clone()),
+        Prompt::Text(text) => {
+            cutting.push(served.text().tokenizer.opening());
+            cutting.text(text, TextKind::Plain)?;
+            Ok(cutting.tokens())
+        }
+    }
+}
+
+fn refused(error: &TemplateError) -> ApiError {
+    ApiError::invalid("invalid_messages", Some("messages".to_owned()), error.to_string())
+}
+
+/// The short form of the schema, if the template has a place for it and the request lets the model see it.
+fn shown_schema(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
+    if generation.schema_in_prompt == SchemaInPrompt::Never || !template.takes_schema() {
+        return None;
+    }
+    match &constraint.source {
+        // A sketch ends after some kilobytes; of a schema as long as this it would show an arbitrary part.
+        Source::Schema(text) if text.len() <= SKETCHED => {
+            let schema: Value = serde_json::from_str(text).ok()?;
+            Some(lexiform::schema::sketch::sketch(&schema))
+        }
+        _ => None,
+    }
+}
+
+/// What the system message must say about the constraint: asked for by `always`, where the template has no place.
+fn told_constraint(
+    template: &ChatTemplate,
+    constraint: &Constraint,
+    generation: &Generation,
+) -> Option<String> {
+    if generation.schema_in_prompt != SchemaInPrompt::Always {
+        return None;
+    }
+    match &constraint.source {
+        Source::Schema(_) if template.takes_schema() => None,
+        Source::Schema(text) => Some(format!("Answer with JSON that obeys this JSON Schema:\n{text}")),
+        Source::Regex(text) => Some(format!(
+            "Answer with a text that matches this regular expression:\n{text}"
+        )),
+        Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
+        Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
+        // Whoever sends tags has told the model of them: else it would not write any.
+        Source::Tags(_) => None,
+    }
+}
+
+/// The conversation with one more instruction in its system message, which is made if there is none.
+fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    match messages.first_mut().filter(|first| first.role == "system") {
+        Some(system) => {
+            let before = system.content.take().unwrap_or_default();
+            system.content = Some(format!("{before}\n\n{instructions}"));
+        }
+        None => {
+            let content = Some(instructions.to_owned());
+            messages.insert(
+                0,
+                Message {
+                    role: "system".to_owned(),
+                    content,
+                    ..Message::default()
+                },
+            );
+        }
+    }
+    messages
+}
+
+/// The grammar of a language, if it is not free.
+///
+/// # Errors
+/// One of its constraints does not compile or promises more than is enforced, or the interest was lost.
+pub fn compiled(
+    served: &ServedModel,
+    language: &Language,
+    interest: &Interest,
+) -> Result<Option<Compiled>, ApiError> {
+    if language.is_free() {
+        return Ok(None);
+    }
+    let compiled = served.grammars().get(language, interest, served.metrics());
+    let compiled = compiled
+        .ok_or_else(ApiError::nobody_waits)?
+        .map_err(|rejected| ApiError::constraint(&rejected.constraint.subject(), &rejected.error))?;
+    let unkept = enforcement::unkept(language, &compiled);
+    if unkept.is_empty() {
+        return Ok(Some(compiled));
+    }
+    let all = unkept
+        .iter()
+        .map(|rejected| (rejected.constraint.subject(), &rejected.error));
+    Err(ApiError::constraints(&all.collect::<Vec<_>>()))
+}
+
+/// One engine request for each prompt, of `n` samples.
+///
+/// # Errors
+/// A prompt leaves no room for an answer, or a field names tokens that do not exist.
+pub fn engine_requests(
+    served: &ServedModel,
+    generation: &Generation,
+    prompts: Vec<Vec<u32>>,
+    grammar: Option<&Grammar>,
+    logprobs: Option<u8>,
+) -> Result<Vec<Request>, ApiError> {
+    check_tokens(served, generation)?;
+    let seed = generation.seed.unwrap_or_else(crate::operate::random::seed);
+    let logprobs = logprobs.or(generation.confidence.then_some(0));
+    let candidates = generation.best_of.unwrap_or(generation.n);
+    let mut requests = Vec::with_capacity(prompts.len());
+    for (number, prompt) in prompts.into_iter().enumerate() {
+        let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
+        let stream = u32::try_from(number * candidates).unwrap_or(u32::MAX);
+        requests.push(Request {
+            prompt,
+            // Known where it is submitted, as the deadline is.
+            owner: None,
+            // vLLM's priority is the lower the more urgent a request is.
+            priority: generation.priority.saturating_neg(),
+            deadline: None,
+            grammar: grammar.cloned(),
+            sampling: sampling(served, generation, (seed, stream)),
+            samples: generation.n,
+            best_of: (candidates > generation.n).then_some(candidates),
+            max_tokens,
+            on_budget: match generation.on_budget {
+                wire::OnBudget::Complete => OnBudget::Complete,
+                wire::OnBudget::Truncate => OnBudget::Cut,
+                wire::OnBudget::Error => OnBudget::Fail,
+            },
+            law: match generation.law {
+                Law::Local => LawChoice::Local,
+                Law::Global => LawChoice::Global {
+                    max_attempts: generation.max_attempts,
+                    fallback: generation.on_exhaustion,
+                },
+            },
+            share_attempts: generation.share_attempts,
+            reference: Vec::new(),
+            speculation: speculation(generation),
+            logprobs,
+            logprobs_of: match generation.logprobs_mode {
+                LogprobsMode::Raw => LogprobsOf::Model,
+                LogprobsMode::Processed => LogprobsOf::Allowed,
+            },
+            stop_tokens: generation.stop_tokens.clone(),
+            ignore_eos: false,
+            weigh_end: generation.weights,
+        });
+    }
+    Ok(requests)
+}
+
+/// What to draft. Who names a seed wants its text, drafted or not.
+fn speculation(generation: &Generation) -> Speculation {
+    if !generation.draft {
+        return Speculation::none();
+    }
+    Speculation {
+        verification: match generation.seed {
+            Some(_) => Verification::DrawOnce,
+            None => Verification::Residual,
+        },
+        ..Speculation::all()
+    }
+}
+
+/// How many tokens an answer may have. `max_tokens` is an upper bound, so a larger one than there is room for is cut.
+pub(crate) fn room(served: &ServedModel, prompt: usize, wanted: Option<usize>) -> Result<usize, ApiError> {
+    let context = served.engine().max_context();
+    let room = context.saturating_sub(prompt);
+    if room == 0 {
+        let message = format!(
+            "This model's maximum context length is {context} tokens, but the prompt alone has {prompt} tokens."
+        );
+        return Err(ApiError::invalid(
+            "context_length_exceeded",
+            Some("messages".to_owned()),
+            message,
+        ));
+    }
+    Ok(wanted.unwrap_or(room).min(room))
+}
+
+fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), ApiError> {
+    let len = served.vocabulary().len();
+    let biased = generation
+        .logit_bias
+        .iter()
+        .map(|(token, _)| ("logit_bias", *token));
+    let stops = generation
+        .stop_tokens
+        .iter()
+        .map(|token| ("stop_token_ids", *token));
+    match biased.chain(stops).find(|(_, token)| *token as usize >= len) {
+        None => Ok(()),
+        Some((param, token)) => {
+            let message = format!("{param}: there is no token {token}; the vocabulary has {len} tokens.");
+            Err(ApiError::invalid(
+                "invalid_value",
+                Some(param.to_owned()),
+                message,
+            ))
+        }
+    }
+}
+
+fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
+    let defaults = served.text().defaults;
+    Sampling {
+        temperature: generation.temperature.unwrap_or(defaults.temperature),
+        // Zero is allowed by the API and means the smallest nucleus, a single token.
+        top_p: generation.top_p.unwrap_or(defaults.top_p).max(f32::MIN_POSITIVE),
+        top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),
+        min_p: generation.min_p.unwrap_or(defaults.min_p),
+        seed,
+        stream,
+        repetition_penalty: generation
+            .repetition_penalty
+            .unwrap_or(defaults.repetition_penalty),
+        presence_penalty: generation.presence_penalty,
+        frequency_penalty: generation.frequency_penalty,
+        logit_bias: generation.logit_bias.clone(),
+    }
+}

@@ -1,0 +1,165 @@
+//! What handlers have in common: a request with its body, who asks, and work on threads that may block.
+
+use std::future::Ready;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, web};
+use lexiform_engine::{Length, Owner};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::grammars::interest::{Interest, InterestGuard, Requester};
+use crate::model::served::ServedModel;
+use crate::operate::keys::Key;
+use crate::operate::metrics::Phase;
+use crate::request::body::{self, Body};
+use crate::routes::state::AppState;
+use crate::wire::error::ApiError;
+use crate::wire::fields::Ignored;
+use crate::wire::response::Usage;
+
+/// The header that names the fields of a request that mean nothing to this server.
+pub(crate) const IGNORED: &str = "x-lexiform-ignored";
+
+/// A request with a body, and what its handler needs to answer it.
+pub struct ApiRequest {
+    pub(crate) app: web::Data<AppState>,
+    pub(crate) request: HttpRequest,
+    payload: web::Payload,
+}
+
+impl ApiRequest {
+    /// The whole body.
+    ///
+    /// # Errors
+    /// It is too large, not declared as JSON, or broken off.
+    pub(crate) async fn body(self) -> Result<Body, ApiError> {
+        let limit = self.app.settings.body_limit;
+        body::read(&self.request, self.payload, (&self.app.bodies, limit)).await
+    }
+}
+
+impl FromRequest for ApiRequest {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let payload = web::Payload::from_request(request, payload).into_inner();
+        let app = request.app_data::<web::Data<AppState>>().cloned();
+        let (Some(app), Ok(payload)) = (app, payload) else {
+            return std::future::ready(Err(ApiError::internal()));
+        };
+        let request = request.clone();
+        std::future::ready(Ok(Self {
+            app,
+            request,
+            payload,
+        }))
+    }
+}
+
+/// Answers a request that asks nothing of the model: its body in, JSON out.
+///
+/// # Errors
+/// The request is wrong, or the server takes none.
+pub(crate) async fn answer_json(
+    asked: ApiRequest,
+    tell: impl FnOnce(&ServedModel, &[u8], &Interest) -> Result<(Value, Ignored), ApiError> + Send + 'static,
+) -> Result<HttpResponse, ApiError> {
+    let app = asked.app.clone();
+    let mut account = app.open_account(&asked.request)?;
+    let owner = owner(&asked.request);
+    let told = async {
+        app.check_open()?;
+        let body = asked.body().await?;
+        let served = app.served.clone();
+        blocking(&app, owner, move |interest| tell(&served, &body, interest)).await
+    }
+    .await;
+    account.settle(told.as_ref().map(|_| Usage::default()));
+    let (mut told, ignored) = told?;
+    app.served.metrics().ignored(ignored.count());
+    let Some(header) = ignored.header() else {
+        return Ok(json_answer(&told));
+    };
+    told["lexiform"] = json!({"ignored": ignored.listed()});
+    let mut answer = json_answer(&told);
+    if let Ok(header) = HeaderValue::from_str(&header) {
+        answer
+            .headers_mut()
+            .insert(HeaderName::from_static(IGNORED), header);
+    }
+    Ok(answer)
+}
+
+/// An answer that is this JSON.
+pub(crate) fn json_answer(told: &Value) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(told.to_string())
+}
+
+/// Counts a client that leaves while its request is prepared: then the future that holds this is dropped.
+struct Leaving<'a>(Option<&'a AppState>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some(app) = self.0 {
+            app.served.metrics().abandoned(Phase::Prepare);
+        }
+    }
+}
+
+/// Who asks: the owner of the key, or whoever is at the other end of the connection.
+pub(crate) fn owner(request: &HttpRequest) -> Requester {
+    let key = request.extensions().get::<Arc<Key>>().cloned();
+    let owner: Owner = key.map(|key| Arc::from(key.name.as_str()));
+    let peer = || request.peer_addr().map(|peer| Arc::from(peer.to_string()));
+    Requester {
+        share: owner.clone().or_else(peer),
+        owner,
+    }
+}
+
+/// Runs work for the processor on a thread that may block: reading, compiling. A panic in it is a 500 of this request
+/// alone. Nobody waits for it longer than the operator allows. When its client leaves or its time is over, work that has
+/// not begun never does, and work that runs is told by its interest, so that a crowd that sends expensive schemas and
+/// goes away costs nothing.
+///
+/// # Errors
+/// The work's own error, a panic in it, the end of the time, or no room among those who wait for a thread.
+pub(crate) async fn blocking<T: Send + 'static>(
+    app: &AppState,
+    requester: Requester,
+    work: impl FnOnce(&Interest) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let limits = app.served.limits();
+    let room = limits.prepare(&requester.share)?;
+    let limit = limits.prepare;
+    let share = requester.share.clone();
+    let wanted = InterestGuard::asked(requester);
+    let interest = wanted.interest();
+    let work = move || match interest.is_lost() {
+        true => Err(ApiError::nobody_waits()),
+        false => work(&interest),
+    };
+    let mut leaving = Leaving(Some(app));
+    let (sender, done) = oneshot::channel();
+    let work = move || {
+        let _room = room;
+        // Nobody listens when the client has left.
+        let _ = sender.send(work());
+    };
+    app.threads.start(share, Length::Short, Box::new(work));
+    let ended = tokio::time::timeout(limit, done).await;
+    leaving.0 = None;
+    let Ok(done) = ended else {
+        return Err(ApiError::compile_timed_out(limit.as_secs_f64()));
+    };
+    done.unwrap_or_else(|_| {
+        app.served.metrics().panicked();
+        Err(ApiError::internal())
+    })
+}

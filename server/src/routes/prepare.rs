@@ -1,0 +1,268 @@
+//! From a body to what the engine takes and the frame of the answer, one function for each generating route.
+//!
+//! The command line goes the same way, so it can do what the service can do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lexiform_engine::Request;
+
+use crate::answer::builder::AnswerBuilder;
+use crate::answer::certificate::Certifier;
+use crate::answer::chat::ChatWriter;
+use crate::answer::completion::TextWriter;
+use crate::answer::parts::OutputFormat;
+use crate::answer::responses::ResponsesWriter;
+use crate::answer::sample::Extras;
+use crate::answer::writer::{Base, Writer};
+use crate::grammars::interest::Interest;
+use crate::grammars::language::Language;
+use crate::grammars::store::Compiled;
+use crate::grammars::{enforcement, report};
+use crate::model::running::refused;
+use crate::model::served::ServedModel;
+use crate::request::prompt;
+use crate::request::tokenization::{PromptTokenizer, TextKind};
+use crate::wire;
+use crate::wire::chat::ChatRequest;
+use crate::wire::constraint::Constraint;
+use crate::wire::error::ApiError;
+use crate::wire::fields::Ignored;
+use crate::wire::generation::Generation;
+use crate::wire::response::Enforcement;
+use crate::wire::responses::ResponsesRequest;
+
+/// A request that was checked completely; nothing has been generated yet.
+pub struct Prepared {
+    /// The samples.
+    pub requests: Vec<Request>,
+    /// The shape of the answer.
+    pub frame: AnswerBuilder,
+    /// Whether it is streamed.
+    pub stream: bool,
+    /// Whether the stream can be read on over another connection.
+    pub resumable: bool,
+    /// The identity of the grammar, for the audit.
+    pub grammar: Option<String>,
+    /// The bytes of the constraint's sources.
+    pub source_bytes: usize,
+    /// How the constraint is enforced, if there is one.
+    pub enforced: Option<&'static str>,
+    /// Whether the constraint came in a field that only older clients send.
+    pub deprecated: bool,
+    /// The fields of the request that mean nothing here.
+    pub ignored: Ignored,
+    /// How long the client wants to wait.
+    pub timeout: Option<Duration>,
+    /// When the request was read and its constraint came to be compiled.
+    pub compile_begun: Instant,
+    /// How long it took to compile the constraint, or to wait for another request that compiled it, and to find how
+    /// short an answer may be.
+    pub compiling: Duration,
+}
+
+/// Prepares a request of some route: from its body, as long as somebody waits.
+pub type Prepare = fn(&Arc<ServedModel>, &[u8], &Interest) -> Result<Prepared, ApiError>;
+
+/// The samples of a request, and the constraint that they obey.
+struct Samples {
+    requests: Vec<Request>,
+    language: Language,
+    compiled: Option<Compiled>,
+    enforcement: Option<Enforcement>,
+    compile_begun: Instant,
+    compiling: Duration,
+}
+
+impl Samples {
+    /// For these prompts, in this language.
+    fn new(
+        served: &ServedModel,
+        generation: &Generation,
+        prompts: Vec<Vec<u32>>,
+        language: Language,
+        logprobs: Option<u8>,
+        interest: &Interest,
+    ) -> Result<Self, ApiError> {
+        let begun = Instant::now();
+        let compiled = prompt::compiled(served, &language, interest)?;
+        let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
+        let requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
+        // The engine asks again, from a thread that serves connections; by then the grammar knows the answer.
+        for request in &requests {
+            served
+                .engine()
+                .check(request)
+                .map_err(|refusal| refused(&refusal))?;
+        }
+        let report = |compiled| enforcement::report(&language, compiled, generation.extent, interest);
+        let enforcement = compiled.as_ref().map(report).transpose()?;
+        let compiling = begun.elapsed();
+        Ok(Self {
+            requests,
+            language,
+            compiled,
+            enforcement,
+            compile_begun: begun,
+            compiling,
+        })
+    }
+
+    /// The request, to be answered by this writer.
+    fn prepared(
+        self,
+        served: &Arc<ServedModel>,
+        generation: &Generation,
+        (extras, reading): (Extras, Arc<OutputFormat>),
+        (writer, ignored): (Box<dyn Writer>, Ignored),
+    ) -> Prepared {
+        let compiled = self.compiled.as_ref();
+        let extras = Extras {
+            confidence: generation.confidence,
+            mode: generation.logprobs_mode,
+            ..extras
+        };
+        let mut frame = AnswerBuilder::new(
+            served.clone(),
+            writer,
+            reading,
+            generation,
+            self.requests.iter().map(|request| request.samples).sum(),
+            extras,
+        );
+        if extras.details {
+            frame.watch(compiled.map(|compiled| &compiled.grammar));
+        }
+        if let Some(compiled) = compiled.filter(|_| self.language.shows_marks()) {
+            frame.show(compiled.grammar.specials());
+        }
+        frame.certify(
+            compiled
+                .filter(|_| generation.certificate)
+                .map(|compiled| Certifier::new(&self.language, compiled, served)),
+        );
+        Prepared {
+            frame,
+            stream: generation.stream.is_some(),
+            resumable: generation.stream.is_some_and(|options| options.resumable),
+            enforced: compiled.map(report::enforced),
+            deprecated: (generation.constraint.as_ref()).is_some_and(Constraint::is_deprecated),
+            grammar: compiled.map(|compiled| compiled.id.to_string()),
+            source_bytes: compiled.map_or(0, |_| self.language.source_bytes()),
+            ignored,
+            timeout: generation.timeout,
+            requests: self.requests,
+            compile_begun: self.compile_begun,
+            compiling: self.compiling,
+        }
+    }
+}
+
+/// Prepares a chat.
+///
+/// # Errors
+/// The request is wrong.
+pub fn chat(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
+    let mut request = wire::chat::read(body)?;
+    prompt::check_sources(request.constraints())?;
+    prompt::resolve(served, &mut request.generation, interest)?;
+    conversation(served, &request, interest, |enforcement, reading| {
+        Box::new(ChatWriter::new(
+            Base::new("chatcmpl-", served, enforcement, &request.ignored),
+            reading,
+            request.generation.stream.unwrap_or_default(),
+            request.logprobs.is_some(),
+            request.include_reasoning,
+        ))
+    })
+}
+
+/// Prepares a response.
+///
+/// # Errors
+/// The request is wrong.
+pub fn response(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
+    let ResponsesRequest { mut chat, repeated } = wire::responses::read(body)?;
+    prompt::check_sources(chat.constraints())?;
+    prompt::resolve(served, &mut chat.generation, interest)?;
+    conversation(served, &chat, interest, |enforcement, reading| {
+        let logprobs = chat.logprobs.is_some();
+        let base = Base::new("resp_", served, enforcement, &chat.ignored);
+        Box::new(ResponsesWriter::new(base, reading, repeated, logprobs))
+    })
+}
+
+/// Prepares a conversation, to be answered in the shapes of this writer.
+fn conversation(
+    served: &Arc<ServedModel>,
+    request: &ChatRequest,
+    interest: &Interest,
+    writer: impl FnOnce(Option<Enforcement>, Arc<OutputFormat>) -> Box<dyn Writer>,
+) -> Result<Prepared, ApiError> {
+    let generation = &request.generation;
+    prompt::check_model(served, generation)?;
+    let chat = prompt::of_chat(
+        served,
+        request,
+        PromptTokenizer::of_prompt(served, "messages", interest),
+    )?;
+    let mut samples = Samples::new(
+        served,
+        generation,
+        vec![chat.tokens],
+        chat.language,
+        request.logprobs.or(request.token_details.then_some(0)),
+        interest,
+    )?;
+    if let Some(prediction) = request.prediction.as_ref().filter(|_| generation.draft) {
+        let mut tokens = PromptTokenizer::of_prediction(served, interest);
+        tokens.text(prediction, TextKind::Exact)?;
+        let tokens = tokens.tokens();
+        for request in &mut samples.requests {
+            request.reference.clone_from(&tokens);
+        }
+    }
+    let reading = Arc::new(OutputFormat::of(&samples.language));
+    let writer = writer(samples.enforcement.take(), reading.clone());
+    let extras = Extras {
+        logprobs: request.logprobs.is_some(),
+        details: request.token_details,
+        ..Extras::default()
+    };
+    let ignored = request.ignored.clone();
+    Ok(samples.prepared(served, generation, (extras, reading), (writer, ignored)))
+}
+
+/// Prepares a completion.
+///
+/// # Errors
+/// The request is wrong.
+pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
+    let mut request = wire::completion::read(body)?;
+    prompt::check_sources(request.generation.constraint.iter())?;
+    prompt::resolve(served, &mut request.generation, interest)?;
+    let generation = &request.generation;
+    prompt::check_model(served, generation)?;
+    let prompts = request.prompts.iter().map(|prompt| {
+        prompt::of_text(
+            served,
+            prompt,
+            PromptTokenizer::of_prompt(served, "prompt", interest),
+        )
+    });
+    let prompts: Vec<Vec<u32>> = prompts.collect::<Result<_, _>>()?;
+    let language = Language {
+        content: generation.constraint.clone(),
+        ..Language::default()
+    };
+    let mut samples = Samples::new(served, generation, prompts, language, request.logprobs, interest)?;
+    let extras = Extras {
+        logprobs: request.logprobs.is_some(),
+        ..Extras::default()
+    };
+    let options = generation.stream.unwrap_or_default();
+    let base = Base::new("cmpl-", served, samples.enforcement.take(), &request.ignored);
+    let writer = Box::new(TextWriter::new(base, options, extras.logprobs));
+    let ignored = request.ignored.clone();
+    Ok(samples.prepared(served, generation, (extras, Arc::default()), (writer, ignored)))
+}

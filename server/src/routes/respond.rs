@@ -1,0 +1,126 @@
+//! What all generating routes do around their own reading of the request: body in, samples submitted, answer out.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::http::header::{CACHE_CONTROL, HeaderName};
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
+use futures_core::Stream;
+
+use crate::answer::stream::EventStream;
+use crate::model::running::Running;
+use crate::operate::audit::Account;
+use crate::operate::keys::Key;
+use crate::routes::handler::{self, ApiRequest, blocking};
+use crate::routes::prepare::{Prepare, Prepared};
+use crate::routes::state::AppState;
+use crate::wire::error::ApiError;
+use crate::wire::response::Usage;
+
+/// Answers a request that `prepare` reads.
+///
+/// # Errors
+/// The request is wrong, or the engine cannot take it.
+pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<HttpResponse, ApiError> {
+    let app = asked.app.clone();
+    let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
+    let mut account = app.open_account(&asked.request)?;
+    let answered = run(asked, prepare, &mut account).await;
+    match answered {
+        Ok((mut prepared, running)) => {
+            prepared.frame.charge(account);
+            answer(&app, prepared, running, owner.as_deref()).await
+        }
+        Err(error) => {
+            account.end(error.code(), Usage::default());
+            Err(error)
+        }
+    }
+}
+
+async fn run(
+    asked: ApiRequest,
+    prepare: Prepare,
+    account: &mut Account,
+) -> Result<(Prepared, Running), ApiError> {
+    let app = asked.app.clone();
+    app.check_open()?;
+    let requester = handler::owner(&asked.request);
+    let share = requester.share.clone();
+    let body = asked.body().await?;
+    account.note("bytes", body.len());
+    let served = app.served.clone();
+    let (begun, mut prepared) = blocking(&app, requester, move |interest| {
+        let begun = Instant::now();
+        let mut prepared = prepare(&served, &body, interest)?;
+        prepared
+            .frame
+            .spent(begun.elapsed().saturating_sub(prepared.compiling));
+        Ok((begun, prepared))
+    })
+    .await?;
+    let compiled = prepared.compile_begun + prepared.compiling;
+    account.spent("template", None, (begun, prepared.compile_begun));
+    account.spent("compile", None, (prepared.compile_begun, compiled));
+    account.note("model", app.served.name());
+    account.note("grammar", prepared.grammar.clone());
+    account.note("grammar_bytes", prepared.source_bytes);
+    let mut requests = std::mem::take(&mut prepared.requests);
+    requests
+        .iter_mut()
+        .for_each(|request| request.owner.clone_from(&share));
+    let limits = app.served.limits().shortened(prepared.timeout);
+    let running = Running::start(app.served.engine(), requests, limits)?;
+    Ok((prepared, running))
+}
+
+/// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server, 2026-11-21.
+const DEPRECATED: &str = "@1795219200";
+
+/// Answers. The future that this returns, or the body of the stream, owns the samples: when the client leaves, they are
+/// dropped and the engine frees their sequences.
+async fn answer(
+    app: &AppState,
+    prepared: Prepared,
+    running: Running,
+    owner: Option<&Key>,
+) -> Result<HttpResponse, ApiError> {
+    let mut response = HttpResponse::Ok();
+    if let Some(enforced) = prepared.enforced {
+        response.insert_header((HeaderName::from_static("x-lexiform-enforced"), enforced));
+    }
+    if prepared.deprecated {
+        response.insert_header((HeaderName::from_static("deprecation"), DEPRECATED));
+    }
+    if let Some(ignored) = prepared.ignored.header() {
+        response.insert_header((HeaderName::from_static(handler::IGNORED), ignored));
+    }
+    app.served.metrics().ignored(prepared.ignored.count());
+    if !prepared.stream {
+        let json = prepared.frame.collect(running).await?;
+        return Ok(response.content_type("application/json").body(json));
+    }
+    let stream = EventStream::new(prepared.frame, running);
+    if !prepared.resumable {
+        return Ok(event_stream(response, stream));
+    }
+    let owner = owner.map(|key| key.name.as_str());
+    let (id, reader) = app.streams.clone().open(owner, stream)?;
+    response.insert_header((HeaderName::from_static("x-lexiform-stream"), id));
+    Ok(event_stream(response, reader))
+}
+
+/// An answer whose body is a stream of events.
+pub(crate) fn event_stream<S>(mut response: HttpResponseBuilder, body: S) -> HttpResponse
+where
+    S: Stream<Item = Result<Bytes, Infallible>> + 'static,
+{
+    response
+        .content_type("text/event-stream")
+        .insert_header((CACHE_CONTROL, "no-cache"))
+        // Proxies of the nginx kind would otherwise collect the stream before they pass it on.
+        .insert_header((HeaderName::from_static("x-accel-buffering"), "no"))
+        .streaming(body)
+}

@@ -1,0 +1,237 @@
+//! The HTTP servers on their listeners, and what is done around every request.
+
+use std::net::{SocketAddr, TcpListener};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{Server, ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::{Next, from_fn};
+use actix_web::{HttpMessage as _, HttpResponse, HttpServer, ResponseError as _, web};
+use futures_util::FutureExt as _;
+use rustls::ServerConfig;
+
+use crate::operate::cors::Cors;
+use crate::operate::keys::Key;
+use crate::operate::traces::Parent;
+use crate::routes;
+use crate::routes::state::{AppState, RequestId};
+use crate::wire::error::{ApiError, ErrorCode};
+
+/// Connections of those who read metrics.
+const METRICS_CONNECTIONS: usize = 64;
+/// The longest request id that is taken over from a client.
+const REQUEST_ID_BYTES: usize = 128;
+
+/// How the server listens.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    /// Threads that serve connections.
+    pub workers: usize,
+    /// Seconds that running requests have to end after a signal to stop.
+    pub drain_seconds: u64,
+    /// The certificate, to speak HTTPS alone.
+    pub tls: Option<ServerConfig>,
+}
+
+/// Makes the server on a bound listener. It stops when its handle says so, not on signals.
+///
+/// # Errors
+/// The listener cannot be used.
+pub fn server(
+    app: Arc<AppState>,
+    listener: TcpListener,
+    listening: Listening,
+) -> std::io::Result<(Server, SocketAddr)> {
+    let address = listener.local_addr()?;
+    let offered = app.settings.offered;
+    let connections = app.settings.connections.div_ceil(listening.workers.max(1));
+    let data = web::Data::from(app);
+    let server = HttpServer::new(move || {
+        actix_web::App::new()
+            .app_data(data.clone())
+            .configure(move |config| routes::configure(config, offered))
+            .wrap(from_fn(around))
+    })
+    .workers(listening.workers)
+    .max_connections(connections)
+    // A client that closes its side of the connection is gone; without this, actix lets its handler run to the end.
+    .h1_allow_half_closed(false)
+    .shutdown_timeout(listening.drain_seconds)
+    .disable_signals();
+    let server = match listening.tls {
+        Some(tls) => server.listen_rustls_0_23(listener, tls)?,
+        None => server.listen(listener)?,
+    };
+    Ok((server.run(), address))
+}
+
+/// Makes the server of an address for metrics alone, on a bound listener: monitoring has neither keys nor certificates,
+/// and must go on while the other drains.
+///
+/// # Errors
+/// The listener cannot be used.
+pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Result<(Server, SocketAddr)> {
+    let address = listener.local_addr()?;
+    let data = web::Data::from(app);
+    let server = HttpServer::new(move || {
+        actix_web::App::new()
+            .app_data(data.clone())
+            .configure(routes::configure_metrics)
+    })
+    .workers(1)
+    .max_connections(METRICS_CONNECTIONS)
+    .disable_signals()
+    .listen(listener)?;
+    Ok((server.run(), address))
+}
+
+/// The paths that are answered to everybody.
+const OPEN: [&str; 2] = ["/live", "/ready"];
+
+/// Around every request: an id, the key, the counters, a line in the log, and a 500 in place of a panic.
+async fn around(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let Some(app) = request.app_data::<web::Data<AppState>>().cloned() else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let seen = Seen {
+        begun: Instant::now(),
+        id: request_id(&request),
+        // So that lines of the log can be found from a trace.
+        trace: Parent::of(request.headers()).map(|parent| parent.trace),
+        method: request.method().clone(),
+        path: request.path().to_owned(),
+        origin: app.settings.cors.allowed(request.headers()),
+    };
+    let mut key = None;
+    let answered = match admit(&app, &request, &seen, &mut key) {
+        Ok(None) => AssertUnwindSafe(next.call(request)).catch_unwind().await,
+        Ok(Some(early)) => {
+            let answer = request.into_response(early);
+            return Ok(seen.finish(&app, None, answer));
+        }
+        Err(error) => {
+            let answer = request.into_response(error.error_response());
+            return Ok(seen.finish(&app, None, answer));
+        }
+    };
+    if let Ok(answer) = answered {
+        let answer = crate::wire::error::enveloped(answer?.map_into_boxed_body());
+        return Ok(seen.finish(&app, key.as_deref(), answer));
+    }
+    app.served.metrics().panicked();
+    app.served.metrics().answered(500, seen.begun.elapsed());
+    let mut response = ApiError::internal().error_response();
+    response
+        .headers_mut()
+        .insert(HeaderName::from_static("x-request-id"), seen.id);
+    Err(InternalError::from_response("a handler panicked", response).into())
+}
+
+/// Checks the key of a request and notes whose it is, or answers at once.
+fn admit(
+    app: &AppState,
+    request: &ServiceRequest,
+    seen: &Seen,
+    key: &mut Option<Arc<Key>>,
+) -> Result<Option<HttpResponse>, ApiError> {
+    if let Some(early) = app.settings.cors.preflight(request.method(), request.headers()) {
+        return Ok(Some(early));
+    }
+    if !OPEN.contains(&request.path()) {
+        *key = app.settings.keys.check(request.headers())?;
+    }
+    let id = seen.id.to_str().unwrap_or_default().to_owned();
+    let mut extensions = request.extensions_mut();
+    extensions.insert(RequestId(id));
+    if let Some(key) = key {
+        extensions.insert(key.clone());
+    }
+    Ok(None)
+}
+
+/// What is known of a request before it is answered.
+struct Seen {
+    begun: Instant,
+    id: HeaderValue,
+    trace: Option<String>,
+    method: Method,
+    path: String,
+    origin: Option<HeaderValue>,
+}
+
+impl Seen {
+    /// Marks an answer, counts it and writes its line.
+    fn finish(
+        self,
+        app: &AppState,
+        key: Option<&Key>,
+        mut answer: ServiceResponse<BoxBody>,
+    ) -> ServiceResponse<BoxBody> {
+        let status = answer.status().as_u16();
+        let code = answer
+            .response()
+            .extensions()
+            .get::<ErrorCode>()
+            .map(|code| code.0);
+        app.served.metrics().answered(status, self.begun.elapsed());
+        if let Some(code) = code {
+            app.served.metrics().refused(code);
+        }
+        let id = self.id.to_str().unwrap_or_default();
+        let (method, path) = (self.method.as_str(), crate::wire::error::shortened(&self.path));
+        let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(
+            request = id,
+            trace = self.trace.as_deref(),
+            method,
+            path = &*path,
+            status,
+            millis,
+            code,
+            "request"
+        );
+        let headers = answer.headers_mut();
+        headers.insert(HeaderName::from_static("x-request-id"), self.id);
+        for (name, left_name, left) in [
+            (
+                "x-ratelimit-limit-requests",
+                "x-ratelimit-remaining-requests",
+                key.and_then(Key::requests_left),
+            ),
+            (
+                "x-ratelimit-limit-tokens",
+                "x-ratelimit-remaining-tokens",
+                key.and_then(Key::tokens_left),
+            ),
+        ] {
+            if let Some((limit, left)) = left {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from(limit));
+                headers.insert(HeaderName::from_static(left_name), HeaderValue::from(left));
+            }
+        }
+        if let Some(origin) = self.origin {
+            Cors::mark(origin, headers);
+        }
+        answer
+    }
+}
+
+/// The client's id of the request, if it is short and harmless, or a new one.
+fn request_id(request: &ServiceRequest) -> HeaderValue {
+    let harmless = |value: &&HeaderValue| {
+        value.len() <= REQUEST_ID_BYTES && value.as_bytes().iter().all(|byte| byte.is_ascii_graphic())
+    };
+    let given = request.headers().get("x-request-id").filter(harmless).cloned();
+    let made = || HeaderValue::from_str(&format!("req_{}", crate::operate::random::identity()));
+    given
+        .or_else(|| made().ok())
+        .unwrap_or_else(|| HeaderValue::from_static("req"))
+}
