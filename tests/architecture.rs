@@ -164,10 +164,9 @@ const CRATES: [&str; 5] = [
 ];
 
 /// Where files still stand in import cycles, and how many at most. The numbers only ever fall; elsewhere there are none.
-const FILES_IN_CYCLES: [(&str, usize); 12] = [
+const FILES_IN_CYCLES: [(&str, usize); 11] = [
     ("src/budget", 5),
     ("src/draft", 2),
-    ("src/grammar", 5),
     ("src/idna", 2),
     ("src/law", 2),
     ("src/matcher", 2),
