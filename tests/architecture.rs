@@ -164,8 +164,7 @@ const CRATES: [&str; 5] = [
 ];
 
 /// Where files still stand in import cycles, and how many at most. The numbers only ever fall; elsewhere there are none.
-const FILES_IN_CYCLES: [(&str, usize); 11] = [
-    ("src/budget", 5),
+const FILES_IN_CYCLES: [(&str, usize); 10] = [
     ("src/draft", 2),
     ("src/idna", 2),
     ("src/law", 2),
