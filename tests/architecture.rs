@@ -164,7 +164,7 @@ const CRATES: [&str; 5] = [
 ];
 
 /// Where files still stand in import cycles, and how many at most. The numbers only ever fall; elsewhere there are none.
-const FILES_IN_CYCLES: [(&str, usize); 10] = [
+const FILES_IN_CYCLES: [(&str, usize); 9] = [
     ("src/draft", 2),
     ("src/idna", 2),
     ("src/law", 2),
@@ -172,7 +172,6 @@ const FILES_IN_CYCLES: [(&str, usize); 10] = [
     ("src/regex", 2),
     ("src/schema", 31),
     ("src/syntax", 4),
-    ("src/vocab", 5),
     ("training/src/", 2),
     ("xtask/src/", 3),
 ];
