@@ -164,13 +164,7 @@ const CRATES: [&str; 5] = [
 ];
 
 /// Where files still stand in import cycles, and how many at most. The numbers only ever fall; elsewhere there are none.
-const FILES_IN_CYCLES: [(&str, usize); 5] = [
-    ("src/regex", 2),
-    ("src/schema", 31),
-    ("src/syntax", 4),
-    ("training/src/", 2),
-    ("xtask/src/", 3),
-];
+const FILES_IN_CYCLES: [(&str, usize); 3] = [("src/schema", 31), ("training/src/", 2), ("xtask/src/", 3)];
 
 /// So many files of a folder can be held in mind.
 const FILES_IN_ROOM: usize = 15;
