@@ -10,24 +10,23 @@
 //! Everything here runs on the standard library and calls the tools a developer would call by hand, so that a
 //! failing step can be repeated by copying the line that was printed.
 
-mod attack;
 mod bench;
 mod check;
 mod clients;
 mod container;
-mod fair;
 mod fuzz;
 mod licences;
-mod load;
 mod process;
 mod serve;
 mod setup;
 mod soak;
 mod tally;
 mod test;
+mod traffic;
 
 use process::Failure;
 use std::process::ExitCode;
+use traffic::{attack, fair, load};
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
