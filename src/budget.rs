@@ -25,147 +25,62 @@
 //! budget" as it is defined here, and laws are stated for it.
 
 mod closing;
+mod kept;
 mod nearby;
+mod place;
 mod profile;
 mod search;
 mod spell;
+mod steps;
+mod tokens;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::mask::Mask;
+use crate::pushdown::{ConfigId, OvershootBound};
+use kept::Kept;
+pub(crate) use place::Place;
+use tokens::TokenDistances;
 
-use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
-
-use crate::language::{ByteSet, Cursor, NEVER, Terminal};
-use crate::mask::{EndStates, Mask, Tables};
-use crate::pushdown::{ConfigId, Distances, Machine, OvershootBound};
-use crate::vocab::Vocabulary;
-use profile::Profile;
-
-/// Completions are searched among all texts where the trie of the vocabulary has no more nodes than this.
-const SMALL_TRIE: usize = 512;
-
-/// The distances of one grammar over one vocabulary.
+/// The distances of one grammar over one vocabulary, and the masks within them.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// Never too many steps.
-    at_least: Distances,
-    /// Never too few, over bytes that are tokens; `None` where it is the same.
-    achievable: Option<Distances>,
-    /// Whether a byte is no token, or not all completions of some words are known.
-    gaps: bool,
-    /// The most steps that one token can make.
-    stride: u64,
+    distances: TokenDistances,
     /// How far from the end tokens lead at most; `None` where a byte is no token.
     overshoot: Option<OvershootBound>,
-    profiles: DashMap<ConfigId, Arc<Profile>, FxBuildHasher>,
-    /// By the number of the terminal and the state in it.
-    end_states: DashMap<(u64, u32), Arc<EndStates>, FxBuildHasher>,
-    /// What profiles and end states take.
-    profile_bytes: AtomicUsize,
-    /// The memory for them in bytes; beyond it all are dropped and found again.
-    most_profile_bytes: usize,
-    /// How many searches are remembered at most, for speed alone.
-    most_searches: usize,
-    spelling: spell::Spelling,
-    searched: DashMap<ConfigId, search::Found, FxBuildHasher>,
-}
-
-/// What all questions are about.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) machine: &'a Machine,
-    pub(crate) tables: &'a Tables,
-    /// The tokens of the special tokens that the grammar names.
-    pub(crate) specials: &'a [u32],
-}
-
-impl<'a> Place<'a> {
-    fn vocabulary(&self) -> &'a Vocabulary {
-        self.tables.vocabulary()
-    }
+    kept: Kept,
 }
 
 impl Budget {
-    /// The distances of a grammar, of which those that are found later take at most so many bytes. O(size of the automata of
-    /// its rules and terminals).
+    /// The distances of a grammar, of which those that are found later take at most this many bytes. O(size of the automata
+    /// of its rules and terminals).
     pub(crate) fn new(place: Place<'_>, bytes: usize) -> Budget {
-        let vocabulary = place.vocabulary();
-        let (mut all, mut usable) = (ByteSet::default(), ByteSet::default());
-        all.insert_range(0, u8::MAX);
-        for byte in (0..=u8::MAX).filter(|&byte| vocabulary.token_of_byte(byte).is_some()) {
-            usable.insert_range(byte, byte);
-        }
-        let stacks = place.machine.stacks();
-        // Where the shortest completion is not known, one distance cannot serve as both; nor where keys differ, since what
-        // is known to be achievable is not always the shortest.
-        let gaps = usable != all || stacks.has_judges();
-        let complete = !gaps && !stacks.counts_keys();
-        let at_least = Distances::new(stacks, all, complete);
-        let achievable = (!complete).then(|| Distances::new(stacks, usable, true));
-        let known = achievable.as_ref().unwrap_or(&at_least);
-        let overshoot = || OvershootBound::new(stacks, known, place.tables.facts());
+        let distances = TokenDistances::new(place, bytes);
+        let overshoot = || {
+            OvershootBound::new(
+                place.machine.stacks(),
+                distances.achievable(),
+                place.tables.facts(),
+            )
+        };
         Budget {
-            overshoot: (usable == all).then(overshoot),
-            at_least,
-            achievable,
-            gaps,
-            stride: vocabulary.longest().max(1) as u64,
-            profiles: DashMap::default(),
-            end_states: DashMap::default(),
-            profile_bytes: AtomicUsize::new(0),
-            most_profile_bytes: bytes / 2,
-            most_searches: bytes / 4 / NUMBER_BYTES,
-            spelling: spell::Spelling::new(bytes / 4 / NUMBER_BYTES),
-            searched: DashMap::default(),
+            overshoot: distances.steps.writes_all.then(overshoot),
+            distances,
+            kept: Kept::new(bytes / 2),
         }
-    }
-
-    fn achievable(&self) -> &Distances {
-        self.achievable.as_ref().unwrap_or(&self.at_least)
     }
 
     /// The fewest tokens that complete the text, the end of the sequence not counted; `None` where none were found.
     pub(crate) fn tokens(&self, place: Place<'_>, config: ConfigId) -> Option<u64> {
-        let stacks = place.machine.stacks();
-        let steps = self.achievable().of(stacks, config);
-        let best = steps.min(self.spelled(place, config));
-        let least = self.at_least.of(stacks, config).div_ceil(self.stride);
-        if best == least || !self.searches(place, steps) {
-            return (best != NEVER).then_some(best);
-        }
-        let best = self
-            .search(place, config, best.saturating_sub(1))
-            .map_or(best, |found| found.min(best));
-        (best != NEVER).then_some(best)
+        self.distances.tokens(place, config)
     }
 
     /// Whether every text can be written, because each byte is a token.
-    pub(crate) fn writes_all(&self, place: Place<'_>) -> bool {
-        (0..=u8::MAX).all(|byte| place.vocabulary().token_of_byte(byte).is_some())
+    pub(crate) fn writes_all(&self) -> bool {
+        self.distances.steps.writes_all
     }
 
-    /// Whether the text can be completed with so many tokens, the end of the sequence not counted.
+    /// Whether the text can be completed with at most `limit` tokens, the end of the sequence not counted.
     pub(crate) fn within(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
-        let stacks = place.machine.stacks();
-        let steps = self.achievable().of(stacks, config);
-        if steps <= limit {
-            return true;
-        }
-        // In languages with great counts no known distance is not that there is none.
-        let least = self.at_least.of(stacks, config);
-        if least != NEVER && least.div_ceil(self.stride) > limit {
-            return false;
-        }
-        self.spelled(place, config) <= limit
-            || self.searches(place, steps)
-                && self
-                    .search(place, config, limit)
-                    .is_some_and(|found| found <= limit)
-    }
-
-    fn searches(&self, place: Place<'_>, steps: u64) -> bool {
-        steps == NEVER || is_small(place)
+        self.distances.within(place, config, limit)
     }
 
     /// The mask of a configuration without the tokens, end tokens aside, after which the text cannot be completed with
@@ -180,88 +95,39 @@ impl Budget {
         if self.is_ample(place, config, limit) {
             return None;
         }
-        let profile = self.profile(place, config);
+        let distances = &self.distances;
+        let profile = self.kept.profile(distances.achievable(), place, config);
         if profile.most <= limit {
             return None;
         }
         if profile.base > limit {
-            return Some(nearby::mask(self, place, config, mask, limit));
+            let found = nearby::mask((distances, &self.kept), place, config, mask, limit);
+            return Some(found);
         }
         let mut narrowed = None;
         for &(length, token) in &profile.far {
-            if length > limit && mask.contains(token) && !self.allows(place, config, token, limit) {
+            if length > limit && mask.contains(token) && !distances.allows(place, config, token, limit) {
                 narrowed.get_or_insert_with(|| mask.clone()).remove_all(&[token]);
             }
         }
         narrowed
     }
 
+    /// The tokens of the mask along one completion, end tokens aside, after which the text can be completed with
+    /// `limit` more. Empty where no completion is known that fits.
+    pub(crate) fn closing(&self, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
+        closing::mask(&self.distances, place, config, mask, limit)
+    }
+
     /// Whether no token can matter, as far as can be said without looking at tokens.
     fn is_ample(&self, place: Place<'_>, config: ConfigId, limit: u64) -> bool {
-        let (stacks, shortest) = (place.machine.stacks(), self.achievable());
+        let (stacks, shortest) = (place.machine.stacks(), self.distances.achievable());
         let overshoot = self.overshoot.as_ref();
         overshoot.is_some_and(|overshoot| overshoot.of(stacks, shortest, config) <= limit)
     }
 
-    /// Whether the text can be completed within the limit after this token, which the mask allows.
-    fn allows(&self, place: Place<'_>, config: ConfigId, token: u32, limit: u64) -> bool {
-        let stacks = place.machine.stacks();
-        let special = place.specials.iter().position(|&special| special == token);
-        let next = match special {
-            Some(special) => stacks.step_special(config, special as u32),
-            None => {
-                let mut bytes = place.vocabulary().bytes(token).iter();
-                bytes.try_fold(config, |config, &byte| stacks.step(config, byte))
-            }
-        };
-        next.is_some_and(|next| self.within(place, next, limit))
-    }
-
-    fn profile(&self, place: Place<'_>, config: ConfigId) -> Arc<Profile> {
-        if let Some(known) = self.profiles.get(&config) {
-            return known.clone();
-        }
-        let profile = Arc::new(Profile::new(self.achievable(), place, config));
-        self.grow(profile.bytes());
-        self.profiles.insert(config, profile.clone());
-        profile
-    }
-
-    /// Where the tokens lead that stay within a language; kept where nothing is counted, since a text comes by the same places then.
-    fn end_states(&self, place: Place<'_>, terminal: &Terminal, cursor: Cursor) -> Arc<EndStates> {
-        let find = || Arc::new(EndStates::new(terminal, cursor, place.vocabulary()));
-        if terminal.is_counted() {
-            return find();
-        }
-        let key = (terminal.number(), cursor.state);
-        if let Some(known) = self.end_states.get(&key) {
-            return known.clone();
-        }
-        let found = find();
-        self.grow(found.bytes());
-        self.end_states.insert(key, found.clone());
-        found
-    }
-
-    fn grow(&self, bytes: usize) {
-        if self.profile_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.most_profile_bytes {
-            self.profiles.clear();
-            self.end_states.clear();
-            self.profile_bytes.store(bytes, Ordering::Relaxed);
-        }
-    }
-
     /// About how much memory is taken by what was found so far, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let searched = self.searched.len() * NUMBER_BYTES;
-        self.profile_bytes.load(Ordering::Relaxed) + self.spelling.bytes() + searched
+        self.distances.bytes() + self.kept.bytes()
     }
 }
-
-/// Whether the vocabulary is so small that completions are searched among all texts.
-fn is_small(place: Place<'_>) -> bool {
-    place.vocabulary().trie().nodes().len() <= SMALL_TRIE
-}
-
-/// A number with its key in the table that finds it.
-const NUMBER_BYTES: usize = 48;

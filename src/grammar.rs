@@ -14,16 +14,21 @@
 //! Expressions live in one arena and refer to each other by index, so every pass is an iterative walk and no
 //! input can overflow the stack.
 
+mod builder;
 mod bytes;
 mod cfg;
 mod expression;
 mod hash;
-mod import;
+mod ids;
 mod judge;
+mod regular;
+mod series;
+mod shift;
 
-pub use cfg::{
-    Cfg, CfgBuilder, Demand, Expr, ExprId, Judged, Keys, Meets, Member, Part, Regular, RegularId, Rest, Rule,
-    RuleId, Series, SeriesId, SeriesOrder, Way,
-};
+pub use builder::CfgBuilder;
+pub use cfg::{Cfg, Expr, Judged, Rule};
 pub use expression::Expression;
+pub use ids::{ExprId, RegularId, RuleId, SeriesId};
 pub use judge::Judge;
+pub use regular::{Part, Regular};
+pub use series::{Demand, Keys, Meets, Member, Rest, Series, SeriesOrder, Way};

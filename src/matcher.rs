@@ -18,7 +18,7 @@ mod within;
 
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::budget::Budget;
 use crate::draft::Constraint;
@@ -33,7 +33,6 @@ use crate::work;
 pub use batch::{Row, fill_batch};
 pub use explain::Explanation;
 use masks::Masks;
-use renewal::{Lineage, Shares};
 
 /// Where a sequence stands: a small value whose equality means "the same may follow".
 ///
@@ -78,6 +77,32 @@ impl Allowances {
             distances: ("distance_work", limits.distance_work),
         }
     }
+}
+
+/// How the bytes of a grammar are divided.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    masks: usize,
+    states: usize,
+    budget: usize,
+}
+
+impl Shares {
+    fn of(bytes: usize) -> Shares {
+        let eighth = bytes / 8;
+        Shares {
+            masks: bytes - 3 * eighth,
+            states: 2 * eighth,
+            budget: eighth,
+        }
+    }
+}
+
+/// What the grammars that follow each other have in common.
+#[derive(Debug, Default)]
+struct Lineage {
+    /// The last one that took the place of another, as long as somebody uses it.
+    latest: Mutex<Weak<Inner>>,
 }
 
 impl fmt::Debug for Grammar {

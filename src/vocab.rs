@@ -14,6 +14,7 @@
 
 mod alphabet;
 mod children;
+mod node;
 #[cfg(feature = "tokenizers")]
 mod pieces;
 mod spelling;
@@ -27,6 +28,7 @@ mod trie;
 mod vocabulary;
 
 pub(crate) use alphabet::{Alphabet, BEYOND_ASCII, UNSOUND, Within, ascii, beyond};
+pub use node::Node;
 pub use spelling::Scheme;
 pub use stream::TextStream;
 pub use tiktoken::from_tiktoken;
@@ -34,5 +36,5 @@ pub use tiktoken::from_tiktoken;
 pub use tokenizer::{Tokenizer, TokenizerError};
 pub use tokenizer_file::{ReadLimits, TokenizerFile};
 pub use tokenizer_json::from_tokenizer_json;
-pub use trie::{Node, Trie};
+pub use trie::Trie;
 pub use vocabulary::{TokenKind, Vocabulary, VocabularyError};

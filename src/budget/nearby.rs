@@ -13,28 +13,37 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::kept::Kept;
+use super::place::Place;
 use super::profile::{Ahead, Part};
-use super::{Budget, Place, is_small};
+use super::tokens::TokenDistances;
 use crate::language::{ByteSet, plus};
 use crate::mask::Mask;
 use crate::pushdown::{ConfigId, FrameId, HangingSets, Head, View};
 use crate::work::spend;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
-pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &Mask, limit: u64) -> Mask {
+pub(super) fn mask(
+    (distances, kept): (&TokenDistances, &Kept),
+    place: Place<'_>,
+    config: ConfigId,
+    mask: &Mask,
+    limit: u64,
+) -> Mask {
     let vocabulary = place.vocabulary();
     let stacks = place.machine.stacks();
     let mut nearby = Nearby {
-        budget,
+        distances,
+        kept,
         place,
         mask,
         limit,
-        walk: Ahead::new(budget.achievable(), place),
+        walk: Ahead::new(distances.achievable(), place),
         near: Mask::empty(vocabulary.len()),
         worth: None,
         hanging: HangingSets::default(),
         shared: FxHashSet::default(),
-        may_search: budget.gaps || is_small(place),
+        may_search: distances.steps.gaps || place.is_small(),
         config,
     };
     let mut others = Vec::new();
@@ -50,7 +59,7 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
     near.intersect(mask);
     for (special, &token) in place.specials.iter().enumerate() {
         let next = stacks.step_special(config, special as u32);
-        if next.is_some_and(|next| budget.within(place, next, limit)) {
+        if next.is_some_and(|next| distances.within(place, next, limit)) {
             near.insert(token);
         }
     }
@@ -61,7 +70,8 @@ pub(super) fn mask(budget: &Budget, place: Place<'_>, config: ConfigId, mask: &M
 }
 
 struct Nearby<'a> {
-    budget: &'a Budget,
+    distances: &'a TokenDistances,
+    kept: &'a Kept,
     place: Place<'a>,
     mask: &'a Mask,
     limit: u64,
@@ -163,13 +173,13 @@ impl<'a> Nearby<'a> {
     /// may have another way.
     fn reader(&mut self, (frame, callers): (FrameId, ConfigId), part: &Part<'_>) {
         let stacks = self.place.machine.stacks();
-        let below = self.budget.achievable().of(stacks, callers);
+        let below = self.distances.achievable().of(stacks, callers);
         let (text, vocabulary) = (self.text(frame), self.place.vocabulary());
         let own = self.own(&text);
         let mut judged = Vec::new();
-        let end_states = self.budget.end_states(self.place, part.terminal, part.cursor);
+        let end_states = self.kept.end_states(self.place, part.terminal, part.cursor);
         for (cursor, tokens) in end_states.iter() {
-            let length = plus(self.budget.achievable().of_view(stacks, frame, cursor), below);
+            let length = plus(self.distances.achievable().of_view(stacks, frame, cursor), below);
             if length <= self.limit {
                 tokens.add_to(&mut self.near);
                 continue;
@@ -239,7 +249,7 @@ impl<'a> Nearby<'a> {
             return KeyText::default();
         }
         KeyText {
-            hangs: self.may_search || self.budget.achievable().needs_key_behind(stacks, frame),
+            hangs: self.may_search || self.distances.achievable().needs_key_behind(stacks, frame),
             taken: stacks.taken(frame, |_| true),
         }
     }
@@ -272,7 +282,7 @@ impl<'a> Nearby<'a> {
     }
 
     fn hang_on_text(&mut self, heads: &[Head]) -> bool {
-        let (may_search, shortest) = (self.may_search, self.budget.achievable());
+        let (may_search, shortest) = (self.may_search, self.distances.achievable());
         let stacks = self.place.machine.stacks();
         let hangs = |frame| may_search || shortest.needs_key_behind(stacks, frame);
         self.walk.lookahead.hang_on_text(heads, hangs, &mut self.hanging)
@@ -281,7 +291,7 @@ impl<'a> Nearby<'a> {
     /// Tokens whose futures have nothing in common that is known.
     fn each(&mut self, mut tokens: Vec<u32>) {
         tokens.retain(|&token| self.mask.contains(token));
-        let all = match is_small(self.place) {
+        let all = match self.place.is_small() {
             true => tokens.len() <= EACH_SEARCHED,
             false => tokens.len() <= EACH,
         };
@@ -295,7 +305,7 @@ impl<'a> Nearby<'a> {
     fn is_worth_judging(&mut self, token: u32) -> bool {
         let text = self.worth.take().unwrap_or_else(|| {
             let limit = plus(self.limit, 1);
-            self.budget.way(self.place, self.config, limit)
+            self.distances.completion(self.place, self.config, limit)
         });
         let is_worth = text.starts_with(self.place.vocabulary().bytes(token));
         self.worth = Some(text);
@@ -303,7 +313,7 @@ impl<'a> Nearby<'a> {
     }
 
     fn allows(&self, token: u32) -> bool {
-        self.budget.allows(self.place, self.config, token, self.limit)
+        self.distances.allows(self.place, self.config, token, self.limit)
     }
 }
 

@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Place;
+use super::place::Place;
 use crate::language::{ByteSet, Cursor, NEVER, Terminal, plus};
 use crate::mask::Entry;
 use crate::pushdown::{ConfigId, Distances, FrameId, Head, Lookahead, SetLengths, View};

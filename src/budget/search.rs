@@ -17,10 +17,12 @@
 //! In a large vocabulary a search is made where no distance in steps is known, and goes as far as one is. From there the
 //! completion counts that is spelled, since that is what will be asked for there.
 
-use rustc_hash::FxHashSet;
+use dashmap::DashMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::spell::{Measured, Spelling};
-use super::{Budget, Place, is_small};
+use super::place::Place;
+use super::spell::{Measured, NUMBER_BYTES, Spelling};
+use super::steps::Steps;
 use crate::language::{NEVER, plus};
 use crate::pushdown::{ConfigId, Distances, Stacks};
 use crate::work::{spend, within};
@@ -32,11 +34,11 @@ const SMALL_SEARCH: (&str, usize) = ("search", 1 << 24);
 /// so much work is a step from there.
 const WORK: usize = 1 << 14;
 
-/// What is known from searches.
+/// What is known from the searches from one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+struct Found {
     tokens: Option<u64>,
-    /// The token that a way with so many begins with.
+    /// The first token of the way that takes the fewest.
     first: Option<u32>,
     /// Within how many tokens was searched; the greatest number if more would change nothing.
     rounds: u64,
@@ -44,49 +46,74 @@ pub(super) struct Found {
     work: usize,
 }
 
-impl Budget {
+/// The searches of one grammar that were made so far.
+#[derive(Debug)]
+pub(super) struct Searches {
+    found: DashMap<ConfigId, Found, FxBuildHasher>,
+    /// How many are remembered at most, for speed alone.
+    most: usize,
+}
+
+impl Searches {
+    /// Remembers at most this many searches.
+    pub(super) fn new(most: usize) -> Searches {
+        Searches {
+            found: DashMap::default(),
+            most,
+        }
+    }
+
+    /// The memory that is taken, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.found.len() * NUMBER_BYTES
+    }
+
     /// The fewest tokens if they are at most `limit`, or possibly if they are more; `None` if there is no way, or if
     /// finding one is too much work.
-    pub(super) fn search(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Option<u64> {
-        self.found(place, config, limit).tokens
+    pub(super) fn tokens(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Option<u64> {
+        self.find(about, config, limit).tokens
     }
 
-    /// A token with which a way begins that the search for it finds.
-    pub(super) fn first_found(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Option<u32> {
-        self.found(place, config, limit).first
+    /// The first token of the way that the search finds.
+    pub(super) fn first(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Option<u32> {
+        self.find(about, config, limit).first
     }
 
-    fn found(&self, place: Place<'_>, config: ConfigId, limit: u64) -> Found {
-        let known = self.searched.get(&config).map(|known| *known);
+    fn find(&self, about: (Place<'_>, &Steps), config: ConfigId, limit: u64) -> Found {
+        let known = self.found.get(&config).map(|known| *known);
         if let Some(known) = known
             && (known.tokens.is_some() || known.rounds >= limit)
         {
             return known;
         }
-        let deepen = || self.deepen(place, config, (known, limit));
+        let deepen = || self.deepen(about, config, (known, limit));
         // Over the few tokens of a small vocabulary all that is known comes from searches, which bound their own work.
-        let found = match is_small(place) {
+        let found = match about.0.is_small() {
             true => within(SMALL_SEARCH, deepen).unwrap_or(Found::new(None, u64::MAX, 0)),
             false => deepen(),
         };
-        if self.searched.len() >= self.most_searches {
-            self.searched.clear();
+        if self.found.len() >= self.most {
+            self.found.clear();
         }
-        self.searched.insert(config, found);
+        self.found.insert(config, found);
         found
     }
 
     /// Searches within more and more tokens, in a machine of its own, so that nothing is remembered of ways that are not
     /// gone. What is found does not depend on what was asked before.
-    fn deepen(&self, place: Place<'_>, config: ConfigId, (known, limit): (Option<Found>, u64)) -> Found {
+    fn deepen(
+        &self,
+        (place, steps): (Place<'_>, &Steps),
+        config: ConfigId,
+        (known, limit): (Option<Found>, u64),
+    ) -> Found {
         let (stacks, config) = &place.machine.stacks().apart_whole(config);
         let search = Search {
             place,
             stacks,
-            at_least: self.at_least.apart(),
-            stride: self.stride,
-            spelling: (!is_small(place))
-                .then(|| (self.achievable().apart(), Spelling::new(self.most_searches))),
+            at_least: steps.at_least.apart(),
+            stride: steps.stride,
+            spelling: (!place.is_small()).then(|| (steps.achievable().apart(), Spelling::new(self.most))),
         };
         let (searched, mut work) = known.map_or((0, WORK), |known| (known.rounds + 1, known.work));
         let mut rounds = search.least(*config).max(searched);
@@ -120,7 +147,7 @@ const ROUNDS: u64 = 4;
 
 /// What a search within a bound comes to.
 enum Outcome {
-    /// The fewest tokens, and the one that a way with so many begins with.
+    /// The fewest tokens, and the first token of the way that takes them.
     Found(u64, Option<u32>),
     /// If there is a way, it takes more tokens than the bound.
     Beyond,

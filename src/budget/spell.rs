@@ -18,13 +18,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Budget, NUMBER_BYTES, Place};
+use super::place::Place;
 use crate::language::{ByteSet, NEVER};
 use crate::pushdown::{ConfigId, Distances, Lookahead, Stacks};
 use crate::work::spend;
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
 const LONGEST: u64 = 1 << 12;
+
+/// A number with its key in the table that finds it, in bytes.
+pub(super) const NUMBER_BYTES: usize = 48;
 
 /// One step of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,26 +49,6 @@ pub(super) struct Spelling {
     kept: AtomicUsize,
     /// How many numbers are remembered at most, for speed alone.
     most: usize,
-}
-
-impl Budget {
-    /// The tokens of that completion; [`NEVER`] where it is too long or cannot be written.
-    pub(super) fn spelled(&self, place: Place<'_>, config: ConfigId) -> u64 {
-        let measured = (place, place.machine.stacks(), self.achievable());
-        self.spelling.tokens(measured, config)
-    }
-
-    /// The bytes of that completion, up to its first special token.
-    pub(super) fn spelled_bytes(&self, place: Place<'_>, mut config: ConfigId) -> Vec<u8> {
-        let measured = (place, place.machine.stacks(), self.achievable());
-        let mut bytes = Vec::new();
-        config = self.spelling.bare(measured.1, config);
-        while let Some((Step::Byte(byte), next)) = self.spelling.step(measured, config) {
-            bytes.push(byte);
-            config = next;
-        }
-        bytes
-    }
 }
 
 /// A place on the way to the end.
@@ -127,6 +110,17 @@ impl Spelling {
             self.remember(&self.tokens, way[at].config, way[at].tokens.unwrap_or(NEVER));
         }
         way[0].tokens.unwrap_or(NEVER)
+    }
+
+    /// The bytes of the completion that is spelled, up to its first special token.
+    pub(super) fn bytes_of(&self, measured: Measured<'_>, mut config: ConfigId) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        config = self.bare(measured.1, config);
+        while let Some((Step::Byte(byte), next)) = self.step(measured, config) {
+            bytes.push(byte);
+            config = next;
+        }
+        bytes
     }
 
     /// The way from a place to the end, or so far that no token leads from a place whose tokens are not known to beyond it.

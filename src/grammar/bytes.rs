@@ -1,6 +1,8 @@
 //! About how many bytes the parts of a grammar take, for the count of what a compile holds.
 
-use super::{Cfg, Expr, Part, Regular, Rule, Series};
+use super::cfg::{Cfg, Expr, Rule};
+use super::regular::{Part, Regular};
+use super::series::Series;
 
 /// About the bytes of an expression and its places in the tables, without what it lists.
 const EXPR_BYTES: usize = 2 * size_of::<Expr>() + 16;

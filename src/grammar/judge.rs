@@ -6,7 +6,7 @@
 
 use crate::idna::{self, Directions};
 
-use super::{Part, Regular};
+use super::regular::{Part, Regular};
 
 /// A language by who tells its words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

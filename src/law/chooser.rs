@@ -1,7 +1,9 @@
 //! Where chance comes from.
 
+mod philox;
+
 use super::Weight;
-use super::philox::philox;
+use philox::philox;
 
 /// What a choice decides; part of its [`Place`], so that two choices at one position are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,36 +14,10 @@
 //! length, and not with every step.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::masks::Masks;
 use super::{Grammar, Inner, State};
-
-/// How the bytes of a grammar are divided.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shares {
-    pub(super) masks: usize,
-    pub(super) states: usize,
-    pub(super) budget: usize,
-}
-
-impl Shares {
-    pub(super) fn of(bytes: usize) -> Shares {
-        let eighth = bytes / 8;
-        Shares {
-            masks: bytes - 3 * eighth,
-            states: 2 * eighth,
-            budget: eighth,
-        }
-    }
-}
-
-/// What the grammars that follow each other have in common.
-#[derive(Debug, Default)]
-pub(super) struct Lineage {
-    /// The last one that took the place of another, as long as somebody uses it.
-    latest: Mutex<Weak<Inner>>,
-}
 
 impl Grammar {
     /// The same grammar with nothing found yet. O(1).

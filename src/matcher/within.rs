@@ -47,7 +47,7 @@ impl Grammar {
         Ok(match text {
             Some(text) => Some(usize::try_from(text).unwrap_or(usize::MAX).saturating_add(1)),
             // Whatever compiles can be completed, so it is the count that ended.
-            None => budget.writes_all(self.place()).then_some(usize::MAX),
+            None => budget.writes_all().then_some(usize::MAX),
         })
     }
 

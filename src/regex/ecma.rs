@@ -12,41 +12,35 @@
 //! ```
 
 mod class;
+mod cursor;
 
 use regex_syntax::hir::{ClassUnicode, Look};
 
+use self::cursor::Cursor;
 use super::error::RegexError;
 use super::node::{Around, Node, Test, any_set, difference, is_empty};
 use crate::error::ProblemKind;
 
-/// The most ranges that all classes have together: a property such as `\p{L}` has hundreds in six bytes.
-const RANGES: usize = 1_000_000;
-
 /// Parses a pattern; the result may contain look-around.
 pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
     let mut parser = Parser {
-        chars: pattern.chars().collect(),
-        at: 0,
+        text: Cursor::new(pattern),
         depth: 0,
         nesting,
         names: Vec::new(),
-        ranges: RANGES,
     };
     let node = parser.disjunction()?;
-    match parser.peek() {
+    match parser.text.peek() {
         None => Ok(node),
-        Some(_) => Err(parser.error("`)` without its `(`")),
+        Some(_) => Err(parser.text.error("`)` without its `(`")),
     }
 }
 
 struct Parser {
-    chars: Vec<char>,
-    at: usize,
+    text: Cursor,
     depth: usize,
     nesting: usize,
     names: Vec<String>,
-    /// How many ranges of characters the classes may still have, all together.
-    ranges: usize,
 }
 
 /// What a term may do behind it.
@@ -58,42 +52,15 @@ enum Term {
 }
 
 impl Parser {
-    fn peek(&self) -> Option<char> {
-        self.chars.get(self.at).copied()
-    }
-
-    fn peek_at(&self, ahead: usize) -> Option<char> {
-        self.chars.get(self.at + ahead).copied()
-    }
-
-    fn eat(&mut self, c: char) -> bool {
-        let there = self.peek() == Some(c);
-        self.at += usize::from(there);
-        there
-    }
-
-    fn eat_str(&mut self, text: &str) -> bool {
-        let there = text.chars().enumerate().all(|(i, c)| self.peek_at(i) == Some(c));
-        if there {
-            self.at += text.chars().count();
-        }
-        there
-    }
-
-    /// An error at the current place.
-    fn error(&self, message: impl Into<String>) -> RegexError {
-        RegexError::syntax(self.at + 1, message)
-    }
-
     fn disjunction(&mut self) -> Result<Node, RegexError> {
         self.depth += 1;
         // The pattern itself is one level, and no group yet.
         if self.depth > self.nesting + 1 {
             let message = format!("groups nest deeper than the limit `nesting` of {}", self.nesting);
-            return Err(RegexError::at(ProblemKind::Limit, self.at + 1, message));
+            return Err(RegexError::at(ProblemKind::Limit, self.text.at + 1, message));
         }
         let mut alternatives = vec![self.alternative()?];
-        while self.eat('|') {
+        while self.text.eat('|') {
             alternatives.push(self.alternative()?);
         }
         self.depth -= 1;
@@ -102,11 +69,11 @@ impl Parser {
 
     fn alternative(&mut self) -> Result<Node, RegexError> {
         let mut parts = Vec::new();
-        while let Some(c) = self.peek() {
+        while let Some(c) = self.text.peek() {
             if c == '|' || c == ')' {
                 break;
             }
-            let start = self.at;
+            let start = self.text.at;
             let term = self.term(c)?;
             parts.push(self.quantified(term, start)?);
         }
@@ -118,57 +85,57 @@ impl Parser {
             '^' => self.assertion(Look::Start),
             '$' => self.assertion(Look::End),
             '(' => self.group(),
-            '[' => Ok(Term::Atom(Node::Set(self.class()?))),
+            '[' => Ok(Term::Atom(Node::Set(self.text.class()?))),
             '.' => {
-                self.at += 1;
+                self.text.at += 1;
                 Ok(Term::Atom(Node::Set(difference(
                     &any_set(),
                     &class::line_terminators(),
                 ))))
             }
             '\\' => self.escape(),
-            '*' | '+' | '?' => Err(self.error(format!("`{c}` has nothing to repeat"))),
-            '{' if self.counts().is_some() => Err(self.error("a count has nothing to repeat")),
+            '*' | '+' | '?' => Err(self.text.error(format!("`{c}` has nothing to repeat"))),
+            '{' if self.counts().is_some() => Err(self.text.error("a count has nothing to repeat")),
             _ => {
-                self.at += 1;
+                self.text.at += 1;
                 Ok(Term::Atom(Node::char(c)))
             }
         }
     }
 
     fn assertion(&mut self, look: Look) -> Result<Term, RegexError> {
-        self.at += 1;
+        self.text.at += 1;
         Ok(Term::Assertion(Node::Look(look)))
     }
 
     fn escape(&mut self) -> Result<Term, RegexError> {
-        match self.peek_at(1) {
+        match self.text.peek_at(1) {
             Some('b') => {
-                self.at += 1;
+                self.text.at += 1;
                 self.assertion(Look::WordAscii)
             }
             Some('B') => {
-                self.at += 1;
+                self.text.at += 1;
                 self.assertion(Look::WordAsciiNegate)
             }
             Some('1'..='9') | Some('k') => {
                 let message = "a backreference is not a regular language and is not supported";
-                Err(RegexError::unsupported(self.at + 1, message))
+                Err(RegexError::unsupported(self.text.at + 1, message))
             }
             _ => {
-                let set = self.class_escape(false)?.into_set();
-                self.spend_ranges(set.ranges().len())?;
+                let set = self.text.class_escape(false)?.into_set();
+                self.text.spend_ranges(set.ranges().len())?;
                 Ok(Term::Atom(Node::Set(set)))
             }
         }
     }
 
     fn group(&mut self) -> Result<Term, RegexError> {
-        let start = self.at;
-        self.at += 1;
+        let start = self.text.at;
+        self.text.at += 1;
         let kind = self.group_kind()?;
         let body = self.disjunction()?;
-        if !self.eat(')') {
+        if !self.text.eat(')') {
             return Err(RegexError::syntax(start + 1, "`(` without its `)`"));
         }
         Ok(match kind {
@@ -186,7 +153,7 @@ impl Parser {
     }
 
     fn group_kind(&mut self) -> Result<GroupKind, RegexError> {
-        if self.peek() != Some('?') {
+        if self.text.peek() != Some('?') {
             return Ok(GroupKind::Plain);
         }
         for (text, ahead, negative) in [
@@ -195,33 +162,35 @@ impl Parser {
             ("?<=", false, false),
             ("?<!", false, true),
         ] {
-            if self.eat_str(text) {
+            if self.text.eat_str(text) {
                 return Ok(GroupKind::Around { ahead, negative });
             }
         }
-        if self.eat_str("?:") {
+        if self.text.eat_str("?:") {
             return Ok(GroupKind::Plain);
         }
-        if self.eat_str("?<") {
+        if self.text.eat_str("?<") {
             self.group_name()?;
             return Ok(GroupKind::Plain);
         }
-        if matches!(self.peek_at(1), Some('i' | 'm' | 's' | '-')) {
+        if matches!(self.text.peek_at(1), Some('i' | 'm' | 's' | '-')) {
             let message = "a group that changes flags is not supported";
-            return Err(RegexError::unsupported(self.at, message));
+            return Err(RegexError::unsupported(self.text.at, message));
         }
-        Err(self.error("expected `?:`, `?=`, `?!`, `?<=`, `?<!` or `?<name>` behind `(`"))
+        Err(self
+            .text
+            .error("expected `?:`, `?=`, `?!`, `?<=`, `?<!` or `?<name>` behind `(`"))
     }
 
     fn group_name(&mut self) -> Result<(), RegexError> {
-        let start = self.at;
+        let start = self.text.at;
         let mut name = String::new();
         let closed = loop {
-            match self.peek() {
+            match self.text.peek() {
                 None => break false,
-                Some('\\') => name.push(self.name_escape()?),
+                Some('\\') => name.push(self.text.name_escape()?),
                 Some(c) => {
-                    self.at += 1;
+                    self.text.at += 1;
                     if c == '>' {
                         break true;
                     }
@@ -244,21 +213,21 @@ impl Parser {
 
     /// The counts of `{n}`, `{n,}` or `{n,m}` at the current place and where they end, if that is what stands there.
     fn counts(&self) -> Option<(Count, Option<Count>, usize)> {
-        let mut at = self.at + 1;
+        let mut at = self.text.at + 1;
         let min = self.number(&mut at)?;
-        let max = if self.chars.get(at) == Some(&',') {
+        let max = if self.text.chars.get(at) == Some(&',') {
             at += 1;
             self.number(&mut at)
         } else {
             Some(min)
         };
-        (self.chars.get(at) == Some(&'}')).then_some((min, max, at + 1))
+        (self.text.chars.get(at) == Some(&'}')).then_some((min, max, at + 1))
     }
 
     fn number(&self, at: &mut usize) -> Option<Count> {
         let start = *at;
         let mut value = 0_u64;
-        while let Some(digit) = self.chars.get(*at).and_then(|c| c.to_digit(10)) {
+        while let Some(digit) = self.text.chars.get(*at).and_then(|c| c.to_digit(10)) {
             value = value.saturating_mul(10).saturating_add(u64::from(digit));
             *at += 1;
         }
@@ -272,7 +241,7 @@ impl Parser {
             });
         };
         // A lazy quantifier finds another match first, but it finds a match of the same texts.
-        self.eat('?');
+        self.text.eat('?');
         match term {
             Term::Assertion(_) => Err(RegexError::syntax(start + 1, "an assertion cannot be repeated")),
             Term::Atom(node) => Ok(Node::repeat(node, min, max)),
@@ -280,27 +249,27 @@ impl Parser {
     }
 
     fn quantifier(&mut self) -> Result<Option<(u32, Option<u32>)>, RegexError> {
-        let counts = match self.peek() {
+        let counts = match self.text.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
             Some('?') => (0, Some(1)),
             Some('{') => match self.counts() {
                 Some((min, max, end)) => {
                     let counts = self.checked_counts(min, max)?;
-                    self.at = end - 1;
+                    self.text.at = end - 1;
                     counts
                 }
                 None => return Ok(None),
             },
             _ => return Ok(None),
         };
-        self.at += 1;
+        self.text.at += 1;
         Ok(Some(counts))
     }
 
     fn checked_counts(&self, min: Count, max: Option<Count>) -> Result<(u32, Option<u32>), RegexError> {
         if max.is_some_and(|max| max.0 < min.0) {
-            return Err(self.error("the counts of a repetition are out of order"));
+            return Err(self.text.error("the counts of a repetition are out of order"));
         }
         let small = |count: Count| {
             u32::try_from(count.0)
@@ -311,7 +280,7 @@ impl Parser {
                         "a repetition is counted up to {}, which is beyond the limit",
                         count.0
                     );
-                    RegexError::at(ProblemKind::Limit, self.at + 1, message)
+                    RegexError::at(ProblemKind::Limit, self.text.at + 1, message)
                 })
         };
         Ok((small(min)?, max.map(small).transpose()?))

@@ -24,6 +24,7 @@ mod escape;
 mod lowering;
 mod nesting;
 mod size;
+mod tokens;
 
 use pest::Parser;
 use pest::error::{ErrorVariant, LineColLocation};
@@ -32,18 +33,10 @@ use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
 use crate::syntax::terminals;
+use tokens::{Rule, Tokens, described};
 
 /// Brackets nest at most this deep, whatever `nesting` allows: the parser recurses.
 const DEEPEST: usize = 250;
-
-#[allow(missing_docs, unreachable_pub)]
-mod tokens {
-    /// The parser that pest makes of `ebnf.pest`.
-    #[derive(pest_derive::Parser)]
-    #[grammar = "syntax/ebnf.pest"]
-    pub(super) struct Tokens;
-}
-use tokens::{Rule, Tokens};
 
 /// Reads an EBNF grammar; its regular parts become terminals, whose masks grammars share.
 ///
@@ -112,21 +105,6 @@ fn expected(rules: &[Rule]) -> String {
     match names.as_slice() {
         [] => "this cannot be read".into(),
         names => format!("expected {}", names.join(" or ")),
-    }
-}
-
-fn described(rule: Rule) -> &'static str {
-    match rule {
-        Rule::grammar | Rule::definition => "a rule (`name ::= …`)",
-        Rule::name | Rule::reference => "a name",
-        Rule::defines => "`::=`",
-        Rule::EOI => "the end of the grammar",
-        Rule::postfix | Rule::counts => "`?`, `*`, `+` or `{n,m}`",
-        Rule::number => "a number",
-        Rule::comma => "`,`",
-        Rule::close => "`)`",
-        Rule::unbrace => "`}`",
-        _ => "a part (literal, class, rule name, group …)",
     }
 }
 

@@ -24,6 +24,7 @@
 //!   [`regular_bytes`](Limits::regular_bytes) that expressions may take.
 //! * Special tokens, counted languages and intersections are no part of a joined language.
 
+mod calls;
 mod repetition;
 mod shape;
 
@@ -71,7 +72,7 @@ pub(super) fn lay(mut cfg: Cfg, limits: &Limits) -> Cfg {
 fn called(cfg: &Cfg) -> Vec<bool> {
     let mut called = vec![false; cfg.rules.len()];
     for (caller, rule) in cfg.rules.iter().enumerate() {
-        for callee in shape::callees(cfg, rule.body) {
+        for callee in calls::callees(cfg, rule.body) {
             called[callee.index()] |= callee.index() != caller;
         }
     }

@@ -13,7 +13,7 @@
 //! character in well-formed UTF-8, and the control characters whose bits are taken, make a subtree *unsound*: it is
 //! looked at byte by byte.
 
-use super::trie::{Node, Trie};
+use super::node::Node;
 
 /// A set of bytes; see the module.
 pub(crate) type Alphabet = u128;
@@ -108,8 +108,7 @@ impl Within {
 }
 
 /// The alphabet of each node: of its own byte, as read at the beginning of a character, and of all below. O(nodes).
-pub(super) fn alphabets(trie: &Trie) -> Box<[Alphabet]> {
-    let nodes = trie.nodes();
+pub(super) fn alphabets(nodes: &[Node]) -> Box<[Alphabet]> {
     let mut alphabets = own_alphabets(nodes);
     // What a node adds to its parent; a byte within a character is sound there, and nowhere else.
     let mut up = vec![0; nodes.len()];
@@ -128,23 +127,22 @@ pub(super) fn alphabets(trie: &Trie) -> Box<[Alphabet]> {
 }
 
 /// The most characters on a way down from the edge into each node, one that is cut off among them. O(nodes).
-pub(super) fn heights(trie: &Trie) -> Box<[u8]> {
-    upwards(trie, |node, below| {
+pub(super) fn heights(nodes: &[Node]) -> Box<[u8]> {
+    upwards(nodes, |node, below| {
         let is_within = node.byte & 0xC0 == 0x80;
         below.saturating_add(u8::from(!is_within))
     })
 }
 
 /// The length of the longest token that ends at each node or below it; 255 if it is longer. O(nodes).
-pub(super) fn reaches(trie: &Trie) -> Box<[u8]> {
-    upwards(trie, |node, below| {
+pub(super) fn reaches(nodes: &[Node]) -> Box<[u8]> {
+    upwards(nodes, |node, below| {
         below.max(u8::try_from(node.depth).unwrap_or(u8::MAX))
     })
 }
 
 /// A value for each node from the greatest one of its children, which is 0 where there are none.
-fn upwards(trie: &Trie, value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
-    let nodes = trie.nodes();
+fn upwards(nodes: &[Node], value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
     let mut values = vec![0u8; nodes.len()];
     // Of the subtrees below the node at hand, the greatest value.
     let mut below = vec![0u8; 2];
@@ -160,9 +158,9 @@ fn upwards(trie: &Trie, value: impl Fn(&Node, u8) -> u8) -> Box<[u8]> {
 }
 
 /// How many edges have a character of each bit; of those beyond ASCII the lead bytes count. O(nodes).
-pub(super) fn weights(trie: &Trie) -> [u32; 128] {
+pub(super) fn weights(nodes: &[Node]) -> [u32; 128] {
     let mut weights = [0; 128];
-    for node in trie.nodes() {
+    for node in nodes {
         let mut bits = match node.byte.is_ascii() {
             true => ascii(node.byte),
             false => Within::leads()
@@ -179,10 +177,10 @@ pub(super) fn weights(trie: &Trie) -> [u32; 128] {
 
 /// For each first and last byte (`first << 8 | last`) the most bytes of a way down from the root that begins and ends with
 /// them; saturates at 255. O(nodes).
-pub(super) fn spans(trie: &Trie) -> Box<[u8]> {
+pub(super) fn spans(nodes: &[Node]) -> Box<[u8]> {
     let mut spans = vec![0u8; 1 << 16];
     let mut first = 0;
-    for node in trie.nodes() {
+    for node in nodes {
         if node.depth == 1 {
             first = usize::from(node.byte);
         }
@@ -229,6 +227,7 @@ fn cut_off(node: &Node, within: Within) -> Alphabet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocab::Trie;
 
     fn alphabet(tokens: &[&[u8]], path: &[u8]) -> Alphabet {
         let trie = Trie::new(tokens.iter().enumerate().map(|(id, bytes)| (id as u32, bytes)));

@@ -4,7 +4,7 @@
 //! siblings touches a hundred places in memory. Here their bytes lie next to each other, and only those that are
 //! entered are touched.
 
-use super::trie::Node;
+use super::node::Node;
 
 /// For the root and each node the bytes of its children and where they are.
 #[derive(Clone, Debug)]

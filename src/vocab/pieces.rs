@@ -15,7 +15,7 @@
 
 use serde_json::Value;
 
-use super::{TokenKind, Tokenizer, Vocabulary};
+use super::{TokenKind, Vocabulary};
 
 /// How long a piece is before a seam is looked for, in bytes.
 const PIECE: usize = 16 << 10;
@@ -67,9 +67,12 @@ fn seam(text: &[u8], from: usize) -> Option<usize> {
     Some(from + found + 1)
 }
 
-/// Whether texts of this tokenizer have seams.
-pub(super) fn has_seams(tokenizer: &Tokenizer, normalizer: Option<&Value>, tokens: &Vocabulary) -> bool {
-    normalizer.is_none_or(is_local) && tokens_stay_within(tokens) && probes_agree(tokenizer)
+/// A way in which a tokenizer cuts text into tokens; `None` where it cannot.
+pub(super) type Cut<'a> = &'a dyn Fn(&str) -> Option<Vec<u32>>;
+
+/// Whether texts have seams for a tokenizer with this normalization, these tokens and these ways to cut text.
+pub(super) fn has_seams(normalizer: Option<&Value>, tokens: &Vocabulary, cuts: &[Cut<'_>]) -> bool {
+    normalizer.is_none_or(is_local) && tokens_stay_within(tokens) && probes_agree(cuts)
 }
 
 /// Whether no token, added ones included, writes a letter and then a space, or may take the space of a seam.
@@ -109,19 +112,14 @@ pub(super) fn keeps_ascii(normalizer: &Value) -> bool {
 }
 
 /// Whether texts that are cut at a seam have the tokens of the whole, in all ways in which text is cut into tokens.
-fn probes_agree(tokenizer: &Tokenizer) -> bool {
-    let agree = |before: &str, behind: &str| {
-        let whole = format!("{before}{behind}");
-        let same = |cut: &dyn Fn(&str) -> Option<Vec<u32>>| {
-            let (whole, before, behind) = (cut(&whole), cut(before), cut(behind));
-            match (whole, before, behind) {
-                (Some(whole), Some(before), Some(behind)) => whole == [before, behind].concat(),
+fn probes_agree(cuts: &[Cut<'_>]) -> bool {
+    let agree = |before: &str, after: &str| {
+        let whole = format!("{before}{after}");
+        cuts.iter()
+            .all(|cut| match (cut(&whole), cut(before), cut(after)) {
+                (Some(whole), Some(before), Some(after)) => whole == [before, after].concat(),
                 _ => false,
-            }
-        };
-        same(&|text| tokenizer.encode(text).ok())
-            && same(&|text| tokenizer.encode_plain(text).ok())
-            && same(&|text| tokenizer.encode_with_special(text).ok())
+            })
     };
     BEFORE
         .iter()

@@ -20,7 +20,7 @@ use tokenizers::{
     PreTokenizerWrapper,
 };
 
-use super::pieces::{at_least, has_seams, keeps_ascii, pieces};
+use super::pieces::{Cut, at_least, has_seams, keeps_ascii, pieces};
 use super::spelling::parts;
 use super::{
     ReadLimits, TextStream, TokenKind, TokenizerFile, Vocabulary, VocabularyError, from_tokenizer_json,
@@ -118,7 +118,12 @@ impl Tokenizer {
         // An added token that takes the blanks beside it could take that of a seam, and takes many at once.
         let strips = added.iter().any(|token| token.lstrip || token.rstrip);
         let crosses = added.iter().any(|token| token.content.contains(' '));
-        self.has_seams = !strips && !crosses && has_seams(self, normalizer.as_ref(), &self.tokens);
+        let cuts: [Cut<'_>; 3] = [
+            &|text| self.encode(text).ok(),
+            &|text| self.encode_plain(text).ok(),
+            &|text| self.encode_with_special(text).ok(),
+        ];
+        self.has_seams = !strips && !crosses && has_seams(normalizer.as_ref(), &self.tokens, &cuts);
         let keeps = normalizer.as_ref().is_none_or(keeps_ascii);
         self.keeps_ascii = !strips && keeps && self.file.unknown().is_none();
         self.names = added.into_iter().map(|token| token.content).collect();

@@ -14,28 +14,7 @@ use std::sync::OnceLock;
 
 use super::alphabet::{Alphabet, alphabets, heights, reaches, spans, weights};
 use super::children::Children;
-
-/// One edge of the [`Trie`] and the node below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// The byte on the edge into this node.
-    pub byte: u8,
-    /// The number of bytes from the root, at least 1; saturates at 65,535.
-    pub depth: u16,
-    /// One past the last node of this subtree.
-    pub end: u32,
-    /// The tokens that end here are `tokens[first..first + count]` of the trie.
-    pub first: u32,
-    /// How many tokens end here; several ids may share the same bytes.
-    pub count: u32,
-}
-
-impl Node {
-    /// The places among the tokens of the trie of those that end here.
-    pub(crate) fn places(&self) -> std::ops::Range<u32> {
-        self.first..self.first + self.count
-    }
-}
+use super::node::Node;
 
 /// Byte strings with token ids in depth-first order; see the module's picture.
 #[derive(Clone, Debug, Default)]
@@ -116,22 +95,22 @@ impl Trie {
     /// The same for all nodes.
     #[inline]
     pub(crate) fn alphabets(&self) -> &[Alphabet] {
-        self.alphabets.get_or_init(|| alphabets(self))
+        self.alphabets.get_or_init(|| alphabets(&self.nodes))
     }
 
     /// The most characters on a way down from the edge into a node; saturates at 255.
     pub(crate) fn heights(&self) -> &[u8] {
-        self.heights.get_or_init(|| heights(self))
+        self.heights.get_or_init(|| heights(&self.nodes))
     }
 
     /// How long the longest token is that ends at a node or below it, in bytes; saturates at 255.
     pub(crate) fn reaches(&self) -> &[u8] {
-        self.reaches.get_or_init(|| reaches(self))
+        self.reaches.get_or_init(|| reaches(&self.nodes))
     }
 
     /// How many edges have a character of each bit of an alphabet, about.
     pub(crate) fn weights(&self) -> &[u32; 128] {
-        self.weights.get_or_init(|| Box::new(weights(self)))
+        self.weights.get_or_init(|| Box::new(weights(&self.nodes)))
     }
 
     /// Whether some token may begin with these bytes, as far as the first and the last of them and their number tell. O(1).
@@ -139,7 +118,7 @@ impl Trie {
         let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else {
             return true;
         };
-        let spans = self.spans.get_or_init(|| spans(self));
+        let spans = self.spans.get_or_init(|| spans(&self.nodes));
         let span = spans[usize::from(first) << 8 | usize::from(last)];
         span == u8::MAX || bytes.len() <= usize::from(span)
     }

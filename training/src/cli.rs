@@ -3,7 +3,7 @@
 use crate::error::{self, Error};
 use crate::eval;
 use crate::export;
-use crate::model::Shape;
+use crate::model::{POSITIONS, Shape};
 use crate::optim::Rates;
 use crate::text::{Words, Writer};
 use crate::tokenizer;
@@ -135,7 +135,7 @@ struct Train {
 pub(crate) fn run() -> Result<(), Error> {
     match Cli::parse().command {
         Command::Text { n, seed, unseen } => show(n, seed, if unseen { Words::Unseen } else { Words::Seen }),
-        Command::Tokenizer { out, samples, seed } => tokenizer::make(&out, samples, seed)?,
+        Command::Tokenizer { out, samples, seed } => tokenizer::make(&out, samples, seed, POSITIONS)?,
         Command::Train(train) => start(train)?,
         Command::Export {
             checkpoint,

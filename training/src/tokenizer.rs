@@ -60,12 +60,13 @@ pub(crate) fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<i64>, Erro
         .collect())
 }
 
-/// Learns a vocabulary from `samples` samples that follow from `seed`, and writes its files into `folder`.
-pub(crate) fn make(folder: &Path, samples: usize, seed: u64) -> Result<(), Error> {
+/// Learns a vocabulary from `samples` samples that follow from `seed`, and writes its files into `folder`. `positions` is the
+/// length of the longest text that the model reads.
+pub(crate) fn make(folder: &Path, samples: usize, seed: u64, positions: usize) -> Result<(), Error> {
     let merges = bpe::learn(&pieces(samples, seed)?, VOCABULARY - SPECIAL.len() - 256);
     let tokenizer = serde_json::to_string_pretty(&document(&merges))?;
     error::write(&folder.join("tokenizer.json"), tokenizer.as_bytes())?;
-    let settings = serde_json::to_string_pretty(&settings())?;
+    let settings = serde_json::to_string_pretty(&settings(positions))?;
     error::write(&folder.join("tokenizer_config.json"), settings.as_bytes())
 }
 
@@ -147,11 +148,11 @@ fn added(id: usize, name: &str) -> Value {
     })
 }
 
-/// `tokenizer_config.json` as Hugging Face's `transformers` reads it.
-fn settings() -> Value {
+/// `tokenizer_config.json` as Hugging Face's `transformers` reads it, for a model that reads as many tokens.
+fn settings(positions: usize) -> Value {
     json!({
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": crate::model::POSITIONS,
+        "model_max_length": positions,
         "bos_token": null,
         "eos_token": SPECIAL[END as usize],
         "pad_token": SPECIAL[PAD as usize],

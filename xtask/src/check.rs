@@ -2,17 +2,18 @@
 
 use crate::process::{Failure, cargo, line, quiet_output, succeeds};
 use crate::tally::Tally;
-use crate::{licences, setup};
+use crate::{licences, loom, setup};
 use std::process::ExitCode;
 
 /// One check: what it is called in the report, and how it went.
 type Check = (&'static str, fn() -> Result<bool, Failure>);
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     ("formatting", formatting),
     ("clippy", clippy),
     ("documentation", documentation),
     ("layering and house rules", layering),
+    ("lock-free tables under all orders of threads", loom::check),
     ("the library does not depend on libtorch", library_without_torch),
     ("licences and sources of dependencies", licences::check),
 ];

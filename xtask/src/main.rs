@@ -10,24 +10,24 @@
 //! Everything here runs on the standard library and calls the tools a developer would call by hand, so that a
 //! failing step can be repeated by copying the line that was printed.
 
-mod attack;
 mod bench;
 mod check;
 mod clients;
 mod container;
-mod fair;
 mod fuzz;
 mod licences;
-mod load;
+mod loom;
 mod process;
 mod serve;
 mod setup;
 mod soak;
 mod tally;
 mod test;
+mod traffic;
 
 use process::Failure;
 use std::process::ExitCode;
+use traffic::{attack, fair, load};
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
@@ -41,6 +41,7 @@ Usage: cargo xtask COMMAND
   fuzz [ARGS]     coverage-guided fuzzing of every reader, seconds or hours (fuzz --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
+  loom            the lock-free tables of the library under all orders of their threads
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
@@ -74,6 +75,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         "container" => no_arguments(rest).and_then(|()| container::run()),
+        "loom" => no_arguments(rest).and_then(|()| loom::run()),
         "setup" => setup::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

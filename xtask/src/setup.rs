@@ -13,33 +13,14 @@
 //! The version is exact: tch checks no wheel, and another libtorch compiles and then dies at run time.
 
 mod folder;
+mod release;
 mod wheels;
 
 use crate::process::{Failure, quiet_output, root};
+use release::{Files, TORCH_VERSION};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
-
-/// The one version that tch 0.24 pairs with.
-pub(crate) const TORCH_VERSION: &str = "2.11.0";
-
-/// Which files of libtorch are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Files {
-    /// What runs on any machine: 0.5 GB.
-    Cpu,
-    /// With the CUDA libraries: 3.9 GB.
-    Cuda,
-}
-
-impl Files {
-    fn name(self) -> &'static str {
-        match self {
-            Files::Cpu => "cpu",
-            Files::Cuda => "cuda",
-        }
-    }
-}
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let files = match args {

@@ -14,10 +14,12 @@
 //! added.
 
 use std::hash::{BuildHasher, Hash};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use rustc_hash::FxBuildHasher;
+
+use super::atomics::{AtomicU64, AtomicUsize, Mutex, OnceLock};
 
 /// Numbers by hash.
 #[derive(Debug, Default)]
@@ -32,8 +34,8 @@ pub(crate) struct Index {
 /// The upper half of a place is that of the hash, the lower one the number and one more; an empty one is 0.
 type Table = Box<[AtomicU64]>;
 
-/// The places of the first table.
-const PLACES: usize = 32;
+/// The places of the first table; few where all orders of threads are tried, so that it grows there.
+const PLACES: usize = if cfg!(loom) { 4 } else { 32 };
 
 /// Each table has so many times the places of the one before it.
 const GROWTH: usize = 4;

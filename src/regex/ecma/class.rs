@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use super::Parser;
+use super::cursor::Cursor;
 use crate::error::ProblemKind;
 use crate::regex::error::RegexError;
 use crate::regex::node::{any_set, difference};
@@ -113,7 +113,7 @@ fn property_set(property: &str) -> Option<ClassUnicode> {
     }
 }
 
-impl Parser {
+impl Cursor {
     /// A class in brackets.
     pub(super) fn class(&mut self) -> Result<ClassUnicode, RegexError> {
         let start = self.at;

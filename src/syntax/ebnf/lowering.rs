@@ -4,8 +4,8 @@ use foldhash::{HashMap, HashMapExt};
 use pest::iterators::Pair;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
 
-use super::Rule;
 use super::escape::{self, BadText};
+use super::tokens::Rule;
 use crate::error::{CompileError, Place, Places, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
 use crate::limits::Limits;

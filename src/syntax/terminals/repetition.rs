@@ -10,7 +10,7 @@
 
 use crate::grammar::{Cfg, Expr, ExprId, RuleId};
 
-use super::shape::callees;
+use super::calls::callees;
 
 /// The alternatives of a rule.
 #[derive(Default)]

@@ -1,8 +1,9 @@
 //! What is known of the regular parts of a grammar without building them.
 
-use foldhash::{HashSet, HashSetExt};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use super::calls::{callees_first, parts};
+use super::repetition;
 use crate::grammar::{Cfg, Expr, ExprId, Part, RuleId};
 
 /// What a regular expression is like.
@@ -180,7 +181,7 @@ impl Shapes {
         let mut found = vec![None; cfg.exprs.len()];
         for rule in callees_first(cfg) {
             let written = cfg.rules[rule.index()].body;
-            if let Some(looped) = super::repetition::of(cfg, rule) {
+            if let Some(looped) = repetition::of(cfg, rule) {
                 cfg.rules[rule.index()].body = looped;
             }
             let body = cfg.rules[rule.index()].body;
@@ -243,56 +244,4 @@ impl Shapes {
             },
         }
     }
-}
-
-fn parts(cfg: &Cfg, id: ExprId) -> &[ExprId] {
-    match cfg.expr(id) {
-        Expr::Seq(parts) | Expr::Choice(parts) => parts,
-        Expr::Repeat { body, .. } => std::slice::from_ref(body),
-        _ => &[],
-    }
-}
-
-/// The rules that an expression calls, each once.
-pub(super) fn callees(cfg: &Cfg, id: ExprId) -> Vec<RuleId> {
-    let mut callees = Vec::new();
-    let mut seen = HashSet::new();
-    let mut open = vec![id];
-    while let Some(id) = open.pop() {
-        if seen.insert(id) {
-            match cfg.expr(id) {
-                Expr::Rule(rule) => callees.push(*rule),
-                _ => open.extend(parts(cfg, id)),
-            }
-        }
-    }
-    callees
-}
-
-/// The rules in an order in which each comes behind all that it calls but itself. Rules for which there is none call
-/// each other in a circle, or call such rules, and are left out.
-fn callees_first(cfg: &Cfg) -> Vec<RuleId> {
-    let mut callers = vec![Vec::new(); cfg.rules.len()];
-    let mut missing = vec![0usize; cfg.rules.len()];
-    let rules = (0..cfg.rules.len()).map(|rule| RuleId(rule as u32));
-    for rule in rules.clone() {
-        let mut callees = callees(cfg, cfg.rules[rule.index()].body);
-        callees.retain(|&callee| callee != rule);
-        missing[rule.index()] = callees.len();
-        for callee in callees {
-            callers[callee.index()].push(rule);
-        }
-    }
-    let mut order: Vec<RuleId> = rules.filter(|rule| missing[rule.index()] == 0).collect();
-    let mut at = 0;
-    while let Some(&rule) = order.get(at) {
-        at += 1;
-        for &caller in &callers[rule.index()] {
-            missing[caller.index()] -= 1;
-            if missing[caller.index()] == 0 {
-                order.push(caller);
-            }
-        }
-    }
-    order
 }

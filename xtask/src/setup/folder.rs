@@ -1,6 +1,6 @@
 //! The folder that holds libtorch: is it the right version, does it load, and how a checkout points at it.
 
-use super::{Files, TORCH_VERSION};
+use super::release::{Files, TORCH_VERSION};
 use crate::process::{Failure, quiet_output};
 use std::fs;
 use std::path::Path;

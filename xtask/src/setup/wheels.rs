@@ -1,6 +1,7 @@
 //! Fetching the wheels with pip (or uv) and keeping of them what a C++ program needs.
 
-use super::{Files, TORCH_VERSION};
+use super::folder::check_version;
+use super::release::{Files, TORCH_VERSION};
 use crate::process::{Failure, line, must_succeed, quiet_output};
 use std::fs;
 use std::path::Path;
@@ -82,13 +83,13 @@ fn fetch_in(work: &Path, to: &Path, files: Files) -> Result<(), Failure> {
             tree.display()
         )));
     }
-    super::folder::check_version(&tree.join("torch"))?;
+    check_version(&tree.join("torch"))?;
     put_in_place(&tree, to)
 }
 
 fn put_in_place(tree: &Path, to: &Path) -> Result<(), Failure> {
     // A broken older copy would be in the way; a good one was put there meanwhile by another setup.
-    if super::folder::check_version(&to.join("torch")).is_ok() {
+    if check_version(&to.join("torch")).is_ok() {
         return Ok(());
     }
     if to.exists() {

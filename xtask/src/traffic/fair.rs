@@ -42,7 +42,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
         println!("{USAGE}");
         return Ok(ExitCode::SUCCESS);
     };
-    let model = crate::load::model(&plan.address)?;
+    let model = super::load::model(&plan.address)?;
     light(&plan, &model, Duration::from_secs(1))?;
     let alone = light(&plan, &model, plan.time)?;
     println!("alone: {alone}");

@@ -1,9 +1,8 @@
-//! Whole grammars as parts of larger ones. Expressions refer to each other by index, so a grammar is taken over by
-//! moving its indices behind those that are there already.
+//! How the indices of a grammar move when it becomes a part of a larger one.
 
-use super::cfg::{
-    Cfg, CfgBuilder, Expr, ExprId, Judged, Member, RegularId, Rest, RuleId, Series, SeriesId, Way,
-};
+use super::cfg::{Expr, Judged};
+use super::ids::{ExprId, RegularId, RuleId, SeriesId};
+use super::series::{Member, Rest, Series, Way};
 
 /// How far the indices of a grammar move.
 #[derive(Clone, Copy)]
@@ -12,26 +11,6 @@ pub(super) struct Shift {
     pub(super) rules: u32,
     pub(super) regulars: u32,
     pub(super) series: u32,
-}
-
-impl CfgBuilder {
-    /// Takes over a whole grammar, and refers to its start.
-    ///
-    /// ```
-    /// use lexiform::{grammar::CfgBuilder, limits::Limits, syntax::ebnf};
-    /// let mut builder = CfgBuilder::new();
-    /// let digit = builder.import(ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap());
-    /// let hash = builder.bytes("#");
-    /// let start = builder.declare("start");
-    /// let body = builder.seq([hash, digit]);
-    /// builder.define(start, body);
-    /// assert_eq!(builder.finish(start).rules.len(), 2);
-    /// ```
-    pub fn import(&mut self, cfg: Cfg) -> ExprId {
-        let start = cfg.start;
-        let shift = self.append(cfg);
-        self.rule(shift.rule(start))
-    }
 }
 
 impl Shift {

@@ -1,0 +1,52 @@
+//! How far it is to the end in steps: the bytes and special tokens of a completion.
+
+use super::place::Place;
+use crate::language::ByteSet;
+use crate::pushdown::Distances;
+
+/// The distances of one grammar in steps.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// Never too many steps.
+    pub(super) at_least: Distances,
+    /// Never too few, over bytes that are tokens; `None` where it is the same.
+    achievable: Option<Distances>,
+    /// Whether a byte is no token, or not all completions of some words are known.
+    pub(super) gaps: bool,
+    /// Whether every byte is a token.
+    pub(super) writes_all: bool,
+    /// The most steps that one token can make.
+    pub(super) stride: u64,
+}
+
+impl Steps {
+    /// The distances of a grammar over a vocabulary. O(size of the automata of its rules and terminals).
+    pub(super) fn new(place: Place<'_>) -> Steps {
+        let vocabulary = place.vocabulary();
+        let (mut all, mut usable) = (ByteSet::default(), ByteSet::default());
+        all.insert_range(0, u8::MAX);
+        for byte in (0..=u8::MAX).filter(|&byte| vocabulary.token_of_byte(byte).is_some()) {
+            usable.insert_range(byte, byte);
+        }
+        let stacks = place.machine.stacks();
+        // Where the shortest completion is not known, one distance cannot serve as both; nor where keys differ, since what
+        // is known to be achievable is not always the shortest.
+        let writes_all = usable == all;
+        let gaps = !writes_all || stacks.has_judges();
+        let complete = !gaps && !stacks.counts_keys();
+        let at_least = Distances::new(stacks, all, complete);
+        let achievable = (!complete).then(|| Distances::new(stacks, usable, true));
+        Steps {
+            at_least,
+            achievable,
+            gaps,
+            writes_all,
+            stride: vocabulary.longest().max(1) as u64,
+        }
+    }
+
+    /// The distances that are never too few, over bytes that are tokens.
+    pub(super) fn achievable(&self) -> &Distances {
+        self.achievable.as_ref().unwrap_or(&self.at_least)
+    }
+}

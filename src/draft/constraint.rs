@@ -1,0 +1,19 @@
+//! What drafters ask of a constraint.
+
+/// A constraint as drafters see it. A state is a small value; a fork is a copy.
+pub trait Constraint {
+    /// The state after some text.
+    type State: Copy;
+
+    /// The state after one more token; `None` if the token is not allowed.
+    fn step(&self, state: Self::State, token: u32) -> Option<Self::State>;
+
+    /// The state after these bytes; `None` if no allowed text begins with them.
+    fn step_bytes(&self, state: Self::State, bytes: &[u8]) -> Option<Self::State>;
+
+    /// The bytes that every completion begins with.
+    fn forced(&self, state: Self::State) -> Vec<u8>;
+
+    /// Whether the text may end here.
+    fn is_accepting(&self, state: Self::State) -> bool;
+}

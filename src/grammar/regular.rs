@@ -1,0 +1,76 @@
+//! Regular languages: intersections and complements of regular expressions, with counted units.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+use super::expression::Expression;
+
+/// A regular language: the intersection of all its parts.
+///
+/// Every [`Hir`](regex_syntax::hir::Hir) here is over bytes of UTF-8 or any bytes, anchored at both ends (the whole word must match), and
+/// without look-around. No part at all is the language of every byte string.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Regular {
+    /// The languages that are intersected.
+    pub parts: Vec<Part>,
+}
+
+/// One operand of the intersection that makes a [`Regular`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Words that this expression matches as a whole.
+    Match(Expression),
+    /// Words that this expression does not match as a whole.
+    Not(Expression),
+    /// Words that are a run of units, at least `min` and at most `max` of them.
+    ///
+    /// The unit must be a prefix code (no unit is a proper prefix of another and none is empty), such as "one JSON
+    /// string character in its encoded form"; it is then counted by a register, so a bound of 10⁹ costs no states.
+    Units {
+        /// One unit.
+        unit: Expression,
+        /// The least number of units.
+        min: u64,
+        /// The greatest number of units; `None` is no bound.
+        max: Option<u64>,
+    },
+}
+
+impl Regular {
+    /// A hash that equal languages share. It depends on the structure alone, so it is the same in every process.
+    pub fn structure_hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        for part in &self.parts {
+            match part {
+                Part::Match(expression) => (1u8, expression.structure_hash()).hash(&mut hasher),
+                Part::Not(expression) => (2u8, expression.structure_hash()).hash(&mut hasher),
+                Part::Units { unit, min, max } => (min, max, unit.structure_hash()).hash(&mut hasher),
+            }
+        }
+        hasher.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_structures_hash_alike_and_others_apart() {
+        let of = |pattern: &str| {
+            let hir = regex_syntax::parse(pattern).expect("the pattern is well formed");
+            Regular {
+                parts: vec![Part::Match(hir.into())],
+            }
+            .structure_hash()
+        };
+        assert_eq!(of("a[bc]{2,3}|d"), of("a[bc]{2,3}|d"));
+        let all = ["a", "b", "ab", "a|b", "a*", "a+", "[a-c]", "[a-d]", "(a)"].map(of);
+        let distinct: std::collections::HashSet<u64> = all.into_iter().collect();
+        assert!(
+            distinct.len() >= 8,
+            "the patterns differ, so nearly all hashes should"
+        );
+    }
+}
