@@ -9,6 +9,7 @@
 //! | compile | the text of a schema to its grammar |
 //! | first walk | the step with a token and the mask after it; the grammar keeps what it learns from one instance to the next |
 //! | second walk | the same once more, on the same grammar |
+//! | first question | `min_completion` of the empty text, which finds what is found once for a grammar |
 //! | 4,096 | `mask_within` where the mask itself is known, with 4,096 tokens left |
 //! | the text | the same with as many tokens as are left of the text, until one of it is refused |
 //! | the least | the same with what `min_completion` says, with tokens drawn from the masks until the text ends |
@@ -73,6 +74,7 @@ struct Table {
     compile: Row,
     first: Row,
     second: Row,
+    question: Row,
     ample: Row,
     text: Row,
     least: Row,
@@ -140,6 +142,8 @@ impl Table {
                 });
             }
         }
+        let start = grammar.start();
+        self.question.time(&name, || grammar.min_completion(start));
         for tokens in &texts {
             walk_within(&grammar, tokens, |_| 4096, (&name, &mut self.ample));
             walk_within(&grammar, tokens, |left| left + 1, (&name, &mut self.text));
@@ -154,6 +158,7 @@ impl Table {
         self.compile.print("compile");
         self.first.print("first walk");
         self.second.print("second walk");
+        self.question.print("first question");
         self.ample.print("4,096");
         self.text.print("the text");
         self.least.print("the least");

@@ -25,10 +25,10 @@
 //! budget" as it is defined here, and laws are stated for it.
 
 mod closing;
-mod kept;
 mod nearby;
 mod place;
 mod profile;
+mod profiles;
 mod search;
 mod spell;
 mod steps;
@@ -36,8 +36,8 @@ mod tokens;
 
 use crate::mask::Mask;
 use crate::pushdown::{ConfigId, OvershootBound};
-use kept::Kept;
 pub(crate) use place::Place;
+use profiles::Profiles;
 use tokens::TokenDistances;
 
 /// The distances of one grammar over one vocabulary, and the masks within them.
@@ -46,7 +46,7 @@ pub(crate) struct Budget {
     distances: TokenDistances,
     /// How far from the end tokens lead at most; `None` where a byte is no token.
     overshoot: Option<OvershootBound>,
-    kept: Kept,
+    profiles: Profiles,
 }
 
 impl Budget {
@@ -64,7 +64,7 @@ impl Budget {
         Budget {
             overshoot: distances.steps.writes_all.then(overshoot),
             distances,
-            kept: Kept::new(bytes / 2),
+            profiles: Profiles::new(bytes / 2),
         }
     }
 
@@ -96,13 +96,12 @@ impl Budget {
             return None;
         }
         let distances = &self.distances;
-        let profile = self.kept.profile(distances.achievable(), place, config);
+        let profile = self.profiles.of(distances.achievable(), place, config);
         if profile.most <= limit {
             return None;
         }
         if profile.base > limit {
-            let found = nearby::mask((distances, &self.kept), place, config, mask, limit);
-            return Some(found);
+            return Some(nearby::mask(distances, place, config, mask, limit));
         }
         let mut narrowed = None;
         for &(length, token) in &profile.far {
@@ -128,6 +127,6 @@ impl Budget {
 
     /// About how much memory is taken by what was found so far, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.distances.bytes() + self.kept.bytes()
+        self.distances.bytes() + self.profiles.bytes()
     }
 }

@@ -35,7 +35,6 @@ mod walk;
 
 pub use cache::Tables;
 pub(crate) use compose::fill;
-pub(crate) use end_states::EndStates;
 pub use set::Mask;
 #[cfg(test)]
 pub(crate) use stripes::STRIPES;

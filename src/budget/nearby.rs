@@ -13,7 +13,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::kept::Kept;
 use super::place::Place;
 use super::profile::{Ahead, Part};
 use super::tokens::TokenDistances;
@@ -24,7 +23,7 @@ use crate::work::spend;
 
 /// The tokens of the mask after which the text can be completed within the limit; the end tokens stay as they are.
 pub(super) fn mask(
-    (distances, kept): (&TokenDistances, &Kept),
+    distances: &TokenDistances,
     place: Place<'_>,
     config: ConfigId,
     mask: &Mask,
@@ -34,7 +33,6 @@ pub(super) fn mask(
     let stacks = place.machine.stacks();
     let mut nearby = Nearby {
         distances,
-        kept,
         place,
         mask,
         limit,
@@ -71,7 +69,6 @@ pub(super) fn mask(
 
 struct Nearby<'a> {
     distances: &'a TokenDistances,
-    kept: &'a Kept,
     place: Place<'a>,
     mask: &'a Mask,
     limit: u64,
@@ -177,8 +174,8 @@ impl<'a> Nearby<'a> {
         let (text, vocabulary) = (self.text(frame), self.place.vocabulary());
         let own = self.own(&text);
         let mut judged = Vec::new();
-        let end_states = self.kept.end_states(self.place, part.terminal, part.cursor);
-        for (cursor, tokens) in end_states.iter() {
+        let end_states = self.place.tables.end_states(part.terminal, part.cursor.state);
+        for (cursor, tokens) in end_states.from(part.terminal, part.cursor) {
             let length = plus(self.distances.achievable().of_view(stacks, frame, cursor), below);
             if length <= self.limit {
                 tokens.add_to(&mut self.near);

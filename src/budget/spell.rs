@@ -17,10 +17,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 
 use super::place::Place;
 use crate::language::{ByteSet, NEVER};
 use crate::pushdown::{ConfigId, Distances, Lookahead, Stacks};
+use crate::vocab::Trie;
 use crate::work::spend;
 
 /// Longer completions are not spelled: they are far from the end in any vocabulary.
@@ -54,13 +56,21 @@ pub(super) struct Spelling {
 /// A place on the way to the end.
 struct Stop {
     config: ConfigId,
-    /// The step from here; none at the end.
-    step: Option<Step>,
     tokens: Option<u64>,
+    /// Where on the way the tokens end that may come here; empty where the number of tokens is known.
+    ends: SmallVec<[usize; 8]>,
+}
+
+/// A token that was begun on the way.
+struct Begun {
+    /// Where it begins.
+    at: usize,
+    /// How far it was read.
+    node: Option<usize>,
 }
 
 impl Spelling {
-    /// Remembers at most so many numbers.
+    /// Completions of which at most `most` numbers are remembered.
     pub(super) fn new(most: usize) -> Spelling {
         Spelling {
             steps: DashMap::default(),
@@ -77,9 +87,9 @@ impl Spelling {
     }
 
     /// The tokens of the completion that is spelled; [`NEVER`] where it is too long or cannot be written. O(steps that are
-    /// not known yet + the longest token).
+    /// not known yet + the longest token along them).
     pub(super) fn tokens(&self, measured: Measured<'_>, config: ConfigId) -> u64 {
-        let (place, stacks, shortest) = measured;
+        let (_, stacks, shortest) = measured;
         let bare = self.bare(stacks, config);
         debug_assert_eq!(shortest.of(stacks, bare), shortest.of(stacks, config));
         let config = bare;
@@ -91,23 +101,13 @@ impl Spelling {
             _ => self.way(measured, config),
         };
         let Some(mut way) = way else { return NEVER };
-        let bytes: Vec<u8> = way.iter().map(Stop::byte).collect();
-        let mut run = way.len();
         for at in (0..way.len()).rev() {
-            match way[at].step {
-                _ if way[at].tokens.is_some() => {}
-                None => way[at].tokens = Some(0),
-                Some(Step::Special) => way[at].tokens = Some(plus_one(way[at + 1].tokens)),
-                Some(Step::Byte(_)) => {
-                    let tokens = place.vocabulary().trie().prefixes(&bytes[at..run]);
-                    let ways = tokens.map(|(length, _)| plus_one(way[at + length].tokens));
-                    way[at].tokens = Some(ways.min().unwrap_or(NEVER));
-                }
+            if way[at].tokens.is_none() {
+                let ways = way[at].ends.iter().map(|&end| plus_one(way[end].tokens));
+                let tokens = ways.min().unwrap_or(NEVER);
+                way[at].tokens = Some(tokens);
+                self.remember(&self.tokens, way[at].config, tokens);
             }
-            if way[at].step == Some(Step::Special) {
-                run = at;
-            }
-            self.remember(&self.tokens, way[at].config, way[at].tokens.unwrap_or(NEVER));
         }
         way[0].tokens.unwrap_or(NEVER)
     }
@@ -123,31 +123,39 @@ impl Spelling {
         bytes
     }
 
-    /// The way from a place to the end, or so far that no token leads from a place whose tokens are not known to beyond it.
+    /// The way from a place to the end, or as far as some token leads from a place whose tokens are not known.
+    ///
+    /// Tokens are followed byte by byte from each such place, so that the way ends where the last of them does: after some
+    /// six bytes where all that comes is known.
     fn way(&self, measured: Measured<'_>, mut config: ConfigId) -> Option<Vec<Stop>> {
-        let longest = measured.0.vocabulary().longest();
-        let (mut way, mut known): (Vec<Stop>, usize) = (Vec::new(), 0);
-        while known <= longest {
-            spend(1);
-            let tokens = self.tokens.get(&config).map(|tokens| *tokens);
-            known = if tokens.is_some() { known + 1 } else { 0 };
-            if measured.2.of(measured.1, config) == 0 {
-                way.push(Stop {
-                    config,
-                    step: None,
-                    tokens,
-                });
-                break;
+        let trie = measured.0.vocabulary().trie();
+        let (mut way, mut begun): (Vec<Stop>, Vec<Begun>) = (Vec::new(), Vec::new());
+        loop {
+            spend(1 + begun.len());
+            let at = way.len();
+            let is_end = measured.2.of(measured.1, config) == 0;
+            let known = self.tokens.get(&config).map(|tokens| *tokens);
+            let tokens = if is_end { Some(0) } else { known };
+            way.push(Stop::new(config, tokens));
+            if is_end || tokens.is_some() && begun.is_empty() {
+                return Some(way);
             }
             let (step, next) = self.step(measured, config)?;
-            way.push(Stop {
-                config,
-                step: Some(step),
-                tokens,
-            });
+            match step {
+                Step::Special => {
+                    begun.clear();
+                    way[at].ends.push(at + 1);
+                }
+                Step::Byte(byte) => {
+                    begun.extend(tokens.is_none().then_some(Begun { at, node: None }));
+                    begun.retain_mut(|token| token.read(trie, byte, &mut way));
+                    if begun.is_empty() {
+                        return Some(way);
+                    }
+                }
+            }
             config = next;
         }
-        Some(way)
     }
 
     /// The first step of the completion of a bare configuration, and the bare one that it leads to; `None` at the end.
@@ -184,11 +192,28 @@ impl Spelling {
 }
 
 impl Stop {
-    fn byte(&self) -> u8 {
-        match self.step {
-            Some(Step::Byte(byte)) => byte,
-            _ => 0,
+    fn new(config: ConfigId, tokens: Option<u64>) -> Stop {
+        Stop {
+            config,
+            tokens,
+            ends: SmallVec::new(),
         }
+    }
+}
+
+impl Begun {
+    /// Reads the byte of the last place of the way, and notes where it begins if a token ends with it; whether some token
+    /// goes on with it.
+    fn read(&mut self, trie: &Trie, byte: u8, way: &mut [Stop]) -> bool {
+        let Some(node) = trie.find_below(self.node, &[byte]) else {
+            return false;
+        };
+        if trie.nodes()[node].count > 0 {
+            let end = way.len();
+            way[self.at].ends.push(end);
+        }
+        self.node = Some(node);
+        true
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of a regular language over bytes, without the bounds of its counts.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -23,13 +24,29 @@ pub(super) struct Table {
     pub(super) named: Arc<Named>,
 }
 
-/// The names of the states, found when they are first asked for.
-#[derive(Debug, Default)]
+/// What all languages share that have the same table: its number, and the names of its states, found when they are first
+/// asked for.
+#[derive(Debug)]
 pub(super) struct Named {
+    /// No other table of this process has it.
+    pub(super) number: u64,
     /// Where units do not matter, and where they do.
     pub(super) names: [OnceLock<Box<[LanguageId]>>; 2],
     /// A state of each name, where units matter.
     pub(super) states: OnceLock<FxHashMap<LanguageId, u32>>,
+}
+
+/// The number of the next table.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Default for Named {
+    fn default() -> Named {
+        Named {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            names: Default::default(),
+            states: OnceLock::new(),
+        }
+    }
 }
 
 impl Table {

@@ -244,6 +244,21 @@ impl Terminal {
         self.number
     }
 
+    /// A number that only those terminals share that have the same states and steps: they differ in their bounds alone.
+    pub(crate) fn table_number(&self) -> u64 {
+        self.named.number
+    }
+
+    /// The cursor in a state that more bytes lead to, which end this many units; `None` if no word within the bounds goes on
+    /// from there.
+    pub(crate) fn after_units(&self, cursor: Cursor, state: u32, units: u64) -> Option<Cursor> {
+        let count = match &self.counter {
+            Some(counter) => counter.clamp(cursor.count + units),
+            None => 0,
+        };
+        self.alive(state, count).then_some(Cursor { state, count })
+    }
+
     /// What can follow the cursor within `horizon` more bytes.
     pub(crate) fn identity(&self, cursor: Cursor, horizon: u64) -> Identity {
         let felt = self

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use super::end_states::EndStates;
 use super::ground::{Ground, VOCABULARY};
 use super::set::Mask;
 use super::terminal::length_mask::LengthMask;
@@ -40,6 +41,7 @@ pub struct Tables {
     pub(super) length_masks: DashMap<LanguageId, Arc<LengthMask>, FxBuildHasher>,
     pub(super) subtree_masks: DashMap<SubtreeKey, Arc<SubtreeMask>, FxBuildHasher>,
     pub(super) key_subtree_masks: DashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>, FxBuildHasher>,
+    end_states: EndStatesByState,
     /// What is kept about terminals while they are walked, by their numbers.
     pub(super) notes: DashMap<u64, Arc<Notes>, FxBuildHasher>,
     /// The number of the next trie of rests.
@@ -48,6 +50,9 @@ pub struct Tables {
 
 /// The number of a trie, a node of it, and the language of a state.
 pub(super) type SubtreeKey = (u64, Option<u32>, LanguageId);
+
+/// Where tokens lead, by the number of a table and a state in it.
+type EndStatesByState = DashMap<(u64, u32), Arc<EndStates>, FxBuildHasher>;
 
 /// What tables of one vocabulary begin with.
 #[derive(Debug)]
@@ -65,8 +70,19 @@ pub(super) struct Base {
     pub(super) subtree_masks: FxHashMap<SubtreeKey, Arc<SubtreeMask>>,
     pub(super) key_subtree_masks: FxHashMap<SubtreeKey, Option<Arc<KeySubtreeMask>>>,
     pub(super) notes: FxHashMap<u64, Arc<Notes>>,
+    /// Where tokens lead in the languages of the base, as far as it was asked for.
+    pub(super) end_states: BaseEndStates,
     /// How many tries of rests the base has.
     pub(super) tries: u64,
+}
+
+/// Where tokens lead in languages that are never dropped, so that it need not be dropped either.
+#[derive(Debug, Default)]
+pub(super) struct BaseEndStates {
+    /// The tables of these languages.
+    pub(super) tables: FxHashSet<u64>,
+    known: EndStatesByState,
+    bytes: AtomicUsize,
 }
 
 impl Base {
@@ -83,6 +99,7 @@ impl Base {
             subtree_masks: FxHashMap::default(),
             key_subtree_masks: FxHashMap::default(),
             notes: FxHashMap::default(),
+            end_states: BaseEndStates::default(),
             tries: 0,
         }
     }
@@ -123,6 +140,7 @@ impl Tables {
             length_masks: DashMap::default(),
             subtree_masks: DashMap::default(),
             key_subtree_masks: DashMap::default(),
+            end_states: DashMap::default(),
             notes: DashMap::default(),
         }
     }
@@ -145,7 +163,8 @@ impl Tables {
 
     /// The memory that the tables take, in bytes; the vocabulary itself is not counted.
     pub fn bytes(&self) -> usize {
-        self.base.bytes + self.bytes.load(Ordering::Relaxed)
+        let end_states = self.base.end_states.bytes.load(Ordering::Relaxed);
+        self.base.bytes + end_states + self.bytes.load(Ordering::Relaxed)
     }
 
     /// All text tokens that have bytes.
@@ -167,6 +186,25 @@ impl Tables {
     /// What tokens hold.
     pub(crate) fn facts(&self) -> &Facts {
         &self.base.facts
+    }
+
+    /// Where the tokens lead that stay within a language from one of its states.
+    pub(crate) fn end_states(&self, terminal: &Terminal, state: u32) -> Arc<EndStates> {
+        let key = (terminal.table_number(), state);
+        let base = &self.base.end_states;
+        let is_base = base.tables.contains(&key.0);
+        let known = if is_base { &base.known } else { &self.end_states };
+        if let Some(known) = known.get(&key) {
+            return known.clone();
+        }
+        let found = Arc::new(EndStates::new(terminal, state, &self.vocab));
+        let bytes = found.bytes() + 96;
+        if is_base {
+            base.bytes.fetch_add(bytes, Ordering::Relaxed);
+        } else {
+            self.grow(bytes);
+        }
+        known.entry(key).or_insert(found).clone()
     }
 
     /// What is kept about a terminal while it is walked. Where it is missing it is found again.
@@ -225,6 +263,7 @@ impl Tables {
             self.length_masks.clear();
             self.subtree_masks.clear();
             self.key_subtree_masks.clear();
+            self.end_states.clear();
             self.notes.clear();
             self.terminals.clear();
             self.bytes.store(bytes, Ordering::Relaxed);

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   inside a string     hello, ␠the, \n, …       to where they came from     100,000 tokens
-//!                       \                        behind a backslash
+//!                       \                        after a backslash
 //!                       \u00                     where two digits are missing
 //! ```
 //!
-//! Near the end of a budget all tokens are judged that lead to the same place by one of them. To find out which do takes a walk
-//! through the vocabulary, so that who asks keeps it.
+//! Near the end of a budget, one token is judged for all that lead to the same place. To find out which do takes a walk
+//! through the vocabulary: a millisecond inside a string. So it is made without the bounds of a count, by state and number of
+//! units, once for all languages that differ in their bounds alone; [`Tables`](super::Tables) keep it.
 
 use rustc_hash::FxHashMap;
 
@@ -16,42 +17,64 @@ use crate::language::{Cursor, Terminal};
 use crate::vocab::Vocabulary;
 use crate::work::spend;
 
-/// The set of tokens that stay within a language from one of its states, grouped by where they lead.
+/// The set of tokens that stay within a language from one of its states, grouped by where they lead, bounds left aside.
 #[derive(Debug)]
-pub(crate) struct EndStates(Vec<(Cursor, TokenSet)>);
+pub(crate) struct EndStates(Vec<Group>);
+
+/// The tokens that lead to the same state and end the same number of units.
+#[derive(Debug)]
+struct Group {
+    state: u32,
+    units: u64,
+    tokens: TokenSet,
+}
 
 impl EndStates {
-    /// Where the tokens lead from a place in the language. O(vocabulary).
-    pub(crate) fn new(terminal: &Terminal, cursor: Cursor, vocabulary: &Vocabulary) -> EndStates {
+    /// Where the tokens lead from a state. O(vocabulary).
+    pub(super) fn new(terminal: &Terminal, state: u32, vocabulary: &Vocabulary) -> EndStates {
         let trie = vocabulary.trie();
-        let mut found: FxHashMap<Cursor, Vec<u32>> = FxHashMap::default();
-        let mut path = vec![cursor];
+        let mut found: FxHashMap<(u32, u64), Vec<u32>> = FxHashMap::default();
+        let mut path = vec![(state, 0)];
         let mut at = 0;
         while let Some(node) = trie.nodes().get(at) {
             spend(1);
             path.truncate(usize::from(node.depth));
-            let next = terminal.next(path[path.len() - 1], node.byte);
+            let (state, units) = path[path.len() - 1];
+            let next = terminal.next_unit(state, node.byte);
             at = next.map_or(node.end as usize, |_| at + 1);
-            if let Some(next) = next {
+            if let Some((state, ends)) = next {
+                let next = (state, units + u64::from(ends));
                 path.push(next);
                 if node.count > 0 {
                     found.entry(next).or_default().extend(trie.tokens_at(node));
                 }
             }
         }
-        let groups = found.into_iter();
-        let groups = groups.map(|(cursor, tokens)| (cursor, TokenSet::new(tokens, vocabulary.len())));
+        let groups = found.into_iter().map(|((state, units), tokens)| Group {
+            state,
+            units,
+            tokens: TokenSet::new(tokens, vocabulary.len()),
+        });
         let mut groups: Vec<_> = groups.collect();
-        groups.sort_unstable_by_key(|(cursor, _)| (cursor.state, cursor.count));
+        groups.sort_unstable_by_key(|group| (group.state, group.units));
         EndStates(groups)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cursor, &TokenSet)> {
-        self.0.iter().map(|(cursor, tokens)| (*cursor, tokens))
+    /// The groups with the cursor that each leads to from this one of a terminal, which stands in their state. A cursor may
+    /// come more than once, where units beyond a bound are no longer counted.
+    pub(crate) fn from<'a>(
+        &'a self,
+        terminal: &'a Terminal,
+        cursor: Cursor,
+    ) -> impl Iterator<Item = (Cursor, &'a TokenSet)> {
+        self.0.iter().filter_map(move |group| {
+            let end = terminal.after_units(cursor, group.state, group.units)?;
+            Some((end, &group.tokens))
+        })
     }
 
     /// The memory that they take, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.iter().map(|(_, tokens)| tokens.bytes() + 48).sum()
+    pub(super) fn bytes(&self) -> usize {
+        self.0.iter().map(|group| group.tokens.bytes() + 48).sum()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::cache::{Base, Tables};
+use super::cache::{Base, BaseEndStates, Tables};
 use super::ground::VOCABULARY;
 use crate::language::Terminal;
 
@@ -36,6 +36,7 @@ impl Tables {
             subtree_masks: self.base.subtree_masks.clone(),
             key_subtree_masks: self.base.key_subtree_masks.clone(),
             notes: self.base.notes.clone(),
+            end_states: BaseEndStates::default(),
             tries: self.next_trie.load(Ordering::Relaxed) - VOCABULARY - 1,
         };
         let length_masks = self.length_masks.iter();
@@ -58,6 +59,8 @@ impl Tables {
                 .or_default()
                 .extend(list.value().clone());
         }
+        let terminals = base.terminals.values().flatten();
+        base.end_states.tables = terminals.map(|(_, terminal)| terminal.table_number()).collect();
         Tables::over(
             self.vocab.clone(),
             self.horizon,
