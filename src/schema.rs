@@ -31,7 +31,6 @@ mod decimal;
 mod draft;
 mod dynamic;
 mod findings;
-mod format;
 mod goal;
 mod lower;
 mod metaschema;

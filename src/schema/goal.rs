@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::node::NodeId;
 use crate::limits::Account;
+
+use super::node::NodeId;
 
 /// A schema, affirmed or denied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

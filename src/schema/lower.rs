@@ -9,7 +9,6 @@ mod automaton;
 mod digits;
 mod draft;
 mod flat;
-mod hir;
 mod number;
 mod numeral;
 mod object;

@@ -24,14 +24,13 @@ use serde_json::{Map, Value};
 use crate::error::{Diagnostics, Problem, ProblemKind};
 use crate::limits::{Account, Limits};
 
-use super::Formats;
 use super::decimal::Decimal;
 use super::draft::Draft;
 use super::findings::bytes_of;
 use super::node::{Keyword, Node, NodeId, RefId, Tree, Whole, escape_segment};
 use super::resolve::Resources;
 use super::text::Texts;
-use super::uri;
+use super::{Formats, uri};
 
 /// What the reader made of a source.
 pub(crate) struct Parsed {

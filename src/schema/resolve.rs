@@ -12,13 +12,10 @@ use serde_json::Value;
 use crate::error::{CompileError, Diagnostics, Problem, ProblemKind};
 use crate::limits::Limits;
 
-use super::Options;
 use super::draft::Draft;
-use super::dynamic;
-use super::metaschema;
 use super::node::{Dependency, Keyword, NodeId, RefId, Tree};
 use super::parse::{MOST_URI, Parsed, Reader, Scope};
-use super::uri;
+use super::{Options, dynamic, metaschema, uri};
 
 /// Where the URIs of a source lead.
 #[derive(Default)]

@@ -6,8 +6,9 @@ use crate::grammar::{ExprId, Keys, Member, Part, Regular, Rest, Series, SeriesOr
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array};
+use crate::schema::text::hir;
 
-use super::{Writer, hir, number};
+use super::{Writer, number};
 
 impl Writer<'_> {
     /// The texts of a set of arrays.

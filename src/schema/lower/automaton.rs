@@ -13,8 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::grammar::{CfgBuilder, ExprId, RuleId};
 use crate::schema::decimal::{Decimal, Plain};
 use crate::schema::normal::NumberShape;
-
-use super::hir;
+use crate::schema::text::hir;
 
 /// The most states of an automaton for numbers.
 const MOST_STATES: usize = 20_000;

@@ -2,7 +2,10 @@
 
 use regex_syntax::hir::Hir;
 
-use super::hir::{any, any_digit, concat, digit, digits, never, nothing, optional, plus, repeat, star, text};
+use crate::schema::text::hir::{
+    any, any_digit, concat, digit, digits, never, nothing, optional, plus, repeat, star, text,
+};
+
 use super::numeral::{fraction, sign, zeros};
 
 /// Digits without a leading zero that make a smaller number.

@@ -21,11 +21,11 @@ use crate::regex::Escapes;
 use crate::schema::Whitespace;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Array, NumberShape, Object, StringShape};
-use crate::schema::text::Text;
+use crate::schema::text::{Text, hir};
 
 use super::draft::Draft;
 use super::string::any_key;
-use super::{Writer, hir, number, numeral};
+use super::{Writer, number, numeral};
 
 /// How the parts of unique items are spaced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

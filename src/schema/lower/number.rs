@@ -20,12 +20,12 @@ use crate::grammar::{ExprId, Part, Regular};
 use crate::schema::decimal::{Decimal, Plain};
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Bound, NumberShape};
+use crate::schema::text::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
 
 use super::digits::{
     fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
     signed_exponent_equal, whole_above, whole_below,
 };
-use super::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
 use super::numeral::{Spelling, e, exponent, fraction, integer, positive_integer, signed, zero, zeros};
 use super::{Writer, automaton};
 

@@ -14,9 +14,9 @@ use std::sync::OnceLock;
 use regex_syntax::hir::Hir;
 
 use crate::grammar::Expression;
+use crate::schema::text::hir::{any, any_digit, class, concat, digit, optional, plus, repeat, star, text};
 
 use super::digits::{padded_at_most, padded_between, signed_exponent_at_most, signed_exponent_equal};
-use super::hir::{any, any_digit, class, concat, digit, optional, plus, repeat, star, text};
 
 /// The spellings that the bounds of a number, and its exceptions, are taken out of.
 #[derive(Clone, Copy)]

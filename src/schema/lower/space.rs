@@ -5,8 +5,7 @@ use crate::grammar::{CfgBuilder, ExprId, Part};
 use crate::limits::Limits;
 use crate::regex;
 use crate::schema::Whitespace;
-
-use super::hir;
+use crate::schema::text::hir;
 
 /// What may stand at each place.
 #[derive(Clone, Copy)]

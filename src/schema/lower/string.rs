@@ -8,12 +8,11 @@ use regex_syntax::hir::Hir;
 use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use crate::regex::{self, Escapes};
-use crate::schema::format::punycode;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::StringShape;
-use crate::schema::text::{Text, TextId, unrolled};
+use crate::schema::text::{Text, TextId, hir, punycode, unrolled};
 
-use super::{Writer, hir};
+use super::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of strings.

@@ -31,9 +31,10 @@ use crate::regex::{self, Escapes};
 use crate::schema::goal::GoalId;
 use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array, Normal, Object, RestClass, Way};
+use crate::schema::text::hir;
 
 use super::flat::{Flat, Style, some_of};
-use super::{Piece, Writer, hir, number};
+use super::{Piece, Writer, number};
 
 /// How the texts of some items begin, and how they go on.
 struct Lead {

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 
 use crate::schema::goal::GoalId;
 use crate::schema::node::Kind;
-
-use super::{Branch, Denials, Shape};
 use crate::schema::normal::Algebra;
 use crate::schema::normal::step::Step;
+
+use super::{Branch, Denials, Shape};
 
 /// The most conjunctions that one goal may be a union of, and the steps in which they are found.
 const MOST_SHAPES: usize = 1_000;

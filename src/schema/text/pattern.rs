@@ -5,7 +5,7 @@
 
 use crate::grammar::Part;
 
-use super::hir;
+use super::hir::own_expression;
 
 /// How deep groups may be nested.
 const DEPTH: usize = 3;
@@ -17,12 +17,15 @@ const NAME: &str = "<[A-Za-z_$][A-Za-z0-9_$]*>";
 pub(super) fn parts() -> Vec<Part> {
     // Names of groups differ from each other, which is not regular, so there is one at most.
     let two_names = r".*\(\?<[A-Za-z_$].*\(\?<[A-Za-z_$].*";
-    vec![Part::Match(hir(&expression())), Part::Not(hir(two_names))]
+    vec![
+        Part::Match(own_expression(&expression())),
+        Part::Not(own_expression(two_names)),
+    ]
 }
 
 /// Words that have the patterns among them: all that do not begin with what repeats or closes something.
 pub(super) fn wider() -> Vec<Part> {
-    vec![Part::Match(hir(r"(?:[^*+?)].*)?"))]
+    vec![Part::Match(own_expression(r"(?:[^*+?)].*)?"))]
 }
 
 fn expression() -> String {

@@ -5,17 +5,14 @@
 //! here is smaller than the format, and a note says so. Where such a format is denied, something larger than it is denied. Host
 //! names in Punycode are no expression at all, and are added where a string is the format and nothing else (`punycode`).
 
-mod expression;
-mod idna;
-pub(super) mod punycode;
-
 use std::sync::OnceLock;
 
-use regex_syntax::ParserBuilder;
+use crate::grammar::Part;
 
-use crate::grammar::{Expression, Part};
-
-use super::text::{SpelledParts, spelled};
+use super::hir::own_expression;
+use super::hostname::{self, LABEL};
+use super::spelled::{SpelledParts, spelled};
+use super::{idna, pattern};
 
 type Build = fn() -> Vec<Part>;
 
@@ -86,10 +83,10 @@ static FORMATS: [Format; 22] = [
     format("duration", || one(DURATION)),
     format("email", || one(email(ATOM, LABEL))),
     format("idn-email", || one(email(IDN_ATOM, IDN_LABEL))),
-    narrower("hostname", hostname, labels, SOME_PUNYCODE),
-    narrower("host-name", hostname, labels, SOME_PUNYCODE),
+    narrower("hostname", hostname::parts, hostname::wider, SOME_PUNYCODE),
+    narrower("host-name", hostname::parts, hostname::wider, SOME_PUNYCODE),
     narrower("idn-hostname", idna::parts, idna::wider, SOME_NAMES),
-    narrower("regex", expression::parts, expression::wider, FLAT_EXPRESSIONS),
+    narrower("regex", pattern::parts, pattern::wider, FLAT_EXPRESSIONS),
     format("ipv4", || one(ipv4())),
     format("ip-address", || one(ipv4())),
     format("ipv6", || one(ipv6())),
@@ -139,25 +136,13 @@ pub(super) fn further(name: &str) -> Option<&'static SpelledParts> {
     (name == "idn-hostname").then(|| LONG_NAMES.get_or_init(|| spelled(idna::long())))
 }
 
-/// Whether names in Punycode belong to a format too, which no expression tells; see [`punycode`].
+/// Whether names in Punycode belong to a format too, which no expression tells; see [`punycode`](super::punycode).
 pub(super) fn has_punycode(name: &str) -> bool {
     ["hostname", "host-name", "idn-hostname"].contains(&name)
 }
 
-/// Reads an expression that this file wrote.
-fn hir(expression: &str) -> Expression {
-    let mut parser = ParserBuilder::new()
-        .dot_matches_new_line(true)
-        .nest_limit(1_000)
-        .build();
-    parser
-        .parse(expression)
-        .expect("the expressions of this file are well formed")
-        .into()
-}
-
 fn one(expression: impl AsRef<str>) -> Vec<Part> {
-    vec![Part::Match(hir(expression.as_ref()))]
+    vec![Part::Match(own_expression(expression.as_ref()))]
 }
 
 fn date() -> String {
@@ -194,7 +179,6 @@ const DURATION: &str = "P(?:(?:(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9
 
 const ATOM: &str = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]";
 const IDN_ATOM: &str = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-\u{80}-\u{10FFFF}]";
-const LABEL: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
 const IDN_LABEL: &str =
     "[A-Za-z0-9\u{80}-\u{10FFFF}](?:[A-Za-z0-9\\-\u{80}-\u{10FFFF}]{0,61}[A-Za-z0-9\u{80}-\u{10FFFF}])?";
 const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";
@@ -205,28 +189,6 @@ fn email(atom: &str, label: &str) -> String {
     let quoted = format!(r#""(?:[ !#-\[\]-~{beyond}]|\\[ -~{beyond}])*""#);
     let (ipv4, ipv6) = (ipv4(), ipv6());
     format!(r"(?:{atom}+(?:\.{atom}+)*|{quoted})@(?:{label}(?:\.{label})*|\[(?:{ipv4}|IPv6:{ipv6})\])")
-}
-
-/// Names with two hyphens in the third and fourth place of a label, which are reserved, `xn--` for Punycode.
-fn reserved() -> Expression {
-    hir(r"(?:.*\.)?[^.]{2}--.*")
-}
-
-fn hostname() -> Vec<Part> {
-    vec![
-        Part::Match(hir(&format!(r"{LABEL}(?:\.{LABEL})*"))),
-        Part::Not(reserved()),
-        Part::Units {
-            unit: hir("(?s:.)"),
-            min: 0,
-            max: Some(253),
-        },
-    ]
-}
-
-/// Names whose labels in Punycode may stand for anything.
-fn labels() -> Vec<Part> {
-    one(format!(r"{LABEL}(?:\.{LABEL})*"))
 }
 
 fn ipv4() -> String {

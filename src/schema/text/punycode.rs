@@ -14,7 +14,8 @@ use std::sync::OnceLock;
 
 use crate::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
 
-use super::hir;
+use super::hir::own_expression;
+use super::hostname::{LABEL, reserved};
 
 /// The most characters before and behind the only such label of a name, and around those of a name that may have two.
 const BESIDE_ONE: u64 = 95;
@@ -30,10 +31,10 @@ impl Beside {
     fn new(label: &str, most: u64) -> Beside {
         let of = |labels: String| Regular {
             parts: vec![
-                Part::Match(hir(&labels)),
-                Part::Not(super::reserved()),
+                Part::Match(own_expression(&labels)),
+                Part::Not(reserved()),
                 Part::Units {
-                    unit: hir("(?s:.)"),
+                    unit: own_expression("(?s:.)"),
                     min: 0,
                     max: Some(most),
                 },
@@ -55,15 +56,12 @@ impl Beside {
 }
 
 /// The names of which some label is in Punycode, without quotes.
-pub(in crate::schema) fn names(builder: &mut CfgBuilder) -> ExprId {
+pub(crate) fn names(builder: &mut CfgBuilder) -> ExprId {
     static BESIDE: OnceLock<[Beside; 2]> = OnceLock::new();
     let [one, two] = BESIDE.get_or_init(|| {
         // In a name with characters from right to left no label begins with a digit.
         let ordered = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
-        [
-            Beside::new(super::LABEL, BESIDE_ONE),
-            Beside::new(ordered, BESIDE_TWO),
-        ]
+        [Beside::new(LABEL, BESIDE_ONE), Beside::new(ordered, BESIDE_TWO)]
     });
     let sign = builder.bytes("xn--");
     let label = builder.judged(Judge::LabelFromLeft);

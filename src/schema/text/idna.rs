@@ -16,7 +16,7 @@
 use crate::grammar::{Expression, Part};
 use crate::idna::NOT_VALID;
 
-use super::hir;
+use super::hir::own_expression;
 
 /// Valid although their category would not make them so: a Tibetan sign, the ideographic zero, Cherokee; and digits that may
 /// not stand beside those of [`ARABIC`], which only labels from right to left have here.
@@ -53,12 +53,12 @@ pub(super) fn parts() -> Vec<Part> {
     let beside = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
     let either = format!("(?:{}|{beside})", right_to_left());
     vec![
-        Part::Match(hir(&format!(
+        Part::Match(own_expression(&format!(
             "(?:{plain}(?:[{DOT}]{plain})*|{either}(?:[{DOT}]{either})*)"
         ))),
         Part::Not(reserved()),
         Part::Units {
-            unit: hir("(?s:.)"),
+            unit: own_expression("(?s:.)"),
             min: 1,
             max: Some(LONG - 1),
         },
@@ -70,10 +70,10 @@ pub(super) fn parts() -> Vec<Part> {
 pub(super) fn long() -> Vec<Part> {
     let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
     vec![
-        Part::Match(hir(&format!("{label}(?:[{DOT}]{label})*"))),
+        Part::Match(own_expression(&format!("{label}(?:[{DOT}]{label})*"))),
         Part::Not(reserved()),
         Part::Units {
-            unit: hir("(?s:.)"),
+            unit: own_expression("(?s:.)"),
             min: LONG,
             max: Some(253),
         },
@@ -82,12 +82,12 @@ pub(super) fn long() -> Vec<Part> {
 
 /// Two hyphens in the third and fourth place are reserved.
 fn reserved() -> Expression {
-    hir(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))
+    own_expression(&format!("(?:|.*[{DOT}])[^{DOT}]{{2}}--.*"))
 }
 
 /// Words that have the names among them: all that consist of what labels in whatever script may consist of.
 pub(super) fn wider() -> Vec<Part> {
-    vec![Part::Match(hir(r"[A-Za-z0-9.\-\u{80}-\u{10FFFF}]+"))]
+    vec![Part::Match(own_expression(r"[A-Za-z0-9.\-\u{80}-\u{10FFFF}]+"))]
 }
 
 /// Letters, digits and marks of labels, those from right to left left aside.
