@@ -27,10 +27,10 @@ use crate::grammar::{Cfg, CfgBuilder, ExprId, Expression, Regular, RegularId, Ru
 use crate::limits::{Account, Limits};
 use crate::regex::Escapes;
 
-use super::Options;
 use super::findings::Findings;
 use super::goal::GoalId;
 use super::normal::{Normal, NormalForms, NumberShape};
+use super::options::Options;
 use super::text::TextId;
 
 use flat::{Flat, Style};

@@ -547,7 +547,8 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Options, read};
+    use crate::schema::options::Options;
+    use crate::schema::resolve::read;
 
     #[test]
     fn schemas_that_say_the_same_type_alone_share_a_form() {

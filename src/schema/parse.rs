@@ -14,7 +14,12 @@ mod combine;
 mod constant;
 mod number;
 mod object;
+mod resources;
+pub(super) mod source;
 mod string;
+pub(super) mod uri;
+
+pub(super) use resources::Resources;
 
 use std::rc::Rc;
 
@@ -28,9 +33,8 @@ use super::decimal::Decimal;
 use super::draft::Draft;
 use super::findings::bytes_of;
 use super::node::{Keyword, Node, NodeId, RefId, Tree, Whole, escape_segment};
-use super::resolve::Resources;
+use super::options::Formats;
 use super::text::Texts;
-use super::{Formats, uri};
 
 /// What the reader made of a source.
 pub(crate) struct Parsed {

@@ -18,9 +18,9 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use crate::grammar::{Expression, Part, Regular};
 use crate::regex::Escapes;
-use crate::schema::Whitespace;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Array, NumberShape, Object, StringShape};
+use crate::schema::options::Whitespace;
 use crate::schema::text::{Text, hir};
 
 use super::draft::Draft;

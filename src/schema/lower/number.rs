@@ -128,7 +128,7 @@ fn is_compared(shape: &NumberShape) -> bool {
 
 /// Whether some spellings of the numbers of a shape are left out. Those without point and exponent, which draft 4 asks
 /// integers for, are all there.
-pub(in crate::schema) fn leaves_spellings_out(shape: &NumberShape) -> bool {
+pub(crate) fn leaves_spellings_out(shape: &NumberShape) -> bool {
     if shape.plain == Some(true) {
         return false;
     }

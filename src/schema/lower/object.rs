@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use crate::grammar::{self, Demand, ExprId, Keys, Rest, Series, SeriesOrder};
 use crate::regex::Escapes;
-use crate::schema::KeyOrder;
 use crate::schema::goal::GoalId;
 use crate::schema::normal::{Member, Object, Way};
+use crate::schema::options::KeyOrder;
 
 use super::Writer;
 

@@ -4,7 +4,7 @@ use crate::error::{CompileError, Place, Problem};
 use crate::grammar::{CfgBuilder, ExprId, Part};
 use crate::limits::Limits;
 use crate::regex;
-use crate::schema::Whitespace;
+use crate::schema::options::Whitespace;
 use crate::schema::text::hir;
 
 /// What may stand at each place.

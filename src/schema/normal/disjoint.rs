@@ -245,7 +245,8 @@ impl Algebra<'_> {
 mod tests {
     use super::*;
     use crate::limits::Limits;
-    use crate::schema::{Options, read};
+    use crate::schema::options::Options;
+    use crate::schema::resolve::read;
 
     /// The algebra of two schemas, and these.
     fn pair<'l>(left: &str, right: &str, limits: &'l Limits) -> (Algebra<'l>, NodeId, NodeId) {

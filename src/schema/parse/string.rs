@@ -5,8 +5,8 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::error::ProblemKind;
-use crate::schema::Formats;
 use crate::schema::node::Keyword;
+use crate::schema::options::Formats;
 use crate::schema::text::{TextSet, format};
 
 use super::{Reader, Site, describe};

@@ -18,8 +18,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::limits::{Account, Limits};
-
-use super::node::{Dependency, KeyMap, Keyword, Keywords, Node, NodeId, RefId, Tree, Values};
+use crate::schema::node::{Dependency, KeyMap, Keyword, Keywords, Node, NodeId, RefId, Tree, Values};
 
 /// What is known of the source where a dynamic reference is looked up.
 #[derive(Debug, Default)]

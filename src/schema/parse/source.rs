@@ -22,7 +22,7 @@ const SHORT_BYTES: usize = 8;
 
 /// About the bytes of the value of a JSON text, which are looked at before it is read: a comma, a bracket and a colon each
 /// bring a value or an entry of a map. Those in strings are taken for some, too.
-pub(super) fn bytes_of_value(text: &str) -> usize {
+pub(crate) fn bytes_of_value(text: &str) -> usize {
     if text.len() <= SHORT {
         return text.len() * SHORT_BYTES;
     }

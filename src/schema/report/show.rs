@@ -20,15 +20,15 @@ use foldhash::{HashMap, HashMapExt};
 use crate::error::CompileError;
 use crate::grammar::Demand;
 use crate::limits::Limits;
-
-use super::goal::GoalId;
-use super::normal::{Array, Bound, NormalForms, NumberShape, Object, StringShape, Way, normalise};
-use super::{Options, read};
+use crate::schema::goal::GoalId;
+use crate::schema::normal::{Array, Bound, NormalForms, NumberShape, Object, StringShape, Way, normalise};
+use crate::schema::options::Options;
+use crate::schema::resolve::read;
 
 /// The normal form of a schema, as text.
 ///
 /// # Errors
-/// The schema cannot be brought into normal form; see [`lower`](super::lower).
+/// The schema cannot be brought into normal form; see [`lower`](crate::schema::lower).
 pub fn normal_form(text: &str, options: &Options, limits: &Limits) -> Result<String, CompileError> {
     let limits = &*limits.begin();
     let (parsed, _) = limits.cancel.unless(read(text, options, limits))?;
