@@ -13,7 +13,7 @@ mod pattern;
 pub(super) mod punycode;
 mod spelled;
 
-pub(crate) use spelled::{Text, unrolled};
+pub(crate) use spelled::{Text, any_key, quoted, unrolled};
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;

@@ -8,7 +8,8 @@ use crate::schema::node::NodeId;
 use crate::schema::normal::{self, Array};
 use crate::schema::text::hir;
 
-use super::{Writer, number};
+use super::number;
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of arrays.

@@ -22,12 +22,13 @@ use crate::schema::goal::GoalId;
 use crate::schema::normal::{Bound, NumberShape};
 use crate::schema::text::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
 
+use super::automaton;
 use super::digits::{
-    fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
-    signed_exponent_equal, whole_above, whole_below,
+    fraction, fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
+    signed_exponent_equal, whole_above, whole_below, zeros,
 };
-use super::numeral::{Spelling, e, exponent, fraction, integer, positive_integer, signed, zero, zeros};
-use super::{Writer, automaton};
+use super::numeral::{Spelling, e, exponent, integer, positive_integer, signed, zero};
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of numbers.

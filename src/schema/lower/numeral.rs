@@ -16,7 +16,9 @@ use regex_syntax::hir::Hir;
 use crate::grammar::Expression;
 use crate::schema::text::hir::{any, any_digit, class, concat, digit, optional, plus, repeat, star, text};
 
-use super::digits::{padded_at_most, padded_between, signed_exponent_at_most, signed_exponent_equal};
+use super::digits::{
+    fraction, padded_at_most, padded_between, sign, signed_exponent_at_most, signed_exponent_equal, zeros,
+};
 
 /// The spellings that the bounds of a number, and its exceptions, are taken out of.
 #[derive(Clone, Copy)]
@@ -68,25 +70,12 @@ pub(super) fn integer() -> Hir {
     any([text("0"), concat([digit(b'1', b'9'), star(any_digit())])])
 }
 
-pub(super) fn fraction() -> Hir {
-    concat([text("."), plus(any_digit())])
-}
-
 pub(super) fn e() -> Hir {
     class(&[(b'E', b'E'), (b'e', b'e')])
 }
 
-pub(super) fn sign() -> Hir {
-    class(&[(b'+', b'+'), (b'-', b'-')])
-}
-
 pub(super) fn exponent() -> Hir {
     concat([e(), optional(sign()), plus(any_digit())])
-}
-
-/// A point and nothing but zeros, or nothing.
-pub(super) fn zeros() -> Hir {
-    optional(concat([text("."), plus(text("0"))]))
 }
 
 /// The greatest exponent behind any digits, and behind a single one that is not zero.

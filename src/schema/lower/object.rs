@@ -8,7 +8,7 @@ use crate::schema::goal::GoalId;
 use crate::schema::normal::{Member, Object, Way};
 use crate::schema::options::KeyOrder;
 
-use super::Writer;
+use super::writer::Writer;
 
 /// The most names that are kept out of the other keys at run time rather than by an automaton.
 const MOST_TAKEN: usize = 300;

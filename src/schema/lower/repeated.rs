@@ -10,7 +10,7 @@ use crate::grammar::{ExprId, Keys, Member, Rest, Series, SeriesOrder};
 use crate::schema::normal::{Array, Way};
 
 use super::flat::Style;
-use super::{Piece, Writer};
+use super::writer::{Piece, Writer};
 
 impl Writer<'_> {
     /// The texts of such an array behind its bracket.

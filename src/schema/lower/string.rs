@@ -1,7 +1,6 @@
 //! Strings, and the keys of objects.
 
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use regex_syntax::hir::Hir;
 
@@ -10,9 +9,9 @@ use crate::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use crate::regex::{self, Escapes};
 use crate::schema::goal::GoalId;
 use crate::schema::normal::StringShape;
-use crate::schema::text::{Text, TextId, hir, punycode, unrolled};
+use crate::schema::text::{Text, TextId, any_key, hir, punycode, quoted, unrolled};
 
-use super::Writer;
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of strings.
@@ -218,16 +217,4 @@ impl Writer<'_> {
         }
         id
     }
-}
-
-/// A key, whichever, with its quotes: made and hashed once, because every object with open keys has it.
-pub(super) fn any_key(escapes: Escapes) -> Expression {
-    static KEYS: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
-    let key = KEYS[escapes as usize].get_or_init(|| quoted(&regex::string_body(escapes)));
-    key.clone()
-}
-
-/// What stands between quotes, with them.
-fn quoted(hir: &Hir) -> Expression {
-    hir::concat([hir::text("\""), hir.clone(), hir::text("\"")]).into()
 }

@@ -34,7 +34,8 @@ use crate::schema::normal::{self, Array, Normal, Object, RestClass, Way};
 use crate::schema::text::hir;
 
 use super::flat::{Flat, Style, some_of};
-use super::{Piece, Writer, number};
+use super::number;
+use super::writer::{Piece, Writer};
 
 /// How the texts of some items begin, and how they go on.
 struct Lead {

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 use regex_syntax::hir::{Hir, Repetition};
 
 use crate::grammar::{Expression, Part};
-use crate::regex::Escapes;
+use crate::regex::{self, Escapes};
+
+use super::hir;
 
 /// A language of decoded strings.
 #[derive(Debug)]
@@ -65,4 +67,16 @@ pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
         greedy: true,
         sub: Box::new(unit.clone()),
     }))
+}
+
+/// A key, whichever, with its quotes: made and hashed once, because every object with open keys has it.
+pub(crate) fn any_key(escapes: Escapes) -> Expression {
+    static KEYS: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
+    let key = KEYS[escapes as usize].get_or_init(|| quoted(&regex::string_body(escapes)));
+    key.clone()
+}
+
+/// What stands between quotes, with them.
+pub(crate) fn quoted(hir: &Hir) -> Expression {
+    hir::concat([hir::text("\""), hir.clone(), hir::text("\"")]).into()
 }
