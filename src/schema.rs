@@ -29,7 +29,8 @@
 mod decimal;
 mod draft;
 mod findings;
-mod goal;
+mod finish;
+mod forms;
 mod lower;
 mod node;
 mod normal;
@@ -37,6 +38,7 @@ mod options;
 mod parse;
 mod report;
 mod resolve;
+mod shape;
 pub mod sketch;
 mod text;
 

@@ -25,8 +25,7 @@ use crate::error::{CompileError, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId};
 use crate::limits::Limits;
 
-use super::goal::GoalId;
-use super::normal::NormalForms;
+use super::forms::{GoalId, NormalForms};
 use super::options::Options;
 
 use space::Space;

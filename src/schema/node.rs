@@ -280,6 +280,31 @@ impl Tree {
         self.targets[reference.0 as usize]
     }
 
+    /// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
+    pub(crate) fn beside(&self, id: NodeId) -> Vec<NodeId> {
+        let mut next = Vec::new();
+        for (_, keyword) in self.node(id).keywords.iter() {
+            match keyword {
+                Keyword::Ref(reference) => next.push(self.target(*reference)),
+                Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list) => next.extend(list),
+                Keyword::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => {
+                    next.push(*condition);
+                    next.extend(then.iter().chain(otherwise));
+                }
+                Keyword::Dependent {
+                    then: Dependency::Schema(child),
+                    ..
+                } => next.push(*child),
+                _ => {}
+            }
+        }
+        next
+    }
+
     /// The JSON pointer of a node.
     pub(crate) fn pointer(&self, id: NodeId) -> String {
         let mut parts = Vec::new();

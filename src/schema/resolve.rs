@@ -16,7 +16,7 @@ use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::limits::Limits;
 
 use super::draft::Draft;
-use super::node::{Dependency, Keyword, NodeId, RefId, Tree};
+use super::node::{Keyword, NodeId, RefId, Tree};
 use super::options::Options;
 use super::parse::{MOST_URI, Parsed, Reader, Resources, Scope, source, uri};
 
@@ -256,34 +256,9 @@ impl<'v> Reader<'v> {
     }
 }
 
-/// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
-pub(crate) fn beside(tree: &Tree, id: NodeId) -> Vec<NodeId> {
-    let mut next = Vec::new();
-    for (_, keyword) in tree.node(id).keywords.iter() {
-        match keyword {
-            Keyword::Ref(reference) => next.push(tree.target(*reference)),
-            Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list) => next.extend(list),
-            Keyword::If {
-                condition,
-                then,
-                otherwise,
-            } => {
-                next.push(*condition);
-                next.extend(then.iter().chain(otherwise));
-            }
-            Keyword::Dependent {
-                then: Dependency::Schema(child),
-                ..
-            } => next.push(*child),
-            _ => {}
-        }
-    }
-    next
-}
-
 /// The schemas that apply to the same value as a node does.
 fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
-    let mut next = beside(tree, id);
+    let mut next = tree.beside(id);
     for (_, keyword) in tree.node(id).keywords.iter() {
         if let Keyword::Not(child) = keyword {
             next.push(*child);

@@ -3,9 +3,8 @@
 use std::rc::Rc;
 
 use crate::grammar::{ExprId, Keys, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
-use crate::schema::goal::GoalId;
+use crate::schema::forms::{self, Array, GoalId};
 use crate::schema::node::NodeId;
-use crate::schema::normal::{self, Array};
 use crate::schema::text::hir;
 
 use super::number;
@@ -40,7 +39,7 @@ impl Writer<'_> {
     }
 
     /// Whether a way has arrays or objects.
-    pub(super) fn has_structure(&self, way: &normal::Way) -> bool {
+    pub(super) fn has_structure(&self, way: &forms::Way) -> bool {
         let normal = &self.forms.normals[way.goal.index()];
         self.forms.is_live(way.goal) && !(normal.arrays.is_empty() && normal.objects.is_empty())
     }
@@ -106,14 +105,14 @@ impl Writer<'_> {
     /// Items of which no two are equal: the whole text of a scalar is its key.
     fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
         let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
-        let live: Vec<normal::Way> = live.copied().collect();
+        let live: Vec<forms::Way> = live.copied().collect();
         live.iter()
             .flat_map(|way| self.different_scalars(way, node))
             .collect()
     }
 
     /// Scalars that are told apart by their text; multiples are not.
-    pub(super) fn scalar_keys(&mut self, way: &normal::Way) -> Vec<Rest> {
+    pub(super) fn scalar_keys(&mut self, way: &forms::Way) -> Vec<Rest> {
         let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
         let mut keys = Vec::new();
         for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
@@ -133,7 +132,7 @@ impl Writer<'_> {
         rest.collect()
     }
 
-    pub(super) fn item_ways(&mut self, ways: &[normal::Way]) -> Vec<Way> {
+    pub(super) fn item_ways(&mut self, ways: &[forms::Way]) -> Vec<Way> {
         let mut written = Vec::new();
         for way in ways.iter().filter(|way| self.forms.is_live(way.goal)) {
             written.push(Way {

@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::grammar::{CfgBuilder, ExprId, RuleId};
 use crate::schema::decimal::{Decimal, Plain};
-use crate::schema::normal::NumberShape;
+use crate::schema::forms::NumberShape;
 use crate::schema::text::hir;
 
 /// The most states of an automaton for numbers.
@@ -382,7 +382,7 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::normal::Bound;
+    use crate::schema::forms::Bound;
 
     fn accepts(shape: &NumberShape, text: &str) -> bool {
         let table = Table::new(shape).expect("small steps");

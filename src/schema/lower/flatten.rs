@@ -5,8 +5,7 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::grammar::Part;
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Array, NumberShape, Object, StringShape};
+use crate::schema::forms::{Array, GoalId, NumberShape, Object, StringShape};
 use crate::schema::options::Whitespace;
 use crate::schema::text::{Text, hir};
 

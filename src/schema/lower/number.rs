@@ -18,8 +18,7 @@ use regex_syntax::hir::Hir;
 use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Part, Regular};
 use crate::schema::decimal::{Decimal, Plain};
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Bound, NumberShape};
+use crate::schema::forms::{Bound, GoalId, NumberShape};
 use crate::schema::text::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
 
 use super::automaton;

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use crate::grammar::{self, Demand, ExprId, Keys, Rest, Series, SeriesOrder};
 use crate::regex::Escapes;
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Member, Object, Way};
+use crate::schema::forms::{GoalId, Member, Object, Way};
 use crate::schema::options::KeyOrder;
 
 use super::writer::Writer;
@@ -173,7 +172,7 @@ impl Writer<'_> {
     }
 
     /// Whether a name could belong to a class of keys and must be taken out of it.
-    fn may_be_in(&self, key: &crate::schema::normal::StringShape, name: &str) -> bool {
+    fn may_be_in(&self, key: &crate::schema::forms::StringShape, name: &str) -> bool {
         key.texts.iter().all(|&(text, sign)| {
             self.forms
                 .texts

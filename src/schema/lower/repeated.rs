@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use crate::grammar::{ExprId, Keys, Member, Rest, Series, SeriesOrder};
-use crate::schema::normal::{Array, Way};
+use crate::schema::forms::{Array, Way};
 
 use super::flat::Style;
 use super::writer::{Piece, Writer};

@@ -7,8 +7,7 @@ use regex_syntax::hir::Hir;
 use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use crate::regex::{self, Escapes};
-use crate::schema::goal::GoalId;
-use crate::schema::normal::StringShape;
+use crate::schema::forms::{GoalId, StringShape};
 use crate::schema::text::{Text, TextId, any_key, hir, punycode, quoted, unrolled};
 
 use super::writer::Writer;

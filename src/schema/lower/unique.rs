@@ -28,9 +28,8 @@ use regex_syntax::hir::Hir;
 use crate::error::{Problem, ProblemKind};
 use crate::grammar::{ExprId, Keys, Member, Part, RegularId, Rest, Series, SeriesOrder};
 use crate::regex::{self, Escapes};
-use crate::schema::goal::GoalId;
+use crate::schema::forms::{self, Array, GoalId, Normal, Object, RestClass, Way};
 use crate::schema::node::NodeId;
-use crate::schema::normal::{self, Array, Normal, Object, RestClass, Way};
 use crate::schema::text::hir;
 
 use super::flat::{Flat, Style, some_of};
@@ -334,7 +333,7 @@ impl Writer<'_> {
         leads
     }
 
-    fn live_members(&self, object: &Object) -> Vec<normal::Member> {
+    fn live_members(&self, object: &Object) -> Vec<forms::Member> {
         let members = object.members.iter();
         let live = members.filter(|member| self.is_any_live(&member.ways));
         live.cloned().collect()
@@ -342,7 +341,7 @@ impl Writer<'_> {
 
     /// The values of the first members, as many as a lead can run through in each of these lists, which differ only in
     /// which members are required.
-    fn run_of(&mut self, lists: &[&[normal::Member]], style: Style) -> Vec<Flat> {
+    fn run_of(&mut self, lists: &[&[forms::Member]], style: Style) -> Vec<Flat> {
         let mut values: Vec<Flat> = Vec::new();
         // The leads of a schema cost no more than a bound together, but for the first member.
         let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
@@ -353,7 +352,7 @@ impl Writer<'_> {
             };
             values.push(value);
             let affordable =
-                |list: &&[normal::Member]| Flat::is_affordable(&self.entries_of(list, &values, style));
+                |list: &&[forms::Member]| Flat::is_affordable(&self.entries_of(list, &values, style));
             if !lists.iter().all(affordable) {
                 values.pop();
                 break;
@@ -362,7 +361,7 @@ impl Writer<'_> {
         values
     }
 
-    fn entries_of(&self, members: &[normal::Member], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
+    fn entries_of(&self, members: &[forms::Member], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
         let entries = members.iter().zip(values);
         entries
             .map(|(member, value)| (self.entry(&member.name, value.clone(), style), member.required))
@@ -390,10 +389,9 @@ impl Writer<'_> {
     /// Leads of sets of objects that differ only in which of their members are required, as branches that each need another
     /// one do. An object that is in several of them has the same lead in all, since all leads end behind the same members.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
-        let lists: Vec<Vec<normal::Member>> =
-            objects.iter().map(|object| self.live_members(object)).collect();
-        let lists: Vec<&[normal::Member]> = lists.iter().map(|list| &list[..]).collect();
-        let parts = |list: &[normal::Member]| -> Vec<_> {
+        let lists: Vec<Vec<forms::Member>> = objects.iter().map(|object| self.live_members(object)).collect();
+        let lists: Vec<&[forms::Member]> = lists.iter().map(|list| &list[..]).collect();
+        let parts = |list: &[forms::Member]| -> Vec<_> {
             let parts = list
                 .iter()
                 .map(|member| (member.name.clone(), member.ways.clone()));
@@ -510,7 +508,7 @@ impl Writer<'_> {
     }
 }
 
-fn named<'o>(object: &'o Object, name: &str) -> Option<&'o normal::Member> {
+fn named<'o>(object: &'o Object, name: &str) -> Option<&'o forms::Member> {
     object.members.iter().find(|member| &*member.name == name)
 }
 

@@ -13,8 +13,7 @@ use crate::grammar::{CfgBuilder, ExprId, Expression, Regular, RegularId, RuleId}
 use crate::limits::{Account, Limits};
 use crate::regex::Escapes;
 use crate::schema::findings::Findings;
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Normal, NormalForms, NumberShape};
+use crate::schema::forms::{GoalId, Normal, NormalForms, NumberShape};
 use crate::schema::options::Options;
 use crate::schema::text::TextId;
 

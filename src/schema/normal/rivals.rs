@@ -19,10 +19,10 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use crate::schema::decimal::Decimal;
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
 
-use super::Algebra;
+use super::algebra::Algebra;
 
 /// So few alternatives are looked at pair by pair.
 const FEW: usize = 4;

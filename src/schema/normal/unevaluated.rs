@@ -14,13 +14,12 @@
 use std::rc::Rc;
 
 use crate::error::ProblemKind;
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{Dependency, KeyMap, Keyword, Kind, Node, NodeId};
+use crate::schema::shape::{ArrayStep, Demand, ObjectStep, Step, push_new};
 use crate::schema::text::TextSet;
 
-use super::Algebra;
-use super::expand::Demand;
-use super::step::{ArrayStep, ObjectStep, Step};
+use super::algebra::{Algebra, NODE_BYTES};
 
 /// What one keyword speaks of.
 #[derive(Debug, Default)]
@@ -177,7 +176,7 @@ impl Algebra<'_> {
                 }
             }
             for set in &spoken.patterns {
-                super::push_new(&mut patterns, (set.clone(), anything));
+                push_new(&mut patterns, (set.clone(), anything));
             }
         }
         let map = KeyMap {
@@ -211,7 +210,7 @@ impl Algebra<'_> {
             [(_, Keyword::AnyOf(list))] => 2 * size_of_val(&list[..]),
             _ => 0,
         };
-        self.reserve(super::NODE_BYTES + listed, Some(parent));
+        self.reserve(NODE_BYTES + listed, Some(parent));
         if let [(_, Keyword::AnyOf(list))] = &keywords[..] {
             self.unions.insert(list.clone(), id);
         }
@@ -445,7 +444,7 @@ impl Algebra<'_> {
                 break;
             }
             if known.is_none() {
-                let beside = crate::schema::resolve::beside(&self.tree, node);
+                let beside = self.tree.beside(node);
                 open.extend(beside.into_iter().filter(|&next| seen.insert(next)));
             }
         }

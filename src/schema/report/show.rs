@@ -20,8 +20,8 @@ use foldhash::{HashMap, HashMapExt};
 use crate::error::CompileError;
 use crate::grammar::Demand;
 use crate::limits::Limits;
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Array, Bound, NormalForms, NumberShape, Object, StringShape, Way, normalise};
+use crate::schema::forms::{Array, Bound, GoalId, NormalForms, NumberShape, Object, StringShape, Way};
+use crate::schema::normal::normalise;
 use crate::schema::options::Options;
 use crate::schema::resolve::read;
 

@@ -20,9 +20,9 @@ use std::rc::Rc;
 use foldhash::HashMap;
 
 use crate::regex::Escapes;
+use crate::schema::forms::{Normal, NormalForms, Way};
 use crate::schema::lower::leaves_spellings_out;
 use crate::schema::node::{Keyword, Kind, Node, NodeId, Tree, Types, Values, Whole};
-use crate::schema::normal::{Normal, NormalForms, Way};
 
 const INTEGER: &str = "of integers with an exponent, most that move a point or have a minus are left out (`1.5e1`, `120e-1`): \
     which are integers is no regular language";

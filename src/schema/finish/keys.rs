@@ -5,33 +5,30 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use crate::grammar::Meets;
-use crate::schema::goal::Literal;
+use crate::schema::forms::{Literal, StringShape};
 use crate::schema::node::KeyMap;
+use crate::schema::normal::{Algebra, Pairs};
+use crate::schema::shape::{KeyClass, MapRef, ObjectShape, SomeKey, Step, StringStep};
 use crate::schema::text::TextSet;
 
-use super::Algebra;
-use super::object::ObjectShape;
-use super::step::{KeyClass, MapRef, SomeKey, Step, StringStep};
-use super::string::StringShape;
-
 /// What all demands but those for some key say of each key.
-pub(super) struct Keys {
-    pub(super) named: Vec<NamedKey>,
-    pub(super) classes: Vec<Class>,
+pub(crate) struct Keys {
+    pub(crate) named: Vec<NamedKey>,
+    pub(crate) classes: Vec<Class>,
 }
 
-pub(super) struct NamedKey {
-    pub(super) name: Rc<str>,
-    pub(super) literals: Vec<Literal>,
-    pub(super) allowed: bool,
+pub(crate) struct NamedKey {
+    pub(crate) name: Rc<str>,
+    pub(crate) literals: Vec<Literal>,
+    pub(crate) allowed: bool,
     /// The demands for some key that this key could meet, a bit for each.
-    pub(super) wanted: Meets,
+    pub(crate) wanted: Meets,
 }
 
-pub(super) struct Class {
-    pub(super) key: StringShape,
-    pub(super) literals: Vec<Literal>,
-    pub(super) wanted: Meets,
+pub(crate) struct Class {
+    pub(crate) key: StringShape,
+    pub(crate) literals: Vec<Literal>,
+    pub(crate) wanted: Meets,
 }
 
 /// The keys that satisfy a schema and those that do not, each as a union of shapes.
@@ -62,9 +59,6 @@ impl Split {
     }
 }
 
-/// Pairs of patterns, by their places in a list.
-pub(super) type Pairs = HashSet<(usize, usize)>;
-
 /// So many names are looked up in a map for one unit of fuel, and so many compared with a pattern.
 const NAMES_OF_FUEL: usize = 256;
 const MATCHES_OF_FUEL: usize = 8;
@@ -77,7 +71,7 @@ const MOST_PATTERNS: usize = 5;
 
 impl Algebra<'_> {
     /// The keys of a shape; none of its demands for some key is met yet.
-    pub(super) fn keys(&mut self, shape: &ObjectShape) -> Keys {
+    pub(crate) fn keys(&mut self, shape: &ObjectShape) -> Keys {
         let mut names = shape.names();
         let nothing = Keys {
             named: Vec::new(),

@@ -7,12 +7,10 @@ use std::rc::Rc;
 
 use foldhash::{HashSet, HashSetExt};
 
-use crate::schema::goal::{GoalId, Literal};
+use crate::schema::forms::{Array, GoalId, Literal, Way};
 use crate::schema::node::{NodeId, Values};
-
-use super::Algebra;
-use super::array::{Array, ArrayShape};
-use super::way::Way;
+use crate::schema::normal::Algebra;
+use crate::schema::shape::ArrayShape;
 
 /// The most ways to give the leading places values that differ.
 const MOST_CHOICES: usize = 256;
@@ -22,7 +20,7 @@ type Scalar = (GoalId, Box<[u8]>);
 
 impl Algebra<'_> {
     /// Distinct items; see the module.
-    pub(super) fn finish_unique(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
+    pub(crate) fn finish_unique(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
         if !shape.prefix.is_empty() {
             return self.finish_unique_places(shape, node);
         }
@@ -177,7 +175,7 @@ impl Algebra<'_> {
     }
 
     /// Each value of a goal, where there are finitely many and all are scalars.
-    pub(super) fn finite_scalars(&mut self, goal: GoalId) -> Option<Vec<Values>> {
+    pub(crate) fn finite_scalars(&mut self, goal: GoalId) -> Option<Vec<Values>> {
         let normal = self.nested_normal(goal)?;
         if !normal.arrays.is_empty() || !normal.objects.is_empty() {
             return None;

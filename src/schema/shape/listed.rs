@@ -10,7 +10,7 @@ use foldhash::HashSet;
 const FEW: usize = 8;
 
 #[derive(Clone, Debug)]
-pub(super) struct Listed<T> {
+pub(crate) struct Listed<T> {
     list: Vec<T>,
     /// All of them, once they are more than a few.
     hashed: HashSet<T>,
@@ -27,7 +27,7 @@ impl<T> Default for Listed<T> {
 
 impl<T: Clone + Eq + Hash> Listed<T> {
     /// Adds one, unless it is among them already.
-    pub(super) fn add(&mut self, one: T) {
+    pub(crate) fn add(&mut self, one: T) {
         if self.contains(&one) {
             return;
         }
@@ -40,7 +40,7 @@ impl<T: Clone + Eq + Hash> Listed<T> {
         self.list.push(one);
     }
 
-    pub(super) fn contains<Q: ?Sized + Eq + Hash>(&self, one: &Q) -> bool
+    pub(crate) fn contains<Q: ?Sized + Eq + Hash>(&self, one: &Q) -> bool
     where
         T: Borrow<Q>,
     {
@@ -50,12 +50,19 @@ impl<T: Clone + Eq + Hash> Listed<T> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.list.iter()
+    }
+}
+
+/// Adds one to a list, unless it is in it already.
+pub(crate) fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
     }
 }
 

@@ -8,8 +8,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::limits::Account;
-
-use super::node::NodeId;
+use crate::schema::node::NodeId;
 
 /// A schema, affirmed or denied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -6,15 +6,15 @@
 use std::rc::Rc;
 
 use crate::limits::Cancel;
-use crate::schema::goal::GoalId;
 
 use super::array::Array;
+use super::goal::GoalId;
 use super::object::Object;
 use super::way::Way;
 use super::{Normal, NormalForms};
 
 /// For each goal, whether it has a value as far as can be told here.
-pub(super) fn productive(normals: &[Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Vec<bool> {
+pub(crate) fn productive(normals: &[Rc<Normal>], reached: &[GoalId], cancel: &Cancel) -> Vec<bool> {
     let mut found = vec![false; normals.len()];
     loop {
         let mut changed = false;
@@ -41,7 +41,7 @@ fn has_value(normal: &Normal, found: &[bool]) -> bool {
 }
 
 /// Whether an array has a value, given which goals have one. Counts of what meets demands are left to the machine.
-pub(crate) fn array_has_value(array: &Array, found: &[bool]) -> bool {
+fn array_has_value(array: &Array, found: &[bool]) -> bool {
     let live = |ways: &Vec<Way>| ways.iter().any(|way| found[way.goal.index()]);
     let leading = array
         .prefix
@@ -60,7 +60,7 @@ pub(crate) fn array_has_value(array: &Array, found: &[bool]) -> bool {
 }
 
 /// Whether an object has a value, given which goals have one. Counts of what meets demands are left to the machine.
-pub(crate) fn object_has_value(object: &Object, found: &[bool]) -> bool {
+fn object_has_value(object: &Object, found: &[bool]) -> bool {
     let live = |ways: &[Way]| ways.iter().any(|way| found[way.goal.index()]);
     let count = object.members.iter().filter(|member| live(&member.ways)).count() as u64;
     let required = object.members.iter().filter(|member| member.required).count() as u64;
@@ -91,10 +91,15 @@ impl NormalForms {
     pub(crate) fn is_live(&self, goal: GoalId) -> bool {
         self.productive[goal.index()]
     }
+
+    /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
+    pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
+        needed_and_empty(&self.normals[goal.index()], &self.productive)
+    }
 }
 
 /// A part that every value of a form needs and that has no value, if that is why the form has none.
-pub(super) fn needed_and_empty(normal: &Normal, found: &[bool]) -> Option<GoalId> {
+pub(crate) fn needed_and_empty(normal: &Normal, found: &[bool]) -> Option<GoalId> {
     let empty = |ways: &[Way]| {
         let first = ways.first().map(|way| way.goal)?;
         let none = ways.iter().all(|way| !found[way.goal.index()]);

@@ -5,12 +5,14 @@
 
 use std::rc::Rc;
 
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{Dependency, KeyMap, Keyword, Kind, NodeId};
+use crate::schema::shape::{
+    Demand, KeyClass, MapRef, ObjectStep, SomeKey, Step, StringStep, array, constant, number, string,
+};
+use crate::schema::text::{Text, TextId, TextSet, unrolled};
 
-use super::Algebra;
-use super::expand::Demand;
-use super::step::{ArrayStep, KeyClass, MapRef, ObjectStep, SomeItems, SomeKey, Step};
+use super::algebra::Algebra;
 
 fn denied(node: NodeId) -> Step {
     Step::Literal(Literal::new(node, false))
@@ -42,13 +44,13 @@ impl Algebra<'_> {
                         .collect(),
                 )
             }
-            Keyword::Type { types, whole } => super::number::not_type_demand(*types, *whole, kind),
-            Keyword::Values(values) => super::values::not_among(values, kind),
+            Keyword::Type { types, whole } => number::not_type_demand(*types, *whole, kind),
+            Keyword::Values(values) => constant::not_among(values, kind),
             Keyword::Minimum { .. } | Keyword::Maximum { .. } | Keyword::MultipleOf(_) => {
-                only(kind, Kind::Number, || super::number::deny(keyword))
+                only(kind, Kind::Number, || number::deny(keyword))
             }
             Keyword::MinLength(_) | Keyword::MaxLength(_) => {
-                only(kind, Kind::String, || super::string::deny(keyword))
+                only(kind, Kind::String, || string::deny(keyword))
             }
             Keyword::Text(set) => only(kind, Kind::String, || self.deny_text(set)),
             Keyword::AnyText(sets) => only(kind, Kind::String, || {
@@ -59,7 +61,7 @@ impl Algebra<'_> {
             | Keyword::MinItems(_)
             | Keyword::MaxItems(_)
             | Keyword::Contains { .. }
-            | Keyword::UniqueItems => only(kind, Kind::Array, || deny_array(node, name, keyword)),
+            | Keyword::UniqueItems => only(kind, Kind::Array, || array::deny(node, name, keyword)),
             Keyword::UnevaluatedItems(child) => {
                 only(kind, Kind::Array, || self.deny_unevaluated(node, *child, kind))
             }
@@ -87,45 +89,6 @@ impl Algebra<'_> {
 
 fn only(kind: Kind, wanted: Kind, demand: impl FnOnce() -> Demand) -> Demand {
     if kind == wanted { demand() } else { Demand::Never }
-}
-
-fn deny_array(node: NodeId, name: &'static str, keyword: &Keyword) -> Demand {
-    let step = |step: ArrayStep| vec![Step::Array(step)];
-    let some = |literal: Literal, from: usize, min: u64, max: Option<u64>| {
-        step(ArrayStep::Some(SomeItems {
-            literal,
-            from,
-            min,
-            max,
-            source: (node, name),
-        }))
-    };
-    Demand::any(match keyword {
-        Keyword::MinItems(0) => Vec::new(),
-        Keyword::MinItems(count) => vec![step(ArrayStep::Max(count - 1))],
-        Keyword::MaxItems(count) => count
-            .checked_add(1)
-            .map(|count| step(ArrayStep::Min(count)))
-            .into_iter()
-            .collect(),
-        Keyword::Items { prefix, rest } => {
-            let places = prefix.iter().enumerate();
-            let mut ways: Vec<Vec<Step>> = places
-                .map(|(at, &node)| step(ArrayStep::At(at, Literal::new(node, false))))
-                .collect();
-            ways.extend(rest.map(|rest| some(Literal::new(rest, false), prefix.len(), 1, None)));
-            ways
-        }
-        Keyword::Contains { item, min, max, .. } => {
-            let item = Literal::yes(*item);
-            let fewer = min.checked_sub(1).map(|most| some(item, 0, 0, Some(most)));
-            let more = max
-                .and_then(|max| max.checked_add(1))
-                .map(|least| some(item, 0, least, None));
-            fewer.into_iter().chain(more).collect()
-        }
-        _ => vec![step(ArrayStep::NotUnique(node))],
-    })
 }
 
 impl Algebra<'_> {
@@ -198,5 +161,41 @@ impl Algebra<'_> {
             );
         }
         ways
+    }
+
+    /// The denial of a set of texts: one of them fails.
+    pub(crate) fn deny_text(&mut self, set: &TextSet) -> Demand {
+        let step = |text: TextId, sign: bool| Step::String(StringStep::Text(text, sign));
+        let mut ways = Vec::new();
+        for &(text, sign) in self.texts.denied(set).iter() {
+            let Text::Units { unit, min, max } = self.texts.text(text) else {
+                ways.push(vec![step(text, !sign)]);
+                continue;
+            };
+            if !sign {
+                ways.push(vec![step(text, true)]);
+                continue;
+            }
+            // Not a run of so many units: no run at all, or a shorter or a longer one.
+            let (unit, min, max) = (unit.clone(), *min, *max);
+            let run = unrolled(&unit, 0, None);
+            let run = run.map(|run| self.texts.add(Text::Match(run.into())));
+            ways.extend(run.map(|run| vec![step(run, false)]));
+            let mut counted = |min: u64, max: Option<u64>| {
+                let text = self.texts.add(Text::Units {
+                    unit: unit.clone(),
+                    min,
+                    max,
+                });
+                ways.push(vec![step(text, true)]);
+            };
+            if let Some(less) = min.checked_sub(1) {
+                counted(0, Some(less));
+            }
+            if let Some(more) = max.and_then(|max| max.checked_add(1)) {
+                counted(more, None);
+            }
+        }
+        Demand::any(ways)
     }
 }

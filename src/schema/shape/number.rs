@@ -1,42 +1,20 @@
-//! Sets of numbers: an interval, a step, and finite sets within or without.
+//! Sets of numbers as they are collected: what keywords demand of a number, and what a conjunction of that amounts to.
 
 use foldhash::HashSet;
 
 use crate::schema::decimal::Decimal;
+use crate::schema::forms::{Bound, NumberShape};
 use crate::schema::node::{Keyword, Kind, Types, Whole};
 
-use super::expand::Demand;
+use super::demand::Demand;
+use super::listed::push_new;
 use super::step::{NumberStep, Step};
-
-/// One end of an interval.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Bound {
-    pub(crate) value: Decimal,
-    pub(crate) exclusive: bool,
-}
-
-/// A conjunction of demands on a number.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct NumberShape {
-    pub(crate) lower: Option<Bound>,
-    pub(crate) upper: Option<Bound>,
-    /// The value is a multiple of this; 1 for integers.
-    pub(crate) step: Option<Decimal>,
-    pub(crate) not_steps: Vec<Decimal>,
-    /// The value is one of these.
-    pub(crate) only: Option<Vec<Decimal>>,
-    pub(crate) except: Vec<Decimal>,
-    /// Whether it is written without point and exponent.
-    pub(crate) plain: Option<bool>,
-    /// Two steps have a common multiple too long to compute with.
-    pub(crate) too_fine: bool,
-}
 
 /// The most multiples that are written out one by one.
 const MOST_MULTIPLES: i128 = 500;
 
 impl NumberShape {
-    pub(super) fn add(&mut self, step: NumberStep) -> bool {
+    pub(crate) fn add(&mut self, step: NumberStep) -> bool {
         match step {
             NumberStep::Lower { value, exclusive } => {
                 let new = Bound { value, exclusive };
@@ -59,7 +37,7 @@ impl NumberShape {
                 }
             }
             NumberStep::Multiple(step) => self.add_step(step),
-            NumberStep::NotMultiple(step) => super::push_new(&mut self.not_steps, step),
+            NumberStep::NotMultiple(step) => push_new(&mut self.not_steps, step),
             NumberStep::Among(values) => match &mut self.only {
                 Some(only) => {
                     let values: HashSet<&Decimal> = values.iter().collect();
@@ -94,37 +72,8 @@ impl NumberShape {
         lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
     }
 
-    /// Whether its values are multiples that take counting to tell: of other steps than 1.
-    pub(crate) fn is_counted(&self) -> bool {
-        let one = Decimal::one();
-        let step = self.step.as_ref().is_some_and(|step| *step != one);
-        let not_steps = self.not_steps.iter().any(|step| *step != one);
-        self.only.is_none() && (step || not_steps || (self.step.is_some() && !self.not_steps.is_empty()))
-    }
-
-    /// Whether a value meets all demands.
-    pub(crate) fn contains(&self, value: &Decimal) -> bool {
-        let above = self
-            .lower
-            .as_ref()
-            .is_none_or(|bound| value > &bound.value || (value == &bound.value && !bound.exclusive));
-        let below = self
-            .upper
-            .as_ref()
-            .is_none_or(|bound| value < &bound.value || (value == &bound.value && !bound.exclusive));
-        let multiple = |step: &Decimal| value.is_multiple_of(step).unwrap_or(false);
-        above
-            && below
-            && self.step.as_ref().is_none_or(multiple)
-            && !self.not_steps.iter().any(multiple)
-            && !self.except.contains(value)
-            && self.only.as_ref().is_none_or(|only| only.contains(value))
-            // Only whole numbers have a spelling without a point.
-            && (self.plain != Some(true) || value.is_integer())
-    }
-
     /// Evaluates the demands on a finite set; false where nothing is left.
-    pub(super) fn finish(&mut self) -> bool {
+    pub(crate) fn finish(&mut self) -> bool {
         if let (Some(step), true) = (&self.step, !self.not_steps.is_empty())
             && self
                 .not_steps
@@ -192,7 +141,7 @@ impl NumberShape {
 }
 
 /// What `type` asks of a kind of value.
-pub(super) fn type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
+pub(crate) fn type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
     if types.has(kind) {
         return Demand::nothing();
     }
@@ -206,7 +155,7 @@ pub(super) fn type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
 }
 
 /// What the denial of `type` asks of a kind of value.
-pub(super) fn not_type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
+pub(crate) fn not_type_demand(types: Types, whole: Whole, kind: Kind) -> Demand {
     if types.has(kind) {
         return Demand::Never;
     }
@@ -220,7 +169,7 @@ pub(super) fn not_type_demand(types: Types, whole: Whole, kind: Kind) -> Demand 
 }
 
 /// What a bound or a step asks of a number.
-pub(super) fn affirm(keyword: &Keyword) -> Demand {
+pub(crate) fn affirm(keyword: &Keyword) -> Demand {
     Demand::one(Step::Number(match keyword {
         Keyword::Minimum { value, exclusive } => NumberStep::Lower {
             value: value.clone(),
@@ -236,7 +185,7 @@ pub(super) fn affirm(keyword: &Keyword) -> Demand {
 }
 
 /// What the denial of a bound or a step asks of a number.
-pub(super) fn deny(keyword: &Keyword) -> Demand {
+pub(crate) fn deny(keyword: &Keyword) -> Demand {
     Demand::one(Step::Number(match keyword {
         Keyword::Minimum { value, exclusive } => NumberStep::Upper {
             value: value.clone(),

@@ -15,13 +15,10 @@
 use std::rc::Rc;
 
 use crate::schema::decimal::Decimal;
-use crate::schema::goal::{GoalId, Literal};
+use crate::schema::forms::{Array, GoalId, Literal, NumberShape};
 use crate::schema::node::{Keyword, Kind, Node, NodeId, Types, Values, Whole};
-
-use super::Algebra;
-use super::array::{Array, ArrayShape};
-use super::number::NumberShape;
-use super::step::SomeItems;
+use crate::schema::normal::{Algebra, NODE_BYTES};
+use crate::schema::shape::{ArrayShape, SomeItems};
 
 /// So few scalars are wanted one by one; more are left to their texts.
 const FEW: usize = 8;
@@ -52,7 +49,7 @@ struct Plan {
 
 impl Algebra<'_> {
     /// The arrays of a shape of which two items are equal; see the module.
-    pub(super) fn finish_repeated(&mut self, shape: &ArrayShape, node: NodeId, goal: GoalId) -> Vec<Array> {
+    pub(crate) fn finish_repeated(&mut self, shape: &ArrayShape, node: NodeId, goal: GoalId) -> Vec<Array> {
         let mut plan = self.plan_repeated(shape);
         if plan.values.len() > MOST_VALUES {
             plan.values.truncate(MOST_VALUES);
@@ -206,7 +203,7 @@ impl Algebra<'_> {
             types: Types::only(kind),
             whole: Whole::Value,
         };
-        self.reserve(super::NODE_BYTES, None);
+        self.reserve(NODE_BYTES, None);
         let id = NodeId(self.tree.nodes.len() as u32);
         self.tree.nodes.push(Node {
             parent: None,

@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use crate::grammar::Demand;
 use crate::schema::decimal::Decimal;
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{KeyMap, NodeId};
 use crate::schema::text::{TextId, TextSet};
 
 /// One demand on a value.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Another schema holds, or does not.
     Literal(Literal),
     Number(NumberStep),
@@ -21,7 +21,7 @@ pub(super) enum Step {
 
 impl Step {
     /// The key whose value the demand is about, if it is about one.
-    pub(super) fn value_of(&self) -> Option<Rc<str>> {
+    pub(crate) fn value_of(&self) -> Option<Rc<str>> {
         match self {
             Step::Object(ObjectStep::Value(name, _)) => Some(name.clone()),
             _ => None,
@@ -30,7 +30,7 @@ impl Step {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum NumberStep {
+pub(crate) enum NumberStep {
     Lower {
         value: Decimal,
         exclusive: bool,
@@ -48,7 +48,7 @@ pub(super) enum NumberStep {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum StringStep {
+pub(crate) enum StringStep {
     Min(u64),
     Max(u64),
     Text(TextId, bool),
@@ -57,7 +57,7 @@ pub(super) enum StringStep {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum ArrayStep {
+pub(crate) enum ArrayStep {
     Min(u64),
     Max(u64),
     /// Each item satisfies the schema of its place.
@@ -75,24 +75,24 @@ pub(super) enum ArrayStep {
 
 /// A demand on how many items satisfy something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SomeItems {
-    pub(super) literal: Literal,
-    pub(super) from: usize,
-    pub(super) min: u64,
-    pub(super) max: Option<u64>,
+pub(crate) struct SomeItems {
+    pub(crate) literal: Literal,
+    pub(crate) from: usize,
+    pub(crate) min: u64,
+    pub(crate) max: Option<u64>,
     /// Where it comes from, for messages.
-    pub(super) source: (NodeId, &'static str),
+    pub(crate) source: (NodeId, &'static str),
 }
 
 impl SomeItems {
-    pub(super) fn count(&self) -> Demand {
+    pub(crate) fn count(&self) -> Demand {
         let (min, max) = (self.min, self.max);
         Demand { min, max }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum ObjectStep {
+pub(crate) enum ObjectStep {
     Min(u64),
     Max(u64),
     /// Each value satisfies the schema of its key.
@@ -109,16 +109,16 @@ pub(super) enum ObjectStep {
 
 /// A demand that some key be there.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SomeKey {
-    pub(super) class: KeyClass,
+pub(crate) struct SomeKey {
+    pub(crate) class: KeyClass,
     /// What its value satisfies.
-    pub(super) value: Option<Literal>,
-    pub(super) source: (NodeId, &'static str),
+    pub(crate) value: Option<Literal>,
+    pub(crate) source: (NodeId, &'static str),
 }
 
 /// A class of keys.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum KeyClass {
+pub(crate) enum KeyClass {
     /// Keys that belong to a text set.
     Text(TextSet),
     /// Keys that a map neither names nor matches.
@@ -129,7 +129,7 @@ pub(super) enum KeyClass {
 
 impl KeyClass {
     /// The names that the class speaks about one by one.
-    pub(super) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
         let map = match self {
             KeyClass::Other(MapRef(map)) => Some(map),
             _ => None,
@@ -139,7 +139,7 @@ impl KeyClass {
     }
 
     /// The patterns that decide which keys are in the class.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = &TextSet> {
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &TextSet> {
         let (text, map) = match self {
             KeyClass::Text(set) => (Some(set), None),
             KeyClass::Other(MapRef(map)) => (None, Some(map)),
@@ -154,7 +154,7 @@ impl KeyClass {
 
 /// A key map, compared by identity.
 #[derive(Clone, Debug)]
-pub(super) struct MapRef(pub(super) Rc<KeyMap>);
+pub(crate) struct MapRef(pub(crate) Rc<KeyMap>);
 
 impl PartialEq for MapRef {
     fn eq(&self, other: &MapRef) -> bool {

@@ -6,12 +6,12 @@
 
 use std::collections::VecDeque;
 
-use crate::schema::goal::GoalId;
+use crate::schema::forms::GoalId;
 use crate::schema::node::Kind;
-use crate::schema::normal::Algebra;
-use crate::schema::normal::step::Step;
+use crate::schema::shape::{Shape, Step};
 
-use super::{Branch, Denials, Shape};
+use super::algebra::Algebra;
+use super::branch::Branch;
 
 /// The most conjunctions that one goal may be a union of, and the steps in which they are found.
 const MOST_SHAPES: usize = 1_000;
@@ -38,8 +38,17 @@ const WEIGHT_BYTES: usize = 40;
 /// In so many maps a name is found in no time.
 const FEW_MAPS: usize = 64;
 
+/// How the denials of schemas are expanded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Denials {
+    /// Into all their ways.
+    All,
+    /// Into the one way that fits best, so that less is allowed than the goal asks for.
+    One,
+}
+
 /// The branches of a goal, for one kind of value, that were not followed to their ends yet.
-pub(in crate::schema::normal) struct Search {
+pub(super) struct Search {
     goal: GoalId,
     kind: Kind,
     denials: Denials,
@@ -61,7 +70,7 @@ pub(in crate::schema::normal) struct Search {
 }
 
 /// There are more conjunctions than are wanted.
-pub(in crate::schema::normal) struct TooMany;
+pub(super) struct TooMany;
 
 impl Algebra<'_> {
     /// Puts all conjunctions into a list; false where they are more than are wanted, of which the first are found.
@@ -76,7 +85,7 @@ impl Algebra<'_> {
     }
 
     /// A search for the first conjunctions of a goal that gives up after so many steps.
-    pub(in crate::schema::normal) fn short_search(&self, goal: GoalId, kind: Kind, steps: usize) -> Search {
+    pub(super) fn short_search(&self, goal: GoalId, kind: Kind, steps: usize) -> Search {
         Search {
             enough: self.fuel.saturating_sub(steps),
             ..self.search(goal, kind, Denials::All)
@@ -124,15 +133,12 @@ impl Algebra<'_> {
     }
 
     /// Gives back what a search held.
-    pub(in crate::schema::normal) fn end(&mut self, search: Search) {
+    pub(super) fn end(&mut self, search: Search) {
         self.release(search.reserved);
     }
 
     /// The next conjunction; `None` where there is no more.
-    pub(in crate::schema::normal) fn next_shape(
-        &mut self,
-        search: &mut Search,
-    ) -> Result<Option<Shape>, TooMany> {
+    pub(super) fn next_shape(&mut self, search: &mut Search) -> Result<Option<Shape>, TooMany> {
         let (goal, kind) = (search.goal, search.kind);
         while let Some(mut branch) = search.pop() {
             let all = search.denials == Denials::All;

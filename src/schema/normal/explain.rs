@@ -9,11 +9,12 @@ use foldhash::{HashSet, HashSetExt};
 
 use crate::error::{Problem, ProblemKind};
 use crate::limits::Limits;
-use crate::schema::goal::{GoalId, Literal};
+use crate::schema::forms::productive::{needed_and_empty, productive};
+use crate::schema::forms::{GoalId, Literal, Normal};
 use crate::schema::node::{Keyword, Node, NodeId, escape_segment};
 use crate::schema::parse::Parsed;
 
-use super::{Algebra, Normal, NormalForms, empty};
+use super::algebra::Algebra;
 
 /// The most assertions of one schema that are tried in pairs.
 const MOST: usize = 60;
@@ -31,22 +32,22 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let root = parsed.root;
     let mut algebra = Algebra::new(parsed, limits);
     let goal = algebra.goals.intern(vec![Literal::yes(root)]);
-    let (normals, productive) = algebra.outcome(goal)?;
+    let (normals, live) = algebra.outcome(goal)?;
     if !algebra.truncated.is_empty() {
         let message = "not all ways in which the schema combines its parts were tried, and those that were have no value";
         return Some(Problem::at_pointer(ProblemKind::Limit, "", message));
     }
-    if productive[goal.index()] {
+    if live[goal.index()] {
         return None;
     }
     let mut path = vec![goal];
-    while let Some(next) = empty::needed_and_empty(&normals[path[path.len() - 1].index()], &productive)
-        .filter(|next| !path.contains(next))
+    while let Some(next) =
+        needed_and_empty(&normals[path[path.len() - 1].index()], &live).filter(|next| !path.contains(next))
     {
         path.push(next);
     }
     let at = *path.last()?;
-    if empty::needed_and_empty(&normals[at.index()], &productive).is_some() {
+    if needed_and_empty(&normals[at.index()], &live).is_some() {
         // Each part needs another without end; no two assertions are to blame.
         return None;
     }
@@ -91,8 +92,8 @@ impl Algebra<'_> {
                 .retain(|shape| !self.texts.is_surely_empty(&shape.texts, shape.min, shape.max));
             normals[goal.index()] = Rc::new(normal);
         }
-        let productive = empty::productive(&normals, &reached, &self.limits.cancel);
-        Some((normals, productive))
+        let live = productive(&normals, &reached, &self.limits.cancel);
+        Some((normals, live))
     }
 
     fn is_without_value(&mut self, literals: Vec<Literal>) -> bool {
@@ -100,8 +101,7 @@ impl Algebra<'_> {
             return false;
         }
         let goal = self.goals.intern(literals);
-        self.outcome(goal)
-            .is_some_and(|(_, productive)| !productive[goal.index()])
+        self.outcome(goal).is_some_and(|(_, live)| !live[goal.index()])
     }
 
     /// Everything that a goal asserts at once, through references and `allOf`.
@@ -190,12 +190,5 @@ impl Algebra<'_> {
             }
         }
         None
-    }
-}
-
-impl NormalForms {
-    /// A part that every value of a goal needs and that has no value, if that is why the goal has none.
-    pub(crate) fn needed_and_empty(&self, goal: GoalId) -> Option<GoalId> {
-        empty::needed_and_empty(&self.normals[goal.index()], &self.productive)
     }
 }

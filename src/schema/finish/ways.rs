@@ -1,4 +1,4 @@
-//! Ways to satisfy a part, and demands on how many parts satisfy something.
+//! The ways in which a part may meet demands on how many parts satisfy something.
 //!
 //! "Some item is a string" is no demand on any one item. Each item then has two ways: to be what it must be anyway, or to
 //! be that and a string, which meets the demand. Which way an item goes is left to the text.
@@ -9,24 +9,9 @@
 //!   with maxContains                  way 1: A and not B
 //! ```
 
-use crate::grammar::Meets;
-use crate::schema::goal::{GoalId, Literal};
-
-use super::Algebra;
-
-/// One way to satisfy a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
-    pub(crate) goal: GoalId,
-    /// The demands that are met by it, a bit for each.
-    pub(crate) meets: Meets,
-}
-
-/// About the bytes of the ways of one part.
-pub(super) fn bytes_of_ways(ways: &[Way]) -> usize {
-    // The allocator rounds up.
-    size_of_val(ways).next_multiple_of(16)
-}
+use crate::schema::forms::{Literal, Way};
+use crate::schema::node::Keyword;
+use crate::schema::normal::Algebra;
 
 /// A demand that a part may meet.
 pub(super) struct Wish {
@@ -36,9 +21,6 @@ pub(super) struct Wish {
     /// Whether it must be known of every part if it meets the demand, because there is an upper bound.
     pub(super) exact: bool,
 }
-
-/// The most demands on the parts of one shape: the ways double with each.
-pub(super) const MOST_WISHES: usize = 6;
 
 impl Algebra<'_> {
     /// The ways of a part that has to satisfy `base`.
@@ -84,10 +66,10 @@ impl Algebra<'_> {
     }
 
     /// Whether a literal is the schema `false`, or the denial of the schema `true`.
-    pub(super) fn is_never(&self, literal: Literal) -> bool {
+    pub(crate) fn is_never(&self, literal: Literal) -> bool {
         let keywords = &self.tree.node(literal.node).keywords[..];
         if literal.sign {
-            matches!(keywords, [(_, crate::schema::node::Keyword::Never)])
+            matches!(keywords, [(_, Keyword::Never)])
         } else {
             keywords.is_empty()
         }
