@@ -1,11 +1,10 @@
 //! JSON Schema becomes a grammar of JSON texts.
 //!
 //! ```text
-//!   text ─source─► JSON ─parse, resolve─► keyword tree ─normal─► normal forms ─lower─► Cfg
+//!   text ─parse, resolve─► keyword tree ─normal─► normal forms ─lower─► Cfg
 //! ```
 //!
-//! * `source` reads the text within the limits;
-//! * `parse` makes the keyword tree, the same for all drafts;
+//! * `parse` reads the text within the limits and makes the keyword tree, the same for all drafts;
 //! * `resolve` leads every reference to a node;
 //! * `normal` is an algebra: per JSON type, a union of conjunctions, closed under intersection and complement;
 //! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
@@ -29,103 +28,29 @@
 
 mod decimal;
 mod draft;
-mod dynamic;
 mod findings;
-mod format;
-mod goal;
+mod finish;
+mod forms;
 mod lower;
-mod metaschema;
 mod node;
 mod normal;
+mod options;
 mod parse;
 mod report;
 mod resolve;
-mod show;
+mod shape;
 pub mod sketch;
-mod source;
-mod stray;
 mod text;
-mod uri;
 
 pub use draft::Draft;
-pub use report::{Assertion, Enforced, Report, report};
-pub use show::normal_form;
-pub use stray::is_meant_to_assert;
+pub use options::{Formats, KeyOrder, Options, Whitespace};
+pub use report::{Assertion, Enforced, Report, is_meant_to_assert, normal_form, report};
 
 use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
 use crate::limits::Limits;
-use crate::regex::Escapes;
 
-/// How JSON is written, and what a schema means where it does not say.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Options {
-    /// The order of the keys of an object.
-    pub key_order: KeyOrder,
-    /// Where white space may stand.
-    pub whitespace: Whitespace,
-    /// How characters of strings may be spelled.
-    pub escapes: Escapes,
-    /// The draft of a schema without `$schema`. `None` is 2020-12 that also understands the older spellings of keywords.
-    pub draft: Option<Draft>,
-    /// What `format` does.
-    pub formats: Formats,
-    /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
-    pub documents: Vec<(String, String)>,
-    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`]. How they are
-    /// spelled is no reason: every integer would be one.
-    pub strict: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            key_order: KeyOrder::Schema,
-            whitespace: Whitespace::Flexible,
-            escapes: Escapes::Minimal,
-            draft: None,
-            formats: Formats::Assert,
-            documents: Vec::new(),
-            strict: false,
-        }
-    }
-}
-
-/// The order in which the keys of an object are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KeyOrder {
-    /// As the schema lists them; optional ones may be left out, and those that it does not list come last.
-    ///
-    /// The order is that in which the keys of `properties` are met when the schema is read from the top: keyword by
-    /// keyword as they are written, and where there is a `$ref` or an `allOf`, what it leads to is read there.
-    /// The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that has them; what `if` and
-    /// `dependent…` ask for, since it mostly speaks of the same keys again, at the end of all. Keys that only `required`
-    /// or an `enum` of `propertyNames` names come behind those, in that order, and then all further keys in any order.
-    Schema,
-    /// Any order: the meaning of the specification.
-    Any,
-}
-
-/// What `format` does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Formats {
-    /// Strings are of the format.
-    Assert,
-    /// Nothing, as the specification has it by default.
-    Annotate,
-}
-
-/// Where white space may stand between the tokens of JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Whitespace {
-    /// None, or one space behind `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
-    Flexible,
-    /// None at all.
-    Compact,
-    /// What this regular expression (in the syntax of Rust's `regex`) matches, behind `{ [ , :` and before `] }`; what is
-    /// empty is `{}` and `[]` in any case.
-    Pattern(String),
-}
+use resolve::read;
 
 /// Compiles a schema to a grammar.
 ///
@@ -176,40 +101,4 @@ pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limi
         ));
     }
     error
-}
-
-/// Stages 1 and 2: the text as a keyword tree whose references lead somewhere.
-fn read(
-    text: &str,
-    options: &Options,
-    limits: &Limits,
-) -> Result<(parse::Parsed, Diagnostics), CompileError> {
-    let mut held = limits.cancel.account();
-    let texts = std::iter::once(text).chain(options.documents.iter().map(|(_, text)| &**text));
-    let texts = texts.filter(|text| text.len() <= limits.source_bytes);
-    if !held.grow(texts.map(source::bytes_of_value).sum()) {
-        limits.cancel.unless(Ok::<_, CompileError>(()))?;
-    }
-    let root = source::read(text, limits)?;
-    let documents = documents(options, limits)?;
-    resolve::read(&root, &documents, options, limits)
-}
-
-fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_json::Value)>, CompileError> {
-    let mut values = Vec::with_capacity(options.documents.len());
-    let mut problems = Vec::new();
-    for (uri, text) in &options.documents {
-        match source::read(text, limits) {
-            Ok(value) => values.push((uri.clone(), value)),
-            Err(problem) => {
-                let message = format!("the document {uri:?}: {problem}");
-                problems.push(Problem::new(problem.kind, Place::Whole, message));
-            }
-        }
-    }
-    if problems.is_empty() {
-        Ok(values)
-    } else {
-        Err(CompileError { problems })
-    }
 }

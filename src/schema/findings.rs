@@ -9,7 +9,7 @@ use crate::limits::Account;
 
 /// Findings in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     list: Vec<Problem>,
     /// Hashes of them: there may be as many findings as schemas.
     known: HashSet<u64>,
@@ -17,7 +17,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn new(held: Account) -> Findings {
+    pub(crate) fn new(held: Account) -> Findings {
         Findings {
             held,
             ..Findings::default()
@@ -25,28 +25,28 @@ impl Findings {
     }
 
     /// Adds a finding that is not among them yet.
-    pub(super) fn add(&mut self, finding: Problem) {
+    pub(crate) fn add(&mut self, finding: Problem) {
         let hash = FixedState::with_seed(0).hash_one((&finding.place, &finding.message));
         if self.known.insert(hash) && self.held.grow(bytes_of(&finding)) {
             self.list.push(finding);
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Problem> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.list.iter()
     }
 
-    pub(super) fn into_list(self) -> Vec<Problem> {
+    pub(crate) fn into_list(self) -> Vec<Problem> {
         self.list
     }
 }
 
 /// About the bytes of a problem, and of the copy that a caller gets.
-pub(super) fn bytes_of(problem: &Problem) -> usize {
+pub(crate) fn bytes_of(problem: &Problem) -> usize {
     let place = match &problem.place {
         Place::Pointer(text) | Place::Rule(text) => text.len(),
         Place::Whole | Place::LineColumn { .. } => 0,

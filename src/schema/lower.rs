@@ -9,7 +9,7 @@ mod automaton;
 mod digits;
 mod draft;
 mod flat;
-mod hir;
+mod flatten;
 mod number;
 mod numeral;
 mod object;
@@ -17,77 +17,21 @@ mod repeated;
 mod space;
 mod string;
 mod unique;
+mod writer;
 
 use std::rc::Rc;
 
-use foldhash::{HashMap, HashMapExt};
-use rustc_hash::FxHashMap;
+use crate::error::{CompileError, Problem, ProblemKind};
+use crate::grammar::{Cfg, CfgBuilder, ExprId};
+use crate::limits::Limits;
 
-use crate::error::{CompileError, Place, Problem, ProblemKind};
-use crate::grammar::{Cfg, CfgBuilder, ExprId, Expression, Regular, RegularId, RuleId};
-use crate::limits::{Account, Limits};
-use crate::regex::Escapes;
+use super::forms::{GoalId, NormalForms};
+use super::options::Options;
 
-use super::Options;
-use super::findings::Findings;
-use super::goal::GoalId;
-use super::normal::{Normal, NormalForms, NumberShape};
-use super::text::TextId;
-
-use flat::{Flat, Style};
 use space::Space;
+use writer::{Piece, Writer};
 
 pub(super) use number::leaves_spellings_out;
-
-/// What a rule says of a goal.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Piece {
-    /// All its texts.
-    Whole,
-    /// Its arrays, behind the bracket.
-    ArrayTails,
-    /// Its arrays and objects.
-    Structured,
-}
-
-/// Writes a grammar; see the module.
-struct Writer<'a> {
-    forms: &'a NormalForms,
-    options: &'a Options,
-    limits: &'a Limits,
-    /// How characters of strings may be spelled.
-    escapes: Escapes,
-    builder: CfgBuilder,
-    /// What each goal is written as, once asked for.
-    exprs: Vec<Option<ExprId>>,
-    /// What forms without arrays and objects are written as.
-    scalars: FxHashMap<*const Normal, ExprId>,
-    /// The rules of parts of goals, once asked for.
-    pieces: HashMap<(GoalId, Piece), ExprId>,
-    /// Rules without a body yet.
-    open: Vec<(RuleId, GoalId, Piece)>,
-    space: Space,
-    numbers: HashMap<NumberShape, ExprId>,
-    /// What stands before the values of named keys.
-    names: HashMap<Rc<str>, ExprId>,
-    /// The texts of keys with their quotes.
-    quoted: HashMap<TextId, Expression>,
-    /// The bytes of these.
-    held: Account,
-    any_string: Option<ExprId>,
-    any_key: Option<RegularId>,
-    problems: Findings,
-    /// Goals as one regular language each, once asked for: many arrays of unique items share their parts.
-    flats: HashMap<(GoalId, Style, u32), Option<Flat>>,
-    /// The sizes of these languages together.
-    flat_sizes: u64,
-    /// The sizes of what tells unique items apart, so far.
-    lead_sizes: u64,
-    /// The states of automata for multiples, so far.
-    multiple_states: usize,
-    /// What is allowed less than the schema asks for.
-    notes: Findings,
-}
 
 /// The grammar of the texts that satisfy the root of the normal forms, and what it leaves out of them.
 pub(super) fn grammar(
@@ -97,30 +41,7 @@ pub(super) fn grammar(
 ) -> Result<(Cfg, Vec<Problem>), CompileError> {
     let mut builder = CfgBuilder::within(limits.cancel.account());
     let space = Space::new(&options.whitespace, &mut builder, limits)?;
-    let mut writer = Writer {
-        forms,
-        options,
-        limits,
-        escapes: options.escapes,
-        builder,
-        exprs: vec![None; forms.normals.len()],
-        scalars: FxHashMap::default(),
-        pieces: HashMap::new(),
-        open: Vec::new(),
-        space,
-        numbers: HashMap::new(),
-        names: HashMap::new(),
-        quoted: HashMap::new(),
-        held: limits.cancel.account(),
-        any_string: None,
-        any_key: None,
-        problems: Findings::new(limits.cancel.account()),
-        flats: HashMap::new(),
-        flat_sizes: 0,
-        lead_sizes: 0,
-        multiple_states: 0,
-        notes: Findings::new(limits.cancel.account()),
-    };
+    let mut writer = Writer::new(forms, options, limits, builder, space);
     if !forms.is_live(forms.root) {
         return Err(writer.unsatisfiable().into());
     }
@@ -153,37 +74,7 @@ pub(super) fn grammar(
 }
 
 impl Writer<'_> {
-    fn declare(&mut self, goal: GoalId) -> RuleId {
-        let rule = self.builder.declare(self.name(goal));
-        self.exprs[goal.index()] = Some(self.builder.rule(rule));
-        self.open.push((rule, goal, Piece::Whole));
-        rule
-    }
-
-    /// What stands for a part of a goal. It is a rule, because arrays that compare their items are written one inside the
-    /// other, and may be so without end.
-    fn piece(&mut self, goal: GoalId, piece: Piece) -> ExprId {
-        if let Some(&known) = self.pieces.get(&(goal, piece)) {
-            return known;
-        }
-        let rule = self.builder.declare(self.name(goal));
-        let expr = self.builder.rule(rule);
-        self.pieces.insert((goal, piece), expr);
-        self.open.push((rule, goal, piece));
-        expr
-    }
-
-    /// Whether there are more expressions than there may be.
-    fn is_full(&self) -> bool {
-        self.builder.len() > self.limits.exprs
-    }
-
-    /// Whether whatever is written ends in an error in any case.
-    fn is_over(&self) -> bool {
-        self.is_full() || self.limits.cancel.is_asked()
-    }
-
-    /// What stands for a goal in a grammar.
+    /// The expression of a goal: in place, or its rule.
     fn goal(&mut self, goal: GoalId) -> ExprId {
         if let Some(known) = self.exprs[goal.index()] {
             return known;
@@ -258,32 +149,6 @@ impl Writer<'_> {
             ways.push(self.object(object, goal));
         }
         self.builder.choice(ways)
-    }
-
-    /// The JSON pointers of a goal's schemas.
-    fn name(&self, goal: GoalId) -> String {
-        self.forms.goal_name(goal)
-    }
-
-    fn place(&self, goal: GoalId) -> Place {
-        let first = self.forms.goals.literals(goal).first();
-        Place::Pointer(first.map_or(String::new(), |literal| self.forms.tree.pointer(literal.node)))
-    }
-
-    fn problem(&mut self, kind: ProblemKind, goal: GoalId, message: impl Into<String>) {
-        let problem = Problem::new(kind, self.place(goal), message);
-        self.problems.add(problem);
-    }
-
-    /// Notes that less is allowed than a goal asks for.
-    fn narrowed(&mut self, goal: GoalId, message: &str) {
-        let note = Problem::new(ProblemKind::Narrowed, self.place(goal), message);
-        self.notes.add(note);
-    }
-
-    fn regular(&mut self, regular: Regular) -> ExprId {
-        let id = self.builder.add_regular(regular);
-        self.builder.regular(id)
     }
 
     /// Says why the root has no value: the innermost part that has none although it is needed.

@@ -258,7 +258,7 @@ pub(crate) type Keywords = Vec<(&'static str, Keyword)>;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Option<NodeId>,
-    /// The part of the JSON pointer behind the parent's, such as `/properties/a`.
+    /// The part of the JSON pointer after the parent's, such as `/properties/a`.
     pub(crate) segment: Box<str>,
     pub(crate) keywords: Rc<Keywords>,
 }
@@ -280,6 +280,31 @@ impl Tree {
         self.targets[reference.0 as usize]
     }
 
+    /// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
+    pub(crate) fn beside(&self, id: NodeId) -> Vec<NodeId> {
+        let mut next = Vec::new();
+        for (_, keyword) in self.node(id).keywords.iter() {
+            match keyword {
+                Keyword::Ref(reference) => next.push(self.target(*reference)),
+                Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list) => next.extend(list),
+                Keyword::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => {
+                    next.push(*condition);
+                    next.extend(then.iter().chain(otherwise));
+                }
+                Keyword::Dependent {
+                    then: Dependency::Schema(child),
+                    ..
+                } => next.push(*child),
+                _ => {}
+            }
+        }
+        next
+    }
+
     /// The JSON pointer of a node.
     pub(crate) fn pointer(&self, id: NodeId) -> String {
         let mut parts = Vec::new();
@@ -292,7 +317,7 @@ impl Tree {
         parts.concat()
     }
 
-    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most so many bytes. A name is
+    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most `most` bytes. A name is
     /// for people, and there may be as many as there are schemas.
     pub(crate) fn short_pointer(&self, id: NodeId, most: usize) -> String {
         let mut length = 0;

@@ -9,7 +9,12 @@
 //! when a report is asked for; a compile does not tell it, because almost every schema has integers and hardly a writer
 //! `10e-1`.
 
+mod show;
 mod spellings;
+mod stray;
+
+pub use show::normal_form;
+pub use stray::is_meant_to_assert;
 
 use std::fmt;
 
@@ -19,7 +24,9 @@ use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::limits::Limits;
 
 use super::node::{Keyword, Node, NodeId, Tree, escape_segment};
-use super::{Options, lower, normal, read};
+use super::options::Options;
+use super::resolve::read;
+use super::{lower, normal};
 
 /// How an assertion is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]

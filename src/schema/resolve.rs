@@ -4,80 +4,67 @@
 //! a schema, which may bring further references. When all are resolved, a walk over the keywords that apply "in place"
 //! (`$ref`, `allOf`, `not`, …) finds circles without progress, such as `{"$ref": "#"}`.
 
+mod dynamic;
+mod metaschema;
+
 use std::rc::Rc;
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 
-use crate::error::{CompileError, Diagnostics, Problem, ProblemKind};
+use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::limits::Limits;
 
-use super::Options;
 use super::draft::Draft;
-use super::dynamic;
-use super::metaschema;
-use super::node::{Dependency, Keyword, NodeId, RefId, Tree};
-use super::parse::{MOST_URI, Parsed, Reader, Scope};
-use super::uri;
+use super::node::{Keyword, NodeId, RefId, Tree};
+use super::options::Options;
+use super::parse::{MOST_URI, Parsed, Reader, Resources, Scope, source, uri};
 
-/// Where the URIs of a source lead.
-#[derive(Default)]
-pub(super) struct Resources<'v> {
-    by_uri: HashMap<Rc<str>, (&'v Value, u32)>,
-    anchors: HashMap<(Rc<str>, String), (&'v Value, u32)>,
-    /// The dynamic anchors: their name, the resource that has them, and the schema.
-    dynamic: Vec<(Rc<str>, Rc<str>, *const Value)>,
-    /// The names and resources of these.
-    named: HashSet<(Rc<str>, Rc<str>)>,
-    /// Documents that the caller gave, until they are referred to.
-    documents: HashMap<&'v str, &'v Value>,
+/// A text as a keyword tree whose references lead somewhere, with everything that it refers to: stages 0 to 2.
+pub(super) fn read(
+    text: &str,
+    options: &Options,
+    limits: &Limits,
+) -> Result<(Parsed, Diagnostics), CompileError> {
+    let mut held = limits.cancel.account();
+    let texts = std::iter::once(text).chain(options.documents.iter().map(|(_, text)| &**text));
+    let texts = texts.filter(|text| text.len() <= limits.source_bytes);
+    if !held.grow(texts.map(source::bytes_of_value).sum()) {
+        limits.cancel.unless(Ok::<_, CompileError>(()))?;
+    }
+    let root = source::read(text, limits)?;
+    let documents = documents(options, limits)?;
+    keyword_tree(&root, &documents, options, limits)
 }
 
-impl<'v> Resources<'v> {
-    pub(super) fn add(&mut self, uri: Rc<str>, value: &'v Value, scope: u32) {
-        self.by_uri.entry(uri).or_insert((value, scope));
-    }
-
-    /// A document that the caller gave.
-    pub(super) fn given(&self, uri: &str) -> Option<&'v Value> {
-        self.documents.get(uri).copied()
-    }
-
-    /// Notes an anchor that dynamic references look for, once.
-    pub(super) fn add_dynamic(&mut self, uri: &Rc<str>, anchor: &str, value: &'v Value) {
-        let anchor: Rc<str> = anchor.into();
-        if self.named.insert((anchor.clone(), uri.clone())) {
-            self.dynamic
-                .push((anchor, uri.clone(), std::ptr::from_ref(value)));
+fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_json::Value)>, CompileError> {
+    let mut values = Vec::with_capacity(options.documents.len());
+    let mut problems = Vec::new();
+    for (uri, text) in &options.documents {
+        match source::read(text, limits) {
+            Ok(value) => values.push((uri.clone(), value)),
+            Err(problem) => {
+                let message = format!("the document {uri:?}: {problem}");
+                problems.push(Problem::new(problem.kind, Place::Whole, message));
+            }
         }
     }
-
-    pub(super) fn add_anchor(&mut self, uri: &Rc<str>, anchor: &str, value: &'v Value, scope: u32) {
-        if value.get("$dynamicAnchor").and_then(Value::as_str) == Some(anchor) {
-            self.add_dynamic(uri, anchor, value);
-        }
-        self.anchors
-            .entry((uri.clone(), anchor.to_owned()))
-            .or_insert((value, scope));
+    if problems.is_empty() {
+        Ok(values)
+    } else {
+        Err(CompileError { problems })
     }
 }
 
-/// Reads a source and everything that it refers to.
-pub(crate) fn read(
+/// The keyword tree of a value and of everything that it refers to.
+fn keyword_tree(
     root: &Value,
     documents: &[(String, Value)],
     options: &Options,
     limits: &Limits,
 ) -> Result<(Parsed, Diagnostics), CompileError> {
     let draft = options.draft;
-    let documents = documents
-        .iter()
-        .map(|(uri, value)| (uri.as_str(), value))
-        .collect();
-    let resources = Resources {
-        documents,
-        ..Resources::default()
-    };
+    let resources = Resources::with_documents(documents);
     let mut reader = Reader::new(limits, options.formats, resources);
     let base: Rc<str> = "".into();
     reader.scopes.push(Scope {
@@ -157,10 +144,10 @@ impl<'v> Reader<'v> {
     }
 
     fn document(&mut self, uri: &str, draft: Option<Draft>) -> Option<(&'v Value, u32)> {
-        if let Some(&found) = self.resources.by_uri.get(uri) {
+        if let Some(found) = self.resources.of_uri(uri) {
             return Some(found);
         }
-        let given = self.resources.documents.get(uri).copied();
+        let given = self.resources.given(uri);
         let value = given.or_else(|| metaschema::named(uri))?;
         let scope = self.scopes.len() as u32;
         let base: Rc<str> = uri.into();
@@ -172,7 +159,7 @@ impl<'v> Reader<'v> {
         self.resources.add(base, value, scope);
         self.add_root(value, &format!("{uri}#"), scope);
         self.read_all();
-        self.resources.by_uri.get(uri).copied()
+        self.resources.of_uri(uri)
     }
 
     fn fragment(
@@ -188,11 +175,10 @@ impl<'v> Reader<'v> {
             return Ok((root, scope, String::new()));
         }
         if !fragment.starts_with('/') {
-            let key = (Rc::from(uri), fragment);
-            let found = self.resources.anchors.get(&key);
-            let &(value, scope) =
+            let found = self.resources.of_anchor(uri, &fragment);
+            let (value, scope) =
                 found.ok_or_else(|| format!("`{text}` refers to an anchor that is nowhere"))?;
-            return Ok((value, scope, format!("#{}", key.1)));
+            return Ok((value, scope, format!("#{fragment}")));
         }
         // An `$id` on the way changes the base of what lies below it, and the `$schema` of the document its draft.
         let scope_within = |value: &Value, scope: u32| {
@@ -225,11 +211,11 @@ impl<'v> Reader<'v> {
         self.references[index].dynamic = name.map(Rc::from);
     }
 
-    /// Makes all references plain; see [`super::dynamic`].
+    /// Makes all references plain; see [`dynamic`].
     fn settle_dynamic(&mut self, root: NodeId) -> NodeId {
         let mut numbers: HashMap<Rc<str>, u32> = HashMap::new();
         let mut anchors = dynamic::Anchors::default();
-        for (name, uri, value) in &self.resources.dynamic {
+        for (name, uri, value) in self.resources.dynamic() {
             let next = numbers.len() as u32;
             let resource = *numbers.entry(uri.clone()).or_insert(next);
             if let Some(&node) = self.known.get(value) {
@@ -237,7 +223,7 @@ impl<'v> Reader<'v> {
             }
         }
         let mut with: HashMap<&Rc<str>, usize> = HashMap::new();
-        for (name, ..) in &self.resources.dynamic {
+        for (name, ..) in self.resources.dynamic() {
             *with.entry(name).or_default() += 1;
         }
         let several = |name: &Rc<str>| with.get(name).is_some_and(|&count| count > 1);
@@ -270,34 +256,9 @@ impl<'v> Reader<'v> {
     }
 }
 
-/// The schemas that apply to the same value as a node does, and speak of its parts where they hold.
-pub(crate) fn beside(tree: &Tree, id: NodeId) -> Vec<NodeId> {
-    let mut next = Vec::new();
-    for (_, keyword) in tree.node(id).keywords.iter() {
-        match keyword {
-            Keyword::Ref(reference) => next.push(tree.target(*reference)),
-            Keyword::AllOf(list) | Keyword::AnyOf(list) | Keyword::OneOf(list) => next.extend(list),
-            Keyword::If {
-                condition,
-                then,
-                otherwise,
-            } => {
-                next.push(*condition);
-                next.extend(then.iter().chain(otherwise));
-            }
-            Keyword::Dependent {
-                then: Dependency::Schema(child),
-                ..
-            } => next.push(*child),
-            _ => {}
-        }
-    }
-    next
-}
-
 /// The schemas that apply to the same value as a node does.
 fn in_place(tree: &Tree, id: NodeId) -> Vec<NodeId> {
-    let mut next = beside(tree, id);
+    let mut next = tree.beside(id);
     for (_, keyword) in tree.node(id).keywords.iter() {
         if let Keyword::Not(child) = keyword {
             next.push(*child);
@@ -343,7 +304,7 @@ fn circle(tree: &Tree) -> Option<Problem> {
     None
 }
 
-/// So many schemas of a circle are named, each in so many bytes.
+/// The most schemas of a circle that are named, and the most bytes of each name.
 const MOST_NAMED: usize = 12;
 const NAMED_LENGTH: usize = 1 << 10;
 

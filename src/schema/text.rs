@@ -5,21 +5,31 @@
 //! with the encoded form that the grammar needs and a matcher that tells whether one string belongs to it. Both are made
 //! when they are first asked for: most patterns never need a matcher, and most matchers never need a grammar.
 
+pub(super) mod format;
+pub(super) mod hir;
+mod hostname;
+mod idna;
+mod pattern;
+pub(super) mod punycode;
+mod spelled;
+
+pub(crate) use spelled::{Text, any_key, quoted, unrolled};
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look};
 
 use crate::grammar::{Expression, Part};
-use crate::idna;
+use crate::idna::is_name_in_punycode;
 use crate::language::{Alphabet, Automaton, Letters, Room};
 use crate::limits::{Account, Cancel, Limits};
 use crate::regex::{self, Escapes, RegexError};
 
-use super::format;
+use spelled::{Spelled, spelled};
 
 /// A set of strings that a pattern or format is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -28,57 +38,12 @@ pub(crate) struct TextId(u32);
 /// The strings that are in every set with `true` and in none with `false`.
 pub(crate) type TextSet = Rc<[(TextId, bool)]>;
 
-/// A language of decoded strings.
-#[derive(Debug)]
-pub(crate) enum Text {
-    Match(Expression),
-    /// Runs of `min` to `max` units; see [`Part::Units`].
-    Units {
-        unit: Expression,
-        min: u64,
-        max: Option<u64>,
-    },
-}
-
-/// A language of decoded strings with what it is inside JSON. Those of formats are made once for all schemas.
-#[derive(Debug)]
-pub(super) struct Spelled {
-    text: Text,
-    /// As it is spelled between quotes, in each way in which escapes may be.
-    encoded: [OnceLock<Expression>; Escapes::COUNT],
-}
-
-impl Spelled {
-    fn new(text: Text) -> Spelled {
-        Spelled {
-            text,
-            encoded: Default::default(),
-        }
-    }
-}
-
-/// Languages with their signs, whose intersection is meant.
-pub(super) type SpelledParts = Vec<(Arc<Spelled>, bool)>;
-
 #[derive(Debug)]
 struct Entry {
     spelled: Arc<Spelled>,
     matcher: OnceCell<Option<PikeVM>>,
-    /// What it is compared with others by.
+    /// Its automaton, for comparisons with other texts.
     automaton: OnceCell<Option<Rc<Automaton>>>,
-}
-
-/// The parts of a language of decoded strings.
-pub(super) fn spelled(parts: Vec<Part>) -> SpelledParts {
-    let parts = parts.into_iter().map(|part| {
-        let (text, sign) = match part {
-            Part::Match(expression) => (Text::Match(expression), true),
-            Part::Not(expression) => (Text::Match(expression), false),
-            Part::Units { unit, min, max } => (Text::Units { unit, min, max }, true),
-        };
-        (Arc::new(Spelled::new(text)), sign)
-    });
-    parts.collect()
 }
 
 /// All patterns and formats of a source.
@@ -101,7 +66,7 @@ pub(crate) struct Texts {
 const MOST_COMPARED: usize = 400_000;
 
 impl Texts {
-    /// None yet, of a compile that may be called off.
+    /// No texts yet; `cancel` is asked whether the compile was called off.
     pub(crate) fn new(cancel: &Cancel) -> Texts {
         Texts {
             cancel: cancel.clone(),
@@ -173,15 +138,14 @@ impl Texts {
         formats.any(|(_, sets)| is_same(&sets[0]))
     }
 
-    /// What is denied where a set is: the set itself, or what it is the known part of. The denial of the part would let
-    /// through what the format allows and the part does not.
+    /// The set whose complement is taken where a set is denied: the set itself, or for the known part of a format one that has
+    /// the whole format in it. The complement of the part would have strings of the format in it.
     pub(crate) fn denied(&self, set: &TextSet) -> TextSet {
         let known = self.wider.iter().find(|(part, _)| part == set);
         known.map_or(set, |(_, wider)| wider).clone()
     }
 
-    /// Whether a text belongs to a set that is only a part of what it stands for, so that nothing follows from what is
-    /// not in it.
+    /// Whether a text is of a format of which only a part is known, so that a string outside of the text may be of the format.
     fn is_part(&self, id: TextId) -> bool {
         let mut parts = self.wider.iter().flat_map(|(part, _)| part.iter());
         parts.any(|&(known, _)| known == id)
@@ -294,7 +258,7 @@ impl Texts {
 
     /// Whether a string belongs to a set as a name in Punycode, which no expression tells but which can be told of one string.
     fn has_name_in_punycode(&self, set: &[(TextId, bool)], string: &str) -> Option<bool> {
-        if !idna::is_name_in_punycode(string) {
+        if !is_name_in_punycode(string) {
             return Some(false);
         }
         for (_, sets) in self.formats.iter().filter(|(name, _)| format::has_punycode(name)) {
@@ -313,7 +277,7 @@ impl Texts {
         Some(false)
     }
 
-    /// A set without those that are only parts of what they stand for.
+    /// A set without the texts of formats of which only a part is known.
     pub(crate) fn without_parts(&self, set: &[(TextId, bool)]) -> Vec<(TextId, bool)> {
         set.iter().copied().filter(|&(id, _)| !self.is_part(id)).collect()
     }
@@ -322,7 +286,7 @@ impl Texts {
         self.held.borrow_mut().grow(bytes);
     }
 
-    /// Counts the states of a comparison; false where there have been too many, or nobody wants to know any more.
+    /// Counts the states of a comparison; false where there have been too many, or the compile was called off.
     pub(crate) fn may_compare(&self, states: usize) -> bool {
         let compared = self.compared.get().saturating_add(states);
         self.compared.set(compared);
@@ -426,21 +390,6 @@ fn matcher(text: &Text) -> Option<PikeVM> {
         .build_from_hir(&whole)
         .ok()?;
     PikeVM::new_from_nfa(nfa).ok()
-}
-
-/// A counted run as a plain expression, where the counts are small enough for that.
-pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
-    const LARGEST: u64 = 2_000;
-    if min > LARGEST || max.is_some_and(|max| max > LARGEST) {
-        return None;
-    }
-    let (min, max) = (min as u32, max.map(|max| max as u32));
-    Some(Hir::repetition(Repetition {
-        min,
-        max,
-        greedy: true,
-        sub: Box::new(unit.clone()),
-    }))
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use crate::grammar::{ExprId, Keys, Member, Part, Regular, Rest, Series, SeriesOrder, Way};
-use crate::schema::goal::GoalId;
+use crate::schema::forms::{self, Array, GoalId};
 use crate::schema::node::NodeId;
-use crate::schema::normal::{self, Array};
+use crate::schema::text::hir;
 
-use super::{Writer, hir, number};
+use super::number;
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of arrays.
@@ -17,7 +18,7 @@ impl Writer<'_> {
         self.builder.seq([open, tail])
     }
 
-    /// What follows the bracket.
+    /// The text of an array after its opening bracket.
     fn array_tail(&mut self, array: &Array) -> ExprId {
         if array.repeated.is_some() {
             return self.repeating_array(array);
@@ -30,7 +31,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The texts of all arrays of a goal, behind the bracket.
+    /// The texts of all arrays of a goal, after the opening bracket.
     pub(super) fn array_tails(&mut self, goal: GoalId) -> ExprId {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let tails: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();
@@ -38,7 +39,7 @@ impl Writer<'_> {
     }
 
     /// Whether a way has arrays or objects.
-    pub(super) fn has_structure(&self, way: &normal::Way) -> bool {
+    pub(super) fn has_structure(&self, way: &forms::Way) -> bool {
         let normal = &self.forms.normals[way.goal.index()];
         self.forms.is_live(way.goal) && !(normal.arrays.is_empty() && normal.objects.is_empty())
     }
@@ -104,14 +105,14 @@ impl Writer<'_> {
     /// Items of which no two are equal: the whole text of a scalar is its key.
     fn unique_items(&mut self, array: &Array, node: NodeId) -> Vec<Rest> {
         let live = array.rest.iter().filter(|way| self.forms.is_live(way.goal));
-        let live: Vec<normal::Way> = live.copied().collect();
+        let live: Vec<forms::Way> = live.copied().collect();
         live.iter()
             .flat_map(|way| self.different_scalars(way, node))
             .collect()
     }
 
     /// Scalars that are told apart by their text; multiples are not.
-    pub(super) fn scalar_keys(&mut self, way: &normal::Way) -> Vec<Rest> {
+    pub(super) fn scalar_keys(&mut self, way: &forms::Way) -> Vec<Rest> {
         let normal = Rc::clone(&self.forms.normals[way.goal.index()]);
         let mut keys = Vec::new();
         for (there, text) in [(normal.null, "null"), (normal.yes, "true"), (normal.no, "false")] {
@@ -131,7 +132,7 @@ impl Writer<'_> {
         rest.collect()
     }
 
-    pub(super) fn item_ways(&mut self, ways: &[normal::Way]) -> Vec<Way> {
+    pub(super) fn item_ways(&mut self, ways: &[forms::Way]) -> Vec<Way> {
         let mut written = Vec::new();
         for way in ways.iter().filter(|way| self.forms.is_live(way.goal)) {
             written.push(Way {

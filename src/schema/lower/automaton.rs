@@ -12,9 +12,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::grammar::{CfgBuilder, ExprId, RuleId};
 use crate::schema::decimal::{Decimal, Plain};
-use crate::schema::normal::NumberShape;
-
-use super::hir;
+use crate::schema::forms::NumberShape;
+use crate::schema::text::hir;
 
 /// The most states of an automaton for numbers.
 const MOST_STATES: usize = 20_000;
@@ -40,7 +39,7 @@ struct State {
     residue: u64,
     /// Fractional digits read, up to the finest step.
     places: u32,
-    /// A digit that is not zero was read behind the finest step.
+    /// A digit that is not zero was read after the finest step.
     beyond: bool,
     /// Whether any digit was not zero.
     nonzero: bool,
@@ -51,7 +50,7 @@ struct State {
 /// How the magnitude so far compares with that of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Compared {
-    /// Digits read before the point, up to one more than the value has; then those behind it.
+    /// Digits read before the point, up to one more than the value has; then those after it.
     read: u32,
     order: Ordering,
 }
@@ -383,7 +382,7 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::normal::Bound;
+    use crate::schema::forms::Bound;
 
     fn accepts(shape: &NumberShape, text: &str) -> bool {
         let table = Table::new(shape).expect("small steps");

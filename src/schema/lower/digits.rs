@@ -1,9 +1,25 @@
-//! Comparison of digits with a limit, as regular expressions: the parts that languages of numbers are made of.
+//! Fractions, signs, and digits compared with a limit, as regular expressions: the parts that languages of numbers are made of.
 
 use regex_syntax::hir::Hir;
 
-use super::hir::{any, any_digit, concat, digit, digits, never, nothing, optional, plus, repeat, star, text};
-use super::numeral::{fraction, sign, zeros};
+use crate::schema::text::hir::{
+    any, any_digit, class, concat, digit, digits, never, nothing, optional, plus, repeat, star, text,
+};
+
+/// A point with some digits.
+pub(super) fn fraction() -> Hir {
+    concat([text("."), plus(any_digit())])
+}
+
+/// A sign, whichever.
+pub(super) fn sign() -> Hir {
+    class(&[(b'+', b'+'), (b'-', b'-')])
+}
+
+/// A point and nothing but zeros, or nothing.
+pub(super) fn zeros() -> Hir {
+    optional(concat([text("."), plus(text("0"))]))
+}
 
 /// Digits without a leading zero that make a smaller number.
 pub(super) fn whole_below(limit: &[u8]) -> Hir {

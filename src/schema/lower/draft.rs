@@ -8,8 +8,7 @@ use std::rc::Rc;
 use regex_syntax::hir::Hir;
 
 use crate::grammar::Expression;
-
-use super::hir;
+use crate::schema::text::hir;
 
 /// An expression made of shared parts.
 #[derive(Clone, Debug)]

@@ -18,16 +18,16 @@ use regex_syntax::hir::Hir;
 use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Part, Regular};
 use crate::schema::decimal::{Decimal, Plain};
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Bound, NumberShape};
+use crate::schema::forms::{Bound, GoalId, NumberShape};
+use crate::schema::text::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
 
+use super::automaton;
 use super::digits::{
-    fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
-    signed_exponent_equal, whole_above, whole_below,
+    fraction, fraction_at_least, fraction_at_most, signed_exponent_at_least, signed_exponent_at_most,
+    signed_exponent_equal, whole_above, whole_below, zeros,
 };
-use super::hir::{any, any_digit, concat, digit, never, nothing, optional, plus, star, text};
-use super::numeral::{Spelling, e, exponent, fraction, integer, positive_integer, signed, zero, zeros};
-use super::{Writer, automaton};
+use super::numeral::{Spelling, e, exponent, integer, positive_integer, signed, zero};
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of numbers.
@@ -128,7 +128,7 @@ fn is_compared(shape: &NumberShape) -> bool {
 
 /// Whether some spellings of the numbers of a shape are left out. Those without point and exponent, which draft 4 asks
 /// integers for, are all there.
-pub(in crate::schema) fn leaves_spellings_out(shape: &NumberShape) -> bool {
+pub(crate) fn leaves_spellings_out(shape: &NumberShape) -> bool {
     if shape.plain == Some(true) {
         return false;
     }
@@ -177,7 +177,7 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
     parts
 }
 
-/// The usual spellings of finitely many values. What is behind the digits is written once, because an automaton of many
+/// The usual spellings of finitely many values. What follows the digits is written once, because an automaton of many
 /// bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were refused.
 fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
     let (mut whole, mut fractions, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -197,7 +197,7 @@ fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
         .chain(others))
 }
 
-/// The zeros that may stand behind a whole number, in a spelling with or without a point.
+/// The zeros that may follow a whole number, in a spelling with or without a point.
 fn zeros_behind(plain: Option<bool>) -> Hir {
     match plain {
         Some(true) => nothing(),

@@ -14,9 +14,11 @@ use std::sync::OnceLock;
 use regex_syntax::hir::Hir;
 
 use crate::grammar::Expression;
+use crate::schema::text::hir::{any, any_digit, class, concat, digit, optional, plus, repeat, star, text};
 
-use super::digits::{padded_at_most, padded_between, signed_exponent_at_most, signed_exponent_equal};
-use super::hir::{any, any_digit, class, concat, digit, optional, plus, repeat, star, text};
+use super::digits::{
+    fraction, padded_at_most, padded_between, sign, signed_exponent_at_most, signed_exponent_equal, zeros,
+};
 
 /// The spellings that the bounds of a number, and its exceptions, are taken out of.
 #[derive(Clone, Copy)]
@@ -68,28 +70,15 @@ pub(super) fn integer() -> Hir {
     any([text("0"), concat([digit(b'1', b'9'), star(any_digit())])])
 }
 
-pub(super) fn fraction() -> Hir {
-    concat([text("."), plus(any_digit())])
-}
-
 pub(super) fn e() -> Hir {
     class(&[(b'E', b'E'), (b'e', b'e')])
-}
-
-pub(super) fn sign() -> Hir {
-    class(&[(b'+', b'+'), (b'-', b'-')])
 }
 
 pub(super) fn exponent() -> Hir {
     concat([e(), optional(sign()), plus(any_digit())])
 }
 
-/// A point and nothing but zeros, or nothing.
-pub(super) fn zeros() -> Hir {
-    optional(concat([text("."), plus(text("0"))]))
-}
-
-/// The greatest exponent behind any digits, and behind a single one that is not zero.
+/// The greatest exponent after any digits, and after a single one that is not zero.
 const EXPONENT: i64 = 99;
 const EXPONENT_OF_ONE: i64 = 307;
 
@@ -115,7 +104,7 @@ fn scientific() -> Hir {
     any([usual, largest(star(any_digit()))])
 }
 
-/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may stand behind
+/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may stand after
 /// the first digit after the point.
 fn largest(tail: Hir) -> Hir {
     let decimals = any([concat([digit(b'0', b'6'), tail]), text("7976931348623157")]);
@@ -136,8 +125,8 @@ fn comparable() -> Hir {
     any([concat([integer(), optional(fraction())]), scientific(), zero()])
 }
 
-/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of [`scaled`] behind any
-/// digits, or behind one where values are told apart: `12e1` would get around an exception of 120.
+/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of [`scaled`] after any
+/// digits, or after one where values are told apart: `12e1` would get around an exception of 120.
 fn whole_number(told_apart: bool) -> Hir {
     let one_digit = concat([digit(b'1', b'9'), scaled(EXPONENT_OF_ONE)]);
     let mut ways = vec![
@@ -151,11 +140,11 @@ fn whole_number(told_apart: bool) -> Hir {
     any(ways)
 }
 
-/// As many digits behind the point as a binary number of 64 bits has.
+/// As many digits after the point as a binary number of 64 bits has.
 const DECIMALS: u32 = 16;
 
-/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without minus behind
-/// zeros, or one that reaches behind the last digit. Of the last kind those with few digits behind the point are known.
+/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without minus after
+/// zeros, or one that reaches beyond the last digit. Of the last kind those with few digits after the point are known.
 fn scaled(most: i64) -> Hir {
     let exponent = concat([zeros(), e(), optional(text("+")), padded_at_most(most)]);
     let digits = repeat(any_digit(), 1, Some(DECIMALS));

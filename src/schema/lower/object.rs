@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use crate::grammar::{self, Demand, ExprId, Keys, Rest, Series, SeriesOrder};
 use crate::regex::Escapes;
-use crate::schema::KeyOrder;
-use crate::schema::goal::GoalId;
-use crate::schema::normal::{Member, Object, Way};
+use crate::schema::forms::{GoalId, Member, Object, Way};
+use crate::schema::options::KeyOrder;
 
-use super::Writer;
+use super::writer::Writer;
 
 /// The most names that are kept out of the other keys at run time rather than by an automaton.
 const MOST_TAKEN: usize = 300;
@@ -21,7 +20,7 @@ impl Writer<'_> {
         self.builder.seq([open, body])
     }
 
-    /// What follows the bracket.
+    /// The text of an object after its opening bracket.
     pub(super) fn object_body(&mut self, object: &Object, goal: GoalId) -> ExprId {
         let close = self.builder.bytes("}");
         let mut ways = Vec::new();
@@ -54,7 +53,7 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// One key with its value or more; `None` where no key can be there or a required one cannot.
+    /// One or more keys with their values; `None` where there can be no key, or a required one cannot be there.
     fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
         let mut members = Vec::new();
         for member in &object.members {
@@ -173,7 +172,7 @@ impl Writer<'_> {
     }
 
     /// Whether a name could belong to a class of keys and must be taken out of it.
-    fn may_be_in(&self, key: &crate::schema::normal::StringShape, name: &str) -> bool {
+    fn may_be_in(&self, key: &crate::schema::forms::StringShape, name: &str) -> bool {
         key.texts.iter().all(|&(text, sign)| {
             self.forms
                 .texts

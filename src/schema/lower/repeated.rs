@@ -7,13 +7,13 @@
 use std::rc::Rc;
 
 use crate::grammar::{ExprId, Keys, Member, Rest, Series, SeriesOrder};
-use crate::schema::normal::{Array, Way};
+use crate::schema::forms::{Array, Way};
 
 use super::flat::Style;
-use super::{Piece, Writer};
+use super::writer::{Piece, Writer};
 
 impl Writer<'_> {
-    /// The texts of such an array behind its bracket.
+    /// The texts of such an array after its opening bracket.
     pub(super) fn repeating_array(&mut self, array: &Array) -> ExprId {
         let mut members = Vec::new();
         for place in &array.prefix {

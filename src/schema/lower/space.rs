@@ -4,14 +4,13 @@ use crate::error::{CompileError, Place, Problem};
 use crate::grammar::{CfgBuilder, ExprId, Part};
 use crate::limits::Limits;
 use crate::regex;
-use crate::schema::Whitespace;
-
-use super::hir;
+use crate::schema::options::Whitespace;
+use crate::schema::text::hir;
 
 /// What may stand at each place.
 #[derive(Clone, Copy)]
 pub(super) struct Space {
-    /// Behind an opening and before a closing bracket.
+    /// After an opening and before a closing bracket.
     pub(super) edge: ExprId,
     /// `,` and what may follow it.
     pub(super) comma: ExprId,

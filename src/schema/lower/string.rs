@@ -1,19 +1,16 @@
 //! Strings, and the keys of objects.
 
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use regex_syntax::hir::Hir;
 
 use crate::error::ProblemKind;
 use crate::grammar::{ExprId, Expression, Part, Regular, RegularId};
 use crate::regex::{self, Escapes};
-use crate::schema::format::punycode;
-use crate::schema::goal::GoalId;
-use crate::schema::normal::StringShape;
-use crate::schema::text::{Text, TextId, unrolled};
+use crate::schema::forms::{GoalId, StringShape};
+use crate::schema::text::{Text, TextId, any_key, hir, punycode, quoted, unrolled};
 
-use super::{Writer, hir};
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// The texts of a set of strings.
@@ -219,16 +216,4 @@ impl Writer<'_> {
         }
         id
     }
-}
-
-/// A key, whichever, with its quotes: made and hashed once, because every object with open keys has it.
-pub(super) fn any_key(escapes: Escapes) -> Expression {
-    static KEYS: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
-    let key = KEYS[escapes as usize].get_or_init(|| quoted(&regex::string_body(escapes)));
-    key.clone()
-}
-
-/// What stands between quotes, with them.
-fn quoted(hir: &Hir) -> Expression {
-    hir::concat([hir::text("\""), hir.clone(), hir::text("\"")]).into()
 }

@@ -1,7 +1,7 @@
 //! Arrays whose items differ.
 //!
 //! A scalar is told apart by its text. An object or array is told apart by how its text begins: a *lead*, in one spelling,
-//! of everything up to the first part that is no small regular language. What comes behind the lead is free.
+//! of everything up to the first part that is no small regular language. What follows the lead is free.
 //!
 //! ```text
 //!   properties: name (a string), size (an integer), children (a list of the same)
@@ -12,7 +12,7 @@
 //!
 //! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted, is
 //!
-//! * arrays and objects that differ behind their leads only;
+//! * arrays and objects that differ after their leads only;
 //! * objects whose keys are not in the order of the schema, where an array has two items or more.
 //!
 //! Numbers are in their shortest plain spelling (`1` for `1.0`), strings without an escape that is not needed: that leaves
@@ -28,12 +28,13 @@ use regex_syntax::hir::Hir;
 use crate::error::{Problem, ProblemKind};
 use crate::grammar::{ExprId, Keys, Member, Part, RegularId, Rest, Series, SeriesOrder};
 use crate::regex::{self, Escapes};
-use crate::schema::goal::GoalId;
+use crate::schema::forms::{self, Array, GoalId, Normal, Object, RestClass, Way};
 use crate::schema::node::NodeId;
-use crate::schema::normal::{self, Array, Normal, Object, RestClass, Way};
+use crate::schema::text::hir;
 
 use super::flat::{Flat, Style, some_of};
-use super::{Piece, Writer, hir, number};
+use super::number;
+use super::writer::{Piece, Writer};
 
 /// How the texts of some items begin, and how they go on.
 struct Lead {
@@ -55,7 +56,7 @@ const SIZES: u64 = 6_000;
 const BUCKETS: [&str; 4] = [r"[\x00-a]", "[b-f]", "[g-o]", r"[p-\x{10FFFF}]"];
 
 impl Writer<'_> {
-    /// The texts of an array behind its bracket where no two items are equal and some are arrays or objects.
+    /// The texts of an array after its opening bracket where no two items are equal and some are arrays or objects.
     pub(super) fn unique_array(&mut self, array: &Array, node: NodeId) -> ExprId {
         let mut ways = Vec::new();
         if array.min <= 1 && array.prefix.is_empty() {
@@ -332,7 +333,7 @@ impl Writer<'_> {
         leads
     }
 
-    fn live_members(&self, object: &Object) -> Vec<normal::Member> {
+    fn live_members(&self, object: &Object) -> Vec<forms::Member> {
         let members = object.members.iter();
         let live = members.filter(|member| self.is_any_live(&member.ways));
         live.cloned().collect()
@@ -340,7 +341,7 @@ impl Writer<'_> {
 
     /// The values of the first members, as many as a lead can run through in each of these lists, which differ only in
     /// which members are required.
-    fn run_of(&mut self, lists: &[&[normal::Member]], style: Style) -> Vec<Flat> {
+    fn run_of(&mut self, lists: &[&[forms::Member]], style: Style) -> Vec<Flat> {
         let mut values: Vec<Flat> = Vec::new();
         // The leads of a schema cost no more than a bound together, but for the first member.
         let longest = if self.lead_sizes < SIZES { RUN } else { 1 };
@@ -351,7 +352,7 @@ impl Writer<'_> {
             };
             values.push(value);
             let affordable =
-                |list: &&[normal::Member]| Flat::is_affordable(&self.entries_of(list, &values, style));
+                |list: &&[forms::Member]| Flat::is_affordable(&self.entries_of(list, &values, style));
             if !lists.iter().all(affordable) {
                 values.pop();
                 break;
@@ -360,14 +361,14 @@ impl Writer<'_> {
         values
     }
 
-    fn entries_of(&self, members: &[normal::Member], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
+    fn entries_of(&self, members: &[forms::Member], values: &[Flat], style: Style) -> Vec<(Flat, bool)> {
         let entries = members.iter().zip(values);
         entries
             .map(|(member, value)| (self.entry(&member.name, value.clone(), style), member.required))
             .collect()
     }
 
-    /// Leads that end behind a run of members.
+    /// Leads that end after a run of members.
     fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, behind: &Object, goal: GoalId) -> Vec<Lead> {
         let closed = !self.is_any_live_object(behind);
         let mut leads = Vec::new();
@@ -386,12 +387,11 @@ impl Writer<'_> {
     }
 
     /// Leads of sets of objects that differ only in which of their members are required, as branches that each need another
-    /// one do. An object that is in several of them has the same lead in all, since all leads end behind the same members.
+    /// one do. An object that is in several of them has the same lead in all, since all leads end after the same members.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
-        let lists: Vec<Vec<normal::Member>> =
-            objects.iter().map(|object| self.live_members(object)).collect();
-        let lists: Vec<&[normal::Member]> = lists.iter().map(|list| &list[..]).collect();
-        let parts = |list: &[normal::Member]| -> Vec<_> {
+        let lists: Vec<Vec<forms::Member>> = objects.iter().map(|object| self.live_members(object)).collect();
+        let lists: Vec<&[forms::Member]> = lists.iter().map(|list| &list[..]).collect();
+        let parts = |list: &[forms::Member]| -> Vec<_> {
             let parts = list
                 .iter()
                 .map(|member| (member.name.clone(), member.ways.clone()));
@@ -416,7 +416,7 @@ impl Writer<'_> {
     }
 
     /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first bucket with its
-    /// value, and the keys behind it are of later buckets.
+    /// value, and the keys after it are of later buckets.
     fn bucket_leads(
         &mut self,
         object: &Object,
@@ -508,7 +508,7 @@ impl Writer<'_> {
     }
 }
 
-fn named<'o>(object: &'o Object, name: &str) -> Option<&'o normal::Member> {
+fn named<'o>(object: &'o Object, name: &str) -> Option<&'o forms::Member> {
     object.members.iter().find(|member| &*member.name == name)
 }
 

@@ -21,14 +21,13 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
+use crate::schema::shape::{ObjectShape, ObjectStep, Step, push_new};
 
-use super::Algebra;
-use super::object::ObjectShape;
-use super::step::{ObjectStep, Step};
+use super::algebra::{Algebra, Cases};
 
-/// So many implications about one key are decided by their own choices.
+/// The most implications about one key that are left to be decided by their own choices.
 const FEW: usize = 2;
 
 /// A condition that asks for the values of more keys is decided by its own choice. What an implication leads to is told by
@@ -38,9 +37,6 @@ const FEW_KEYS: usize = 4;
 /// The most implications and values that are looked at together.
 const MOST_LISTS: usize = 1_000;
 const MOST_VALUES: usize = 1_000;
-
-/// The ways to tell the cases of a key apart, shared by the branches in which the same implications are open.
-pub(super) type Cases = Rc<[Vec<Step>]>;
 
 /// A choice that the value of a key may decide.
 #[derive(Clone, Copy)]
@@ -240,10 +236,10 @@ fn add(values: &mut Values, more: &Values) {
     values.no |= more.no;
     values.yes |= more.yes;
     for number in &more.numbers {
-        super::push_new(&mut values.numbers, number.clone());
+        push_new(&mut values.numbers, number.clone());
     }
     for text in &more.strings {
-        super::push_new(&mut values.strings, text.clone());
+        push_new(&mut values.strings, text.clone());
     }
 }
 

@@ -4,14 +4,12 @@
 //! few levels down, such as two constants for one required key. Where it does not find one, the complement is
 //! taken, which is exact as well, only larger.
 
-use crate::schema::goal::{GoalId, Literal};
+use crate::schema::forms::{Array, GoalId, Literal, Normal, Object, Way};
 use crate::schema::node::{KeyMap, Keyword, Kind, NodeId};
+use crate::schema::shape::{ObjectShape, Shape};
 
-use super::array::Array;
-use super::expand::{Shape, TooMany};
-use super::object::{Object, ObjectShape};
-use super::way::Way;
-use super::{Algebra, Normal};
+use super::algebra::{Algebra, NESTED};
+use super::search::TooMany;
 
 /// How deep into arrays and objects a reason is looked for.
 const DEPTH: u32 = 3;
@@ -29,9 +27,6 @@ enum Found {
     Nothing,
 }
 
-/// How deep normal forms may be asked for while another is being made.
-const NESTED: u32 = 24;
-
 impl Algebra<'_> {
     /// Whether no value satisfies both schemas, as far as can be told quickly.
     pub(super) fn are_disjoint(&mut self, left: NodeId, right: NodeId) -> bool {
@@ -47,19 +42,6 @@ impl Algebra<'_> {
         let disjoint = self.have_surely_no_value(vec![Literal::yes(left), Literal::yes(right)], DEPTH);
         self.disjoint.insert(key, disjoint);
         disjoint
-    }
-
-    /// The normal form of a goal that is needed while another is being made; `None` where that is nested too deep or only a
-    /// part of it was made.
-    pub(super) fn nested_normal(&mut self, goal: GoalId) -> Option<std::rc::Rc<Normal>> {
-        if self.depth >= NESTED {
-            return None;
-        }
-        self.depth += 1;
-        let normal = self.normal(goal);
-        self.depth -= 1;
-        // What was left out of it might be just what is asked for.
-        (!self.truncated.contains(&goal)).then_some(normal)
     }
 
     /// Whether a required key of a shape can have no value, for a reason that is seen at once.
@@ -245,7 +227,8 @@ impl Algebra<'_> {
 mod tests {
     use super::*;
     use crate::limits::Limits;
-    use crate::schema::{Options, read};
+    use crate::schema::options::Options;
+    use crate::schema::resolve::read;
 
     /// The algebra of two schemas, and these.
     fn pair<'l>(left: &str, right: &str, limits: &'l Limits) -> (Algebra<'l>, NodeId, NodeId) {

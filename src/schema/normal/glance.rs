@@ -14,10 +14,10 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use crate::schema::decimal::Decimal;
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{KeyMap, Keyword, Kind, Kinds, NodeId, Values};
 
-use super::Algebra;
+use super::algebra::Algebra;
 
 /// What the schemas of a conjunction list.
 #[derive(Default)]

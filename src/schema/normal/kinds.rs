@@ -6,17 +6,17 @@
 //! The answer is an upper bound. It comes from `type`, `enum`, `const` and what applies in place, and each schema is looked at
 //! once; one that is asked for again from within itself may have values of all kinds.
 
-use crate::schema::goal::{GoalId, Literal};
+use crate::schema::forms::{GoalId, Literal};
 use crate::schema::node::{Keyword, Kind, Kinds, NodeId, Types, Values};
 
-use super::Algebra;
+use super::algebra::Algebra;
 
 /// How many schemas that apply in place are followed one from within the other.
 const DEPTH: u32 = 32;
 
 impl Algebra<'_> {
     /// The kinds that values of a goal may have, in their order.
-    pub(super) fn kinds_of_goal(&mut self, goal: GoalId) -> impl Iterator<Item = Kind> + use<> {
+    pub(crate) fn kinds_of_goal(&mut self, goal: GoalId) -> impl Iterator<Item = Kind> + use<> {
         let literals = self.goals.literals(goal).clone();
         let kinds = self.common_kinds(&literals);
         Kind::ALL.into_iter().filter(move |&kind| kinds.has(kind))

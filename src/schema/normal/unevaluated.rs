@@ -3,7 +3,7 @@
 //!
 //! Which schemas spoke depends on which branches hold, so the branches beside the keyword are told apart: a *case* says
 //! of each of them whether it holds, and in each case it is known what was evaluated. The keyword is then an ordinary
-//! one: `additionalProperties` beside the evaluated names and patterns, or `items` behind the evaluated places.
+//! one: `additionalProperties` beside the evaluated names and patterns, or `items` after the evaluated places.
 //!
 //! ```text
 //!   anyOf: [{properties: a}, {properties: b}]       case 1   A and B        evaluated a, b
@@ -14,13 +14,12 @@
 use std::rc::Rc;
 
 use crate::error::ProblemKind;
-use crate::schema::goal::Literal;
+use crate::schema::forms::Literal;
 use crate::schema::node::{Dependency, KeyMap, Keyword, Kind, Node, NodeId};
+use crate::schema::shape::{ArrayStep, Demand, ObjectStep, Step, push_new};
 use crate::schema::text::TextSet;
 
-use super::Algebra;
-use super::expand::Demand;
-use super::step::{ArrayStep, ObjectStep, Step};
+use super::algebra::{Algebra, NODE_BYTES};
 
 /// What one keyword speaks of.
 #[derive(Debug, Default)]
@@ -80,7 +79,7 @@ const MOST_CASES: usize = 1_000;
 /// that only refer to another one do not count.
 const DEEPEST: usize = 64;
 
-/// So many steps of cases are written for one unit of fuel.
+/// How many steps of cases are written for one unit of fuel.
 const STEPS_OF_FUEL: usize = 16;
 
 /// About the bytes that a name takes in a map of keys: in its list, and in the table that finds it.
@@ -177,7 +176,7 @@ impl Algebra<'_> {
                 }
             }
             for set in &spoken.patterns {
-                super::push_new(&mut patterns, (set.clone(), anything));
+                push_new(&mut patterns, (set.clone(), anything));
             }
         }
         let map = KeyMap {
@@ -211,7 +210,7 @@ impl Algebra<'_> {
             [(_, Keyword::AnyOf(list))] => 2 * size_of_val(&list[..]),
             _ => 0,
         };
-        self.reserve(super::NODE_BYTES + listed, Some(parent));
+        self.reserve(NODE_BYTES + listed, Some(parent));
         if let [(_, Keyword::AnyOf(list))] = &keywords[..] {
             self.unions.insert(list.clone(), id);
         }
@@ -445,7 +444,7 @@ impl Algebra<'_> {
                 break;
             }
             if known.is_none() {
-                let beside = crate::schema::resolve::beside(&self.tree, node);
+                let beside = self.tree.beside(node);
                 open.extend(beside.into_iter().filter(|&next| seen.insert(next)));
             }
         }

@@ -5,10 +5,9 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::error::ProblemKind;
-use crate::schema::Formats;
-use crate::schema::format;
 use crate::schema::node::Keyword;
-use crate::schema::text::TextSet;
+use crate::schema::options::Formats;
+use crate::schema::text::{TextSet, format};
 
 use super::{Reader, Site, describe};
 

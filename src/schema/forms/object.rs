@@ -1,0 +1,83 @@
+//! Sets of objects: named keys with goals, and disjoint classes of the other keys with goals.
+//!
+//! Several schemas may speak about one key: by its name, through patterns, or because it is "additional" to what they
+//! name. A finished object has, for every key, exactly one goal that is the conjunction of all they say:
+//!
+//! ```text
+//!   named keys        each by itself: what every map says of it
+//!   all other keys    split by which patterns match: {p, not q}, {p, q}, {not p, q}, {neither}
+//! ```
+
+use std::hash::{Hash as _, Hasher as _};
+use std::rc::Rc;
+
+use rustc_hash::FxHasher;
+
+use super::goal::GoalId;
+use super::string::StringShape;
+use super::way::{Way, bytes_of_ways};
+
+/// A set of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    pub(crate) members: Vec<Member>,
+    /// Disjoint classes of the keys that no member has.
+    pub(crate) rest: Vec<RestClass>,
+    pub(crate) min: u64,
+    pub(crate) max: Option<u64>,
+    /// How many demands there are that some key be there; ways say which of them they meet.
+    pub(crate) demands: usize,
+}
+
+/// A key with goals of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: Rc<str>,
+    /// What its value may be; none where the key cannot be there.
+    pub(crate) ways: Vec<Way>,
+    pub(crate) required: bool,
+}
+
+/// A class of keys. The names of members are not in it, although the shape does not say so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RestClass {
+    pub(crate) key: StringShape,
+    pub(crate) ways: Vec<Way>,
+}
+
+impl Object {
+    pub(crate) fn ways(&self) -> impl Iterator<Item = &Way> {
+        let members = self.members.iter().flat_map(|member| &member.ways);
+        members.chain(self.rest.iter().flat_map(|class| &class.ways))
+    }
+
+    pub(crate) fn parts(&self) -> impl Iterator<Item = GoalId> {
+        self.ways().map(|way| way.goal)
+    }
+
+    /// About the bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let members = self.members.iter().map(|member| bytes_of_ways(&member.ways));
+        let rest = self.rest.iter().map(|class| {
+            let StringShape { texts, except, .. } = &class.key;
+            bytes_of_ways(&class.ways) + size_of_val(&texts[..]) + size_of_val(&except[..])
+        });
+        size_of::<Object>()
+            + size_of_val(&self.members[..])
+            + size_of_val(&self.rest[..])
+            + members.chain(rest).sum::<usize>()
+    }
+
+    /// A number that equal objects share, and others mostly not. No name is read for it.
+    pub(crate) fn sketch(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.members.len(), self.min, self.max).hash(&mut hasher);
+        for member in &self.members {
+            member.required.hash(&mut hasher);
+        }
+        for way in self.ways() {
+            (way.goal, way.meets).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
