@@ -60,7 +60,7 @@ struct Stop {
 }
 
 impl Spelling {
-    /// Remembers at most so many numbers.
+    /// Completions of which at most `most` numbers are remembered.
     pub(super) fn new(most: usize) -> Spelling {
         Spelling {
             steps: DashMap::default(),
