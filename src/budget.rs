@@ -1,4 +1,4 @@
-//! Ending in time: which tokens leave a text that can still be completed within so many more.
+//! Masks within a budget: the tokens after which the text can still be completed in the tokens that are left.
 //!
 //! ```text
 //!   remaining tokens   far more than any token can make necessary    the mask as it is: one comparison (`OvershootBound`)

@@ -367,7 +367,7 @@ impl Constraint for Grammar {
 /// Forced text is cut at this length; what is left is forced again from there.
 const FORCED_BYTES: usize = 1 << 12;
 
-/// Longer texts are read in pieces of so many bytes, each with its own allowance.
+/// The bytes of a piece; longer texts are read in pieces, each with its own allowance.
 const PIECE_BYTES: usize = 1 << 6;
 
 fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, CompileError> {

@@ -153,7 +153,7 @@ const FRAME_BYTES: usize = 400;
 /// How many times its bytes the configurations of a grammar may take, until sequences go on elsewhere.
 const AT_ONCE: usize = 2;
 
-/// Configurations may always take so many bytes, so that a sequence can go on in a grammar that is replaced at once.
+/// The bytes that configurations may always take, so that a sequence can go on in a grammar that is replaced at once.
 const LEAST_BYTES: usize = 32 << 20;
 
 /// A value that a frame remembers, as a byte of a key, with its place in the table that finds it.

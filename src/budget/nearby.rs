@@ -8,7 +8,7 @@
 //! ```text
 //!   a string value         by its place: any text may be closed
 //!   an open key            by its place, if it can be the last key; but not what a key that was written begins with
-//!   one of several keys    each: which ones are left hangs on it
+//!   one of several keys    each: which keys are left depends on it
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -142,7 +142,7 @@ impl Found {
     }
 }
 
-/// Within so many tokens is searched at least, so that a search seldom has to be made again for more.
+/// The least bound of a search in tokens, so that a search seldom has to be made again with a larger one.
 const ROUNDS: u64 = 4;
 
 /// What a search within a bound comes to.
@@ -175,7 +175,7 @@ impl Search<'_> {
         }
     }
 
-    /// Searches among the completions of at most so many tokens, with what is left of the work.
+    /// Searches among the completions of at most `bound` tokens, with what is left of the work.
     fn run(&self, config: ConfigId, bound: u64, work: &mut usize) -> Outcome {
         let mut seen: FxHashSet<Spot> = FxHashSet::default();
         let mut round = vec![(root(self.place, config), None)];

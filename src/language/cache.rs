@@ -95,7 +95,7 @@ impl Automata {
         Ok(table)
     }
 
-    /// Makes room for so many more bytes.
+    /// Makes room for this number of bytes more.
     fn grow(&self, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BOUND {
             self.found.clear();

@@ -319,7 +319,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Whether the same is after two classes, of so many.
+    /// Whether two of `count` classes lead to the same state from everywhere.
     fn are_alike(&self, class: usize, other: usize, count: usize) -> bool {
         let mut columns = self.states.chunks_exact(count);
         self.edges[class] == self.edges[other] && columns.all(|column| column[class] == column[other])

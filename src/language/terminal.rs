@@ -61,7 +61,7 @@ pub struct Terminal {
     pub(super) endless_inside: OnceLock<bool>,
     /// The bytes with which all words begin and end.
     pub(super) edges: OnceLock<Option<(u8, u8)>>,
-    /// Which states go on alike for so many bytes.
+    /// The number of bytes for which two states go on alike.
     alike: OnceLock<KEquivalence>,
     /// How long the shortest words are.
     shortest: OnceLock<Arc<Lengths>>,
@@ -233,7 +233,7 @@ impl Terminal {
         self.shortest.get_or_init(|| Arc::new(find())).clone()
     }
 
-    /// Which states are alike for so many bytes, bounds left aside. O(states · classes of bytes), once.
+    /// The number of bytes for which two states go on alike, bounds left aside. O(states · classes of bytes), once.
     pub(crate) fn k_equivalence(&self) -> &KEquivalence {
         self.alike
             .get_or_init(|| KEquivalence::new(&self.next, self.stride, &self.accepting))
@@ -327,7 +327,7 @@ impl Terminal {
             .collect()
     }
 
-    /// Whether a word within the bounds can be completed from a state of this language after so many units.
+    /// Whether a word within the bounds can be completed from a state of this language after `count` units.
     pub(crate) fn is_alive_at(&self, language: LanguageId, count: u64) -> bool {
         let states = self.named.states.get_or_init(|| {
             let names = self.language_ids(true).iter();
@@ -396,7 +396,7 @@ impl Terminal {
         self.counter.is_some()
     }
 
-    /// Whether so many units are within the bounds.
+    /// Whether a word of `count` units is within the bounds.
     pub(crate) fn is_in_range(&self, count: u64) -> bool {
         self.counter
             .as_ref()

@@ -12,7 +12,7 @@ const FIRST_SORTED: usize = 64;
 /// Which tokens to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filter {
-    /// At most so many.
+    /// The most tokens that are kept; `None` is no bound.
     pub(super) top_k: Option<usize>,
     /// The fewest that hold this share of what top-k left.
     pub(super) top_p: f64,

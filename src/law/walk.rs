@@ -114,7 +114,7 @@ impl<W: Weight> Walk<W> {
         fork
     }
 
-    /// Goes back to the place where this attempt had drawn so many tokens; false, and nothing changed, if it has not, or
+    /// Goes back to the place where this attempt had drawn `position` tokens; false, and nothing changed, if it has not, or
     /// if this is in the middle of an attempt of the global law, which is a sample only as a whole. What is drawn
     /// from then on is drawn from new random numbers.
     pub fn rewind(&mut self, position: u32) -> bool {
@@ -163,7 +163,7 @@ impl<W: Weight> Walk<W> {
         Place::new(self.number, self.position())
     }
 
-    /// Where the token is drawn that follows so many more tokens of this attempt. A draw depends on its place alone, so the
+    /// Where the token is drawn that follows `more` further tokens of this attempt. A draw depends on its place alone, so the
     /// rows of a draft can be drawn from all at once, before it is known which of them the text reaches.
     pub fn place_after(&self, more: u32) -> Place {
         Place::new(self.number, self.position().saturating_add(more))

@@ -23,7 +23,7 @@ use super::{Allowed, Distribution, Law, LawError, Measured, RowError};
 pub struct Warping {
     /// Divides the logits; 0 takes the most likely token.
     pub temperature: f32,
-    /// Keeps so many of the most likely tokens.
+    /// Keeps this number of the most likely tokens; `None` keeps all.
     pub top_k: Option<u32>,
     /// Keeps the fewest tokens that together are at least this likely; 1 keeps all.
     pub top_p: f32,

@@ -108,7 +108,7 @@ impl TokenSet {
         TokenSet::of(tokens.len(), std::iter::once(&tokens[..]), len)
     }
 
-    /// The smaller form of so many tokens, which are listed in parts.
+    /// The smaller form of `count` tokens, which are listed in parts.
     pub(crate) fn of<'a>(count: usize, parts: impl Iterator<Item = &'a [u32]>, len: usize) -> TokenSet {
         if count < len / 32 {
             let mut tokens = Vec::with_capacity(count);
@@ -153,7 +153,7 @@ impl TokenSet {
     }
 }
 
-/// One token is put into a mask in the time in which so many bits are united with it.
+/// The bits that are united with a mask in the time in which one token is put into it.
 const QUICK: usize = 256;
 
 #[cfg(test)]

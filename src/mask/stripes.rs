@@ -73,7 +73,7 @@ impl<K: Eq + Hash, V: Clone> Stripes<K, V> {
         found.next()
     }
 
-    /// Keeps a value that takes so many bytes, in the place of one that is known by the same key.
+    /// Keeps a value that takes this number of bytes, in the place of one that is known by the same key.
     pub(crate) fn keep(&self, key: K, value: V, bytes: usize) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.bound {
             for stripe in &self.stripes {

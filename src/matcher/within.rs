@@ -88,7 +88,7 @@ impl Grammar {
         })
     }
 
-    /// What so many more tokens leave of the mask, if they take something away.
+    /// The mask without the tokens after which more than `limit` tokens are needed; `None` where it stays as it is.
     fn narrowed(&self, state: State, mask: &Mask, limit: u64) -> Result<Option<Mask>, Exhausted> {
         let (budget, place) = (self.budget()?, self.place());
         let narrowed = self.ask(|| budget.narrowed(place, state.0, mask, limit));

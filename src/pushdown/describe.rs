@@ -54,7 +54,7 @@ pub enum Expected {
 /// Fixed and shortest texts are shown up to this length in bytes.
 const SHOWN_BYTES: usize = 64;
 
-/// Of the members of a series that begin alike so many are shown.
+/// The most members of a series that are shown of those that begin alike.
 const SHOWN_MEMBERS: usize = 16;
 
 /// Rules are named up to this depth.

@@ -54,10 +54,10 @@ pub(crate) struct Distances {
     ascents: DashMap<u32, FxHashMap<u32, u64>, FxBuildHasher>,
     /// For a terminal of keys and how many of them are taken: how far from a free one a key can lead.
     peaks: DashMap<(u32, usize), u64, FxBuildHasher>,
-    /// For a place in a terminal: how far it is to the last of so many different words.
+    /// For a place in a terminal and a number of different words: how far it is to the last of them.
     many: Remembered<(u32, Cursor, usize)>,
     frames: Remembered<FrameId>,
-    /// For a series and its progress, and so many more keys.
+    /// For a series, its progress, and a number of keys that the progress does not know of.
     lists: Remembered<(u32, Progress, usize)>,
     configs: Remembered<ConfigId>,
 }
@@ -179,8 +179,8 @@ impl Distances {
         }
     }
 
-    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key so many that they
-    /// are enough whatever it is.
+    /// The fewest steps that complete a frame in a regular language whose cursor has moved here; in a key, steps that are
+    /// enough whatever key it is.
     pub(crate) fn of_view(&self, stacks: &Stacks, frame: FrameId, cursor: Cursor) -> u64 {
         match stacks.frames.get(frame).key {
             FrameKey::TerminalStart(terminal) | FrameKey::Terminal(terminal, _) => {

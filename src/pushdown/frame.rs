@@ -65,7 +65,7 @@ pub(crate) enum FrameKey {
         cursor: Cursor,
         text: u32,
     },
-    /// One of these words, of which so many bytes are written; the words are in order, and begin with the same ones.
+    /// One of these words, of which `at` bytes are read; the words are in order, and equal in these bytes.
     Words {
         words: Arc<[Arc<[u8]>]>,
         at: u32,

@@ -35,7 +35,7 @@ use super::stack::{ConfigId, END, Stacks};
 use crate::language::Cursor;
 use crate::work::spend;
 
-/// A head that is followed costs as much as so many rounds of a plain loop: it is looked up in tables that memory is slow for.
+/// The cost of a head that is followed, in rounds of a plain loop: it is looked up in tables that memory is slow for.
 const FOLLOWED: usize = 24;
 
 /// The heads of one walk and what they return to.

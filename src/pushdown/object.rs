@@ -3,7 +3,7 @@
 //! ```text
 //!   progress     what a list remembers: items written, how many, with which keys
 //!   next_key     the keys of the properties as one automaton, read together as far as they begin alike
-//!   contains     items of which so many must meet a demand
+//!   contains     a demand, which some number of the items must meet
 //!   repeat       lists of which some key must be written twice
 //!   key_set      sets of keys; used_keys is that of the list asked for last
 //!   *_frame      how the frames of these go on

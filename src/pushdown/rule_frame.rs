@@ -8,7 +8,7 @@ use crate::pushdown::plan::analysis::leading_nodes;
 use crate::pushdown::plan::nfa::{Callee, Label};
 use crate::work::spend;
 
-/// So many nodes or edges are looked through in the time of one round of other loops.
+/// How many nodes or edges are looked through in the time of one round of other loops.
 const PLAIN: usize = 16;
 
 impl Frames {

@@ -89,7 +89,7 @@ pub(crate) struct Stacks {
     known: Index,
     /// The memory that lists of pairs and of united configurations take, in bytes.
     pub(crate) list_bytes: AtomicUsize,
-    /// Beyond so many bytes for configurations no more are found.
+    /// The most bytes that configurations may take; beyond them no more are found.
     pub(crate) most_bytes: usize,
     /// The unions of configurations that were found.
     pub(crate) unions: DashMap<Box<[ConfigId]>, ConfigId, FxBuildHasher>,
@@ -104,10 +104,10 @@ pub(crate) const CONFIG_BYTES: usize = 600;
 /// A frame with its callers.
 const PAIR_BYTES: usize = size_of::<(FrameId, ConfigId)>();
 
-/// A new configuration costs as much as so many rounds of a loop.
+/// The cost of a new configuration, in rounds of a plain loop.
 const NEW: usize = 48;
 
-/// So many readers are compared with each other faster than they are sorted.
+/// The most readers that are compared with each other, which is faster than sorting that few.
 const FEW: usize = 16;
 
 const UNKNOWN: u32 = u32::MAX;
@@ -277,8 +277,8 @@ impl Stacks {
         (lowest > 0).then(|| (self.height_of_callers(config) + 1).saturating_sub(lowest))
     }
 
-    /// The frames of a configuration, each with those below it in so many levels of callers. What is found without looking
-    /// further down is the same wherever this is.
+    /// The frames in the upper `depth` levels of a configuration. What is found without looking further down is the same in
+    /// all configurations in which these are equal.
     pub(crate) fn upper(&self, config: ConfigId, depth: u32) -> Option<Box<[FrameId]>> {
         let lowest = (self.height_of_callers(config) + 1)
             .checked_sub(depth)

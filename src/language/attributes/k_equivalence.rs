@@ -1,4 +1,4 @@
-//! States that go on alike for so many bytes.
+//! The number of bytes for which two states go on alike (k-equivalence).
 //!
 //! In a text of at most fifty words every word begins in a state of its own, because the end is nearer. And yet no token
 //! can tell the first of them from the tenth: forty words are longer than any.
@@ -241,7 +241,7 @@ mod tests {
     use crate::language::Terminal;
     use crate::limits::Limits;
 
-    /// The slow way: whether all texts of so many bytes are read alike.
+    /// The slow way: whether all texts of this number of bytes are read alike.
     fn are_alike(terminal: &Terminal, one: u32, other: u32, bytes: usize) -> bool {
         let mut pairs = vec![(one, other)];
         for left in (0..=bytes).rev() {

@@ -58,7 +58,7 @@ impl Nfa {
     }
 }
 
-/// An alternation of so many parts shares places.
+/// The fewest parts of an alternation whose places are shared.
 const MANY: usize = 16;
 
 struct Builder {

@@ -21,7 +21,7 @@ use super::letters::{Alphabet, Letters};
 /// An edge that leads nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// Room for so many states inside letters is made at once.
+/// The states inside letters for which room is made at once.
 const INNER: usize = 16;
 
 /// A table over classes of bytes.
@@ -122,7 +122,7 @@ enum Behind {
 }
 
 impl Behind {
-    /// A number of its own, where there are so many letters and nodes.
+    /// A number that tells it from all others, where there are `kinds` classes of letters.
     fn number(self, kinds: usize) -> usize {
         match self {
             Behind::Nothing => kinds,

@@ -258,7 +258,7 @@ impl Subsets<'_> {
         Ok(())
     }
 
-    /// Fails where the table of so many bytes, or the sets, do not fit.
+    /// Fails where a table of `table` bytes, or the sets, do not fit.
     fn pay(&self, table: usize) -> Result<(), Failure> {
         // Tables of what is known hold no copies, but who bounds automata counts them as if they did.
         let full = table.max((2 * self.members.len() + self.lists.len()) * 4) > self.room.bytes;

@@ -21,11 +21,11 @@ pub(super) struct States {
     others: FxHashMap<Box<[u32]>, u32>,
 }
 
-/// So few combinations are looked up in a list.
+/// The most combinations that are looked up in a list.
 const FEW_COMBINATIONS: u64 = 1 << 16;
 
 impl States {
-    /// None yet, of operands with so many states each.
+    /// No combinations yet, of operands with these numbers of states.
     pub(super) fn new(sizes: Vec<u32>) -> States {
         let mut factors = sizes.iter().map(|&size| u64::from(size));
         let all = factors.try_fold(1, u64::checked_mul);

@@ -466,7 +466,7 @@ mod tests {
         ascii_ones.chain(others.chars()).map(bit).collect()
     }
 
-    /// Whether all texts of so many characters of the alphabet can be read from the state.
+    /// Whether all texts of at most `height` characters of the alphabet can be read from the state.
     fn lasts(terminal: &Terminal, state: u32, alphabet: Alphabet, height: usize) -> bool {
         let mut states = vec![state];
         for _ in 0..height {

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, Weak};
 use super::terminal_mask::TerminalMask;
 use crate::language::Terminal;
 
-/// So many states of a terminal are walked at least before it is found out which are alike.
+/// The states of a terminal that are walked before it is found out which are alike.
 const FIRST: usize = 3;
 
-/// One walk takes as long as to find out for so many transitions.
+/// How many transitions are compared in the time of one walk.
 const TRANSITIONS: usize = 12_000;
 
 /// No more states are compared with.

@@ -43,7 +43,7 @@ pub(crate) struct Group {
     pub(crate) tokens: TokenSet,
 }
 
-/// The nodes that are entered with a byte right after a word of so many units.
+/// The nodes that one byte leads into right after a word, by the number of its units.
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) byte: u8,

@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The tokens that lead to a state with so many units.
+    /// The list of the tokens that lead to the state and the number of units of a step.
     fn group(&mut self, step: Step) -> &mut Vec<u32> {
         let (state, units) = (step.state, step.units as usize);
         self.groups.resize_with(self.terminal.len(), Vec::new);

@@ -13,7 +13,7 @@ use crate::pushdown::frame::Frames;
 use crate::pushdown::plan::nfa::{Callee, Label, SeriesPlan};
 use crate::work::spend;
 
-/// So many calls are followed at most, of a grammar in which rules call themselves.
+/// The most calls that are followed, of a grammar in which rules call themselves.
 const WORK: usize = 1 << 22;
 
 /// A call from a rule or series.
@@ -313,7 +313,7 @@ struct Levels {
 }
 
 impl Levels {
-    /// How far each reaches from wherever in it, where so many times a byte is read before a call; with so much work.
+    /// How far each rule reaches from any place in it, where at most `most` bytes are read before calls, within the work.
     fn furthest(self, most: usize, work: &mut usize) -> Vec<u64> {
         let mut started = self.outer.clone();
         for _ in 0..=most {

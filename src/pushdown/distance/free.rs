@@ -17,7 +17,7 @@ use crate::language::{NEVER, plus};
 /// Where a series has written more keys than this, no bound is known.
 pub(super) const KEYS: usize = 256;
 
-/// A state counts that goes on in itself with so many bytes.
+/// The fewest bytes that must lead from a state to itself for it to count as free.
 const WAYS: usize = 8;
 
 /// Larger languages are not looked at.
@@ -70,7 +70,7 @@ impl FreeWords {
         (detour != NEVER).then_some(FreeWords { detour })
     }
 
-    /// From wherever in a word no more steps than this end one that is none of so many.
+    /// A bound for the steps that end, from any place in a word, a word that is none of the `taken` ones.
     pub(crate) fn longest(&self, taken: usize) -> u64 {
         let ways = (0..).find(|&letters| WAYS.saturating_pow(letters) > taken);
         plus(self.detour, ways.map_or(NEVER, u64::from))

@@ -19,7 +19,7 @@ use crate::work::spend;
 /// Where demands have to be met, no more lists than this are looked at.
 const REGISTERS: usize = 512;
 
-/// So many items of a rest are told apart by what their keys cost; those that follow cost as much as the last.
+/// The most items of a rest that are told apart by the steps of their keys; those that follow take as many as the last.
 const RESTS: usize = 32;
 
 /// What is left to be written.
@@ -65,13 +65,13 @@ impl Left {
         missing.max(required as u64)
     }
 
-    /// How many items of the rest there can be among so many at least.
+    /// How many of the items that are missing at least are items of the rest.
     pub(crate) fn rests(&self, plan: &SeriesPlan, progress: Progress) -> u64 {
         let required = self.members.iter().filter(|member| member.1).count() as u64;
         self.items(plan, progress) - required.min(self.items(plan, progress))
     }
 
-    /// The cheapest choice of so many items.
+    /// The steps of the cheapest choice of this number of items.
     fn fill(&self, plan: &SeriesPlan, items: usize) -> u64 {
         if plan.order == SeriesOrder::Leading {
             let members = self.members.iter().map(|member| member.0).take(items);
@@ -124,7 +124,7 @@ impl Distances {
         self.of_progress_with(frames, series, progress, 0)
     }
 
-    /// The same where so many more keys have been written than the progress knows of.
+    /// The same where `more` keys have been written that the progress does not know of.
     pub(crate) fn of_progress_with(
         &self,
         frames: &Frames,
@@ -181,7 +181,7 @@ impl Distances {
         plan.has_demands() || self.left(frames, series, after).rests(plan, after) > 0
     }
 
-    /// What so many items of the rest cost, where so many keys have been written before.
+    /// The steps that each of `items` items of the rest adds, where `written` keys come before them.
     pub(crate) fn rest_of(&self, frames: &Frames, plan: &SeriesPlan, written: usize, items: u64) -> Vec<u64> {
         let items = usize::try_from(items).unwrap_or(usize::MAX);
         let all = written.saturating_add(items);
@@ -257,7 +257,7 @@ impl Distances {
         ways.min().unwrap_or(NEVER)
     }
 
-    /// The cheapest item of the rest where so many different keys will have been written.
+    /// The steps of the cheapest item of the rest that is the `keys`-th different key.
     pub(crate) fn cheapest_rest(&self, frames: &Frames, plan: &SeriesPlan, keys: usize) -> u64 {
         let items = plan.rest.iter().map(|rest| {
             let key = rest
@@ -268,7 +268,7 @@ impl Distances {
         items.min().unwrap_or(NEVER)
     }
 
-    /// The steps of a key where so many different ones are written in all, and none that is taken.
+    /// The steps of a key that is the `keys`-th different one, and none that is taken.
     pub(crate) fn key_among(&self, terminal: &Terminal, key: u32, (plan, keys): (&SeriesPlan, usize)) -> u64 {
         let written = keys.saturating_sub(1);
         let mut passed = 0;
@@ -290,8 +290,8 @@ impl Distances {
         }
     }
 
-    /// A series whose items have demands to meet, where so many more keys have been written than the progress knows
-    /// of: by the lists that its items lead through.
+    /// The distance in a series whose items have demands to meet, where `more` keys have been written that the progress
+    /// does not know of: by the lists that its items lead through.
     pub(crate) fn of_demanding(&self, frames: &Frames, series: u32, from: Progress, more: usize) -> u64 {
         if !from.started && frames.analysis.is_nullable(Callee::Series(series)) {
             return 0;
@@ -330,7 +330,7 @@ impl Distances {
         NEVER
     }
 
-    /// The steps of an item after so many new keys, whether it has a key, and the progress after it; none where
+    /// The steps of an item after a number of new keys, whether it has a key, and the progress after it; `None` where
     /// the series is over.
     fn of_item(
         &self,

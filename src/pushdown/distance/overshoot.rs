@@ -2,7 +2,7 @@
 //!
 //! A token leaves some frames of the stack, goes on in one of those below, and calls others from there. So the text
 //! after it is at most as far from its end as the furthest place of that frame, with all that can be called from it in
-//! so many bytes, and what stands below:
+//! the bytes of the token, and what stands below:
 //!
 //! ```text
 //!   [{"id":1,"tags":["a     frame      the furthest place                  below

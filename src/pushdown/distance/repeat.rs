@@ -14,7 +14,7 @@ use crate::pushdown::intern::interner::NIL;
 use crate::pushdown::object::progress::Progress;
 
 impl Distances {
-    /// A series from a progress on, where the shortest key that can come again takes so many steps.
+    /// The distance in a series of which a key must come again, the shortest of which takes `known` steps.
     pub(crate) fn of_repeating(&self, frames: &Frames, series: u32, progress: Progress, known: u64) -> u64 {
         if progress.repeated {
             return self.of_list(frames, series, progress, (0, 0));
@@ -30,7 +30,7 @@ impl Distances {
         again.min(self.of_list(frames, series, progress, (2, plus(new, new))))
     }
 
-    /// The same with so many items of the rest that take so many steps together.
+    /// The same with `some` items of the rest, which take `steps` together.
     fn of_list(&self, frames: &Frames, series: u32, progress: Progress, (some, steps): (u64, u64)) -> u64 {
         let plan = &frames.nfa.series[series as usize];
         let members = &plan.members[(progress.done as usize).min(plan.members.len())..];
@@ -67,7 +67,7 @@ impl Distances {
         used.iter().map(|word| self.of_bytes(word)).min().unwrap_or(NEVER)
     }
 
-    /// One of these words, of which so many bytes are written.
+    /// The distance in the shortest of these words, of which the first `at` bytes are written.
     pub(crate) fn of_words(&self, words: &[Arc<[u8]>], at: u32) -> u64 {
         let left = words.iter().map(|word| self.of_bytes(&word[at as usize..]));
         left.min().unwrap_or(NEVER)

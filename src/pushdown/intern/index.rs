@@ -37,7 +37,7 @@ type Table = Box<[AtomicU64]>;
 /// The places of the first table; few where all orders of threads are tried, so that it grows there.
 const PLACES: usize = if cfg!(loom) { 4 } else { 32 };
 
-/// Each table has so many times the places of the one before it.
+/// How many times more places a table has than the one before it.
 const GROWTH: usize = 4;
 
 /// The last table has more places than there are numbers.

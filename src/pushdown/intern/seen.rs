@@ -1,13 +1,14 @@
-//! What was met on the way. Mostly that is a few things, which are compared sooner than one is hashed.
+//! A set of what was met on the way. Mostly that is a few things, which are compared sooner than one is hashed.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-/// So many things are kept in a list.
+/// The most things that are kept in a list.
 const FEW: usize = 8;
 
+/// A set of things, of which most hold a few.
 pub(crate) struct Seen<T> {
     few: SmallVec<[T; FEW]>,
     /// All others.

@@ -18,7 +18,7 @@ pub(crate) struct Local {
     behind: Vec<Head>,
 }
 
-/// A new set costs as much as so many rounds of a loop.
+/// The cost of a new set, in rounds of a plain loop.
 const NEW: usize = 40;
 
 /// Room for more pairs than this is not kept.

@@ -252,7 +252,7 @@ impl Search {
         }
     }
 
-    /// Whether the series may end with one of the vectors; `exactly` so many items, if no more can follow.
+    /// Whether the series may end with one of the vectors: with `exactly` that number of items, if no more can follow.
     fn ends(&self, reached: &Reached, exactly: Option<u64>) -> bool {
         reached.iter().any(|(counts, &items)| {
             let met = counts

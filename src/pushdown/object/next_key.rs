@@ -69,7 +69,7 @@ pub(crate) struct Choosing {
     pub(crate) node: u32,
 }
 
-/// Stands are kept for so many nodes at each way; what is longer is read by the rules themselves.
+/// The most nodes of one way for which stands are kept; what is longer is read by the rules themselves.
 const DEEPEST: usize = 64;
 
 impl Choice {
