@@ -19,7 +19,7 @@ pub(crate) struct Plain {
     pub(crate) negative: bool,
     /// The digits before the point, without leading zeros, `0` where there are none.
     pub(crate) whole: Vec<u8>,
-    /// The digits behind the point, without trailing zeros.
+    /// The digits after the point, without trailing zeros.
     pub(crate) fraction: Vec<u8>,
 }
 

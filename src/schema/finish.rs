@@ -18,7 +18,7 @@ use super::node::Kind;
 use super::normal::Algebra;
 use super::shape::{Shape, push_new};
 
-/// An array of a goal is compared with so many others to find out that it is another.
+/// The most arrays of a goal with which another one is compared to find out whether it is among them.
 const COMPARED: usize = 1_000;
 
 /// The same for an object, among those that have as many members with the same goals: they differ in names alone.

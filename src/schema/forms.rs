@@ -120,7 +120,7 @@ impl Normal {
         bits.fold(0, |kinds, (bit, &there)| kinds | u8::from(there) << bit)
     }
 
-    /// Whether there is no value of any kind that is not an array or object.
+    /// Whether there are values other than arrays and objects.
     pub(crate) fn has_scalars(&self) -> bool {
         self.null || self.no || self.yes || !self.numbers.is_empty() || !self.strings.is_empty()
     }

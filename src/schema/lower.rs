@@ -74,7 +74,7 @@ pub(super) fn grammar(
 }
 
 impl Writer<'_> {
-    /// What stands for a goal in a grammar.
+    /// The expression of a goal: in place, or its rule.
     fn goal(&mut self, goal: GoalId) -> ExprId {
         if let Some(known) = self.exprs[goal.index()] {
             return known;

@@ -258,7 +258,7 @@ pub(crate) type Keywords = Vec<(&'static str, Keyword)>;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) parent: Option<NodeId>,
-    /// The part of the JSON pointer behind the parent's, such as `/properties/a`.
+    /// The part of the JSON pointer after the parent's, such as `/properties/a`.
     pub(crate) segment: Box<str>,
     pub(crate) keywords: Rc<Keywords>,
 }
@@ -317,7 +317,7 @@ impl Tree {
         parts.concat()
     }
 
-    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most so many bytes. A name is
+    /// The JSON pointer of a node, or of the nearest schema around it whose pointer has at most `most` bytes. A name is
     /// for people, and there may be as many as there are schemas.
     pub(crate) fn short_pointer(&self, id: NodeId, most: usize) -> String {
         let mut length = 0;

@@ -5,9 +5,9 @@
 //! again. Everything else (`anyOf`, `oneOf`, `not`, `if`, dependencies, references) is gone.
 //!
 //! ```text
-//!   goal ──expand──► branches ──finish──► shapes ──► goals of their parts ──► … until no goal is new
-//!          (per kind of value)                                                       │
-//!                                               empty: which goals have no value  ◄──┘
+//!   goal ──expand──► shapes ──finish──► normal form ──► goals of its parts ──► … until no goal is new
+//!          (per kind of value)                                                        │
+//!                                         productive: which goals have a value     ◄──┘
 //! ```
 //!
 //! Expansion is by kind of value, so a union of an object and a string costs the string nothing. All loops are over

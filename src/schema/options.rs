@@ -19,8 +19,8 @@ pub struct Options {
     pub formats: Formats,
     /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
-    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`](crate::schema::report()). How they are
-    /// spelled is no reason: every integer would be one.
+    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`](crate::schema::report()).
+    /// How they are spelled is no reason: every integer would be one.
     pub strict: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum KeyOrder {
     /// keyword as they are written, and where there is a `$ref` or an `allOf`, what it leads to is read there.
     /// The chosen branches of `anyOf` and `oneOf` are read at the end of the schema that has them; what `if` and
     /// `dependent…` ask for, since it mostly speaks of the same keys again, at the end of all. Keys that only `required`
-    /// or an `enum` of `propertyNames` names come behind those, in that order, and then all further keys in any order.
+    /// or an `enum` of `propertyNames` names come after those, in that order, and then all further keys in any order.
     Schema,
     /// Any order: the meaning of the specification.
     Any,
@@ -65,11 +65,11 @@ pub enum Formats {
 /// Where white space may stand between the tokens of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Whitespace {
-    /// None, or one space behind `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
+    /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
     Flexible,
     /// None at all.
     Compact,
-    /// What this regular expression (in the syntax of Rust's `regex`) matches, behind `{ [ , :` and before `] }`; what is
+    /// What this regular expression (in the syntax of Rust's `regex`) matches, after `{ [ , :` and before `] }`; what is
     /// empty is `{}` and `[]` in any case.
     Pattern(String),
 }

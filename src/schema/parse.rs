@@ -1,7 +1,7 @@
 //! Stage 1: JSON value to keyword tree.
 //!
 //! The reader keeps a list of schemas still to be read instead of calling itself, so depth costs no stack. All
-//! problems are collected; reading goes on behind each.
+//! problems are collected; reading goes on after each.
 //!
 //! ```text
 //!   value ──► node ──► one function per group of keywords ──► Keyword
@@ -103,13 +103,13 @@ const KEYWORD_BYTES: usize = 2 * size_of::<(&str, Keyword)>() + 32;
 /// About the bytes of a name in a list and in the table that finds it.
 pub(super) const NAME_BYTES: usize = 112;
 
-/// A URI that others are resolved against has at most so many bytes: each schema with an `$id` makes one.
+/// The most bytes of a URI that others are resolved against: each schema with an `$id` makes one.
 pub(super) const MOST_URI: usize = 8 << 10;
 
 /// About the bytes of a scope, without its URI.
 const SCOPE_BYTES: usize = 160;
 
-/// Problems are collected up to so many bytes, pointers and all. There are enough to mend by then.
+/// The most bytes of problems that are collected, pointers and all. There are enough to mend by then.
 const MOST_TOLD: usize = 1 << 20;
 
 /// The JSON object that is being read as a schema.

@@ -304,7 +304,7 @@ fn circle(tree: &Tree) -> Option<Problem> {
     None
 }
 
-/// So many schemas of a circle are named, each in so many bytes.
+/// The most schemas of a circle that are named, and the most bytes of each name.
 const MOST_NAMED: usize = 12;
 const NAMED_LENGTH: usize = 1 << 10;
 

@@ -24,7 +24,7 @@ pub(crate) use step::{ArrayStep, KeyClass, MapRef, ObjectStep, SomeItems, SomeKe
 use super::forms::{NumberShape, StringShape};
 use super::node::Kind;
 
-/// What a branch says about values of its kind.
+/// A conjunction of demands on values of one kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     /// `null`, `true` or `false`: there is nothing to say.

@@ -42,7 +42,7 @@ pub(crate) type TextSet = Rc<[(TextId, bool)]>;
 struct Entry {
     spelled: Arc<Spelled>,
     matcher: OnceCell<Option<PikeVM>>,
-    /// What it is compared with others by.
+    /// Its automaton, for comparisons with other texts.
     automaton: OnceCell<Option<Rc<Automaton>>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Texts {
 const MOST_COMPARED: usize = 400_000;
 
 impl Texts {
-    /// None yet, of a compile that may be called off.
+    /// No texts yet; `cancel` is asked whether the compile was called off.
     pub(crate) fn new(cancel: &Cancel) -> Texts {
         Texts {
             cancel: cancel.clone(),
@@ -138,15 +138,14 @@ impl Texts {
         formats.any(|(_, sets)| is_same(&sets[0]))
     }
 
-    /// What is denied where a set is: the set itself, or what it is the known part of. The denial of the part would let
-    /// through what the format allows and the part does not.
+    /// The set whose complement is taken where a set is denied: the set itself, or for the known part of a format one that has
+    /// the whole format in it. The complement of the part would have strings of the format in it.
     pub(crate) fn denied(&self, set: &TextSet) -> TextSet {
         let known = self.wider.iter().find(|(part, _)| part == set);
         known.map_or(set, |(_, wider)| wider).clone()
     }
 
-    /// Whether a text belongs to a set that is only a part of what it stands for, so that nothing follows from what is
-    /// not in it.
+    /// Whether a text is of a format of which only a part is known, so that a string outside of the text may be of the format.
     fn is_part(&self, id: TextId) -> bool {
         let mut parts = self.wider.iter().flat_map(|(part, _)| part.iter());
         parts.any(|&(known, _)| known == id)
@@ -278,7 +277,7 @@ impl Texts {
         Some(false)
     }
 
-    /// A set without those that are only parts of what they stand for.
+    /// A set without the texts of formats of which only a part is known.
     pub(crate) fn without_parts(&self, set: &[(TextId, bool)]) -> Vec<(TextId, bool)> {
         set.iter().copied().filter(|&(id, _)| !self.is_part(id)).collect()
     }
@@ -287,7 +286,7 @@ impl Texts {
         self.held.borrow_mut().grow(bytes);
     }
 
-    /// Counts the states of a comparison; false where there have been too many, or nobody wants to know any more.
+    /// Counts the states of a comparison; false where there have been too many, or the compile was called off.
     pub(crate) fn may_compare(&self, states: usize) -> bool {
         let compared = self.compared.get().saturating_add(states);
         self.compared.set(compared);

@@ -11,7 +11,7 @@ use crate::schema::normal::{Algebra, Pairs};
 use crate::schema::shape::{KeyClass, MapRef, ObjectShape, SomeKey, Step, StringStep};
 use crate::schema::text::TextSet;
 
-/// What all demands but those for some key say of each key.
+/// The keys of an object with what is demanded of each, demands for some key apart.
 pub(crate) struct Keys {
     pub(crate) named: Vec<NamedKey>,
     pub(crate) classes: Vec<Class>,
@@ -59,11 +59,11 @@ impl Split {
     }
 }
 
-/// So many names are looked up in a map for one unit of fuel, and so many compared with a pattern.
+/// How many names are looked up in a map for one unit of fuel, and how many are compared with a pattern.
 const NAMES_OF_FUEL: usize = 256;
 const MATCHES_OF_FUEL: usize = 8;
 
-/// About the bytes of a key with a name, while it is told what is said of it, without what that is.
+/// About the bytes of a named key while the demands on it are collected, without these.
 const NAMED_BYTES: usize = 96;
 
 /// The most patterns whose keys are split into classes without a proof that they share none.
@@ -96,7 +96,7 @@ impl Algebra<'_> {
         Keys { named, classes }
     }
 
-    /// Pays for what is said of so many names: each is looked up in all maps, and compared with all patterns.
+    /// Pays for what is said of this number of names: each is looked up in all maps, and compared with all patterns.
     fn may_look_at(&mut self, shape: &ObjectShape, names: usize) -> bool {
         let node = shape.maps.iter().find_map(|map| map.any_node());
         let patterns: usize = shape.maps.iter().map(|map| map.patterns.len()).sum();
@@ -178,7 +178,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Turns finite sets of allowed keys into names; whether further keys are left.
+    /// Adds the keys of finite sets to the names; true where there are further keys.
     fn open_keys(&mut self, key_shapes: &[StringShape], names: &mut Vec<Rc<str>>) -> bool {
         let mut finite = key_shapes.iter().filter_map(|key| key.only.as_ref()).peekable();
         if finite.peek().is_some() {

@@ -4,7 +4,7 @@
 //!
 //! * *Value by value*, where the items have few: one way for each value of which two items are wanted at least, like
 //!   `contains` with `minContains: 2`. It may stand anywhere, in any spelling, and be of any kind.
-//! * *By its text*, where items behind those with places of their own have many values: the machine remembers the items
+//! * *By its text*, where the items after those with places of their own have many values: the machine remembers the items
 //!   that were written and sees one come again. This is exact for scalars. Beside demands that some items satisfy
 //!   something, it is not done.
 //!
@@ -20,7 +20,7 @@ use crate::schema::node::{Keyword, Kind, Node, NodeId, Types, Values, Whole};
 use crate::schema::normal::{Algebra, NODE_BYTES};
 use crate::schema::shape::{ArrayShape, SomeItems};
 
-/// So few scalars are wanted one by one; more are left to their texts.
+/// The most scalars that are wanted one by one; more are left to their texts.
 const FEW: usize = 8;
 
 /// The most values that are wanted one by one.
@@ -41,7 +41,7 @@ const MULTIPLES: &str = "of multiples, only those next to 0 and to a lower bound
 struct Plan {
     /// The values that are wanted twice, one by one.
     values: Vec<Literal>,
-    /// Whether items behind the leading places are compared by their texts.
+    /// Whether items after the leading places are compared by their texts.
     by_text: bool,
     /// Why there may be other arrays with equal items, if there may.
     left_out: Option<&'static str>,
@@ -100,7 +100,7 @@ impl Algebra<'_> {
         plan
     }
 
-    /// Looks at the items behind the leading places, of which some may be endless.
+    /// Looks at the items after the leading places, of which some may be endless.
     fn plan_rest(&mut self, shape: &ArrayShape, endless: bool, plan: &mut Plan) {
         let rest = self.goals.intern(shape.rest.clone());
         let structured = self.has_structure(rest);
@@ -125,7 +125,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The arrays of which an item behind the leading places comes again there.
+    /// The arrays of which an item after the leading places comes again there.
     fn repeated_by_text(&mut self, shape: &ArrayShape, node: NodeId) -> Option<Array> {
         let least = shape.min.max(shape.prefix.len() as u64 + 2);
         shape.max.is_none_or(|max| least <= max).then_some(())?;

@@ -9,7 +9,7 @@ use crate::schema::forms::{GoalId, StringShape};
 use crate::schema::normal::Algebra;
 
 impl Algebra<'_> {
-    /// Evaluates the demands on a finite set; false where nothing is left.
+    /// Brings the demands into one form: of a finite set, those are kept that meet all of them. False where none is left.
     pub(crate) fn finish_string(&mut self, shape: &mut StringShape, goal: GoalId) -> bool {
         let Some(only) = shape.only.take() else {
             shape.texts.sort_unstable();

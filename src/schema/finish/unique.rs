@@ -1,7 +1,7 @@
 //! Arrays whose items differ.
 //!
 //! Out of a finite set of scalars each is used once. Where items have their own places, the values of the places are tried
-//! one by one, and what is behind them must differ from them. Everything else is left to the spelling of the items.
+//! one by one, and what follows them must differ from them. Everything else is left to the spelling of the items.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ const MOST_CHOICES: usize = 256;
 type Scalar = (GoalId, Box<[u8]>);
 
 impl Algebra<'_> {
-    /// Distinct items; see the module.
+    /// The arrays of a shape whose items differ; see the module.
     pub(crate) fn finish_unique(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
         if !shape.prefix.is_empty() {
             return self.finish_unique_places(shape, node);
@@ -63,7 +63,7 @@ impl Algebra<'_> {
         })
     }
 
-    /// Distinct items of which the first have places of their own.
+    /// The same where the first items have places of their own.
     fn finish_unique_places(&mut self, shape: &ArrayShape, node: NodeId) -> Vec<Array> {
         let most = usize::try_from(shape.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let ends = most <= shape.prefix.len() || shape.rest.iter().any(|literal| self.is_never(*literal));

@@ -18,7 +18,7 @@ pub(super) struct Wish {
     pub(super) bit: usize,
     /// What the part must satisfy to meet it; `None` where being that part is enough.
     pub(super) literal: Option<Literal>,
-    /// Whether it must be known of every part if it meets the demand, because there is an upper bound.
+    /// Whether each part must be known to meet the demand or not to, because there is an upper bound.
     pub(super) exact: bool,
 }
 

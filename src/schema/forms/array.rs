@@ -11,15 +11,15 @@ use super::way::{Way, bytes_of_ways};
 pub(crate) struct Array {
     /// The ways of the leading items.
     pub(crate) prefix: Vec<Vec<Way>>,
-    /// The ways of the items behind them.
+    /// The ways of the items after them.
     pub(crate) rest: Vec<Way>,
-    /// Items of which each may be used once, in any place behind the prefix.
+    /// Items of which each may be used once, in any place after the prefix.
     pub(crate) distinct: Vec<GoalId>,
-    /// The schema that demands that no two items behind the prefix be equal, if one does.
+    /// The schema that demands that no two items after the prefix be equal, if one does.
     pub(crate) unique: Option<NodeId>,
-    /// The schema that denies that all items differ, if two items behind the prefix must be equal for it.
+    /// The schema that denies that all items differ, if two items after the prefix must be equal for it.
     pub(crate) repeated: Option<NodeId>,
-    /// The texts of the values in the prefix, in order, where the items behind must differ from them.
+    /// The texts of the values in the prefix, in order, where the items after it must differ from them.
     pub(crate) taken: Vec<Box<[u8]>>,
     /// How many items must meet something.
     pub(crate) demands: Vec<Count>,

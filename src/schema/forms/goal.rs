@@ -1,7 +1,7 @@
 //! Goals: what a value has to satisfy, as a set of schemas of the source, each affirmed or denied.
 //!
 //! A goal is the unit of the algebra. Intersection is the union of two sets, and there are finitely many sets, so a
-//! recursive schema has finitely many goals and every stage behind this one is a loop over a list.
+//! recursive schema has finitely many goals and every later stage is a loop over a list.
 
 use std::rc::Rc;
 

@@ -18,7 +18,7 @@ impl Writer<'_> {
         self.builder.seq([open, tail])
     }
 
-    /// What follows the bracket.
+    /// The text of an array after its opening bracket.
     fn array_tail(&mut self, array: &Array) -> ExprId {
         if array.repeated.is_some() {
             return self.repeating_array(array);
@@ -31,7 +31,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The texts of all arrays of a goal, behind the bracket.
+    /// The texts of all arrays of a goal, after the opening bracket.
     pub(super) fn array_tails(&mut self, goal: GoalId) -> ExprId {
         let normal = Rc::clone(&self.forms.normals[goal.index()]);
         let tails: Vec<ExprId> = normal.arrays.iter().map(|array| self.array_tail(array)).collect();

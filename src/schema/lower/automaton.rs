@@ -39,7 +39,7 @@ struct State {
     residue: u64,
     /// Fractional digits read, up to the finest step.
     places: u32,
-    /// A digit that is not zero was read behind the finest step.
+    /// A digit that is not zero was read after the finest step.
     beyond: bool,
     /// Whether any digit was not zero.
     nonzero: bool,
@@ -50,7 +50,7 @@ struct State {
 /// How the magnitude so far compares with that of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Compared {
-    /// Digits read before the point, up to one more than the value has; then those behind it.
+    /// Digits read before the point, up to one more than the value has; then those after it.
     read: u32,
     order: Ordering,
 }

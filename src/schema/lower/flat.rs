@@ -138,7 +138,7 @@ impl Flat {
         }
     }
 
-    /// Whether the members of an object can be written out: what is said of one is written for each that may come first.
+    /// Whether the members of an object can be written out; each is written once for every member that may come first.
     pub(super) fn is_affordable(entries: &[(Flat, bool)]) -> bool {
         let first = entries.iter().take_while(|(_, required)| !required).count() as u64 + 1;
         let parts: usize = entries.iter().map(|(entry, _)| entry.parts.len()).sum();

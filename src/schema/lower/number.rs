@@ -177,7 +177,7 @@ fn parts(shape: &NumberShape) -> Vec<Part> {
     parts
 }
 
-/// The usual spellings of finitely many values. What is behind the digits is written once, because an automaton of many
+/// The usual spellings of finitely many values. What follows the digits is written once, because an automaton of many
 /// bare literals is made in linear time: 120,000 integers with a tail each took 9 s until they were refused.
 fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
     let (mut whole, mut fractions, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -197,7 +197,7 @@ fn constants(values: &[Decimal], plain: Option<bool>) -> Hir {
         .chain(others))
 }
 
-/// The zeros that may stand behind a whole number, in a spelling with or without a point.
+/// The zeros that may follow a whole number, in a spelling with or without a point.
 fn zeros_behind(plain: Option<bool>) -> Hir {
     match plain {
         Some(true) => nothing(),

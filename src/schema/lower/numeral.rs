@@ -78,7 +78,7 @@ pub(super) fn exponent() -> Hir {
     concat([e(), optional(sign()), plus(any_digit())])
 }
 
-/// The greatest exponent behind any digits, and behind a single one that is not zero.
+/// The greatest exponent after any digits, and after a single one that is not zero.
 const EXPONENT: i64 = 99;
 const EXPONENT_OF_ONE: i64 = 307;
 
@@ -104,7 +104,7 @@ fn scientific() -> Hir {
     any([usual, largest(star(any_digit()))])
 }
 
-/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may stand behind
+/// `1.ddd e308` up to the largest number of 64 bits, without those between 1.7e308 and it. `tail` is what may stand after
 /// the first digit after the point.
 fn largest(tail: Hir) -> Hir {
     let decimals = any([concat([digit(b'0', b'6'), tail]), text("7976931348623157")]);
@@ -125,8 +125,8 @@ fn comparable() -> Hir {
     any([concat([integer(), optional(fraction())]), scientific(), zero()])
 }
 
-/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of [`scaled`] behind any
-/// digits, or behind one where values are told apart: `12e1` would get around an exception of 120.
+/// Spellings of numbers without fractional part: digits with perhaps a point and zeros, and those of [`scaled`] after any
+/// digits, or after one where values are told apart: `12e1` would get around an exception of 120.
 fn whole_number(told_apart: bool) -> Hir {
     let one_digit = concat([digit(b'1', b'9'), scaled(EXPONENT_OF_ONE)]);
     let mut ways = vec![
@@ -140,11 +140,11 @@ fn whole_number(told_apart: bool) -> Hir {
     any(ways)
 }
 
-/// As many digits behind the point as a binary number of 64 bits has.
+/// As many digits after the point as a binary number of 64 bits has.
 const DECIMALS: u32 = 16;
 
-/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without minus behind
-/// zeros, or one that reaches behind the last digit. Of the last kind those with few digits behind the point are known.
+/// What follows the digits before the point of a whole number with an exponent of at most `most`: one without minus after
+/// zeros, or one that reaches beyond the last digit. Of the last kind those with few digits after the point are known.
 fn scaled(most: i64) -> Hir {
     let exponent = concat([zeros(), e(), optional(text("+")), padded_at_most(most)]);
     let digits = repeat(any_digit(), 1, Some(DECIMALS));

@@ -20,7 +20,7 @@ impl Writer<'_> {
         self.builder.seq([open, body])
     }
 
-    /// What follows the bracket.
+    /// The text of an object after its opening bracket.
     pub(super) fn object_body(&mut self, object: &Object, goal: GoalId) -> ExprId {
         let close = self.builder.bytes("}");
         let mut ways = Vec::new();
@@ -53,7 +53,7 @@ impl Writer<'_> {
         self.builder.choice(ways)
     }
 
-    /// One key with its value or more; `None` where no key can be there or a required one cannot.
+    /// One or more keys with their values; `None` where there can be no key, or a required one cannot be there.
     fn entries(&mut self, object: &Object, goal: GoalId) -> Option<ExprId> {
         let mut members = Vec::new();
         for member in &object.members {

@@ -13,7 +13,7 @@ use super::flat::Style;
 use super::writer::{Piece, Writer};
 
 impl Writer<'_> {
-    /// The texts of such an array behind its bracket.
+    /// The texts of such an array after its opening bracket.
     pub(super) fn repeating_array(&mut self, array: &Array) -> ExprId {
         let mut members = Vec::new();
         for place in &array.prefix {

@@ -10,7 +10,7 @@ use crate::schema::text::hir;
 /// What may stand at each place.
 #[derive(Clone, Copy)]
 pub(super) struct Space {
-    /// Behind an opening and before a closing bracket.
+    /// After an opening and before a closing bracket.
     pub(super) edge: ExprId,
     /// `,` and what may follow it.
     pub(super) comma: ExprId,

@@ -1,7 +1,7 @@
 //! Arrays whose items differ.
 //!
 //! A scalar is told apart by its text. An object or array is told apart by how its text begins: a *lead*, in one spelling,
-//! of everything up to the first part that is no small regular language. What comes behind the lead is free.
+//! of everything up to the first part that is no small regular language. What follows the lead is free.
 //!
 //! ```text
 //!   properties: name (a string), size (an integer), children (a list of the same)
@@ -12,7 +12,7 @@
 //!
 //! So no array is written that has equal items, compared as JSON compares them; what is left out, and noted, is
 //!
-//! * arrays and objects that differ behind their leads only;
+//! * arrays and objects that differ after their leads only;
 //! * objects whose keys are not in the order of the schema, where an array has two items or more.
 //!
 //! Numbers are in their shortest plain spelling (`1` for `1.0`), strings without an escape that is not needed: that leaves
@@ -56,7 +56,7 @@ const SIZES: u64 = 6_000;
 const BUCKETS: [&str; 4] = [r"[\x00-a]", "[b-f]", "[g-o]", r"[p-\x{10FFFF}]"];
 
 impl Writer<'_> {
-    /// The texts of an array behind its bracket where no two items are equal and some are arrays or objects.
+    /// The texts of an array after its opening bracket where no two items are equal and some are arrays or objects.
     pub(super) fn unique_array(&mut self, array: &Array, node: NodeId) -> ExprId {
         let mut ways = Vec::new();
         if array.min <= 1 && array.prefix.is_empty() {
@@ -368,7 +368,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Leads that end behind a run of members.
+    /// Leads that end after a run of members.
     fn ends_of_run(&mut self, beginnings: Vec<(Flat, bool)>, behind: &Object, goal: GoalId) -> Vec<Lead> {
         let closed = !self.is_any_live_object(behind);
         let mut leads = Vec::new();
@@ -387,7 +387,7 @@ impl Writer<'_> {
     }
 
     /// Leads of sets of objects that differ only in which of their members are required, as branches that each need another
-    /// one do. An object that is in several of them has the same lead in all, since all leads end behind the same members.
+    /// one do. An object that is in several of them has the same lead in all, since all leads end after the same members.
     fn leads_of_alike(&mut self, objects: &[&Object], goal: GoalId, style: Style) -> Option<Vec<Lead>> {
         let lists: Vec<Vec<forms::Member>> = objects.iter().map(|object| self.live_members(object)).collect();
         let lists: Vec<&[forms::Member]> = lists.iter().map(|list| &list[..]).collect();
@@ -416,7 +416,7 @@ impl Writer<'_> {
     }
 
     /// Objects whose keys no schema names: the keys fall into buckets, each lead is the only key of the first bucket with its
-    /// value, and the keys behind it are of later buckets.
+    /// value, and the keys after it are of later buckets.
     fn bucket_leads(
         &mut self,
         object: &Object,

@@ -25,7 +25,7 @@ use super::space::Space;
 pub(super) enum Piece {
     /// All its texts.
     Whole,
-    /// Its arrays, behind the bracket.
+    /// Its arrays, after the opening bracket.
     ArrayTails,
     /// Its arrays and objects.
     Structured,
@@ -115,8 +115,8 @@ impl Writer<'_> {
         rule
     }
 
-    /// What stands for a part of a goal. It is a rule, because arrays that compare their items are written one inside the
-    /// other, and may be so without end.
+    /// The rule of a part of a goal. Arrays that compare their items are written one inside the other, and may be so without
+    /// end, so that each part is a rule.
     pub(super) fn piece(&mut self, goal: GoalId, piece: Piece) -> ExprId {
         if let Some(&known) = self.pieces.get(&(goal, piece)) {
             return known;
@@ -133,7 +133,7 @@ impl Writer<'_> {
         self.builder.len() > self.limits.exprs
     }
 
-    /// Whether whatever is written ends in an error in any case.
+    /// Whether the compile ends in an error whatever else is written.
     pub(super) fn is_over(&self) -> bool {
         self.is_full() || self.limits.cancel.is_asked()
     }

@@ -25,7 +25,7 @@ use crate::schema::text::{TextSet, Texts};
 pub(super) enum LeftOut {
     /// Ways of denying a part, but for one of each.
     Denials,
-    /// Alternatives, beyond the first so many.
+    /// Alternatives, but for the first of them.
     Alternatives { kept: usize },
     /// Objects that must have too many keys that are not named.
     Wishes,
@@ -77,9 +77,9 @@ pub(crate) struct Algebra<'l> {
     pub(crate) disjoint: FxHashMap<(NodeId, NodeId), bool>,
     /// Whether schemas, where they hold, may speak of keys or items, as far as it was asked.
     pub(crate) speaking: FxHashMap<(NodeId, Kind), bool>,
-    /// Goals of which it is known whether they have surely no value, so many levels down.
+    /// Whether goals have surely no value, as far as it is seen this number of levels down, where that was asked.
     pub(crate) empty: FxHashMap<(GoalId, u32), bool>,
-    /// A schema that allows everything, once one was needed.
+    /// A schema that allows everything, made when one is first needed.
     pub(crate) anything: Option<NodeId>,
     /// For lists of patterns for keys, the pairs that may match one key; `None` where they are many.
     pub(crate) together: FxHashMap<Vec<TextSet>, Option<Rc<Pairs>>>,

@@ -81,7 +81,7 @@ impl Branch {
         branch
     }
 
-    /// Puts what was open behind what is. There may be a hundred thousand of them, so the longer list stays where it is.
+    /// Appends what was open to what is. There may be a hundred thousand of them, so the longer list stays where it is.
     pub(super) fn put_before(&mut self, mut open: VecDeque<Todo>) {
         if self.todo.len() >= open.len() {
             return self.todo.extend(open);

@@ -27,7 +27,7 @@ use crate::schema::shape::{ObjectShape, ObjectStep, Step, push_new};
 
 use super::algebra::{Algebra, Cases};
 
-/// So many implications about one key are decided by their own choices.
+/// The most implications about one key that are left to be decided by their own choices.
 const FEW: usize = 2;
 
 /// A condition that asks for the values of more keys is decided by its own choice. What an implication leads to is told by

@@ -12,10 +12,10 @@ use super::branch::{Branch, Choice, Place, Todo};
 use super::discriminate::{Decided, Decision};
 use super::search::Denials;
 
-/// So many choices are looked at for one unit of fuel, whether they are decided.
+/// For how many choices one unit of fuel pays, when they are looked at whether they are decided.
 const DECISIONS_OF_FUEL: usize = 16;
 
-/// So many schemas are said of the items of an array for one unit of fuel.
+/// For how many schemas of the items of an array one unit of fuel pays.
 const SAID_OF_FUEL: usize = 64;
 
 impl Algebra<'_> {
@@ -43,7 +43,7 @@ impl Algebra<'_> {
         shapes
     }
 
-    /// The branch behind the way of a denial that leaves most of the values that people mean.
+    /// The branch in which a denial is met in the way that leaves most of the values that people mean.
     pub(super) fn best_way(
         &mut self,
         branch: &Branch,

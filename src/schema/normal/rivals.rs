@@ -24,10 +24,10 @@ use crate::schema::node::{KeyMap, Keyword, Kind, NodeId, Values};
 
 use super::algebra::Algebra;
 
-/// So few alternatives are looked at pair by pair.
+/// The most alternatives that are looked at pair by pair.
 const FEW: usize = 4;
 
-/// As many pairs are looked at for one unit of fuel, and as many that are known already.
+/// How many pairs are compared for one unit of fuel, and how many that were compared before are looked up.
 const PAIRS_OF_FUEL: usize = 16;
 const KNOWN_PAIRS_OF_FUEL: usize = 256;
 
@@ -36,10 +36,10 @@ const DEPTH: u32 = 3;
 const MOST_LEAVES: usize = 256;
 const REFERENCES: usize = 8;
 
-/// What the alternatives list together, through references too, may be so much; more is not sorted.
+/// The most keys and values that the alternatives may list together, through references too, to be sorted by them.
 const MOST_TOLD: usize = 1 << 19;
 
-/// So much of that is looked at for one unit of fuel.
+/// How much of that is looked at for one unit of fuel.
 const TOLD_OF_FUEL: usize = 64;
 
 /// A scalar by which alternatives are sorted.

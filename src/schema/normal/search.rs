@@ -23,7 +23,7 @@ const MOST_LISTED: usize = 2_600;
 /// The same of an `enum` by itself, whose values are not combined with anything: 1 MB of small objects.
 const MOST_VALUES: usize = 25_000;
 
-/// So much of a branch is looked at and copied for one unit of fuel.
+/// The weight of a branch that is looked at and copied for one unit of fuel.
 const WEIGHT_OF_FUEL: usize = 256;
 
 /// The most that the branches which wait may weigh together, and those that were found: some 20 MB.
@@ -35,7 +35,7 @@ const BRANCH_WEIGHT: usize = size_of::<Branch>().div_ceil(WEIGHT_BYTES);
 /// About the bytes of what weighs one.
 const WEIGHT_BYTES: usize = 40;
 
-/// In so many maps a name is found in no time.
+/// The number of maps in which looking a name up costs nothing that counts.
 const FEW_MAPS: usize = 64;
 
 /// How the denials of schemas are expanded.
@@ -84,7 +84,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// A search for the first conjunctions of a goal that gives up after so many steps.
+    /// A search for the first conjunctions of a goal that gives up after this number of steps.
     pub(super) fn short_search(&self, goal: GoalId, kind: Kind, steps: usize) -> Search {
         Search {
             enough: self.fuel.saturating_sub(steps),

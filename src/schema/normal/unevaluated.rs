@@ -3,7 +3,7 @@
 //!
 //! Which schemas spoke depends on which branches hold, so the branches beside the keyword are told apart: a *case* says
 //! of each of them whether it holds, and in each case it is known what was evaluated. The keyword is then an ordinary
-//! one: `additionalProperties` beside the evaluated names and patterns, or `items` behind the evaluated places.
+//! one: `additionalProperties` beside the evaluated names and patterns, or `items` after the evaluated places.
 //!
 //! ```text
 //!   anyOf: [{properties: a}, {properties: b}]       case 1   A and B        evaluated a, b
@@ -79,7 +79,7 @@ const MOST_CASES: usize = 1_000;
 /// that only refer to another one do not count.
 const DEEPEST: usize = 64;
 
-/// So many steps of cases are written for one unit of fuel.
+/// How many steps of cases are written for one unit of fuel.
 const STEPS_OF_FUEL: usize = 16;
 
 /// About the bytes that a name takes in a map of keys: in its list, and in the table that finds it.

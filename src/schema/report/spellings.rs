@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!   type: integer    1.5e1  150e-1    an exponent that moves the point
-//!   minimum: 3       25e0   0.25e2    one behind more or less than one digit
+//!   minimum: 3       25e0   0.25e2    one after more or less than one digit
 //!   multipleOf: 3    1.2e1            any exponent
 //!   const: 3         3e0    30e-1     any exponent, where the number is not very large or small
 //!   uniqueItems      "\u0061" 1.0     any escape that is not needed, and any spelling of a number but the plain one
 //! ```
 //!
-//! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits behind its point, as programs write large numbers.
-//! Of any number, those exponents are left out that make most parsers read infinity (`1e400`): behind one digit before the
-//! point those beyond 308, and behind more those beyond 99. No keyword is behind it, so none is said to do it.
+//! Of the first, `12e3` is written, and `1.5e16` with up to 16 digits after its point, as programs write large numbers.
+//! Of any number, those exponents are left out that make most parsers read infinity (`1e400`): those beyond 308
+//! after one digit before the point, and those beyond 99 after more. No keyword asks for that, so none is said to do it.
 //! Nothing else is left out where the sign of a number decides (`minimum: 0`, `not: {const: 0}`), whatever the exponent is.
 //! Whether numbers are compared is known of the normal forms, which have lost the keywords; so a keyword is said to leave
 //! spellings out where it may, in a schema of which some numbers do.

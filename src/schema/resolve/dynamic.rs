@@ -96,7 +96,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// A node reached under a binding: the anchors of its resource are bound, unless their names are already.
+    /// The place of a node that is reached under a binding: the anchors of its resource are bound, unless their names are already.
     fn enter(&mut self, node: NodeId, binding: u32) -> Place {
         let resource = self.anchors.resource[node.index()];
         let Some(own) = self.anchors.of.get(&resource) else {

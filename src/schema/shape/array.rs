@@ -40,13 +40,13 @@ impl ArrayShape {
         self.max.is_none_or(|max| self.min <= max)
     }
 
-    /// How many schemas it speaks of at its places.
+    /// The number of schemas that its places and items must satisfy.
     pub(crate) fn said(&self) -> usize {
         let places = self.prefix.iter().map(Vec::len).sum::<usize>();
         self.prefix.len() + places + self.rest.len() + self.some.len()
     }
 
-    /// How many schemas it would speak of if a step were added.
+    /// The number of schemas that its places and items would have to satisfy if a step were added.
     pub(crate) fn said_with(&self, step: &ArrayStep) -> usize {
         let places = match step {
             ArrayStep::Items { prefix, .. } => prefix.len(),

@@ -2,7 +2,7 @@
 
 use super::step::Step;
 
-/// What a demand amounts to, for one kind of value.
+/// What a keyword asks of values of one kind.
 pub(crate) enum Demand {
     /// No value satisfies it.
     Never,
@@ -30,7 +30,7 @@ impl Demand {
         }
     }
 
-    /// Both of two.
+    /// The demand that two demands make together.
     pub(crate) fn and(self, other: Demand) -> Demand {
         let (left, right) = (self.ways(), other.ways());
         let pairs = left

@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use foldhash::HashSet;
 
-/// So many things are compared sooner than one is hashed.
+/// The length up to which a list is searched by comparing: that takes less than hashing what is looked for.
 const FEW: usize = 8;
 
 #[derive(Clone, Debug)]

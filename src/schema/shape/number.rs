@@ -72,7 +72,7 @@ impl NumberShape {
         lower.value < upper.value || (lower.value == upper.value && !lower.exclusive && !upper.exclusive)
     }
 
-    /// Evaluates the demands on a finite set; false where nothing is left.
+    /// Brings the demands into one form: where the values are finitely many, they are listed. False where none is left.
     pub(crate) fn finish(&mut self) -> bool {
         if let (Some(step), true) = (&self.step, !self.not_steps.is_empty())
             && self

@@ -20,7 +20,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The key whose value the demand is about, if it is about one.
+    /// The key of whose value the demand speaks, if it is about the value of one key.
     pub(crate) fn value_of(&self) -> Option<Rc<str>> {
         match self {
             Step::Object(ObjectStep::Value(name, _)) => Some(name.clone()),
@@ -65,7 +65,7 @@ pub(crate) enum ArrayStep {
         prefix: Rc<[NodeId]>,
         rest: Option<NodeId>,
     },
-    /// One item is of this place and satisfies this.
+    /// There is an item at this place, and it satisfies this.
     At(usize, Literal),
     /// Of the items from a place on, between `min` and `max` satisfy this.
     Some(SomeItems),

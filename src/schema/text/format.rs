@@ -28,7 +28,7 @@ struct Format {
 /// A format of which only a part is known.
 struct Narrower {
     note: &'static str,
-    /// A language that has all words of the format: what is denied where the format is.
+    /// A language that has all words of the format in it: its complement is taken where the format is denied.
     wider: Build,
     parts: OnceLock<SpelledParts>,
 }

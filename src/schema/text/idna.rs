@@ -35,7 +35,7 @@ const SCRIPTS: &str = r"\p{Hebrew}\p{Arabic}\p{Syriac}\p{Thaana}\p{Nko}";
 const ARABIC: &str = r"\u{660}-\u{669}";
 const EUROPEAN: &str = r"0-9\u{6F0}-\u{6F9}";
 
-/// Marks of the canonical combining class 9, behind which the joiners may stand.
+/// Marks of the canonical combining class 9, after which the joiners may stand.
 const VIRAMA: &str = r"\u{94D}\u{9CD}\u{A4D}\u{ACD}\u{B4D}\u{BCD}\u{C4D}\u{CCD}\u{D3B}\u{D3C}\u{D4D}\u{DCA}\u{E3A}\u{EBA}\u{F84}\u{1039}\u{103A}\u{1714}\u{1734}\u{17D2}\u{1A60}\u{1B44}\u{1BAA}\u{1BAB}\u{1BF2}\u{1BF3}\u{2D7F}\u{A806}\u{A8C4}\u{A953}\u{A9C0}\u{AAF6}\u{ABED}";
 
 /// Arabic letters that join what follows them, and those that join only what precedes them.
@@ -44,7 +44,7 @@ const JOINS_BACK: &str = r"\u{622}-\u{625}\u{627}\u{629}\u{62F}-\u{632}\u{648}\u
 
 const ASCII: &str = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
 
-/// A label of so many characters, if one is not ASCII, has more than 63 in Punycode. A name has fewer here for that.
+/// The number of characters from which a label that is not all ASCII has more than 63 in Punycode. Names have fewer here.
 const LONG: u64 = 60;
 
 /// The language that stands for `idn-hostname`.
@@ -98,7 +98,7 @@ fn valid() -> String {
 
 fn left_to_right() -> String {
     let valid = valid();
-    // A middle dot between two l, a keraia before a Greek letter, a joiner behind a virama.
+    // A middle dot between two l, a keraia before a Greek letter, a joiner after a virama.
     let greek = format!(r"\u{{375}}[\p{{Greek}}&&{valid}]");
     let (dotted, joined) = (r"l(?:\u{B7}l)+", format!(r"[{VIRAMA}][\u{{200C}}\u{{200D}}]"));
     let first = format!(r"(?:[{valid}--\p{{M}}]|{greek}|{dotted})");
@@ -121,7 +121,7 @@ fn right_to_left() -> String {
     let letter =
         format!(r"[[[{SCRIPTS}]&&[{RIGHT}]&&[\p{{Lo}}\p{{Lm}}\p{{Nd}}]--[{NOT_VALID}]]\u{{6FD}}\u{{6FE}}]");
     let mark = format!(r"[[\p{{Mn}}&&[{SCRIPTS}\u{{64B}}-\u{{655}}\u{{670}}]]--[{NOT_VALID}]]");
-    // The two marks of Hebrew stand behind a Hebrew letter or point; they are letters themselves for the direction.
+    // The two marks of Hebrew stand after a Hebrew letter or point; they are letters themselves for the direction.
     let hebrew = r"[\u{5D0}-\u{5EA}\u{5EF}-\u{5F2}][\u{591}-\u{5BD}]*[\u{5F3}\u{5F4}]";
     let joined = format!(
         r"[{JOINS_BOTH}](?:{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}])*{mark}*\u{{200C}}{mark}*[{JOINS_BOTH}{JOINS_BACK}]"

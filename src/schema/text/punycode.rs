@@ -17,7 +17,7 @@ use crate::grammar::{CfgBuilder, ExprId, Judge, Part, Regular};
 use super::hir::own_expression;
 use super::hostname::{LABEL, reserved};
 
-/// The most characters before and behind the only such label of a name, and around those of a name that may have two.
+/// The most characters before and after the only such label of a name, and around those of a name that may have two.
 const BESIDE_ONE: u64 = 95;
 const BESIDE_TWO: u64 = 42;
 

@@ -21,7 +21,7 @@ pub(crate) enum Text {
     },
 }
 
-/// A language of decoded strings with what it is inside JSON. Those of formats are made once for all schemas.
+/// A language of decoded strings with its spellings inside JSON. Those of formats are made once for all schemas.
 #[derive(Debug)]
 pub(super) struct Spelled {
     pub(super) text: Text,
@@ -69,14 +69,14 @@ pub(crate) fn unrolled(unit: &Hir, min: u64, max: Option<u64>) -> Option<Hir> {
     }))
 }
 
-/// A key, whichever, with its quotes: made and hashed once, because every object with open keys has it.
+/// Any key with its quotes: made and hashed once, because every object with open keys has it.
 pub(crate) fn any_key(escapes: Escapes) -> Expression {
     static KEYS: [OnceLock<Expression>; Escapes::COUNT] = [const { OnceLock::new() }; Escapes::COUNT];
     let key = KEYS[escapes as usize].get_or_init(|| quoted(&regex::string_body(escapes)));
     key.clone()
 }
 
-/// What stands between quotes, with them.
+/// An expression with a quote before and after it.
 pub(crate) fn quoted(hir: &Hir) -> Expression {
     hir::concat([hir::text("\""), hir.clone(), hir::text("\"")]).into()
 }
