@@ -19,8 +19,8 @@ pub struct Options {
     pub formats: Formats,
     /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
-    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`](crate::schema::report()). How they are
-    /// spelled is no reason: every integer would be one.
+    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`](crate::schema::report()).
+    /// How they are spelled is no reason: every integer would be one.
     pub strict: bool,
 }
 
