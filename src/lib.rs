@@ -26,6 +26,7 @@ pub mod matcher;
 mod pushdown;
 pub mod regex;
 pub mod schema;
+pub mod suggest;
 pub mod syntax;
 pub mod verify;
 pub mod vocab;

@@ -24,7 +24,7 @@
 //!
 //! let text = r#"{"properties": {"age": {"minimum": "zero"}}}"#;
 //! let error = schema::lower(text, &schema::Options::default(), &Limits::default()).unwrap_err();
-//! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` is a number, not \"zero\"");
+//! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` must be a number, not \"zero\"");
 //! ```
 
 mod decimal;
@@ -118,11 +118,11 @@ pub enum Formats {
 /// Where white space may stand between the tokens of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Whitespace {
-    /// None, or one space behind `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
+    /// None, or one space after `:` and `,`, or line breaks with a bounded indentation. Never unbounded: models loop in it.
     Flexible,
     /// None at all.
     Compact,
-    /// What this regular expression (in the syntax of Rust's `regex`) matches, behind `{ [ , :` and before `] }`; what is
+    /// What this regular expression (in the syntax of Rust's `regex`) matches, after `{ [ , :` and before `] }`; what is
     /// empty is `{}` and `[]` in any case.
     Pattern(String),
 }
@@ -130,7 +130,7 @@ pub enum Whitespace {
 /// Compiles a schema to a grammar.
 ///
 /// # Errors
-/// All problems of the schema; where nothing satisfies it, the assertions that exclude one another. With
+/// All problems of the schema; where nothing satisfies it, the assertions that contradict each other. With
 /// [`Options::strict`], everything of which less would be allowed than the schema says.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let limits = &*limits.begin();
@@ -154,7 +154,7 @@ fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagn
     Ok((cfg, diagnostics))
 }
 
-/// The error of a schema that nothing satisfies, with the assertions that exclude one another where they can be found.
+/// The error of a schema that nothing satisfies, with the assertions that contradict each other where they can be found.
 pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limits: &Limits) -> CompileError {
     let mut kinds = error.problems.iter().map(|problem| problem.kind);
     if !kinds.all(|kind| kind == ProblemKind::Unsatisfiable) {
@@ -168,7 +168,7 @@ pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limi
     }
     if report::narrowed(&found).next().is_some() {
         // Nothing clashes as far as the schema itself says, so what is left out might be what it asks for.
-        let message = "less than the schema is allowed, and of that nothing is left";
+        let message = "only part of the schema is supported, and no value satisfies that part";
         return CompileError::from(Problem::new(
             ProblemKind::Limit,
             Place::Pointer(String::new()),
@@ -202,7 +202,7 @@ fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_js
         match source::read(text, limits) {
             Ok(value) => values.push((uri.clone(), value)),
             Err(problem) => {
-                let message = format!("the document {uri:?}: {problem}");
+                let message = format!("document {uri:?}: {problem}");
                 problems.push(Problem::new(problem.kind, Place::Whole, message));
             }
         }

@@ -9,6 +9,7 @@ use crate::schema::Formats;
 use crate::schema::format;
 use crate::schema::node::Keyword;
 use crate::schema::text::TextSet;
+use crate::suggest;
 
 use super::{Reader, Site, describe};
 
@@ -30,7 +31,7 @@ impl<'v> Reader<'v> {
                     return self.invalid(
                         site.id,
                         key,
-                        format!("`{key}` is a string, not {}", describe(value)),
+                        format!("`{key}` must be a string, not {}", describe(value)),
                     );
                 };
                 if key == "pattern" {
@@ -51,12 +52,7 @@ impl<'v> Reader<'v> {
                 } else {
                     error.kind
                 };
-                self.problem(
-                    kind,
-                    site.id,
-                    "pattern",
-                    format!("the pattern {pattern:?}: {error}"),
-                );
+                self.problem(kind, site.id, "pattern", format!("pattern {pattern:?}: {error}"));
             }
         }
     }
@@ -66,16 +62,17 @@ impl<'v> Reader<'v> {
             return;
         }
         if let Some(note) = format::narrowed(name) {
-            let message = format!("less than the format {name:?} is allowed: {note}");
+            let message = format!("only part of the format {name:?} is allowed: {note}");
             self.note_as(ProblemKind::Narrowed, site.id, "format", message);
         }
         match self.texts.format(name) {
             Some(sets) => self.push(site.id, "format", format_keyword(&sets)),
-            None => self.note(
-                site.id,
-                "format",
-                format!("the format {name:?} is not known and has no effect"),
-            ),
+            None => {
+                let meant = suggest::nearest(name, format::names());
+                let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
+                let message = format!("unknown format {name:?} has no effect{meant}");
+                self.note(site.id, "format", message);
+            }
         }
     }
 }
