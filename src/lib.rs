@@ -48,3 +48,8 @@ pub use work::briefly;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+// So are those of the docs.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/library.md")]
+struct LibraryPage;
