@@ -192,7 +192,7 @@ fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
         return Ok(());
     }
     let message = format!(
-        "the source has {given} bytes, more than the limit source_bytes of {}",
+        "the source has {given} bytes; the limit `source_bytes` is {}",
         limits.source_bytes
     );
     Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into())

@@ -19,7 +19,7 @@ pub enum Place {
         /// The column.
         column: usize,
     },
-    /// A named rule of a grammar, for problems found behind the front end.
+    /// A named rule of a grammar, for problems found after the front end.
     Rule(String),
 }
 
@@ -96,7 +96,7 @@ pub enum ProblemKind {
     Unsupported,
     /// Enforced, but some of what the source allows is refused.
     Narrowed,
-    /// A reference leads nowhere, or in a circle without progress.
+    /// The target of a reference does not exist, or references form a circle.
     Reference,
     /// No text at all satisfies the source.
     Unsatisfiable,
@@ -194,7 +194,7 @@ impl fmt::Display for Exhausted {
         let Exhausted { limit, allowed } = self;
         write!(
             f,
-            "the grammar is too ambiguous here: what may come next costs more than the limit {limit} of {allowed} allows"
+            "the grammar is too ambiguous here; the limit `{limit}` is {allowed}"
         )
     }
 }

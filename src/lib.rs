@@ -26,6 +26,7 @@ pub mod matcher;
 mod pushdown;
 pub mod regex;
 pub mod schema;
+pub mod suggest;
 pub mod syntax;
 pub mod verify;
 pub mod vocab;
@@ -47,3 +48,8 @@ pub use work::briefly;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+// So are those of the docs.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/library.md")]
+struct LibraryPage;

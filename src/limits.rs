@@ -152,7 +152,7 @@ impl Cancel {
     /// library goes through here, so that its loops may stop in whatever way is nearest.
     pub(crate) fn unless<T, E: Into<CompileError>>(&self, result: Result<T, E>) -> Result<T, CompileError> {
         if self.is_called() {
-            let message = "the compile was called off";
+            let message = "the compile was cancelled";
             return Err(Problem::new(ProblemKind::Cancelled, Place::Whole, message).into());
         }
         match self.full() {
@@ -168,11 +168,11 @@ impl Cancel {
         match full {
             Full::Own => {
                 let message =
-                    format!("the compile needs more than {most} bytes of memory, the limit compile_bytes");
+                    format!("the compile needs too much memory; the limit `compile_bytes` is {most}");
                 Problem::new(ProblemKind::Limit, place, message)
             }
             Full::Around => {
-                let message = "other compiles hold the memory that this one would need";
+                let message = "other compiles are using the memory that this one needs; try again later";
                 Problem::new(ProblemKind::Busy, place, message)
             }
         }

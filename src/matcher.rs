@@ -377,7 +377,7 @@ fn find_specials(machine: &Machine, vocab: &Vocabulary) -> Result<Vec<u32>, Comp
         match vocab.special(name) {
             Some(token) => tokens.push(token),
             None => {
-                let message = format!("the vocabulary has no special token named {name}");
+                let message = format!("the vocabulary has no special token `{name}`");
                 problems.push(Problem::new(ProblemKind::Reference, Place::Whole, message));
             }
         }

@@ -193,7 +193,7 @@ fn place_of(cfg: &Cfg, regular: usize) -> Place {
         }
         false
     };
-    let rule = cfg.rules.iter().find(names);
+    let rule = cfg.rules.iter().find(names).filter(|rule| !rule.name.is_empty());
     rule.map_or(Place::Whole, |rule| Place::Rule(rule.name.clone()))
 }
 
@@ -227,8 +227,9 @@ fn compile_terminals(
         }
         let most = limits.regular_bytes.saturating_mul(TOGETHER);
         if bytes > most {
-            let message =
-                format!("the expressions up to here need more than {most} bytes of automata together");
+            let message = format!(
+                "the regular expressions up to here need more than {most} bytes of automata together"
+            );
             problems.push(Problem::new(ProblemKind::Limit, place_of(cfg, index), message));
         }
         let limited = problems.iter().any(|problem| problem.kind == ProblemKind::Limit);

@@ -69,7 +69,7 @@ pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
         .cancel
         .unless(rust(pattern, limits).map_err(RegexError::into_problem))?;
     let mut builder = CfgBuilder::new();
-    let start = builder.declare("regex");
+    let start = builder.declare("");
     let regular = builder.add_regular(regular);
     let body = builder.regular(regular);
     builder.define(start, body);
@@ -82,7 +82,7 @@ fn check_length(pattern: &str, longest: usize) -> Result<(), RegexError> {
     }
     let length = pattern.len();
     Err(RegexError::limit(format!(
-        "the pattern has {length} bytes, more than `source_bytes` = {longest}"
+        "the pattern has {length} bytes; the limit `source_bytes` is {longest}"
     )))
 }
 

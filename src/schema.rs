@@ -23,7 +23,7 @@
 //!
 //! let text = r#"{"properties": {"age": {"minimum": "zero"}}}"#;
 //! let error = schema::lower(text, &schema::Options::default(), &Limits::default()).unwrap_err();
-//! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` is a number, not \"zero\"");
+//! assert_eq!(error.to_string(), "#/properties/age/minimum: `minimum` must be a number, not \"zero\"");
 //! ```
 
 mod decimal;
@@ -44,7 +44,8 @@ mod text;
 
 pub use draft::Draft;
 pub use options::{Formats, KeyOrder, Options, Whitespace};
-pub use report::{Assertion, Enforced, Report, is_meant_to_assert, normal_form, report};
+pub use parse::is_meant_to_assert;
+pub use report::{Assertion, Enforced, Report, normal_form, report};
 
 use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
@@ -55,7 +56,7 @@ use resolve::read;
 /// Compiles a schema to a grammar.
 ///
 /// # Errors
-/// All problems of the schema; where nothing satisfies it, the assertions that exclude one another. With
+/// All problems of the schema; where nothing satisfies it, the assertions that contradict each other. With
 /// [`Options::strict`], everything of which less would be allowed than the schema says.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let limits = &*limits.begin();
@@ -79,7 +80,7 @@ fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagn
     Ok((cfg, diagnostics))
 }
 
-/// The error of a schema that nothing satisfies, with the assertions that exclude one another where they can be found.
+/// The error of a schema that nothing satisfies, with the assertions that contradict each other where they can be found.
 pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limits: &Limits) -> CompileError {
     let mut kinds = error.problems.iter().map(|problem| problem.kind);
     if !kinds.all(|kind| kind == ProblemKind::Unsatisfiable) {
@@ -93,7 +94,7 @@ pub(crate) fn explained(error: CompileError, text: &str, options: &Options, limi
     }
     if report::narrowed(&found).next().is_some() {
         // Nothing clashes as far as the schema itself says, so what is left out might be what it asks for.
-        let message = "less than the schema is allowed, and of that nothing is left";
+        let message = "only part of the schema is supported, and no value satisfies that part";
         return CompileError::from(Problem::new(
             ProblemKind::Limit,
             Place::Pointer(String::new()),

@@ -16,20 +16,22 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("limits", &[]),
     // What a question to a grammar may cost; it is paid for wherever the grammar decides how long a loop is.
     ("work", &[]),
     ("idna", &[]),
+    // What a misspelt word was probably meant to be.
+    ("suggest", &[]),
     // A language that is no regular one is named with who tells its words.
     ("grammar", &["idna"]),
     ("language", &["grammar", "work"]),
     ("vocab", &[]),
     ("regex", &["grammar"]),
-    ("schema", &["grammar", "regex", "language", "idna"]),
+    ("schema", &["grammar", "regex", "language", "idna", "suggest"]),
     // Whether a part of a grammar is small enough to be one automaton is found out by making it.
-    ("syntax", &["grammar", "regex", "language"]),
+    ("syntax", &["grammar", "regex", "language", "suggest"]),
     ("pushdown", &["grammar", "language", "work"]),
     // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
     ("mask", &["grammar", "language", "pushdown", "vocab", "work"]),

@@ -154,7 +154,7 @@ fn operators_nest_like_brackets() {
         let problems = ebnf(&rule(513)).expect_err("too deep");
         assert_eq!(problems.len(), 1, "{operator}: {problems:?}");
         assert_eq!(problems[0].kind, ProblemKind::Limit);
-        assert!(problems[0].message.contains("`nesting` of 512"), "{problems:?}");
+        assert!(problems[0].message.contains("`nesting` is 512"), "{problems:?}");
         let column = rule(513).find("\"b\"").expect("it is there") + 4 + 512 * operator.len();
         let column = column + (operator.len() - operator.trim_start().len());
         assert_eq!(problems[0].place, Place::LineColumn { line: 1, column });
@@ -173,7 +173,7 @@ fn operators_and_brackets_are_counted_together() {
     assert_eq!(ebnf(&rule(128, 3)), Ok(()));
     assert_eq!(ebnf(&rule(249, 1)), Ok(()));
     let problems = ebnf(&rule(129, 3)).expect_err("516 levels");
-    assert!(problems[0].message.contains("`nesting` of 512"), "{problems:?}");
+    assert!(problems[0].message.contains("`nesting` is 512"), "{problems:?}");
 }
 
 #[test]

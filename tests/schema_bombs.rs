@@ -149,7 +149,10 @@ fn choices_that_multiply_are_narrowed_and_say_so() {
             .any(|message| message.contains("only the first 2600 are kept")),
         "{told:?}"
     );
-    assert!(!told.iter().any(|message| message.contains("deny")), "{told:?}");
+    assert!(
+        !told.iter().any(|message| message.contains("breaks it")),
+        "{told:?}"
+    );
     let grammar = compile(&schema).expect("some of the ways");
     assert!(!accepts(&grammar, "{}"));
     let some: Vec<String> = (0..8).map(|at| format!("\"a{at}0\": 1")).collect();

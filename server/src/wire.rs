@@ -48,13 +48,13 @@ fn values(text: &[u8]) -> usize {
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     let text = std::str::from_utf8(body).map_err(|error| {
         ApiError::malformed(format!(
-            "The body is not UTF-8 from byte {} on.",
+            "The body is not valid UTF-8 at byte {}.",
             error.valid_up_to()
         ))
     })?;
     if values(body) > VALUES {
         return Err(ApiError::malformed(format!(
-            "The body holds more JSON values than the limit json_values of {VALUES}."
+            "The body has too many JSON values; the limit json_values is {VALUES}."
         )));
     }
     match serde_json::from_str(text) {

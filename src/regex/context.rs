@@ -100,7 +100,7 @@ impl Contexts {
         self.steps += 1;
         if self.steps > STEPS {
             return Err(RegexError::limit(format!(
-                "the anchors and look-around need more than {STEPS} steps"
+                "resolving the anchors and look-around takes more than {STEPS} steps"
             )));
         }
         arrivals
@@ -136,7 +136,7 @@ impl Contexts {
             Node::Repeat { body, min, max } => self.through_repeat(body, *min, *max, from),
             Node::Around(around) => Err(RegexError::unsupported(
                 around.column,
-                "this look-around is not supported yet",
+                "this look-around is not supported",
             )),
             Node::Empty | Node::Set(_) => Ok(from.clone()),
         }
@@ -233,7 +233,7 @@ impl Contexts {
     ) -> Result<Arrivals, RegexError> {
         if min.max(max.unwrap_or(0)) > COPIES {
             let message =
-                format!("a repetition with anchors or look-around inside is counted beyond {COPIES}");
+                format!("a repetition that contains anchors or look-around may be counted up to {COPIES}");
             return Err(RegexError::limit(message));
         }
         let mut at = from.clone();

@@ -50,7 +50,7 @@ pub(crate) fn language(node: &Node) -> Result<Language, RegexError> {
 }
 
 fn too_large() -> RegexError {
-    RegexError::limit("the look-around needs too large an automaton")
+    RegexError::limit("the automaton for the look-around is too large")
 }
 
 struct Alphabet {
@@ -196,7 +196,7 @@ impl Machine {
                 let machine = Machine::new(&around.body, &self.alphabet, role)?;
                 // A lookbehind runs from the beginning of the text, which a lookahead has not seen.
                 if self.role != Role::Whole && self.role != role {
-                    let message = "lookahead and lookbehind inside each other are not supported";
+                    let message = "a lookahead inside a lookbehind, or the reverse, is not supported";
                     return Err(RegexError::unsupported(around.column, message));
                 }
                 self.children.push(Child {

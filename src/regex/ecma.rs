@@ -32,7 +32,7 @@ pub(crate) fn parse(pattern: &str, nesting: usize) -> Result<Node, RegexError> {
     let node = parser.disjunction()?;
     match parser.text.peek() {
         None => Ok(node),
-        Some(_) => Err(parser.text.error("`)` without its `(`")),
+        Some(_) => Err(parser.text.error("unmatched `)`")),
     }
 }
 
@@ -56,7 +56,7 @@ impl Parser {
         self.depth += 1;
         // The pattern itself is one level, and no group yet.
         if self.depth > self.nesting + 1 {
-            let message = format!("groups nest deeper than the limit `nesting` of {}", self.nesting);
+            let message = format!("groups nest too deeply; the limit `nesting` is {}", self.nesting);
             return Err(RegexError::at(ProblemKind::Limit, self.text.at + 1, message));
         }
         let mut alternatives = vec![self.alternative()?];
@@ -95,7 +95,7 @@ impl Parser {
             }
             '\\' => self.escape(),
             '*' | '+' | '?' => Err(self.text.error(format!("`{c}` has nothing to repeat"))),
-            '{' if self.counts().is_some() => Err(self.text.error("a count has nothing to repeat")),
+            '{' if self.counts().is_some() => Err(self.text.error("`{…}` has nothing to repeat")),
             _ => {
                 self.text.at += 1;
                 Ok(Term::Atom(Node::char(c)))
@@ -119,7 +119,7 @@ impl Parser {
                 self.assertion(Look::WordAsciiNegate)
             }
             Some('1'..='9') | Some('k') => {
-                let message = "a backreference is not a regular language and is not supported";
+                let message = "backreferences are not supported";
                 Err(RegexError::unsupported(self.text.at + 1, message))
             }
             _ => {
@@ -136,7 +136,7 @@ impl Parser {
         let kind = self.group_kind()?;
         let body = self.disjunction()?;
         if !self.text.eat(')') {
-            return Err(RegexError::syntax(start + 1, "`(` without its `)`"));
+            return Err(RegexError::syntax(start + 1, "unclosed `(`"));
         }
         Ok(match kind {
             GroupKind::Plain => Term::Atom(body),
@@ -174,12 +174,12 @@ impl Parser {
             return Ok(GroupKind::Plain);
         }
         if matches!(self.text.peek_at(1), Some('i' | 'm' | 's' | '-')) {
-            let message = "a group that changes flags is not supported";
+            let message = "groups that change flags are not supported";
             return Err(RegexError::unsupported(self.text.at, message));
         }
         Err(self
             .text
-            .error("expected `?:`, `?=`, `?!`, `?<=`, `?<!` or `?<name>` behind `(`"))
+            .error("expected `?:`, `?=`, `?!`, `?<=`, `?<!` or `?<name>` after `(`"))
     }
 
     fn group_name(&mut self) -> Result<(), RegexError> {
@@ -199,12 +199,12 @@ impl Parser {
             }
         };
         if !closed || !class::is_name(&name) {
-            return Err(RegexError::syntax(start + 1, "not a group name"));
+            return Err(RegexError::syntax(start + 1, "invalid group name"));
         }
         if self.names.contains(&name) {
             return Err(RegexError::syntax(
                 start + 1,
-                format!("the group name `{name}` is used twice"),
+                format!("group name `{name}` is used twice"),
             ));
         }
         self.names.push(name);
@@ -269,17 +269,16 @@ impl Parser {
 
     fn checked_counts(&self, min: Count, max: Option<Count>) -> Result<(u32, Option<u32>), RegexError> {
         if max.is_some_and(|max| max.0 < min.0) {
-            return Err(self.text.error("the counts of a repetition are out of order"));
+            return Err(self
+                .text
+                .error("the minimum of a repetition is greater than its maximum"));
         }
         let small = |count: Count| {
             u32::try_from(count.0)
                 .ok()
                 .filter(|&count| count < u32::MAX)
                 .ok_or_else(|| {
-                    let message = format!(
-                        "a repetition is counted up to {}, which is beyond the limit",
-                        count.0
-                    );
+                    let message = format!("the repetition count {} is too large", count.0);
                     RegexError::at(ProblemKind::Limit, self.text.at + 1, message)
                 })
         };

@@ -26,7 +26,9 @@ impl Budget {
 
     pub(crate) fn spend(&mut self, nodes: u64) -> Result<(), RegexError> {
         self.left = self.left.checked_sub(nodes).ok_or_else(|| {
-            RegexError::limit("resolving the anchors and look-around needs more than `regular_states` nodes")
+            RegexError::limit(
+                "resolving the anchors and look-around needs too many nodes; the limit is `regular_states`",
+            )
         })?;
         Ok(())
     }

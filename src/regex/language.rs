@@ -111,7 +111,8 @@ impl Language {
         if self.size() <= size && self.0.depth <= DEPTH {
             return Ok(());
         }
-        let message = "the anchors and look-around make the expression larger than `regular_states`";
+        let message =
+            "the anchors and look-around make the expression too large; the limit is `regular_states`";
         Err(RegexError::limit(message))
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn kinds(sets: &[ClassUnicode], most: usize) -> Result<Vec<ClassUnico
         kinds = split.filter(|kind| !is_empty(kind)).collect();
         if kinds.len() > most {
             return Err(RegexError::limit(
-                "the look-around tells too many kinds of characters apart",
+                "the look-around distinguishes too many kinds of characters",
             ));
         }
     }

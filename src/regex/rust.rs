@@ -32,14 +32,24 @@ fn typed(pattern: &str, error: &regex_syntax::Error) -> RegexError {
                 }
                 _ => ProblemKind::Syntax,
             };
-            (kind, error.span().start.offset, error.kind().to_string())
+            let message = match error.kind() {
+                ast::ErrorKind::NestLimitExceeded(limit) => {
+                    format!("groups nest too deeply; the limit `nesting` is {limit}")
+                }
+                other => other.to_string(),
+            };
+            (kind, error.span().start.offset, message)
         }
         regex_syntax::Error::Translate(error) => {
             let kind = match error.kind() {
                 hir::ErrorKind::InvalidUtf8 => ProblemKind::Unsupported,
                 _ => ProblemKind::Syntax,
             };
-            (kind, error.span().start.offset, error.kind().to_string())
+            let message = match error.kind() {
+                hir::ErrorKind::UnicodePropertyNotFound => "unknown Unicode property".to_owned(),
+                other => other.to_string(),
+            };
+            (kind, error.span().start.offset, message)
         }
         other => (ProblemKind::Syntax, 0, other.to_string()),
     };
@@ -80,6 +90,6 @@ fn not_text() -> RegexError {
     RegexError {
         kind: ProblemKind::Unsupported,
         column: None,
-        message: "the expression matches bytes that are not UTF-8".into(),
+        message: "the expression matches bytes that are not UTF-8, which is not supported".into(),
     }
 }

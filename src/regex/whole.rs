@@ -24,7 +24,7 @@ use crate::grammar::{Part, Regular};
 
 /// The most conditions that one expression may make of a text: each is an automaton.
 const CONDITIONS: usize = 1_000;
-const MANY: &str = "lookaheads and lookbehinds that are conditions of the whole text";
+const MANY: &str = "lookaheads and lookbehinds that apply to the whole text are not supported";
 
 /// Counts up to this are written out as states, where they can be shared with the rest of the expression.
 const SMALL_COUNT: u32 = 64;
@@ -82,7 +82,7 @@ fn determinised(node: Node, size: u64) -> Result<Hir, RegexError> {
 
 fn units_hir(unit: &Hir, min: u64, max: Option<u64>) -> Result<Hir, RegexError> {
     let narrow =
-        |count: u64| u32::try_from(count).map_err(|_| RegexError::limit("a count is beyond the limit"));
+        |count: u64| u32::try_from(count).map_err(|_| RegexError::limit("the repetition count is too large"));
     let (min, max) = (narrow(min)?, max.map(narrow).transpose()?);
     Ok(Hir::repetition(Repetition {
         min,
@@ -288,7 +288,7 @@ impl Search {
         let node = Node::concat(items);
         if node.unrolled_size() > size {
             let message =
-                format!("the counts written out need more than `regular_states` = {size} characters");
+                format!("the repetition counts are too large; the limit `regular_states` is {size}");
             return Err(RegexError::limit(message));
         }
         if node.is_plain() {

@@ -1,5 +1,7 @@
 //! The drafts of JSON Schema.
 
+use std::fmt;
+
 /// A draft, in the order of publication.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Draft {
@@ -29,6 +31,18 @@ impl Draft {
             "draft/2019-09/schema" => Draft::D2019,
             "draft/2020-12/schema" | "schema" => Draft::D2020,
             _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Draft::D4 => "draft 4",
+            Draft::D6 => "draft 6",
+            Draft::D7 => "draft 7",
+            Draft::D2019 => "draft 2019-09",
+            Draft::D2020 => "draft 2020-12",
         })
     }
 }

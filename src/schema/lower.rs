@@ -58,7 +58,7 @@ pub(super) fn grammar(
         }
         if writer.is_full() {
             let message = format!(
-                "the grammar has more than {} expressions, the limit exprs",
+                "the grammar has too many expressions; the limit `exprs` is {}",
                 limits.exprs
             );
             return Err(Problem::at_pointer(ProblemKind::Limit, "", message).into());
@@ -165,22 +165,22 @@ impl Writer<'_> {
         }
         let again = self.forms.needed_and_empty(at).is_some();
         if self.forms.truncated {
-            let message = "not all ways in which the schema combines its parts were tried, and those that were have no value";
+            let message = "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
             return Problem::new(ProblemKind::Limit, self.place(at), message);
         }
         let message = if again {
             let names: Vec<String> = path.iter().map(|&goal| self.name(goal)).collect();
             format!(
-                "no finite value satisfies the schema: each part needs another: {}",
+                "no finite value satisfies the schema: each part requires the next: {}",
                 names.join(" -> ")
             )
         } else if path.len() > 1 {
             format!(
-                "no value satisfies the schema: {} is needed, and nothing satisfies it",
+                "no value satisfies the schema: {} is required, but nothing satisfies it",
                 self.name(at)
             )
         } else {
-            "no value satisfies the schema: its keywords exclude one another".to_owned()
+            "no value satisfies the schema: its keywords contradict each other".to_owned()
         };
         Problem::new(ProblemKind::Unsatisfiable, self.place(at), message)
     }

@@ -16,8 +16,11 @@ mod number;
 mod object;
 mod resources;
 pub(super) mod source;
+mod stray;
 mod string;
 pub(super) mod uri;
+
+pub use stray::is_meant_to_assert;
 
 pub(super) use resources::Resources;
 
@@ -28,6 +31,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Diagnostics, Problem, ProblemKind};
 use crate::limits::{Account, Limits};
+use crate::suggest;
 
 use super::decimal::Decimal;
 use super::draft::Draft;
@@ -203,7 +207,7 @@ impl<'v> Reader<'v> {
                 Value::Bool(false) => self.push(id, "", Keyword::Never),
                 Value::Object(map) => self.read_object(id, value, map),
                 _ => {
-                    let message = format!("a schema is an object or a boolean, not {}", describe(value));
+                    let message = format!("a schema must be an object or a boolean, not {}", describe(value));
                     self.problem_at(ProblemKind::Invalid, id, None, message);
                 }
             }
@@ -251,7 +255,7 @@ impl<'v> Reader<'v> {
         let (document, fragment) = name.map_or(("", None), uri::split_fragment);
         if new_draft != draft || validates != outer.validates || !document.is_empty() {
             if base.len() + document.len() > MOST_URI {
-                let message = format!("a URI of more than {MOST_URI} bytes is not supported");
+                let message = format!("a URI longer than {MOST_URI} bytes is not supported");
                 return self.problem(ProblemKind::Limit, id, keyword, message);
             }
             let uri: Rc<str> = uri::join(&base, document).into();
@@ -300,7 +304,7 @@ impl<'v> Reader<'v> {
             let validates = vocabularies.is_none_or(|list| list.keys().any(|name| used(name)));
             return (draft, validates);
         }
-        let message = format!("the metaschema `{text}` is not known; the schema is read as draft 2020-12");
+        let message = format!("unknown metaschema `{text}`; the schema is read as draft 2020-12");
         self.note(id, "$schema", message);
         (None, true)
     }
@@ -354,11 +358,7 @@ impl<'v> Reader<'v> {
             .iter()
             .all(|name| name.as_str().is_some_and(|name| types.add(name)));
         if names.is_empty() || !good {
-            let message = format!(
-                "`type` names one or several of the seven types, not {}",
-                describe(value)
-            );
-            return self.invalid(site.id, "type", message);
+            return self.invalid(site.id, "type", bad_type(value, &names));
         }
         let whole = if site.draft == Some(Draft::D4) {
             Whole::Spelling
@@ -373,7 +373,7 @@ impl<'v> Reader<'v> {
             return self.invalid(
                 site.id,
                 key,
-                format!("`{key}` is an object of schemas, not {}", describe(value)),
+                format!("`{key}` must be an object of schemas, not {}", describe(value)),
             );
         };
         for (name, value) in map {
@@ -389,7 +389,7 @@ impl<'v> Reader<'v> {
             return self.invalid(
                 site.id,
                 keyword,
-                format!("`{keyword}` is a URI, not {}", describe(value)),
+                format!("`{keyword}` must be a URI reference, not {}", describe(value)),
             );
         };
         self.held.grow(2 * size_of::<Reference>() + text.len());
@@ -457,11 +457,8 @@ impl<'v> Reader<'v> {
     }
 
     pub(super) fn note_unknown(&mut self, id: NodeId, key: &str) {
-        self.note(
-            id,
-            key,
-            format!("`{key}` is not a keyword of this draft and has no effect"),
-        );
+        let draft = self.scopes[self.scope_of[id.index()] as usize].draft;
+        self.note(id, key, unknown_keyword(key, draft));
     }
 
     /// A keyword that counts something.
@@ -471,7 +468,7 @@ impl<'v> Reader<'v> {
             self.invalid(
                 site.id,
                 key,
-                format!("`{key}` is a whole number from 0 up, not {}", describe(value)),
+                format!("`{key}` must be a non-negative integer, not {}", describe(value)),
             );
         }
         count
@@ -494,10 +491,45 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Number(number) => number.to_string(),
         Value::String(text) if text.len() <= 40 => format!("{text:?}"),
         Value::String(_) => "a string".into(),
-        Value::Array(_) => "a list".into(),
+        Value::Array(_) => "an array".into(),
         Value::Object(_) => "an object".into(),
     }
 }
+
+/// What is wrong with a `type` of which some name is not the name of a type.
+fn bad_type(value: &Value, names: &[&Value]) -> String {
+    let unknown = |name: &&&Value| !name.as_str().is_some_and(|name| TYPES.contains(&name));
+    match names.iter().find(unknown) {
+        Some(Value::String(name)) if name.len() <= 40 => {
+            let meant = suggest::nearest(name, TYPES.iter().copied());
+            let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
+            format!("unknown type {name:?}{meant} (types: {})", TYPES.join(", "))
+        }
+        Some(name) => format!("`type` must name types, not {}", describe(name)),
+        None if value.is_array() => "`type` must name at least one type".to_owned(),
+        None => format!(
+            "`type` must be a type name or an array of type names, not {}",
+            describe(value)
+        ),
+    }
+}
+
+/// That a keyword has no effect, and which one was probably meant.
+fn unknown_keyword(key: &str, draft: Option<Draft>) -> String {
+    match stray::meant(key) {
+        Some(meant) if meant == key => match draft {
+            Some(draft) => format!("`{key}` is not a keyword of {draft} and has no effect"),
+            None => format!("`{key}` is not a keyword of JSON Schema and has no effect"),
+        },
+        Some(meant) => format!("unknown keyword `{key}` has no effect; did you mean `{meant}`?"),
+        None => format!("unknown keyword `{key}` has no effect"),
+    }
+}
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
 
 /// The keywords of the vocabulary for validation, which a metaschema may leave out.
 fn is_validation(key: &str) -> bool {

@@ -11,10 +11,8 @@
 
 mod show;
 mod spellings;
-mod stray;
 
 pub use show::normal_form;
-pub use stray::is_meant_to_assert;
 
 use std::fmt;
 
@@ -71,7 +69,7 @@ impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.enforced {
             Enforced::Exact => write!(f, "#{}: exact", self.pointer),
-            Enforced::Spelled(how) => write!(f, "#{}: exact, not in every spelling: {how}", self.pointer),
+            Enforced::Spelled(how) => write!(f, "#{}: exact for values; {how}", self.pointer),
             Enforced::Narrower(why) => write!(f, "#{}: narrower: {why}", self.pointer),
         }
     }
@@ -91,7 +89,7 @@ impl fmt::Display for Report {
 /// use lexiform::{limits::Limits, schema};
 /// let text = r#"{"minimum": 3, "format": "hostname"}"#;
 /// let report = schema::report(text, &schema::Options::default(), &Limits::default()).unwrap();
-/// assert!(report.assertions[0].to_string().starts_with("#/minimum: exact, not in every spelling"));
+/// assert!(report.assertions[0].to_string().starts_with("#/minimum: exact for values; "));
 /// assert!(report.assertions[1].to_string().starts_with("#/format: narrower"));
 /// ```
 ///

@@ -44,7 +44,7 @@ fn documents(options: &Options, limits: &Limits) -> Result<Vec<(String, serde_js
         match source::read(text, limits) {
             Ok(value) => values.push((uri.clone(), value)),
             Err(problem) => {
-                let message = format!("the document {uri:?}: {problem}");
+                let message = format!("document {uri:?}: {problem}");
                 problems.push(Problem::new(problem.kind, Place::Whole, message));
             }
         }
@@ -121,22 +121,23 @@ impl<'v> Reader<'v> {
         let (document, fragment) = uri::split_fragment(&text);
         let base = &self.scopes[self.scope_of[node.index()] as usize].uri;
         if base.len() + document.len() > MOST_URI {
-            let message = format!("a URI of more than {MOST_URI} bytes is not supported");
+            let message = format!("a URI longer than {MOST_URI} bytes is not supported");
             self.problem(ProblemKind::Limit, node, keyword, message);
             return None;
         }
         let uri = uri::join(base, document);
-        let found = self.document(&uri, draft).ok_or_else(|| {
-            format!("the document {uri:?} that `{text}` refers to was not given; documents are never fetched")
-        });
-        let target = found.and_then(|found| self.fragment(&uri, found, fragment.unwrap_or(""), &text));
+        let found = self
+            .document(&uri, draft)
+            .ok_or_else(|| format!("the document {uri:?} was not provided, and documents are never fetched"));
+        let target = found.and_then(|found| self.fragment(&uri, found, fragment.unwrap_or("")));
         match target {
             Ok((value, scope, pointer)) => {
                 self.note_dynamic(index, fragment, value);
                 let known = self.known.get(&std::ptr::from_ref(value)).copied();
                 Some(known.unwrap_or_else(|| self.add_root(value, &pointer, scope)))
             }
-            Err(message) => {
+            Err(reason) => {
+                let message = format!("`{keyword}` target `{text}` not found: {reason}");
                 self.problem(ProblemKind::Reference, node, keyword, message);
                 None
             }
@@ -167,17 +168,14 @@ impl<'v> Reader<'v> {
         uri: &str,
         (root, scope): (&'v Value, u32),
         fragment: &str,
-        text: &str,
     ) -> Result<(&'v Value, u32, String), String> {
-        let fragment =
-            uri::percent_decode(fragment).ok_or_else(|| format!("`{text}` is badly percent-encoded"))?;
+        let fragment = uri::percent_decode(fragment).ok_or("its percent-encoding is invalid")?;
         if fragment.is_empty() {
             return Ok((root, scope, String::new()));
         }
         if !fragment.starts_with('/') {
             let found = self.resources.of_anchor(uri, &fragment);
-            let (value, scope) =
-                found.ok_or_else(|| format!("`{text}` refers to an anchor that is nowhere"))?;
+            let (value, scope) = found.ok_or_else(|| format!("no schema has the anchor {fragment:?}"))?;
             return Ok((value, scope, format!("#{fragment}")));
         }
         // An `$id` on the way changes the base of what lies below it, and the `$schema` of the document its draft.
@@ -193,7 +191,7 @@ impl<'v> Reader<'v> {
                 Value::Object(map) => map.get(&*key),
                 _ => None,
             };
-            value = next.ok_or_else(|| format!("`{text}` leads nowhere: there is no {key:?}"))?;
+            value = next.ok_or_else(|| format!("there is no {key:?}"))?;
             scope = scope_within(value, scope);
         }
         Ok((value, scope, fragment))
@@ -247,7 +245,7 @@ impl<'v> Reader<'v> {
                 root
             }
             None => {
-                let message = "dynamic references lead to too many combinations of resources";
+                let message = "dynamic references resolve to too many combinations of schema resources";
                 self.problems
                     .push(Problem::at_pointer(ProblemKind::Limit, "", message));
                 root
@@ -317,6 +315,6 @@ fn circle_problem(tree: &Tree, path: &[NodeId], back: NodeId) -> Problem {
     }
     names.push(name(&back));
     let circle = names.join(" -> ");
-    let message = format!("the schema refers to itself without progress: {circle}");
+    let message = format!("circular reference: {circle}");
     Problem::at_pointer(ProblemKind::Reference, tree.pointer(back), message)
 }

@@ -63,7 +63,7 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
     if text.len() > limits.source_bytes {
         let message = format!(
-            "the grammar has {} bytes, more than `source_bytes` = {}",
+            "the source has {} bytes; the limit `source_bytes` is {}",
             text.len(),
             limits.source_bytes
         );
@@ -71,8 +71,12 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     }
     let deepest = limits.nesting.min(DEEPEST);
     if let Some(offset) = nesting::deeper_than(text, deepest) {
-        let message = format!("brackets nest deeper than the limit `nesting` of {deepest}");
+        let message = format!("brackets nest too deeply; the limit `nesting` is {deepest}");
         return Err(Problem::new(ProblemKind::Limit, Place::in_text(text, offset), message).into());
+    }
+    if text.trim().is_empty() {
+        let message = "the grammar is empty; it needs a rule, such as `root ::= \"yes\" | \"no\"`";
+        return Err(Problem::new(ProblemKind::Syntax, Place::Whole, message).into());
     }
     let mut held = limits.cancel.account();
     if !held.grow(size::bytes_of_tree(text)) {
@@ -103,8 +107,9 @@ fn expected(rules: &[Rule]) -> String {
     names.sort_unstable();
     names.dedup();
     match names.as_slice() {
-        [] => "this cannot be read".into(),
-        names => format!("expected {}", names.join(" or ")),
+        [] => "cannot parse this".into(),
+        [name] => format!("expected {name}"),
+        [names @ .., last] => format!("expected {} or {last}", names.join(", ")),
     }
 }
 

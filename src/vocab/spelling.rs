@@ -178,7 +178,7 @@ fn steps_without_decoder(clues: &Clues<'_>) -> Result<Vec<Step>, VocabularyError
     }
     Err(unsupported(
         "/decoder",
-        "there is no decoder, and neither the pre-tokenizer nor the normalizer tells how bytes are spelt",
+        "there is no decoder, and neither the pre-tokenizer nor the normalizer defines how bytes are spelled",
     ))
 }
 

@@ -33,19 +33,19 @@ pub enum TokenizerError {
     #[error(transparent)]
     Vocabulary(#[from] VocabularyError),
     /// The file is not text.
-    #[error("the tokenizer file is not UTF-8 from byte {at} on")]
+    #[error("the tokenizer file is not UTF-8 at byte {at}")]
     NotUtf8 {
         /// The offset of the first bad byte.
         at: usize,
     },
     /// The rules for cutting text are broken or unknown.
-    #[error("the tokenizer file cannot be used to cut text: {message}")]
+    #[error("the tokenizer file cannot be used to tokenize text: {message}")]
     Unusable {
         /// What the library that cuts text says.
         message: String,
     },
     /// A token has another id when text is cut than the file gives it.
-    #[error("the token {name:?} has the id {cut} when text is cut, which is another token in the file")]
+    #[error("the token {name:?} has the id {cut} when text is tokenized, which is another token in the file")]
     OtherId {
         /// The content of the token.
         name: String,
@@ -53,7 +53,7 @@ pub enum TokenizerError {
         cut: u32,
     },
     /// No sequence of tokens writes the text.
-    #[error("the vocabulary has no tokens for the text from byte {at} on")]
+    #[error("the vocabulary has no token for the text at byte {at}")]
     Unwritable {
         /// The furthest offset that tokens reach.
         at: usize,
@@ -288,7 +288,7 @@ fn cutter(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
     // take) meet an `unwrap` in it. A file from a stranger must not end the process.
     let read = catch_unwind(|| tokenizers::Tokenizer::from_bytes(json));
     let mut cutter = read
-        .map_err(|_| unusable("the library that cuts text cannot take it"))?
+        .map_err(|_| unusable("the tokenizers library cannot load it"))?
         .map_err(unusable)?;
     // Settings for training batches; prompts are neither cut short nor filled up behind the caller's back.
     cutter.with_truncation(None).map_err(unusable)?;

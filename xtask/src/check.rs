@@ -1,5 +1,7 @@
 //! `cargo xtask check`: everything a reviewer should not have to look for.
 
+pub(crate) mod docs;
+
 use crate::process::{Failure, cargo, line, quiet_output, succeeds};
 use crate::tally::Tally;
 use crate::{licences, loom, setup};

@@ -42,6 +42,7 @@ Usage: cargo xtask COMMAND
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
   loom            the lock-free tables of the library under all orders of their threads
+  docs            build the site of docs/ with mdBook, and the API of the library
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
@@ -74,6 +75,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
+        "docs" => no_arguments(rest).and_then(|()| check::docs::run()),
         "container" => no_arguments(rest).and_then(|()| container::run()),
         "loom" => no_arguments(rest).and_then(|()| loom::run()),
         "setup" => setup::run(rest),

@@ -146,7 +146,7 @@ pub fn unkept(language: &Language, compiled: &Compiled) -> Vec<Rejected> {
         let found = compiled.findings.iter();
         let found = found.filter(|finding| finding.constraint == place && is_promise(&finding.problem));
         let problems = found.map(|finding| Problem {
-            message: format!("{}; with strict: true it must have one", finding.problem.message),
+            message: format!("{} (rejected because of strict: true)", finding.problem.message),
             ..finding.problem.clone()
         });
         Rejected {

@@ -37,7 +37,7 @@ pub fn lower_answer(
     };
     let answer = writer.answer(language)?;
     let whole = writer.thought(language.thought, answer);
-    let start = writer.builder.declare("answer");
+    let start = writer.builder.declare("");
     writer.builder.define(start, whole);
     Ok((writer.builder.finish(start), writer.findings))
 }
@@ -69,11 +69,11 @@ fn one_of(texts: &[String], limits: &Limits) -> Result<Cfg, CompileError> {
     let bytes: usize = texts.iter().map(String::len).sum();
     if bytes > limits.source_bytes {
         let most = limits.source_bytes;
-        let message = format!("the texts have {bytes} bytes, more than the limit source_bytes of {most}");
+        let message = format!("the texts have {bytes} bytes; the limit `source_bytes` is {most}");
         return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
     }
     let mut builder = CfgBuilder::new();
-    let start = builder.declare("choice");
+    let start = builder.declare("");
     let ways: Vec<ExprId> = texts.iter().map(|text| builder.bytes(text)).collect();
     let body = builder.choice(ways);
     builder.define(start, body);

@@ -181,7 +181,7 @@ impl Keys {
         found
             .cloned()
             .map(Some)
-            .ok_or_else(|| ApiError::unauthorized("This API key is not known."))
+            .ok_or_else(|| ApiError::unauthorized("Unknown API key."))
     }
 }
 

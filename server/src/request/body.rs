@@ -324,7 +324,7 @@ fn check_head(request: &HttpRequest) -> Result<(), ApiError> {
         let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
         return Err(ApiError::transport(
             status,
-            format!("Bodies encoded as '{encoding}' are not read."),
+            format!("The content encoding '{encoding}' is not supported."),
         ));
     }
     let Some(kind) = request.headers().get(CONTENT_TYPE) else {

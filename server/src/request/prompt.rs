@@ -112,7 +112,7 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
     for constraint in constraints {
         let bytes = constraint.source.bytes();
         if bytes > most {
-            let message = format!("the source has {bytes} bytes, more than the limit source_bytes of {most}");
+            let message = format!("the source has {bytes} bytes; the limit `source_bytes` is {most}");
             let error = Problem::new(ProblemKind::Limit, Place::Whole, message).into();
             return Err(ApiError::constraint(&constraint.subject(), &error));
         }

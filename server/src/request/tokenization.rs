@@ -97,8 +97,8 @@ impl<'a> PromptTokenizer<'a> {
         }
         let noun = self.noun;
         let message = format!(
-            "This model's maximum context length is {context} tokens, and the {noun} has {bytes} bytes, more than the \
-             limit prompt_bytes of {most}."
+            "This model's maximum context length is {context} tokens, and the {noun} has {bytes} bytes; the limit \
+             prompt_bytes is {most}."
         );
         Err(exceeded(self.param, message))
     }
@@ -167,7 +167,7 @@ impl<'a> PromptTokenizer<'a> {
 
     fn too_long_a_piece(&self) -> ApiError {
         let message = format!(
-            "A text without any place where words can be told apart has more bytes than the limit piece_bytes of {PIECE_BYTES}."
+            "The text has a word that is too long to tokenize; the limit piece_bytes is {PIECE_BYTES}."
         );
         exceeded(self.param, message)
     }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::http::header::{CACHE_CONTROL, HeaderName};
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, LINK};
 use actix_web::web::Bytes;
 use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
@@ -78,6 +78,8 @@ async fn run(
 
 /// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server, 2026-11-21.
 const DEPRECATED: &str = "@1795219200";
+/// Where the fields that succeed them are described (the relation is that of RFC 9745).
+const SUCCESSOR: &str = "</docs/>; rel=\"deprecation\"; type=\"text/html\"";
 
 /// Answers. The future that this returns, or the body of the stream, owns the samples: when the client leaves, they are
 /// dropped and the engine frees their sequences.
@@ -93,6 +95,7 @@ async fn answer(
     }
     if prepared.deprecated {
         response.insert_header((HeaderName::from_static("deprecation"), DEPRECATED));
+        response.insert_header((LINK, SUCCESSOR));
     }
     if let Some(ignored) = prepared.ignored.header() {
         response.insert_header((HeaderName::from_static(handler::IGNORED), ignored));

@@ -121,7 +121,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     {
         problems.unsupported(
             "modalities",
-            format!("only [\"text\"] is possible, not {modalities}"),
+            format!("only [\"text\"] is supported, not {modalities}"),
         );
     }
     let prediction = prediction(&mut fields, &mut problems);
@@ -218,7 +218,7 @@ pub(crate) fn message(path: &str, item: Value, problems: &mut Problems) -> Optio
     let content = content(&mut fields, problems);
     let tool_calls = tool_calls(&mut fields, problems);
     if content.is_none() && tool_calls.is_empty() && !fields.has("refusal") && role != "assistant" {
-        problems.invalid(fields.path("content"), "a content is required");
+        problems.invalid(fields.path("content"), "content is required");
     }
     let name = fields.string("name", problems);
     let tool_call_id = fields.string("tool_call_id", problems);
@@ -274,7 +274,7 @@ fn content(fields: &mut Fields, problems: &mut Problems) -> Option<String> {
             "refusal" => texts.extend(text_of(&mut part, "refusal", problems)),
             _ => problems.unsupported(
                 format!("{at}.type"),
-                format!("only parts of type 'text' are read, not '{kind}'"),
+                format!("only parts of type 'text' are supported, not '{kind}'"),
             ),
         }
         part.ignore(&["annotations", "logprobs"]);

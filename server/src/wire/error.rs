@@ -1,4 +1,4 @@
-//! Errors of the API, as a client is told of them: one envelope for every status, with all four keys that OpenAI's
+//! Errors of the API, as clients receive them: one envelope for every status, with all four keys that OpenAI's
 //! clients read.
 //!
 //! ```text
@@ -26,7 +26,7 @@ use crate::wire::error::envelope::{Body, Diagnostic, Envelope, Extension};
 
 /// How many problems one answer lists; a hostile source could otherwise make the answer larger than the request.
 const LISTED_PROBLEMS: usize = 10;
-/// An error as the API tells it.
+/// An error of the API.
 #[derive(Clone, Debug)]
 pub struct ApiError {
     status: StatusCode,
@@ -93,7 +93,7 @@ impl ApiError {
     /// No grammar was registered under this identity, or it had to make room: 404.
     pub fn unknown_grammar(id: &str) -> Self {
         let message = format!(
-            "There is no grammar '{}' here (any more); POST /v1/grammars registers it.",
+            "Grammar '{}' is not registered or was evicted; register it with POST /v1/grammars.",
             shortened(id)
         );
         let status = StatusCode::NOT_FOUND;
@@ -105,14 +105,14 @@ impl ApiError {
 
     /// An independent check refuted the answer: 500.
     pub fn refuted() -> Self {
-        let message = "The answer did not stand up to an independent check and is withheld.";
+        let message = "The answer failed an independent validation and is withheld.";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(status, "server_error", "invalid_output", message)
     }
 
     /// No such route: 404.
     pub fn unknown_route(method: &str, path: &str) -> Self {
-        let message = format!("There is nothing at {method} {}.", shortened(path));
+        let message = format!("There is no route {method} {}.", shortened(path));
         Self::new(
             StatusCode::NOT_FOUND,
             "invalid_request_error",
@@ -124,7 +124,7 @@ impl ApiError {
     /// The route exists, but not for this method: 405.
     pub fn wrong_method(method: &str, path: &str, allow: &'static str) -> Self {
         let message = format!(
-            "{method} is not allowed at {}; allowed: {allow}.",
+            "{method} is not allowed for {}; allowed methods: {allow}.",
             shortened(path)
         );
         let status = StatusCode::METHOD_NOT_ALLOWED;
@@ -147,9 +147,7 @@ impl ApiError {
 
     /// The body did not arrive in time: 408.
     pub fn body_timed_out(seconds: f64) -> Self {
-        let message = format!(
-            "The request body did not arrive within {seconds} s, or came too slowly, and is not waited for."
-        );
+        let message = format!("The request body did not arrive within {seconds} s, or arrived too slowly.");
         let error = Self::new(
             StatusCode::REQUEST_TIMEOUT,
             "timeout_error",
@@ -165,8 +163,9 @@ impl ApiError {
 
     /// The bodies that are arriving take all the room there is for them: 503.
     pub fn bodies_full(what: &str, limit: usize) -> Self {
-        let message =
-            format!("The request bodies that arrive reach the limit of {limit} {what}. Try again shortly.");
+        let message = format!(
+            "The limit of {limit} {what} for all incoming request bodies is reached. Try again shortly."
+        );
         let status = StatusCode::SERVICE_UNAVAILABLE;
         Self {
             retry_after_seconds: Some(1.0),
@@ -190,7 +189,7 @@ impl ApiError {
         }
     }
 
-    /// Somebody who asks whether there is room is told that there is none: 503, so that routers ask elsewhere.
+    /// The answer of the readiness probe when the queue is full: 503, so that routers send requests elsewhere.
     pub fn overloaded() -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         Self {
@@ -199,22 +198,24 @@ impl ApiError {
         }
     }
 
-    /// Prompts wait that are too long together: 429.
+    /// The prompts that wait have too many tokens together: 429.
     pub fn queue_of_tokens_full(limit: usize) -> Self {
-        let message = format!("Prompts of up to {limit} tokens may wait together. Try again shortly.");
+        let message = format!(
+            "The queue is full (prompts of up to {limit} tokens may wait together). Try again shortly."
+        );
         Self {
             message,
             ..Self::queue_full(0)
         }
     }
 
-    /// Nobody whom we know asks: 401.
+    /// The API key is missing or unknown: 401.
     pub fn unauthorized(message: &str) -> Self {
         let status = StatusCode::UNAUTHORIZED;
         Self::new(status, "authentication_error", "invalid_api_key", message)
     }
 
-    /// The owner of a key asks too much: 429.
+    /// The owner of a key is over one of its limits: 429.
     pub fn rate_limit(what: &str, seconds: f64) -> Self {
         let message = format!("Your limit of {what} is reached. Try again in {seconds:.1} s.");
         let status = StatusCode::TOO_MANY_REQUESTS;
@@ -224,10 +225,9 @@ impl ApiError {
         }
     }
 
-    /// The answer took longer than it may: 408. To wait in vain and to wait again are different things, so clients
-    /// are told whether to.
+    /// The answer took longer than it may: 408, with whether a retry makes sense.
     pub fn timed_out(what: &str, seconds: f64, retry: bool) -> Self {
-        let message = format!("The request {what} for more than {seconds} s and was given up.");
+        let message = format!("The request {what} for more than {seconds} s and was cancelled.");
         let status = StatusCode::REQUEST_TIMEOUT;
         Self {
             should_retry: Some(retry),
@@ -238,7 +238,7 @@ impl ApiError {
     /// Reading the request and compiling its constraint took too long: 408. The same again would take as long.
     pub fn compile_timed_out(seconds: f64) -> Self {
         let message = format!(
-            "Reading the request and compiling its constraint took more than {seconds} s; it was given up."
+            "Reading the request and compiling its constraint took more than {seconds} s and was cancelled."
         );
         let status = StatusCode::REQUEST_TIMEOUT;
         Self {
@@ -252,9 +252,9 @@ impl ApiError {
         Self::internal()
     }
 
-    /// There is no stream of this identity, or none any more: 404.
+    /// The stream does not exist or has ended: 404.
     pub fn unknown_stream(id: &str) -> Self {
-        let message = format!("There is no stream '{}' here, or it is over.", shortened(id));
+        let message = format!("Stream '{}' does not exist or has ended.", shortened(id));
         Self::new(
             StatusCode::NOT_FOUND,
             "invalid_request_error",
@@ -263,9 +263,10 @@ impl ApiError {
         )
     }
 
-    /// So many streams are kept that there is no room for more: 429.
+    /// The memory for resumable streams is full: 429.
     pub fn no_room_for_streams() -> Self {
-        let message = "No more of this stream can be kept, so it could not be resumed.";
+        let message =
+            "The memory for resumable streams is full, so this stream cannot be kept. Try again shortly.";
         let error = Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate_limit_error",
@@ -293,7 +294,7 @@ impl ApiError {
         }
     }
 
-    /// Something broke on our side: 500. What exactly goes to the log, not to the client.
+    /// The server failed: 500. Details go to the log, not to the client.
     pub fn internal() -> Self {
         let message = "The server failed while it handled this request. The request can be sent again.";
         Self::new(
@@ -309,14 +310,13 @@ impl ApiError {
         match error {
             EngineError::AttemptsExhausted { .. } => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!(
-                    "{error}; the local law always answers, and so does on_exhaustion: weighted where filters leave it a token"
-                );
+                let message =
+                    format!("{error}; raise max_attempts, or use the local law or on_exhaustion: weighted");
                 Self::new(status, "invalid_request_error", "attempts_exhausted", message)
             }
             EngineError::OutOfTokens { .. } => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!("{error}, and on_budget is error");
+                let message = format!("{error} (on_budget is error)");
                 Self {
                     param: Some("max_tokens".to_owned()),
                     ..Self::new(status, "invalid_request_error", "budget_exceeded", message)

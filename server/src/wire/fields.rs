@@ -116,7 +116,7 @@ impl Problems {
 
     /// Notes a field that no reader knows, with what it was probably meant to be.
     fn unknown(&mut self, param: String, meant: &str) {
-        let message = format!("this field is not known here; did you mean {meant}?");
+        let message = format!("unknown field; did you mean {meant}?");
         self.push("unknown_field", param, message);
     }
 
@@ -124,7 +124,7 @@ impl Problems {
     fn has_room(&mut self, prefix: &str) -> bool {
         self.unknown += 1;
         if self.unknown == UNKNOWN + 1 {
-            let message = format!("more than {UNKNOWN} fields of the request are not known here");
+            let message = format!("the request has more than {UNKNOWN} unknown fields");
             self.push("unknown_field", prefix.trim_end_matches('.').to_owned(), message);
         }
         self.unknown <= UNKNOWN
@@ -333,7 +333,7 @@ impl Fields {
         for (name, neutral) in table {
             let Some(value) = self.take(name) else { continue };
             if !neutral.contains(&value.to_string().as_str()) {
-                problems.unsupported(self.path(name), "this server does not support this field");
+                problems.unsupported(self.path(name), "this field is not supported");
             }
         }
     }
@@ -356,7 +356,7 @@ impl Fields {
                 Some(meant) => problems.unknown(self.path(name), &format!("'{meant}'")),
                 None => problems.unsupported(
                     self.path(name),
-                    "unknown field of a constraint; it would not be honoured",
+                    "unknown field; fields of a constraint are never ignored",
                 ),
             }
         }
@@ -380,22 +380,21 @@ impl Fields {
         let looks = || CONSTRAINT_WORDS.iter().any(|word| lower.contains(word));
         match resemblance::resembled(name) {
             Some(meant) if meant == name => {
-                problems.push("unknown_field", path, "this field is not read here".to_owned());
+                problems.push("unknown_field", path, "this field does not apply here".to_owned());
             }
             Some(meant) if meant.contains(' ') => problems.unknown(path, meant),
             Some(meant) if self.known.contains(&meant) => problems.unknown(path, &format!("'{meant}'")),
             _ if looks() => problems.unsupported(
                 path,
-                "this looks like a constraint on the output that this server does not know; it is refused \
-                 rather than ignored",
+                "unknown field that looks like a constraint; constraints are never ignored",
             ),
             Some(meant) => {
-                let message = format!("this field is not known here, and it resembles '{meant}'");
+                let message = format!("unknown field; it resembles '{meant}', which does not apply here");
                 problems.push("unknown_field", path, message);
             }
             None => match resemblance::held(value) {
                 Some(held) => {
-                    let message = format!("this field is not known here, and it holds '{held}'");
+                    let message = format!("unknown field; it contains '{held}', which would be ignored");
                     problems.push("unknown_field", path, message);
                 }
                 None => problems.ignore(&path),

@@ -276,7 +276,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
     if let (Some(name), Law::Local) = (about_global, generation.law) {
-        problems.invalid(name, "only possible with law: global");
+        problems.invalid(name, "requires law: global");
     }
     contradictions(&generation, problems);
     generation
@@ -286,36 +286,36 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
 fn contradictions(generation: &Generation, problems: &mut Problems) {
     if generation.law == Law::Global && generation.on_budget != OnBudget::Complete {
         let message =
-            "law: global is the law of the whole texts that fit into max_tokens; none of them is cut";
+            "law: global samples whole texts that fit into max_tokens; the only possible value is complete";
         problems.invalid("on_budget", message);
     }
     if let Some(best_of) = generation.best_of {
         if best_of < generation.n {
-            problems.invalid(
-                "best_of",
-                "there are fewer candidates than answers to choose, which n says",
-            );
+            problems.invalid("best_of", "best_of must be at least n");
         } else if best_of > generation.n && generation.stream.is_some() {
             problems.invalid(
                 "best_of",
-                "which candidates are best is not known before all have ended; do not stream",
+                "best_of cannot be streamed: the best candidates are known only when all have ended",
             );
         }
     }
     if let Some(constraint) = &generation.constraint {
-        let what = format!("the text that {} asks for", constraint.param);
+        let what = format!("the text of {}", constraint.param);
         generation.never_cut(&what, problems);
     }
     let is_json = |constraint: &Constraint| matches!(constraint.source, Source::Schema(_));
     let may_be_json = generation.grammar_id.is_some() || generation.constraint.as_ref().is_some_and(is_json);
     if generation.stream.is_some_and(|options| options.json_patch) && !may_be_json {
-        let message = "only the value of a JSON constraint grows by patches, and this request has none";
+        let message = "requires a JSON constraint";
         problems.invalid("stream_options.json_patch", message);
     }
     if generation.grammar_id.is_some() {
-        generation.never_cut("the text that grammar_id asks for", problems);
+        generation.never_cut("the text of grammar_id", problems);
         if let Some(constraint) = &generation.constraint {
-            let message = format!("only one constraint is possible; {} is another", constraint.param);
+            let message = format!(
+                "only one constraint is allowed; {} is another one",
+                constraint.param
+            );
             problems.invalid("grammar_id", message);
         }
     }
@@ -364,7 +364,7 @@ impl Generation {
     /// Refuses what only chats tell.
     pub(crate) fn not_a_chat(&self, problems: &mut Problems) {
         if self.stream.is_some_and(|options| options.json_patch) {
-            problems.unsupported("stream_options.json_patch", "only chats are streamed as patches");
+            problems.unsupported("stream_options.json_patch", "requires a chat completion");
         }
     }
 
@@ -385,7 +385,7 @@ pub fn chat_logprobs(fields: &mut Fields, problems: &mut Problems) -> Option<u8>
     let wanted = fields.boolean("logprobs", problems).unwrap_or(false);
     let top = fields.integer("top_logprobs", 0, TOP_LOGPROBS, problems);
     if top.is_some_and(|top| top > 0) && !wanted {
-        problems.invalid("top_logprobs", "only possible with logprobs: true");
+        problems.invalid("top_logprobs", "requires logprobs: true");
     }
     wanted.then_some(top.unwrap_or(0) as u8)
 }
@@ -451,7 +451,7 @@ fn stream(fields: &mut Fields, problems: &mut Problems) -> Option<StreamOptions>
         inner.finish(problems);
     }
     if given && !streamed {
-        problems.invalid("stream_options", "only possible with stream: true");
+        problems.invalid("stream_options", "requires stream: true");
     }
     streamed.then_some(options)
 }

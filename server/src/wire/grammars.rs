@@ -58,7 +58,7 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     let texts = texts(&mut fields, &mut problems);
     let certificate = certificate(&mut fields, &mut problems);
     if certificate.is_some() && texts.len() != 1 {
-        problems.invalid("text", "expected the one text that the certificate is about");
+        problems.invalid("text", "expected the text that the certificate was issued for");
     }
     fields.ignore(&["model"]);
     fields.finish_strict(&mut problems);
@@ -103,7 +103,7 @@ fn certificate(fields: &mut Fields, problems: &mut Problems) -> Option<Certifica
     let (Some(output_sha256), Some(valid)) = (output_sha256, valid) else {
         problems.invalid(
             "certificate",
-            "expected 'output_sha256' and 'valid', as an answer tells them",
+            "expected 'output_sha256' and 'valid' of a certificate",
         );
         return None;
     };

@@ -96,7 +96,7 @@ fn length(fields: &mut Fields, problems: &mut Problems) -> Generation {
         generation.max_tokens = Some(tokens as usize);
     }
     if generation.n != 1 {
-        problems.unsupported("n", "a response is one sample");
+        problems.unsupported("n", "a response has one sample; n must be 1");
     }
     generation
 }
@@ -108,11 +108,11 @@ fn one_constraint(
 ) {
     let Some(format) = format else { return };
     if let Some(other) = &generation.constraint {
-        let message = format!("only one constraint is possible; {} is another", other.param);
+        let message = format!("only one constraint is allowed; {} is another one", other.param);
         problems.invalid(format.param.clone(), message);
     }
     generation.constraint = Some(format);
-    generation.never_cut("the text that text.format asks for", problems);
+    generation.never_cut("the text of text.format", problems);
 }
 
 fn reasoning(fields: &mut Fields, problems: &mut Problems) -> Map<String, Value> {
@@ -186,7 +186,7 @@ pub(crate) fn conversation(fields: &mut Fields, problems: &mut Problems) -> Vec<
             "reasoning" => {}
             other => problems.unsupported(
                 format!("{path}.type"),
-                format!("items of type '{other}' are not read here"),
+                format!("items of type '{other}' are not supported"),
             ),
         }
     }
@@ -214,7 +214,7 @@ fn check_item(item: &Value, path: &str, problems: &mut Problems) {
 fn call(kind: &str, item: &Value, path: &str, messages: &mut Vec<Message>, problems: &mut Problems) {
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     if text("name").is_empty() || text("call_id").is_empty() {
-        problems.invalid(path, "a call has a name and a call_id");
+        problems.invalid(path, "a call needs a name and a call_id");
         return;
     }
     let call = if kind == "function_call" {

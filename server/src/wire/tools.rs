@@ -111,7 +111,7 @@ pub fn read(fields: &mut Fields, spelling: Spelling, problems: &mut Problems) ->
         if tools.iter().any(|other| other.name == tool.name) {
             problems.invalid(
                 format!("tools[{index}]"),
-                format!("there are two tools '{}'", tool.name),
+                format!("duplicate tool name '{}'", tool.name),
             );
         }
         tools.push(tool);
@@ -136,7 +136,7 @@ fn tool(index: usize, item: Value, spelling: Spelling, problems: &mut Problems) 
     let kind_path = fields.path("type");
     let kind = fields.string("type", problems).unwrap_or_default();
     if kind != "function" && kind != "custom" {
-        let message = "only tools of type 'function' or 'custom' can be called here";
+        let message = "only tools of type 'function' or 'custom' are supported";
         problems.unsupported(kind_path, message);
         return None;
     }
@@ -230,7 +230,7 @@ fn custom(inner: &mut Fields, name: &str, spelling: Spelling, problems: &mut Pro
         "regex" => Source::Regex(definition),
         "ebnf" => Source::Ebnf(definition),
         other => {
-            let message = format!("grammars in '{other}' are not read here; 'regex' and 'ebnf' are");
+            let message = format!("grammars in '{other}' are not supported; use 'regex' or 'ebnf'");
             problems.unsupported(syntax_path, message);
             return None;
         }
@@ -330,7 +330,7 @@ fn named(object: &Value, problems: &mut Problems) -> Option<String> {
 fn find(name: &str, tools: Vec<Callable>, param: &str, problems: &mut Problems) -> Option<Callable> {
     let found = tools.into_iter().find(|tool| tool.name == name);
     if found.is_none() {
-        problems.invalid(param, format!("there is no tool '{name}'"));
+        problems.invalid(param, format!("unknown tool '{name}'"));
     }
     found
 }

@@ -66,6 +66,7 @@ fn fields_of_older_clients_are_answered_as_deprecated() {
             deprecated,
             "{more}: {header:?}"
         );
+        assert_eq!(answer.header("link").is_some(), deprecated, "{more}");
     }
 }
 

@@ -73,7 +73,11 @@ fn what_resembles_a_constraint_or_a_limit_is_refused_on_every_route() {
     is_refused(&sent("temp", json!(0)), "temp", "did you mean 'temperature'?");
     // Known on another route, and not read on this one.
     let tools = with(json!({"model": "m", "prompt": "x"}), "tools", json!([]));
-    is_refused(&service.post("/v1/completions", &tools), "tools", "not read here");
+    is_refused(
+        &service.post("/v1/completions", &tools),
+        "tools",
+        "does not apply here",
+    );
 }
 
 #[test]
@@ -103,7 +107,7 @@ fn what_resembles_one_inside_an_object_is_refused_at_its_place() {
         (
             json!({"tools": [{"type": "function", "function": function, "strict": true}]}),
             "tools[0].strict",
-            "not read here",
+            "does not apply here",
         ),
         (
             json!({"tools": [{"type": "function", "function": function}],
@@ -114,12 +118,12 @@ fn what_resembles_one_inside_an_object_is_refused_at_its_place() {
         (
             json!({"messages": [{"role": "user", "content": "x", "response_format": {}}]}),
             "messages[0].response_format",
-            "not read here",
+            "does not apply here",
         ),
         (
             json!({"stream": true, "stream_options": {"max_tokens": 3}}),
             "stream_options.max_tokens",
-            "not read here",
+            "does not apply here",
         ),
     ];
     for (more, param, meant) in table {

@@ -98,11 +98,11 @@ fn check_demands(nfa: &Nfa, terminals: &[Option<Arc<Terminal>>]) -> Result<(), P
     for plan in nfa.series.iter().filter(|plan| plan.has_demands()) {
         if plan.demands.len() > MOST_DEMANDS || plan.vectors() > MOST_VECTORS {
             let message =
-                format!("the counts of a series' demands have more than {MOST_VECTORS} combinations");
+                format!("the demands of a series have more than {MOST_VECTORS} combinations of counts");
             return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));
         }
         if !Stock::new(plan, terminals, |_| true).keys_are_alike(plan, terminals) {
-            let message = "keys that can run out belong to several items of a series with demands";
+            let message = "a key that can run out belongs to several items of a series with demands, which is not supported";
             return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
         }
     }
@@ -175,7 +175,7 @@ fn check_items_behind_keys(nfa: &Nfa, nullable: &[bool]) -> Result<(), Problem> 
             .any(|edge| edge.label != Label::Empty || edge.to != rule.accept)
     };
     if items.any(|item| nullable[item as usize] && goes_on(item)) {
-        let message = "what stands behind a key may be empty and may not";
+        let message = "the item after a key must be always empty or never empty";
         return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
     }
     Ok(())
@@ -194,7 +194,7 @@ fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem
             continue;
         }
         if series.separator.is_some() || series.has_demands() {
-            let message = "an item of a separated series may be empty";
+            let message = "an item of a series with a separator must not be empty";
             return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message));
         }
         for member in &mut series.members {
@@ -207,26 +207,52 @@ fn settle_nullable_items(nfa: &mut Nfa, nullable: &[bool]) -> Result<(), Problem
     Ok(())
 }
 
-/// Names a chain of rules from the start that closes on itself or ends in something empty.
+/// The innermost reason why the start cannot be completed: a rule that matches nothing, or a circle of rules.
 fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
-    let mut names = Vec::new();
+    let mut path = Vec::new();
     let mut seen = FxHashSet::default();
-    let mut at = Some(nfa.start);
-    while let Some(rule) = at {
-        let name = &nfa.rules[rule as usize].name;
-        if !name.is_empty() {
-            names.push(name.clone());
-        }
-        at = if seen.insert(rule) {
-            blocking_rule(nfa, productive, rule)
-        } else {
-            None
-        };
+    let mut next = Some(nfa.start);
+    while let Some(rule) = next
+        && seen.insert(rule)
+    {
+        path.push(rule);
+        next = blocking_rule(nfa, productive, rule);
     }
-    let place = Place::Rule(nfa.rules[nfa.start as usize].name.clone());
-    let message = format!("no text can ever complete {}", names.join(" -> "));
-    Problem::new(ProblemKind::Unsatisfiable, place, message)
+    let circle = path.iter().position(|&rule| Some(rule) == next);
+    let names = |rules: &[u32]| -> Vec<String> {
+        let names = rules.iter().map(|&rule| &nfa.rules[rule as usize].name);
+        names.filter(|name| !name.is_empty()).cloned().collect()
+    };
+    let (blamed, circle) = match circle {
+        Some(from) => (names(&path[from..]), true),
+        None => (
+            names(&path).split_off(names(&path).len().saturating_sub(1)),
+            false,
+        ),
+    };
+    let Some(name) = blamed.first() else {
+        return Problem::new(ProblemKind::Unsatisfiable, Place::Whole, "no text can match");
+    };
+    let message = match (&blamed[..], circle) {
+        (_, false) => format!("no text matches `{name}`"),
+        ([_], true) => format!("no finite text matches `{name}`: every alternative needs `{name}` again"),
+        (more, true) => {
+            let more: Vec<String> = more[1..]
+                .iter()
+                .take(MOST_NAMED)
+                .map(|name| format!("`{name}`"))
+                .collect();
+            format!(
+                "no finite text matches `{name}`: it needs {}, which needs `{name}` again",
+                more.join(", which needs ")
+            )
+        }
+    };
+    Problem::new(ProblemKind::Unsatisfiable, Place::Rule(name.clone()), message)
 }
+
+/// So many rules of a circle are named.
+const MOST_NAMED: usize = 8;
 
 /// Some rule that this one calls and that cannot be completed either.
 fn blocking_rule(nfa: &Nfa, productive: &Answer, rule: u32) -> Option<u32> {
@@ -353,9 +379,12 @@ fn refuse_recursive_series(nfa: &Nfa, graph: &[Leading], component: &[u32]) -> R
         {
             let through = (0..rules).find(|&rule| component[rule] == own && !nfa.rules[rule].name.is_empty());
             let name = nfa.rules[through.unwrap_or(item as usize)].name.clone();
-            let message =
-                "the rule begins with a counted repetition of itself; write the repetition behind it";
-            return Err(Problem::new(ProblemKind::Unsupported, Place::Rule(name), message));
+            let message = "the rule begins with a counted repetition of itself, which is not supported; move the repetition to its end";
+            let place = match name.is_empty() {
+                true => Place::Whole,
+                false => Place::Rule(name),
+            };
+            return Err(Problem::new(ProblemKind::Unsupported, place, message));
         }
     }
     Ok(())

@@ -324,7 +324,7 @@ impl Builder<'_> {
             }
             if self.nfa.nodes.len() > self.limits.rule_states {
                 let message = format!(
-                    "the grammar needs more than {} rule states",
+                    "the grammar has too many rule states; the limit `rule_states` is {}",
                     self.limits.rule_states
                 );
                 return Err(Problem::new(ProblemKind::Limit, Place::Whole, message));

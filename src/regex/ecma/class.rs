@@ -123,7 +123,7 @@ impl Cursor {
         let mut ranges = Vec::new();
         loop {
             match self.peek() {
-                None => return Err(RegexError::syntax(start + 1, "`[` without its `]`")),
+                None => return Err(RegexError::syntax(start + 1, "unclosed `[`")),
                 Some(']') => break,
                 Some(_) => self.class_item(&mut ranges)?,
             }
@@ -147,13 +147,16 @@ impl Cursor {
         self.at += 1;
         // Properties exist with the flag `u` alone, and there no class ends a range.
         if self.is_property(start) || self.is_property(self.at) {
-            return Err(RegexError::syntax(start + 1, "a property cannot end a range"));
+            return Err(RegexError::syntax(
+                start + 1,
+                "a property cannot be the end of a range",
+            ));
         }
         match (first, self.class_atom()?) {
             (Atom::Point(from), Atom::Point(to)) if from <= to => self.add_ranges(&points(from, to), ranges),
             (Atom::Point(_), Atom::Point(_)) => Err(RegexError::syntax(
                 start + 1,
-                "the ends of a range are out of order",
+                "the first character of a range comes after its last",
             )),
             // Annex B, which is the language without the flag `u`: with a class at one end, the hyphen stands for itself.
             (first, last) => {
@@ -175,7 +178,7 @@ impl Cursor {
 
     pub(super) fn spend_ranges(&mut self, count: usize) -> Result<(), RegexError> {
         self.ranges = self.ranges.checked_sub(count).ok_or_else(|| {
-            let message = "the classes of the pattern have more than a million ranges of characters";
+            let message = "the character classes of the pattern have more than a million ranges";
             RegexError::at(ProblemKind::Limit, self.at + 1, message)
         })?;
         Ok(())
@@ -188,7 +191,7 @@ impl Cursor {
                 self.at += 1;
                 Ok(Atom::Point(u32::from(c)))
             }
-            None => Err(self.error("`[` without its `]`")),
+            None => Err(self.error("unclosed `[`")),
         }
     }
 
@@ -199,7 +202,7 @@ impl Cursor {
         let Some(c) = self.peek() else {
             return Err(RegexError::syntax(
                 start + 1,
-                "a backslash with nothing behind it",
+                "a backslash must be followed by a character",
             ));
         };
         self.at += 1;
@@ -223,10 +226,9 @@ impl Cursor {
             'x' => self.hex_escape(2, start).map(Atom::Point),
             'u' => self.unicode_escape(start).map(Atom::Point),
             'p' | 'P' => self.property(c == 'P', start),
-            c if c.is_ascii_alphanumeric() => Err(RegexError::syntax(
-                start + 1,
-                format!("the escape `\\{c}` has no meaning"),
-            )),
+            c if c.is_ascii_alphanumeric() => {
+                Err(RegexError::syntax(start + 1, format!("unknown escape `\\{c}`")))
+            }
             c => point(c),
         }
     }
@@ -237,7 +239,10 @@ impl Cursor {
                 self.at += 1;
                 Ok(Atom::Point(u32::from(c) % 32))
             }
-            _ => Err(RegexError::syntax(start + 1, "`\\c` needs a letter behind it")),
+            _ => Err(RegexError::syntax(
+                start + 1,
+                "`\\c` must be followed by a letter",
+            )),
         }
     }
 
@@ -301,13 +306,13 @@ impl Cursor {
         let (true, Some(length)) = (open, length) else {
             return Err(RegexError::syntax(
                 start + 1,
-                "a property is written `\\p{Name}` or `\\p{Name=Value}`",
+                "a property must be written `\\p{Name}` or `\\p{Name=Value}`",
             ));
         };
         let name: String = self.chars[self.at..self.at + length].iter().collect();
         self.at += length + 1;
         let set = property_set(&name)
-            .ok_or_else(|| RegexError::syntax(start + 1, format!("there is no Unicode property `{name}`")))?;
+            .ok_or_else(|| RegexError::syntax(start + 1, format!("unknown Unicode property `{name}`")))?;
         Ok(Atom::Set(if negated {
             difference(&any_set(), &set)
         } else {
@@ -320,9 +325,9 @@ impl Cursor {
         let start = self.at;
         self.at += 1;
         if !self.eat('u') {
-            return Err(RegexError::syntax(start + 1, "not a group name"));
+            return Err(RegexError::syntax(start + 1, "invalid group name"));
         }
         let point = self.unicode_escape(start)?;
-        char::from_u32(point).ok_or_else(|| RegexError::syntax(start + 1, "not a group name"))
+        char::from_u32(point).ok_or_else(|| RegexError::syntax(start + 1, "invalid group name"))
     }
 }

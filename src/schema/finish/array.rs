@@ -31,8 +31,9 @@ impl Algebra<'_> {
         shape.unite_demands()?;
         if shape.some.len() > MOST_WISHES {
             let (node, name) = shape.some[0].source;
-            let message = "so many demands that some items satisfy something are not supported together";
-            self.unsupported(node, name, message);
+            let message =
+                format!("more than {MOST_WISHES} `contains` keywords for one array are not supported");
+            self.unsupported(node, name, &message);
             return None;
         }
         shape.reach(shape.some.iter().map(|some| some.from).max().unwrap_or(0));

@@ -123,7 +123,7 @@ impl Algebra<'_> {
         };
         let sides = side(literal).zip(side(literal.denied()));
         if sides.is_none() {
-            let message = "names of properties are constrained too deeply";
+            let message = "the schemas for property names nest too deeply";
             self.unsupported(some.source.0, some.source.1, message);
         }
         sides.map(|(within, without)| Split { within, without })
@@ -153,7 +153,7 @@ impl Algebra<'_> {
             self.unsupported(
                 some.source.0,
                 some.source.1,
-                "the pattern is too large to test names of properties with",
+                "the pattern is too large to test property names against",
             );
             false
         })
@@ -171,7 +171,7 @@ impl Algebra<'_> {
                 self.unsupported(
                     shape.names[0].node,
                     "",
-                    "names of properties are constrained too deeply",
+                    "the schemas for property names nest too deeply",
                 );
                 Vec::new()
             }
@@ -226,7 +226,7 @@ impl Algebra<'_> {
             self.unsupported(
                 node,
                 "",
-                "a pattern for names of properties is too large to test names with",
+                "a pattern for property names is too large to test names against",
             );
             false
         })
@@ -249,7 +249,7 @@ impl Algebra<'_> {
                 None => self.unsupported(
                     *node,
                     "",
-                    "the pattern is too large to test names of properties with",
+                    "the pattern is too large to test property names against",
                 ),
             }
         }
@@ -280,7 +280,7 @@ impl Algebra<'_> {
                     self.unsupported(
                         node,
                         "",
-                        "so many patterns for keys that may share keys are not supported",
+                        "this many overlapping patterns for property names are not supported together",
                     );
                 }
                 return Vec::new();

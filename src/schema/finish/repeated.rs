@@ -27,14 +27,13 @@ const FEW: usize = 8;
 const MOST_VALUES: usize = 48;
 
 /// Why some arrays with equal items are left out.
-const TOO_MANY: &str = "only the first 48 of the values that may come twice are tried";
-const PLACES: &str = "where places have many values of their own, only a few plain ones (`null`, `0`, `\"a\"`, `{}`) are seen to \
-    come again in them";
-const DEMANDS: &str = "beside a demand that some items satisfy something, only a few plain values (`null`, `0`, `\"a\"`, `{}`) are \
-    seen to come twice";
-const STRUCTURES: &str = "arrays and objects are seen to be equal where all that may be there are a small regular language, and \
-    then by their texts with the keys in the order of the schema, or where they are empty";
-const MULTIPLES: &str = "of multiples, only those next to 0 and to a lower bound are seen to come twice";
+const TOO_MANY: &str = "only the first 48 values that may be repeated are tried";
+const PLACES: &str = "of items of `prefixItems` with many values, only a few plain ones (`null`, `0`, `\"a\"`, `{}`) are repeated";
+const DEMANDS: &str =
+    "together with `contains`, only a few plain values (`null`, `0`, `\"a\"`, `{}`) are repeated";
+const STRUCTURES: &str = "arrays and objects are repeated only if they are empty, or if all that are allowed form a small regular \
+    language, with their keys in the order of the schema";
+const MULTIPLES: &str = "of multiples, only those next to 0 and to a lower bound are repeated";
 
 /// What is collected of an array with equal items.
 #[derive(Default)]
@@ -57,7 +56,7 @@ impl Algebra<'_> {
         }
         if let Some(why) = plan.left_out {
             self.truncated.insert(goal);
-            let message = format!("less than the denial of `uniqueItems` is allowed: {why}");
+            let message = format!("some arrays with equal items are left out: {why}");
             self.note(node, "uniqueItems", &message);
         }
         let mut arrays = Vec::new();

@@ -47,7 +47,7 @@ impl Algebra<'_> {
                 ProblemKind::Limit,
                 literal.node,
                 "pattern",
-                "the pattern is too large to test values with",
+                "the pattern is too large to test values against",
             );
         }
     }

@@ -46,8 +46,8 @@ impl Algebra<'_> {
         // Where items are such arrays themselves, what they are is not known yet, but that there are arrays.
         let normal = self.nested_normal(items);
         if normal.is_none_or(|normal| !normal.arrays.is_empty() || !normal.objects.is_empty()) {
-            let message = "less than `uniqueItems` is allowed: where there are two items or more, arrays and objects have \
-                one spelling, with their keys in the order of the schema, and differ in what comes first in them";
+            let message = "some arrays of unique items are left out: of two or more items, arrays and objects have one spelling each, \
+                with keys in the order of the schema, and differ in what comes first in them";
             self.note(node, "uniqueItems", message);
         }
     }
@@ -85,13 +85,12 @@ impl Algebra<'_> {
                 arrays.extend(by_value);
             }
             None if shape.min > 1 => {
-                let message =
-                    "`uniqueItems` beside so many values of items with their own places is not supported";
+                let message = "`uniqueItems` is not supported here: the items of `prefixItems` have too many values to compare";
                 self.unsupported(node, "uniqueItems", message);
             }
             None => {
-                let message = "less than `uniqueItems` is allowed: there is one item at most, because the items with their \
-                    own places have too many values";
+                let message =
+                    "at most one item is allowed: the items of `prefixItems` have too many values to compare";
                 self.note(node, "uniqueItems", message);
             }
         }

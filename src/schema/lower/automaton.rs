@@ -72,7 +72,8 @@ pub(super) fn write(
     builder: &mut CfgBuilder,
     found: &mut usize,
 ) -> Result<ExprId, &'static str> {
-    let table = Table::new(shape).ok_or("steps with so many digits are not supported together")?;
+    let table =
+        Table::new(shape).ok_or("`multipleOf` keywords with this many digits are not supported together")?;
     let explored = table.explore();
     *found += explored.as_ref().map_or(MOST_STATES, |(states, _)| states.len());
     let (states, edges) = explored?;
@@ -208,7 +209,7 @@ impl<'s> Table<'s> {
             }
             edges.push(here);
             if states.len() > MOST_STATES {
-                return Err("a multiple of a number with so many digits is not supported");
+                return Err("a `multipleOf` with this many digits is not supported");
             }
         }
         Ok((states, edges))

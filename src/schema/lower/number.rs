@@ -42,12 +42,14 @@ impl Writer<'_> {
                 .chain(&shape.not_steps)
                 .any(|step| step.scaled().is_none())
         {
-            let message = "a multiple of more than 18 digits is not supported";
+            let message = "a `multipleOf` with more than 18 digits is not supported";
             self.problem(ProblemKind::Unsupported, goal, message);
             self.builder.never()
         } else if shape.is_counted() {
             if self.multiple_states > MOST_STATES_TOGETHER {
-                let message = format!("multiples need more than {MOST_STATES_TOGETHER} states together");
+                let message = format!(
+                    "the `multipleOf` keywords need more than {MOST_STATES_TOGETHER} states together, which is not supported"
+                );
                 self.problem(ProblemKind::Limit, goal, message);
                 return self.builder.never();
             }
@@ -86,8 +88,8 @@ impl Writer<'_> {
             self.problem(ProblemKind::Unsupported, goal, message);
             return self.builder.never();
         }
-        let message = "less than the steps and bounds of a number ask for is allowed: of so many multiples only those next to \
-            its bounds, or to zero, are written";
+        let message = "only the multiples next to a bound or to zero are allowed: the steps and bounds of this number need too \
+            large an automaton";
         self.narrowed(goal, message);
         let shape = NumberShape {
             only: Some(only),

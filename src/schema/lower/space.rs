@@ -45,11 +45,7 @@ impl Space {
             }
             Whitespace::Pattern(pattern) => {
                 let regular = regex::rust(pattern, limits).map_err(|error| {
-                    Problem::new(
-                        error.kind,
-                        Place::Whole,
-                        format!("the pattern for white space: {error}"),
-                    )
+                    Problem::new(error.kind, Place::Whole, format!("whitespace pattern: {error}"))
                 })?;
                 may_be_empty = regular.parts.iter().all(|part| match part {
                     Part::Match(hir) => hir.properties().minimum_len() == Some(0),

@@ -135,7 +135,7 @@ impl Writer<'_> {
             self.problem(
                 ProblemKind::Limit,
                 goal,
-                "a length above 2000 is not supported here",
+                "a length above 2000 is not supported in this combination",
             );
         }
         hir

@@ -116,7 +116,10 @@ impl Writer<'_> {
             ways.push(self.builder.seq([self.space.edge, items, self.space.edge, close]));
         }
         if array.min > 1 && !(several && open) {
-            self.unsupported_unique(node, "items that are such arrays or objects cannot be told apart");
+            self.unsupported_unique(
+                node,
+                "`uniqueItems` is not supported for arrays and objects of this form",
+            );
         }
         self.builder.choice(ways)
     }
@@ -129,7 +132,7 @@ impl Writer<'_> {
             .iter()
             .any(|shape| number::unique_spellings(shape).is_none())
         {
-            self.unsupported_unique(node, "`uniqueItems` beside `multipleOf` is not supported");
+            self.unsupported_unique(node, "`uniqueItems` is not supported together with `multipleOf`");
         }
         self.scalar_keys(way)
     }

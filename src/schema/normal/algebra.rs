@@ -35,15 +35,15 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LeftOut::Denials => f.write_str(
-                "it combines its parts in too many ways, of which those are kept that deny a part by one of its properties",
+                "its parts combine in too many ways; an object that must not match a schema breaks it in one property only",
             ),
             LeftOut::Alternatives { kept } => write!(
                 f,
-                "it combines its parts in so many ways that only the first {kept} are kept"
+                "its parts combine in too many ways; only the first {kept} are kept"
             ),
             LeftOut::Wishes => write!(
                 f,
-                "where an object needs more than {} keys that are not named, that way is left out",
+                "objects that need more than {} keys without a name in the schema are left out",
                 MOST_WISHES
             ),
         }
@@ -155,7 +155,7 @@ impl Algebra<'_> {
         let place = literals
             .first()
             .map_or(String::new(), |literal| self.tree.pointer(literal.node));
-        let message = format!("less than the schema is allowed here: {left_out}");
+        let message = format!("only part of the schema is allowed here: {left_out}");
         let note = Problem::at_pointer(ProblemKind::Narrowed, place, message);
         self.notes.add(note);
     }
@@ -247,7 +247,7 @@ impl Algebra<'_> {
             let place = node.map_or(String::new(), |node| self.tree.pointer(node));
             self.limits.cancel.note_place(|| Place::Pointer(place.clone()));
             let message = format!(
-                "the schema combines its parts in too many ways; the limit fuel is {}",
+                "the schema's parts combine in too many ways; the limit `fuel` is {}",
                 self.limits.fuel
             );
             self.problems

@@ -1,4 +1,4 @@
-//! Why nothing satisfies a schema: the assertions that exclude one another.
+//! Why nothing satisfies a schema: the assertions that contradict each other.
 //!
 //! Asked only where a compile failed, so it may start anew and try: first the innermost part that is needed and has no
 //! value, then each assertion about it alone, then each two, then each two together with what `type` says.
@@ -34,7 +34,7 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let goal = algebra.goals.intern(vec![Literal::yes(root)]);
     let (normals, live) = algebra.outcome(goal)?;
     if !algebra.truncated.is_empty() {
-        let message = "not all ways in which the schema combines its parts were tried, and those that were have no value";
+        let message = "the schema's parts combine in too many ways: only some were tried, and none of those has a value";
         return Some(Problem::at_pointer(ProblemKind::Limit, "", message));
     }
     if live[goal.index()] {
@@ -59,8 +59,8 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
         .collect();
     let reason = match &names[..] {
         [one] => format!("nothing satisfies {one}"),
-        [first, second] => format!("{first} and {second} exclude one another"),
-        more => format!("{} exclude one another", more.join(", ")),
+        [first, second] => format!("{first} and {second} contradict each other"),
+        more => format!("{} contradict each other", more.join(", ")),
     };
     let place = algebra
         .goals
@@ -70,7 +70,7 @@ pub(crate) fn explain(parsed: Parsed, limits: &Limits) -> Option<Problem> {
     let place = place.unwrap_or_default();
     let needed = match path.len() {
         1 => String::new(),
-        _ => format!("#{place} is needed, and "),
+        _ => format!("#{place} is required, but "),
     };
     let message = format!("no value satisfies the schema: {needed}{reason}");
     Some(Problem::at_pointer(ProblemKind::Unsatisfiable, place, message))
@@ -168,7 +168,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The fewest assertions that exclude one another, by their places in the list.
+    /// The fewest assertions that contradict each other, by their places in the list.
     fn culprits(&mut self, assertions: &[Assertion]) -> Option<Vec<usize>> {
         let count = assertions.len();
         for (at, assertion) in assertions.iter().enumerate() {

@@ -241,7 +241,7 @@ impl Algebra<'_> {
         let deepest = self.limits.nesting.min(DEEPEST);
         if depth > deepest {
             let message = format!(
-                "the schemas beside a keyword for what is not evaluated nest deeper than the limit `nesting` of {deepest}"
+                "the schemas next to `unevaluatedItems` or `unevaluatedProperties` nest too deeply; the limit `nesting` is {deepest}"
             );
             self.report(ProblemKind::Limit, node, "", message);
             return None;
@@ -257,7 +257,7 @@ impl Algebra<'_> {
 
     fn too_many_cases<T>(&mut self, node: NodeId) -> Option<T> {
         let message = format!(
-            "more than {MOST_CASES} combinations of branches beside a keyword for what is not evaluated are not supported"
+            "more than {MOST_CASES} combinations of branches next to `unevaluatedItems` or `unevaluatedProperties` are not supported"
         );
         self.report(ProblemKind::Limit, node, "", message);
         None

@@ -18,7 +18,7 @@ impl<'v> Reader<'v> {
                 _ => self.invalid(
                     site.id,
                     key,
-                    format!("`uniqueItems` is a boolean, not {}", describe(value)),
+                    format!("`uniqueItems` must be a boolean, not {}", describe(value)),
                 ),
             },
             "contains" if site.since(Draft::D6) => self.contains(site, value),
@@ -69,7 +69,7 @@ impl<'v> Reader<'v> {
                 return self.invalid(
                     site.id,
                     "items",
-                    "since draft 2020-12 a list of schemas is `prefixItems`",
+                    "`items` must be a schema, not an array; since draft 2020-12 an array of schemas belongs in `prefixItems`",
                 );
             }
             let prefix = self.schemas(site, "items", list);
@@ -96,7 +96,10 @@ impl<'v> Reader<'v> {
 
     fn prefix_items(&mut self, site: Site<'v>, value: &'v Value) {
         let Value::Array(list) = value else {
-            let message = format!("`prefixItems` is a list of schemas, not {}", describe(value));
+            let message = format!(
+                "`prefixItems` must be an array of schemas, not {}",
+                describe(value)
+            );
             return self.invalid(site.id, "prefixItems", message);
         };
         let prefix = self.schemas(site, "prefixItems", list);

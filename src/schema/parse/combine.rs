@@ -28,10 +28,10 @@ impl<'v> Reader<'v> {
 
     fn list(&mut self, site: Site<'v>, key: &str, value: &'v Value) {
         let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
-            let message = format!(
-                "`{key}` is a list of at least one schema, not {}",
-                describe(value)
-            );
+            let message = match value {
+                Value::Array(_) => format!("`{key}` must contain at least one schema"),
+                _ => format!("`{key}` must be an array of schemas, not {}", describe(value)),
+            };
             return self.invalid(site.id, key, message);
         };
         let schemas = self.schemas(site, key, list);

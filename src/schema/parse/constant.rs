@@ -26,7 +26,7 @@ impl<'v> Reader<'v> {
             return self.invalid(
                 site.id,
                 key,
-                format!("`enum` is a list of values, not {}", describe(value)),
+                format!("`enum` must be an array of values, not {}", describe(value)),
             );
         };
         let values = self.constants(site.id, |at| format!("/enum/{at}"), list);
@@ -60,7 +60,7 @@ impl<'v> Reader<'v> {
                     None => self.unsupported(
                         id,
                         &segment(at)[1..],
-                        format!("the number {number} has too many places"),
+                        format!("the number {number} has too many digits, which is not supported"),
                     ),
                 },
                 Value::Array(_) => values.arrays.push(self.constant(id, segment(at), value)),

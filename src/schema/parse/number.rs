@@ -72,7 +72,7 @@ impl<'v> Reader<'v> {
                 self.invalid(
                     site.id,
                     key,
-                    format!("`multipleOf` is a number above 0, not {number}"),
+                    format!("`multipleOf` must be greater than 0, not {number}"),
                 );
             }
             _ => self.push(site.id, "multipleOf", Keyword::MultipleOf(number)),
@@ -84,7 +84,7 @@ impl<'v> Reader<'v> {
             self.invalid(
                 site.id,
                 key,
-                format!("`{key}` is a number, not {}", describe(value)),
+                format!("`{key}` must be a number, not {}", describe(value)),
             );
             return None;
         }
@@ -93,7 +93,7 @@ impl<'v> Reader<'v> {
             self.unsupported(
                 site.id,
                 key,
-                format!("{value} has digits more than {PLACES} places from its point"),
+                format!("{value} has digits more than {PLACES} places from its decimal point, which is not supported"),
             );
         }
         number

@@ -82,7 +82,7 @@ impl<'v> Reader<'v> {
                         error.kind
                     };
                     let name = format!("patternProperties/{}", escape_segment(pattern));
-                    let message = format!("the pattern {pattern:?}: {error}");
+                    let message = format!("pattern {pattern:?}: {error}");
                     self.problem_at(kind, site.id, Some(&name), message);
                 }
             }
@@ -98,7 +98,7 @@ impl<'v> Reader<'v> {
             self.invalid(
                 site.id,
                 key,
-                format!("`{key}` is an object of schemas, not {}", describe(value)),
+                format!("`{key}` must be an object of schemas, not {}", describe(value)),
             );
         }
         value.as_object()
@@ -110,11 +110,18 @@ impl<'v> Reader<'v> {
         let names: Option<Rc<[Rc<str>]>> =
             list.and_then(|list| list.iter().map(|name| name.as_str().map(Rc::from)).collect());
         if names.is_none() {
-            self.invalid(
-                site.id,
-                key,
-                format!("`{key}` is a list of property names, not {}", describe(value)),
-            );
+            let not_a_name = list.and_then(|list| list.iter().find(|name| !name.is_string()));
+            let message = match not_a_name {
+                Some(other) => format!(
+                    "`{key}` must contain only property names, not {}",
+                    describe(other)
+                ),
+                None => format!(
+                    "`{key}` must be an array of property names, not {}",
+                    describe(value)
+                ),
+            };
+            self.invalid(site.id, key, message);
         }
         names
     }
@@ -124,7 +131,7 @@ impl<'v> Reader<'v> {
             return self.invalid(
                 site.id,
                 key,
-                format!("`{key}` is an object, not {}", describe(value)),
+                format!("`{key}` must be an object, not {}", describe(value)),
             );
         };
         for (name, value) in map {
@@ -138,11 +145,13 @@ impl<'v> Reader<'v> {
                     Dependency::Schema(self.child(site, segment, value))
                 }
                 _ => {
-                    self.invalid(
-                        site.id,
-                        key,
-                        format!("`{name}` in `{key}` cannot be {}", describe(value)),
-                    );
+                    let expected = match key {
+                        "dependentRequired" => "an array of property names",
+                        "dependentSchemas" => "a schema",
+                        _ => "a schema or an array of property names",
+                    };
+                    let message = format!("{name:?} in `{key}` must be {expected}, not {}", describe(value));
+                    self.invalid(site.id, key, message);
                     continue;
                 }
             };

@@ -38,7 +38,7 @@ pub(crate) fn bytes_of_value(text: &str) -> usize {
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
     if text.len() > limits.source_bytes {
         let message = format!(
-            "{} bytes of source; the limit source_bytes is {}",
+            "the source has {} bytes; the limit `source_bytes` is {}",
             text.len(),
             limits.source_bytes
         );
@@ -55,7 +55,12 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Value, Problem> {
         let message = text
             .rsplit_once(" at line ")
             .map_or(text.as_str(), |(message, _)| message);
-        Problem::new(ProblemKind::Syntax, place, format!("not JSON: {message}"))
+        // Its only abbreviation, spelled out.
+        let message = match message {
+            "EOF while parsing a value" => "the text ends where a value is expected".to_owned(),
+            other => other.replace("EOF while parsing", "the text ends inside"),
+        };
+        Problem::new(ProblemKind::Syntax, place, format!("invalid JSON: {message}"))
     })
 }
 
@@ -91,7 +96,7 @@ fn check_depth(text: &str, limit: usize) -> Result<(), Problem> {
             _ => {}
         }
         if depth > limit {
-            let message = format!("the schema nests deeper than {limit} levels, the limit nesting");
+            let message = format!("the schema nests too deeply; the limit `nesting` is {limit}");
             return Err(Problem::new(
                 ProblemKind::Limit,
                 Place::in_text(text, at),
@@ -192,6 +197,10 @@ mod tests {
     fn syntax_errors_have_line_and_column() {
         let problem = read("{\n  \"a\": tru\n}", &Limits::default()).expect_err("not JSON");
         assert_eq!(problem.place, Place::LineColumn { line: 2, column: 11 });
-        assert!(problem.message.starts_with("not JSON: "), "{}", problem.message);
+        assert!(
+            problem.message.starts_with("invalid JSON: "),
+            "{}",
+            problem.message
+        );
     }
 }

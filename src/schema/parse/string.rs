@@ -8,6 +8,7 @@ use crate::error::ProblemKind;
 use crate::schema::node::Keyword;
 use crate::schema::options::Formats;
 use crate::schema::text::{TextSet, format};
+use crate::suggest;
 
 use super::{Reader, Site, describe};
 
@@ -29,7 +30,7 @@ impl<'v> Reader<'v> {
                     return self.invalid(
                         site.id,
                         key,
-                        format!("`{key}` is a string, not {}", describe(value)),
+                        format!("`{key}` must be a string, not {}", describe(value)),
                     );
                 };
                 if key == "pattern" {
@@ -50,12 +51,7 @@ impl<'v> Reader<'v> {
                 } else {
                     error.kind
                 };
-                self.problem(
-                    kind,
-                    site.id,
-                    "pattern",
-                    format!("the pattern {pattern:?}: {error}"),
-                );
+                self.problem(kind, site.id, "pattern", format!("pattern {pattern:?}: {error}"));
             }
         }
     }
@@ -65,16 +61,17 @@ impl<'v> Reader<'v> {
             return;
         }
         if let Some(note) = format::narrowed(name) {
-            let message = format!("less than the format {name:?} is allowed: {note}");
+            let message = format!("only part of the format {name:?} is allowed: {note}");
             self.note_as(ProblemKind::Narrowed, site.id, "format", message);
         }
         match self.texts.format(name) {
             Some(sets) => self.push(site.id, "format", format_keyword(&sets)),
-            None => self.note(
-                site.id,
-                "format",
-                format!("the format {name:?} is not known and has no effect"),
-            ),
+            None => {
+                let meant = suggest::nearest(name, format::names());
+                let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
+                let message = format!("unknown format {name:?} has no effect{meant}");
+                self.note(site.id, "format", message);
+            }
         }
     }
 }

@@ -24,21 +24,19 @@ use crate::schema::forms::{Normal, NormalForms, Way};
 use crate::schema::lower::leaves_spellings_out;
 use crate::schema::node::{Keyword, Kind, Node, NodeId, Tree, Types, Values, Whole};
 
-const INTEGER: &str = "of integers with an exponent, most that move a point or have a minus are left out (`1.5e1`, `120e-1`): \
-    which are integers is no regular language";
-const BOUND: &str = "of numbers with an exponent, those with other than one digit before the point are left out (`25e0`, \
-    `0.25e2`): how they compare is no regular language";
-const MULTIPLE: &str = "multiples with an exponent are left out (`1.2e1`), but for some of 1: which are multiples is no regular \
-    language";
-const CONSTANT: &str = "of numbers with an exponent, those are left out that need none, and those with other than one digit \
-    before the point (`3e0`, `30e-1`): all ways to write one value are no regular language";
+const INTEGER: &str = "some exponent spellings are never written (`1.5e1`, `120e-1`)";
+const BOUND: &str =
+    "exponent spellings without exactly one digit before the point are never written (`25e0`, `0.25e2`)";
+const MULTIPLE: &str = "most exponent spellings are never written (`1.2e1`)";
+const CONSTANT: &str = "needless exponents, and exponent spellings without exactly one digit before the point, are never written \
+    (`3e0`, `30e-1`)";
 
-const STRINGS: &str = "where items are strings, each has one spelling, without an escape that is not needed and with small \
-    hexadecimal digits: equal strings are told by their texts";
-const NUMBERS: &str = "where items are numbers, each has one spelling, without an exponent and without a fraction that is not \
-    needed (`1` and neither `1.0` nor `1e0`): equal numbers are told by their texts";
-const BOTH: &str = "where items are strings and numbers, each has one spelling, without an escape, an exponent or a fraction \
-    that is not needed (`\"a\"`, `1`): equal ones are told by their texts";
+const STRINGS: &str = "items that are strings are written in one spelling each, without needless escapes and with lower-case \
+    hexadecimal digits";
+const NUMBERS: &str = "items that are numbers are written in one spelling each, without an exponent or a needless fraction (`1`, \
+    never `1.0` or `1e0`)";
+const BOTH: &str = "items that are strings or numbers are written in one spelling each, without needless escapes, exponents or \
+    fractions (`\"a\"`, `1`)";
 
 /// The keywords that leave spellings out, by pointer, with what they leave out. Only the first `sources` schemas are of
 /// the source.

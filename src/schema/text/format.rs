@@ -58,23 +58,23 @@ const fn narrower(name: &'static str, build: Build, wider: Build, note: &'static
 /// Which labels are valid is not regular. What can be asked of the judge that tells them is only the whole format.
 macro_rules! some_punycode {
     () => {
-        "names with labels in Punycode (xn--) are refused where more is asserted of a string than its format (a list of strings \
-        aside), as keys of objects, and among unique items; elsewhere those are allowed with one such label and at most 95 characters before and behind it, and \
-        with one or two of them and at most 42 characters before, between and behind, where no label begins with a digit, and \
-        one may run from right to left; most labels in Punycode of more than 55 characters, or with upper-case letters, are refused"
+        "names with Punycode labels (`xn--`) are rejected as object keys, as unique items, and where a keyword other than `enum` or \
+        `const` constrains the string too; elsewhere, a name may have one such label with at most 95 characters before and after it, \
+        or one or two of them with at most 42 characters before, between and after, where no label begins with a digit and one may \
+        run from right to left; most Punycode labels longer than 55 characters or with upper-case letters are rejected"
     };
 }
 
 const SOME_PUNYCODE: &str = some_punycode!();
 const SOME_NAMES: &str = concat!(
     some_punycode!(),
-    "; refused are labels in Punycode beside labels that are not ASCII, names of more than 59 characters of which one is not ASCII, \
-    scripts from right to left other than Arabic, Hebrew, N'Ko, Syriac and Thaana where they are not in Punycode, and such a \
-    script beside labels of others than ASCII; whether a label that is not in Punycode is in Normalization Form C, and too long \
-    in Punycode, is not checked"
+    "; also rejected are Punycode labels next to labels that are not ASCII, names longer than 59 characters of which one is not ASCII, \
+    right-to-left scripts other than Arabic, Hebrew, N'Ko, Syriac and Thaana outside of Punycode, and such a script next to \
+    labels in another script than ASCII; not checked is whether a label outside of Punycode is in Normalization Form C or too \
+    long in Punycode"
 );
-const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, one of them may have a name, none is referred to, and ranges of characters \
-    are those of letters and digits: the rest is not regular";
+const FLAT_EXPRESSIONS: &str = "groups nest at most 3 deep, at most one has a name, there are no backreferences, and character ranges \
+    are ranges of letters or of digits; the rest is not regular";
 
 static FORMATS: [Format; 22] = [
     format("date-time", || one(format!("{}[Tt]{}", date(), time()))),
@@ -112,6 +112,11 @@ pub(super) fn named(name: &str) -> Option<(&'static str, &'static SpelledParts)>
         format.name,
         format.parts.get_or_init(|| spelled((format.build)())),
     ))
+}
+
+/// The names of all formats.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|format| format.name)
 }
 
 /// What of a format is left out, if something is.

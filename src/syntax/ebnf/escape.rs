@@ -38,7 +38,7 @@ pub(super) fn class(inside: &str) -> Result<ClassUnicode, Vec<BadText>> {
             Some(Ok(_)) => {
                 bad.push(BadText {
                     offset,
-                    message: "the ends of a range are out of order".into(),
+                    message: "the first character of a range comes after its last".into(),
                 });
             }
             Some(Err(problem)) => bad.push(problem),
@@ -102,12 +102,12 @@ impl Reader<'_> {
         }
         let named = point(&digits[..count]);
         self.at += 1 + count;
-        named.ok_or_else(|| bad(start, "there is no character with this number"))
+        named.ok_or_else(|| bad(start, "this number is not a Unicode character"))
     }
 
     fn escape(&mut self, start: usize) -> Result<char, BadText> {
         let Some(c) = self.rest().chars().next() else {
-            return Err(bad(start, "a backslash with nothing behind it"));
+            return Err(bad(start, "a backslash must be followed by a character"));
         };
         self.at += c.len_utf8();
         match c {
@@ -122,10 +122,9 @@ impl Reader<'_> {
             'U' => self.numbered(8, start),
             'u' if self.rest().starts_with('{') => self.braced(start),
             'u' => self.unicode(start),
-            c if c.is_ascii_alphanumeric() || c == '\n' => Err(bad(
-                start,
-                &format!("the escape `\\{}` has no meaning", c.escape_default()),
-            )),
+            c if c.is_ascii_alphanumeric() || c == '\n' => {
+                Err(bad(start, &format!("unknown escape `\\{}`", c.escape_default())))
+            }
             c => Ok(c),
         }
     }
@@ -144,7 +143,7 @@ impl Reader<'_> {
         let value = self
             .digits(count)
             .ok_or_else(|| bad(start, &format!("the escape needs {count} hexadecimal digits")))?;
-        char::from_u32(value).ok_or_else(|| bad(start, "there is no character with this number"))
+        char::from_u32(value).ok_or_else(|| bad(start, "this number is not a Unicode character"))
     }
 
     /// `\uNNNN`, or two of them as a surrogate pair.
@@ -154,15 +153,15 @@ impl Reader<'_> {
             .ok_or_else(|| bad(start, "the escape needs 4 hexadecimal digits"))?;
         if !(0xd800..0xdc00).contains(&first) || !self.rest().starts_with("\\u") {
             return char::from_u32(first)
-                .ok_or_else(|| bad(start, "half of a surrogate pair is no character"));
+                .ok_or_else(|| bad(start, "half of a surrogate pair is not a character"));
         }
         self.at += 2;
         match self.digits(4) {
             Some(second @ 0xdc00..0xe000) => {
                 let value = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-                char::from_u32(value).ok_or_else(|| bad(start, "there is no character with this number"))
+                char::from_u32(value).ok_or_else(|| bad(start, "this number is not a Unicode character"))
             }
-            _ => Err(bad(start, "half of a surrogate pair is no character")),
+            _ => Err(bad(start, "half of a surrogate pair is not a character")),
         }
     }
 
@@ -170,7 +169,7 @@ impl Reader<'_> {
         let end = self.rest().find('}').unwrap_or(0);
         let named = self.rest().get(1..end).and_then(point);
         self.at += end + usize::from(end > 0);
-        named.ok_or_else(|| bad(start, "`\\u{…}` needs the hexadecimal number of a character"))
+        named.ok_or_else(|| bad(start, "`\\u{…}` needs a hexadecimal number up to 10FFFF"))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::{CompileError, Place, Places, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
 use crate::limits::Limits;
 use crate::regex::{self, RegexError};
+use crate::suggest;
 
 /// Counts of a class up to this are written out as states; larger ones are left to a register.
 const SMALL_COUNT: u32 = 64;
@@ -41,7 +42,7 @@ pub(super) fn lower<'a>(
         lowering.builder.define(rule, body);
         if lowering.builder.len() > limits.exprs {
             let message = format!(
-                "the grammar needs more than `exprs` = {} expressions",
+                "the grammar has too many expressions; the limit `exprs` is {}",
                 limits.exprs
             );
             lowering.too_large = Some(Problem::new(ProblemKind::Limit, Place::Whole, message));
@@ -112,7 +113,7 @@ impl Lowering<'_> {
         if depth <= limit {
             return Nested { expr, depth };
         }
-        let message = format!("brackets and repetitions nest deeper than the limit `nesting` of {limit}");
+        let message = format!("brackets and repetitions nest too deeply; the limit `nesting` is {limit}");
         self.problem(ProblemKind::Limit, offset, message);
         Nested::flat(self.builder.empty())
     }
@@ -137,7 +138,7 @@ impl Lowering<'_> {
             };
             let rule = self.builder.declare(name.as_str());
             if self.rules.insert(name.as_str().to_owned(), rule).is_some() {
-                let message = format!("the rule `{}` is defined twice", name.as_str());
+                let message = format!("rule `{}` is defined twice", name.as_str());
                 self.problem(ProblemKind::Reference, name.as_span().start(), message);
             }
             bodies.push((rule, body));
@@ -195,7 +196,7 @@ impl Lowering<'_> {
     fn repeated(&mut self, body: ExprId, min: u32, max: Option<u32>, offset: usize) -> ExprId {
         if max.unwrap_or(min) > self.limits.repeat {
             let limit = self.limits.repeat;
-            let message = format!("a repetition is counted beyond the limit `repeat` of {limit}");
+            let message = format!("the repetition count is too large; the limit `repeat` is {limit}");
             self.problem(ProblemKind::Limit, offset, message);
         }
         self.builder.repeat(body, min, max)
@@ -250,7 +251,7 @@ impl Lowering<'_> {
                 self.problem(
                     ProblemKind::Syntax,
                     start,
-                    format!("there is no character `{text}`"),
+                    format!("`{text}` is not a Unicode character"),
                 );
                 self.builder.empty()
             }
@@ -264,11 +265,10 @@ impl Lowering<'_> {
         match self.rules.get(name).copied() {
             Some(rule) => self.builder.rule(rule),
             None => {
-                self.problem(
-                    ProblemKind::Reference,
-                    start,
-                    format!("the rule `{name}` is not defined"),
-                );
+                let meant = suggest::nearest(name, self.rules.keys().map(String::as_str));
+                let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+                let message = format!("rule `{name}` is not defined{meant}");
+                self.problem(ProblemKind::Reference, start, message);
                 self.builder.empty()
             }
         }
@@ -370,7 +370,7 @@ impl Lowering<'_> {
             match pair.as_str().parse::<u32>() {
                 Ok(number) if number < u32::MAX => numbers[slot] = Some(number),
                 _ => {
-                    let message = "a repetition is counted beyond any limit";
+                    let message = "the repetition count is too large";
                     self.problem(ProblemKind::Limit, pair.as_span().start(), message);
                     return None;
                 }
@@ -379,11 +379,8 @@ impl Lowering<'_> {
         let min = numbers[0].unwrap_or(0);
         let max = if slot == 0 { Some(min) } else { numbers[1] };
         if max.is_some_and(|max| max < min) {
-            self.problem(
-                ProblemKind::Syntax,
-                start,
-                "the counts of a repetition are out of order",
-            );
+            let message = "the minimum of a repetition is greater than its maximum";
+            self.problem(ProblemKind::Syntax, start, message);
             return None;
         }
         Some((min, max))

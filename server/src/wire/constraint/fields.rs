@@ -36,7 +36,10 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> 
     if let Some(second) = found.get(1) {
         problems.invalid(
             second.param.clone(),
-            format!("only one constraint is possible; {} is another", found[0].param),
+            format!(
+                "only one constraint is allowed; {} is another one",
+                found[0].param
+            ),
         );
     }
     let constraint = found.into_iter().next();
@@ -75,10 +78,7 @@ fn layout(
     ];
     for (name, given) in given {
         if given && !is_schema {
-            problems.invalid(
-                name,
-                "only a JSON constraint has a layout, and this request has none",
-            );
+            problems.invalid(name, "requires a JSON constraint");
         }
     }
     constraint.map(|constraint| Constraint {
@@ -102,7 +102,7 @@ fn response_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
         Some("grammar") => {
             problems.unsupported(
                 path,
-                "grammars in GBNF are not read here; send {\"type\": \"ebnf\", \"grammar\": …}",
+                "grammars in GBNF are not supported; send {\"type\": \"ebnf\", \"grammar\": …}",
             );
             format.take("grammar");
             None
@@ -201,7 +201,7 @@ fn text(
 ) -> Option<Constraint> {
     let param = fields.path(name);
     if !fields.has(name) {
-        problems.invalid(param, "a text is required");
+        problems.invalid(param, "a string is required");
         return None;
     }
     Some(Constraint::new(source(fields.string(name, problems)?), param))
@@ -263,7 +263,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     if whitespace.is_some() && matches!(constraint.source, Source::Tags(_)) {
         problems.unsupported(
             "structured_outputs.structural_tag",
-            "the JSON in tags has no layout of its own",
+            "whitespace cannot be set for the JSON in a structural tag",
         );
     }
     Some(Constraint {
@@ -318,7 +318,7 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
     if value.is_string() {
         problems.unsupported(
             path,
-            "grammars in GBNF are not read here; send an EBNF grammar in 'ebnf'",
+            "grammars in GBNF are not supported; send an EBNF grammar in 'ebnf'",
         );
         return None;
     }
@@ -331,7 +331,7 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
         Some(other) => {
             problems.unsupported(
                 inner.path("type"),
-                format!("grammars of type '{other}' are not read here"),
+                format!("grammars of type '{other}' are not supported"),
             );
             return None;
         }

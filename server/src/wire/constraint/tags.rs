@@ -61,7 +61,7 @@ fn triggered(
         {
             problems.invalid(
                 format!("{path}[{index}].begin"),
-                "expected to begin with one of the triggers",
+                "must begin with one of the triggers",
             );
             return None;
         }
@@ -106,10 +106,7 @@ fn form(value: Value, path: &str, problems: &mut Problems) -> Option<Form> {
             })
         }
         _ => {
-            problems.unsupported(
-                fields.path("type"),
-                "this form of a structural tag is not known here",
-            );
+            problems.unsupported(fields.path("type"), "unknown format of a structural tag");
             return None;
         }
     };
@@ -120,7 +117,7 @@ fn form(value: Value, path: &str, problems: &mut Problems) -> Option<Form> {
 /// A text that must be there.
 fn required(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<String> {
     if !fields.has(name) {
-        problems.invalid(fields.path(name), "a text is required");
+        problems.invalid(fields.path(name), "a string is required");
     }
     fields.string(name, problems)
 }
@@ -191,7 +188,7 @@ fn texts(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Op
     let text = |item: &Value| item.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let texts: Option<Vec<String>> = items.iter().map(text).collect();
     if texts.is_none() {
-        problems.invalid(fields.path(name), "expected texts that are not empty");
+        problems.invalid(fields.path(name), "expected non-empty strings");
     }
     texts
 }

@@ -4,6 +4,7 @@
 //! would be free text where a constraint was asked for, so such a field is refused with the name that was probably meant.
 //! A name that resembles nothing of the kind is no reason to refuse: clients add fields every month.
 
+use lexiform::suggest::{self, is_near, plain};
 use serde_json::Value;
 
 /// Fields that constrain or limit an answer, on any route. A name that begins or ends with one of them, abbreviates one,
@@ -92,23 +93,18 @@ const FOREIGN: &[(&str, &str)] = &[
     ("options", "its fields, at the top level of the body"),
 ];
 
-/// The longest name that is compared letter by letter.
-const COMPARED: usize = 64;
-
 /// The field that constrains or limits whose name this resembles.
 pub(super) fn resembled(name: &str) -> Option<&'static str> {
-    let plain = plain(name);
-    if let Some((_, meant)) = FOREIGN.iter().find(|(foreign, _)| self::plain(foreign) == plain) {
+    let word = plain(name);
+    if let Some((_, meant)) = FOREIGN.iter().find(|(foreign, _)| plain(foreign) == word) {
         return Some(meant);
     }
     let all = || BINDING.iter().chain(STEERING);
-    let same = all().find(|known| self::plain(known) == plain);
-    let mistyped = || all().find(|known| is_mistyped(&plain, &self::plain(known)));
+    let same = all().find(|known| plain(known) == word);
+    let mistyped = || all().find(|known| is_near(&word, &plain(known)));
     let affixed = || {
         // The longest, so that `my_max_completion_tokens` is not told to be `max_tokens`.
-        let resembling = BINDING
-            .iter()
-            .filter(|known| is_affixed(&plain, &self::plain(known)));
+        let resembling = BINDING.iter().filter(|known| is_affixed(&word, &plain(known)));
         resembling.max_by_key(|known| known.len())
     };
     same.or_else(mistyped).or_else(affixed).copied()
@@ -121,31 +117,9 @@ pub(super) fn held(value: &Value) -> Option<&str> {
     names.find(binds).map(String::as_str)
 }
 
-/// The one of these names from which this is a typing error away, or another way of writing.
+/// The one of these names that this is most likely a misspelling of.
 pub(super) fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let name = plain(name);
-    let near = |known: &&&str| {
-        let known = plain(known);
-        known == name || is_mistyped(&name, &known)
-    };
-    known.iter().find(near).copied()
-}
-
-/// Letters and digits alone, in lower case: `responseFormat` and `Response-Format` are `response_format`.
-fn plain(name: &str) -> String {
-    let kept = name.chars().take(COMPARED).filter(char::is_ascii_alphanumeric);
-    kept.map(|character| character.to_ascii_lowercase()).collect()
-}
-
-fn is_mistyped(name: &str, known: &str) -> bool {
-    let allowed = match known.len() {
-        0..4 => 0,
-        4..7 => 1,
-        _ => 2,
-    };
-    name.len() > allowed + 2
-        && name.len().abs_diff(known.len()) <= allowed
-        && distance(name, known) <= allowed
+    suggest::nearest(name, known.iter().copied())
 }
 
 fn is_affixed(name: &str, known: &str) -> bool {
@@ -156,27 +130,6 @@ fn is_affixed(name: &str, known: &str) -> bool {
     };
     let abbreviates = short.len() >= 4 && long.starts_with(short);
     abbreviates || (known.len() >= 4 && name.ends_with(known))
-}
-
-/// How many letters must be put in, left out, replaced, or exchanged with their neighbour.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=other.len()).collect();
-    for i in 1..=one.len() {
-        for j in 1..=other.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = least;
-        }
-    }
-    rows[one.len()][other.len()]
 }
 
 #[cfg(test)]

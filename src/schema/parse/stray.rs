@@ -4,6 +4,8 @@
 //! `discriminator`, `x-order`. But `minContains` beside `"$schema": "…/draft-07/schema#"`, `divisibleBy`, and `maxLenght`
 //! are assertions to whoever wrote them, and an answer that breaks them would surprise.
 
+use crate::suggest;
+
 /// The assertions and applicators of all drafts, and of the vocabulary that validators in JavaScript add.
 const ASSERTIONS: &[&str] = &[
     "$dynamicRef",
@@ -79,42 +81,24 @@ const SHORTEST_MISSPELT: usize = 6;
 /// assert!(!["nullable", "discriminator", "x-order"].iter().any(|keyword| is_meant_to_assert(keyword)));
 /// ```
 pub fn is_meant_to_assert(keyword: &str) -> bool {
+    meant(keyword).is_some()
+}
+
+/// The assertion that a keyword without effect was most likely meant to be.
+pub(super) fn meant(keyword: &str) -> Option<&'static str> {
     let longest = 2 * "unevaluatedProperties".len();
     if keyword.len() > longest {
-        return false;
+        return None;
     }
-    let word = plain(keyword);
-    ASSERTIONS.iter().any(|assertion| {
-        let assertion = plain(assertion);
-        word == assertion || (assertion.len() >= SHORTEST_MISSPELT && is_one_slip(&word, &assertion))
-    })
-}
-
-fn plain(keyword: &str) -> Vec<u8> {
-    let letters = keyword.bytes().filter(|byte| !b"_-".contains(byte));
-    letters.map(|byte| byte.to_ascii_lowercase()).collect()
-}
-
-/// Whether one letter too many, too few, wrong, or changed with its neighbour makes one word of the other.
-fn is_one_slip(one: &[u8], other: &[u8]) -> bool {
-    let (short, long) = if one.len() <= other.len() {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    let same = short.iter().zip(long).take_while(|(a, b)| a == b).count();
-    let (short, long) = (&short[same..], &long[same..]);
-    match (short, long) {
-        ([a, short @ ..], [b, long @ ..]) if short.len() == long.len() => {
-            let swapped = match (short, long) {
-                ([c, short @ ..], [d, long @ ..]) => a == d && b == c && short == long,
-                _ => false,
-            };
-            short == long || swapped
-        }
-        (short, [_, long @ ..]) => short == long,
-        _ => false,
-    }
+    let word = suggest::plain(keyword);
+    let distance = |assertion: &str| suggest::distance(&word, &suggest::plain(assertion));
+    let near = ASSERTIONS
+        .iter()
+        .map(|&assertion| (distance(assertion), assertion));
+    let near = near.filter(|&(distance, assertion)| {
+        distance == 0 || distance == 1 && assertion.len() >= SHORTEST_MISSPELT
+    });
+    near.min().map(|(_, assertion)| assertion)
 }
 
 #[cfg(test)]

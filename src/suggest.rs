@@ -1,0 +1,69 @@
+//! What a misspelt word was probably meant to be.
+//!
+//! Words are compared in their plain form, letters and digits in lower case, by how many letters must be inserted, deleted,
+//! replaced or swapped with their neighbour. Longer words may differ more: one letter from four letters on, two from seven.
+
+/// The longest word that is compared letter by letter.
+const COMPARED: usize = 64;
+
+/// The known word that is nearest to a misspelt one, if any is near enough.
+///
+/// ```
+/// use lexiform::suggest::nearest;
+/// assert_eq!(nearest("objct", ["array", "object"]), Some("object"));
+/// assert_eq!(nearest("dateTime", ["date", "date-time"]), Some("date-time"));
+/// assert_eq!(nearest("tuple", ["array", "object"]), None);
+/// ```
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let word = plain(word);
+    let near = known.into_iter().filter_map(|known| {
+        let distance = near_distance(&word, &plain(known))?;
+        Some((distance, known))
+    });
+    near.min().map(|(_, known)| known)
+}
+
+/// Whether one plain word is another, or near enough to be a misspelling of it.
+pub fn is_near(word: &str, known: &str) -> bool {
+    near_distance(word, known).is_some()
+}
+
+fn near_distance(word: &str, known: &str) -> Option<usize> {
+    if word == known {
+        return Some(0);
+    }
+    let allowed = match known.len() {
+        0..4 => 0,
+        4..7 => 1,
+        _ => 2,
+    };
+    if word.len() <= allowed + 2 || word.len().abs_diff(known.len()) > allowed {
+        return None;
+    }
+    Some(distance(word, known)).filter(|distance| *distance <= allowed)
+}
+
+/// How many letters must be inserted, deleted, replaced, or swapped with their neighbour.
+pub fn distance(word: &str, known: &str) -> usize {
+    strsim::osa_distance(word, known)
+}
+
+/// A word without case and punctuation: `responseFormat` and `Response-Format` are `responseformat`.
+pub fn plain(word: &str) -> String {
+    let kept = word.chars().take(COMPARED).filter(char::is_ascii_alphanumeric);
+    kept.map(|character| character.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_wins_and_short_words_have_no_neighbours() {
+        assert_eq!(nearest("intger", ["number", "integer"]), Some("integer"));
+        assert_eq!(nearest("boolaen", ["boolean"]), Some("boolean"));
+        assert_eq!(nearest("any", ["and", "all"]), None);
+        assert_eq!(nearest("", ["object"]), None);
+        assert_eq!(nearest(&"object".repeat(1_000_000), ["object"]), None);
+    }
+}
