@@ -172,32 +172,38 @@ fn hold(components: &Value, schema: &Value, value: &Value, what: &str) {
     assert!(problems.is_empty(), "{what}: {problems:?} in {value}");
 }
 
+/// The details of the tokens of a streamed chat.
+fn details(service: &Service, content: &str, more: Value) -> Vec<Value> {
+    let answer = service.post("/v1/chat/completions", &chat(content, more).to_string());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let tokens = |event: &Value| event["choices"][0]["lexiform_tokens"].as_array().cloned();
+    answer.events().iter().filter_map(tokens).flatten().collect()
+}
+
+/// Holds token details against the document.
+fn described(service: &Service, tokens: &[Value]) {
+    let document = document(service);
+    let components = &document["components"];
+    for token in tokens {
+        hold(
+            components,
+            &components["schemas"]["TokenDetail"],
+            token,
+            "a token",
+        );
+    }
+}
+
 #[test]
 fn each_token_tells_what_else_was_allowed_and_how_it_came() {
     let service = Service::start();
     let more = json!({"guided_regex": "x[abc]z{9}", "stream": true, "token_details": true});
-    let answer = service.post(
-        "/v1/chat/completions",
-        &chat("echo xbzzzzzzzzz", more).to_string(),
-    );
-    let events = answer.events();
-    let tokens: Vec<Value> = events
-        .iter()
-        .flat_map(|event| {
-            event["choices"][0]["lexiform_tokens"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default()
-        })
-        .collect();
+    let tokens = details(&service, "echo xbzzzzzzzzz", more);
+    described(&service, &tokens);
     let text: String = tokens.iter().filter_map(|token| token["text"].as_str()).collect();
     assert_eq!(text, "xbzzzzzzzzz");
-    let allowed: Vec<u64> = tokens
-        .iter()
-        .filter_map(|token| token["allowed"].as_u64())
-        .take(3)
-        .collect();
-    assert_eq!(allowed, [1, 3, 1]);
+    let allowed = tokens.iter().filter_map(|token| token["allowed"].as_u64());
+    assert_eq!(allowed.take(3).collect::<Vec<_>>(), [1, 3, 1]);
     assert!(tokens.iter().any(|token| token["origin"] == "forced"));
     let probability = tokens[1]["probability"].as_f64().expect("a number");
     let mass = tokens[1]["mass"].as_f64().expect("a number");
@@ -205,4 +211,78 @@ fn each_token_tells_what_else_was_allowed_and_how_it_came() {
         probability > 0.0 && probability <= mass && mass <= 1.0,
         "{probability} {mass}"
     );
+    for field in ["candidates", "places"] {
+        assert!(tokens.iter().all(|token| token[field].is_null()), "{field}");
+    }
+}
+
+/// Guards against candidates of another law than that of the token, and against a removed token that is said to be left.
+#[test]
+fn each_token_tells_what_the_model_wanted_and_what_the_constraint_left() {
+    let service = Service::start();
+    let grammar = "root ::= \"x\" item \".\"\nitem ::= letter | \"(\" item \")\"\nletter ::= [abc]";
+    let details_wanted = json!({"top": 3, "places": true});
+    let more = json!({"ebnf": grammar, "stream": true, "max_tokens": 20, "token_details": details_wanted});
+    // The model wants to say `q` where the grammar wants one of four others, which the model likes alike.
+    let tokens = details(&service, "echo xq", more);
+    described(&service, &tokens);
+    let candidates = tokens[1]["candidates"].as_array().expect("candidates");
+    let of = |text: &str| {
+        let found = candidates.iter().find(|candidate| candidate["text"] == text);
+        found.unwrap_or_else(|| panic!("{text}: {candidates:?}"))
+    };
+    assert_eq!((&candidates[0], &of("q")["allowed"]), (of("q"), &json!(false)));
+    assert!(of("q")["probability"].as_f64() > Some(0.9) && of("q")["share"] == 0.0);
+    let left: Vec<&Value> = candidates
+        .iter()
+        .filter(|candidate| candidate["allowed"] == true)
+        .collect();
+    assert_eq!(left.len(), 3);
+    let sum: f64 = left
+        .iter()
+        .filter_map(|candidate| candidate["share"].as_f64())
+        .sum();
+    let all = tokens[1]["allowed"].as_u64();
+    assert!(all == Some(4) && (0.74..0.76).contains(&sum), "{all:?} {sum}");
+    assert_eq!(tokens[1]["places"][0], json!(["item", "root"]));
+}
+
+#[test]
+fn each_token_tells_whether_max_tokens_narrowed_its_choice() {
+    let service = Service::start();
+    let more = json!({"guided_regex": "a*z", "stream": true, "max_tokens": 5, "token_details": {"top": 2}});
+    let tokens = details(&service, "forever", more);
+    let steered: Vec<bool> = tokens
+        .iter()
+        .filter_map(|token| token["steered"].as_bool())
+        .collect();
+    assert_eq!(
+        steered.iter().position(|steered| *steered),
+        Some(tokens.len() - 1),
+        "{tokens:?}"
+    );
+    let last = &tokens[tokens.len() - 1];
+    assert_eq!((&last["text"], &last["allowed"]), (&json!("z"), &json!(1)));
+    let wanted = &last["candidates"][0];
+    assert_eq!(
+        (&wanted["text"], &wanted["allowed"]),
+        (&json!("a"), &json!(false))
+    );
+}
+
+#[test]
+fn details_that_cannot_be_told_are_refused() {
+    let service = Service::start();
+    for more in [
+        json!({"token_details": true}),
+        json!({"stream": true, "token_details": {"top": 21}}),
+        json!({"stream": true, "token_details": {"place": true}}),
+        json!({"stream": true, "token_details": 1}),
+    ] {
+        let answer = service.chat("echo x", more.clone());
+        assert_eq!(answer.status, 400, "{more}: {}", answer.text());
+        assert!(answer.text().contains("token_details"), "{}", answer.text());
+    }
+    let answer = service.chat("echo x", json!({"token_details": false}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
