@@ -37,7 +37,8 @@ pub fn lower_answer(
     };
     let answer = writer.answer(language)?;
     let whole = writer.thought(language.thought, answer);
-    let start = writer.builder.declare("answer");
+    // Without a name: clients never wrote this rule, so no message and no place may name it.
+    let start = writer.builder.declare("");
     writer.builder.define(start, whole);
     Ok((writer.builder.finish(start), writer.findings))
 }
@@ -73,7 +74,7 @@ fn one_of(texts: &[String], limits: &Limits) -> Result<Cfg, CompileError> {
         return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
     }
     let mut builder = CfgBuilder::new();
-    let start = builder.declare("choice");
+    let start = builder.declare("");
     let ways: Vec<ExprId> = texts.iter().map(|text| builder.bytes(text)).collect();
     let body = builder.choice(ways);
     builder.define(start, body);

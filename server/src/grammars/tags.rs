@@ -44,7 +44,7 @@ pub(super) fn tagged(
         diagnostics: Diagnostics::default(),
     };
     let body = writer.form(form, "")?;
-    let start = writer.builder.declare("tagged");
+    let start = writer.builder.declare("");
     writer.builder.define(start, body);
     Ok((writer.builder.finish(start), writer.diagnostics))
 }

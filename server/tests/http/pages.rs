@@ -286,3 +286,22 @@ fn details_that_cannot_be_told_are_refused() {
     let answer = service.chat("echo x", json!({"token_details": false}));
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
+
+/// Guards against rules that nobody wrote in what people are told.
+#[test]
+fn no_rule_is_named_that_its_author_does_not_know() {
+    let service = Service::start();
+    let loops = json!({"structured_outputs": {"grammar": "root ::= \"a\" root"}});
+    let told = service.post("/v1/grammars/lint", &loops.to_string()).json();
+    let finding = &told["diagnostics"][0];
+    assert_eq!(
+        (&told["valid"], &finding["path"]),
+        (&json!(false), &json!("rule root"))
+    );
+    assert!(!finding["message"].to_string().contains("answer"), "{finding}");
+    let mask = service.post(
+        "/v1/grammars/mask",
+        &json!({"ebnf": "root ::= \"a\" | \"(\" root \")\"", "prefix": "("}).to_string(),
+    );
+    assert_eq!(mask.json()["ways"][0]["rules"], json!(["root"]));
+}

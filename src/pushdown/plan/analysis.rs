@@ -223,7 +223,7 @@ fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
             None
         };
     }
-    let place = Place::Rule(nfa.rules[nfa.start as usize].name.clone());
+    let place = names.first().cloned().map_or(Place::Whole, Place::Rule);
     let message = format!("no text can ever complete {}", names.join(" -> "));
     Problem::new(ProblemKind::Unsatisfiable, place, message)
 }
