@@ -1,5 +1,8 @@
 //! The pages and the document: complete, true to the routes, and without anything from a network.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use lexiform_server::routes::state::Offered;
 use serde_json::{Value, json};
 
@@ -11,30 +14,114 @@ fn document(service: &Service) -> Value {
     service.get("/openapi.json").json()
 }
 
+/// All that a page is made of, from its own text on: each path with its text.
+fn parts_of(service: &Service, page: &str) -> BTreeMap<String, String> {
+    let mut parts = BTreeMap::new();
+    let mut open = vec![page.to_owned()];
+    while let Some(path) = open.pop() {
+        if parts.contains_key(&path) {
+            continue;
+        }
+        let answer = service.get(&path);
+        let kind = answer.header("content-type").unwrap_or_default().to_owned();
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+        let expected = match path.rsplit('.').next() {
+            Some("js") => "text/javascript",
+            Some("css") => "text/css",
+            Some("ico") => "image/svg+xml",
+            _ => "text/html",
+        };
+        assert!(kind.starts_with(expected), "{path}: {kind}");
+        let text = answer.text().to_owned();
+        let named = |before: &str| -> Vec<String> {
+            let rest = text.split(before).skip(1);
+            rest.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned()))
+                .collect()
+        };
+        if expected == "text/html" {
+            open.extend(
+                named("href=\"/pages/")
+                    .into_iter()
+                    .map(|name| format!("/pages/{name}")),
+            );
+            open.extend(named("src=\"").into_iter());
+        }
+        if expected == "text/javascript" {
+            let folder = path.rsplit_once('/').map_or("", |parts| parts.0);
+            let above = folder.rsplit_once('/').map_or("", |parts| parts.0);
+            open.extend(
+                named("from \"./")
+                    .into_iter()
+                    .map(|name| format!("{folder}/{name}")),
+            );
+            open.extend(
+                named("from \"../")
+                    .into_iter()
+                    .map(|name| format!("{above}/{name}")),
+            );
+        }
+        parts.insert(path, text);
+    }
+    parts
+}
+
+/// Guards against pages that ask somebody else, files that are served and not built in, and files that no page uses.
 #[test]
-fn the_playground_needs_no_network() {
+fn the_pages_are_whole_and_need_no_network() {
     let service = Service::start();
-    let page = service.get("/");
-    assert_eq!(page.status, 200);
-    assert!(
-        page.header("content-type")
-            .is_some_and(|kind| kind.starts_with("text/html"))
-    );
-    assert!(
-        page.header("content-security-policy")
-            .is_some_and(|policy| policy.contains("connect-src 'self'"))
-    );
-    let elsewhere = page.text().replace("http://www.w3.org/2000/svg", "");
-    assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://") && !elsewhere.contains("src="));
+    let mut parts = parts_of(&service, "/");
+    parts.extend(parts_of(&service, "/docs/"));
+    for (path, text) in &parts {
+        let own = text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!own.contains("http://") && !own.contains("https://"), "{path}");
+        assert!(!text.contains("guided_"), "{path} sends a deprecated field");
+    }
+    for path in ["/", "/docs/"] {
+        let page = service.get(path);
+        let policy = page.header("content-security-policy").unwrap_or_default();
+        assert!(
+            policy.contains("connect-src 'self'") && !policy.contains("unsafe"),
+            "{path}: {policy}"
+        );
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pages");
+    for room in ["", "playground", "answer", "docs"] {
+        for entry in std::fs::read_dir(folder.join(room)).expect("a folder") {
+            let name = entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a name");
+            let path = format!("/pages/{room}/{name}").replace("//", "/");
+            let is_module = name.ends_with(".js") || name.ends_with(".css");
+            assert!(!is_module || parts.contains_key(&path), "no page uses {path}");
+        }
+    }
+}
+
+/// Guards against old scripts beside a new page, and against files that are sent again and again.
+#[test]
+fn what_a_browser_has_already_is_not_sent_again() {
+    let service = Service::start();
+    for path in ["/", "/docs/", "/pages/theme.css", "/openapi.json", "/favicon.ico"] {
+        let first = service.get(path);
+        assert_eq!(first.header("cache-control"), Some("no-cache"), "{path}");
+        let tag = first.header("etag").expect("a tag").to_owned();
+        let again =
+            |tag: &str| service.exchange(&format!("GET {path} HTTP/1.1\r\nif-none-match: {tag}"), b"");
+        for known in [tag.clone(), format!("\"other\", W/{tag}")] {
+            let answer = again(&known);
+            assert_eq!((answer.status, answer.body.len()), (304, 0), "{path} {known}");
+            assert_eq!(answer.header("etag"), Some(tag.as_str()), "{path}");
+        }
+        let other = again("\"other\"");
+        assert_eq!((other.status, &other.body), (200, &first.body), "{path}");
+    }
 }
 
 #[test]
-fn swagger_ui_is_served_with_the_document() {
-    let service = Service::start();
-    let page = service.get("/docs/");
-    assert_eq!(page.status, 200);
-    assert!(page.text().contains("swagger-ui"), "{}", page.text());
-    assert_eq!(service.get("/docs/swagger-ui-bundle.js").status, 200);
+fn an_operator_may_leave_the_pages_out() {
     let settings = lexiform_server::routes::state::Settings {
         offered: Offered {
             pages: false,
@@ -43,7 +130,7 @@ fn swagger_ui_is_served_with_the_document() {
         ..Default::default()
     };
     let closed = Service::operated(super::service::roomy(), settings, Default::default());
-    for path in ["/", "/docs/", "/openapi.json"] {
+    for path in ["/", "/docs/", "/openapi.json", "/pages/theme.css"] {
         assert_eq!(closed.get(path).status, 404, "{path}");
     }
 }
@@ -62,6 +149,9 @@ fn what_browsers_and_proxies_ask_for_is_answered() {
     for path in [
         "/docs/../x",
         "/docs/nothing.js",
+        "/pages/nothing.js",
+        "/pages/",
+        "/pages/../openapi.json",
         "/docs/%2e%2e/x",
         "/v1/models/%ff",
         "/%00",
@@ -79,7 +169,7 @@ fn whatever_can_be_read_can_be_asked_for_its_head() {
     for path in [
         "/",
         "/docs/",
-        "/docs/swagger-ui-bundle.js",
+        "/pages/api.js",
         "/favicon.ico",
         "/openapi.json",
         "/live",
