@@ -53,8 +53,8 @@ pub use model::logits::{Logits, Numbers, Row};
 pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::{
-    Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request, Sampling, Speculation, Steered,
-    Verification,
+    Candidate, Candidates, Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request,
+    Sampling, Speculation, Steered, Verification,
 };
 pub use sequence::job::Sink;
 pub use speculation::policy::{CountedTime, Worked};

@@ -56,6 +56,9 @@ pub struct Request {
     pub logprobs: Option<u8>,
     /// Whose law the most likely tokens are of.
     pub logprobs_of: LogprobsOf,
+    /// Asks at every position what else might have come ([`Event::Token::candidates`]): how many tokens were allowed, and up
+    /// to this many each of the model's most likely tokens and of the most likely ones that may be drawn.
+    pub candidates: Option<u8>,
     /// Tokens that end the answer beside the vocabulary's end tokens. They only apply without a grammar: with one,
     /// the grammar says where the text ends.
     pub stop_tokens: Vec<u32>,
@@ -87,6 +90,7 @@ impl Request {
             speculation: Speculation::none(),
             logprobs: None,
             logprobs_of: LogprobsOf::Model,
+            candidates: None,
             stop_tokens: Vec::new(),
             ignore_eos: false,
             weigh_end: false,
@@ -259,6 +263,8 @@ pub enum Event {
         log_share: f32,
         /// The most likely tokens under [`Request::logprobs_of`], if asked for.
         top: Vec<(u32, f32)>,
+        /// What else might have come at this position, for those who asked by [`Request::candidates`].
+        candidates: Option<Candidates>,
         /// How the token came about.
         origin: Origin,
     },
@@ -266,6 +272,31 @@ pub enum Event {
     Done(Outcome),
     /// The request could not be finished. The last event.
     Failed(EngineError),
+}
+
+/// What might have come at a position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
+    /// How many tokens the grammar and the tokens left allowed.
+    pub allowed: usize,
+    /// Whether the tokens left took something away that the grammar allows.
+    pub is_steered: bool,
+    /// The model's most likely tokens and the most likely of those that may be drawn, by the model's own probability.
+    pub likely: Vec<Candidate>,
+}
+
+/// A token that might have come at a position.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// The token.
+    pub token: u32,
+    /// `ln` of the model's own probability, before temperature, filters and mask.
+    pub logprob: f32,
+    /// Whether the grammar and the tokens left allow it.
+    pub is_allowed: bool,
+    /// `ln` of its probability among the tokens that may be drawn, as [`Event::Token::log_share`] has it: minus infinity where
+    /// the mask or a filter leaves the token out.
+    pub log_share: f32,
 }
 
 /// Whose law log-probabilities are of.

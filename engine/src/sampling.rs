@@ -10,6 +10,7 @@
 //! chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts that are verified by the
 //! residual rule leave its law as it is.
 
+mod candidates;
 pub(crate) mod crew;
 mod given;
 pub(crate) mod write;
@@ -19,7 +20,7 @@ use crate::State;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row as Read};
-use crate::request::{LogprobsOf, Verification};
+use crate::request::{Candidates, LogprobsOf, Verification};
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
@@ -51,6 +52,7 @@ pub(crate) struct Drawing {
 pub(crate) struct Own {
     pub(crate) logprob: Option<f32>,
     pub(crate) top: Vec<(u32, f32)>,
+    pub(crate) candidates: Option<Candidates>,
 }
 
 /// Which columns of a row are tokens.
@@ -108,6 +110,7 @@ pub(crate) fn is_plain(sequence: &Sequence) -> bool {
     };
     let is_sampled = |draft: &Draft| matches!(draft.proposal, Proposal::Sampled(_));
     asks_nothing
+        && sequence.request.candidates.is_none()
         && sequence.doing == Doing::Drawing
         && sequence.warper.is_plain()
         && sequence.walk.is_certain()
@@ -138,7 +141,7 @@ fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     let Ok(verified) = down(&nodes, step);
     let own = |drawn: &Drawn| Own {
         logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),
-        top: Vec::new(),
+        ..Own::default()
     };
     Drawing {
         own: verified.drawn.iter().map(own).collect(),
@@ -184,10 +187,15 @@ fn draw_from(
         let node = number.checked_sub(1).map(|before| verified.path[before]);
         let index = node.map_or(0, |node| node + 1);
         let row = rows[index].logits;
+        let bounds = masks.map(|masks| &masks[index]);
         own.push(self::own(sequence, drawn, row)?);
         if sequence.request.logprobs_of == LogprobsOf::Allowed {
-            let mask = masks.map(|masks| &*masks[index].mask);
+            let mask = bounds.map(|bounds| &*bounds.mask);
             own[number].top = top_allowed(sequence, row, mask, &drafted(node))?;
+        }
+        if let Some(count) = sequence.request.candidates {
+            let draft = drafted(node);
+            own[number].candidates = Some(candidates::of(sequence, (row, &draft), bounds, count)?);
         }
     }
     Ok(Drawing { verified, own })
@@ -223,6 +231,25 @@ pub(crate) fn log_share(sequence: &Sequence, drawn: &Drawn) -> f64 {
     drawn.log_probability - of
 }
 
+/// The row that a token is drawn from after these drafts; of a greedy sequence that of temperature 1, of which nothing is cut.
+fn warped<'r>(
+    sequence: &'r Sequence,
+    row: &'r [f32],
+    draft: &[u32],
+) -> Result<Distribution<'r>, EngineError> {
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let history = History {
+        prompt,
+        answer,
+        draft,
+    };
+    let row = sequence.warper.row(row, history).map_err(not_a_law)?;
+    Ok(match sequence.warper.is_greedy() {
+        true => row.uncut(),
+        false => row,
+    })
+}
+
 /// The most likely of what is allowed after these drafts.
 fn top_allowed(
     sequence: &Sequence,
@@ -234,16 +261,7 @@ fn top_allowed(
     if count == 0 {
         return Ok(Vec::new());
     }
-    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
-    let history = History {
-        prompt,
-        answer,
-        draft,
-    };
-    let mut row = sequence.warper.row(row, history).map_err(not_a_law)?;
-    if sequence.warper.is_greedy() {
-        row = row.uncut();
-    }
+    let row = warped(sequence, row, draft)?;
     let part = row.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
     let top = part.top(count).into_iter();
     Ok(top.map(|(token, logprob)| (token, logprob as f32)).collect())
@@ -260,7 +278,7 @@ fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineErr
     if count == 0 && sequence.warper.is_identity() {
         return Ok(Own {
             logprob: Some(drawn.log_probability as f32),
-            top: Vec::new(),
+            ..Own::default()
         });
     }
     let row = Distribution::new(row).map_err(not_a_law)?;
@@ -271,6 +289,7 @@ fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineErr
     Ok(Own {
         logprob: Some(row.log_probability(drawn.token) as f32),
         top: top.collect(),
+        ..Own::default()
     })
 }
 

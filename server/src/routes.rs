@@ -44,7 +44,8 @@ pub fn configure(config: &mut ServiceConfig, offered: Offered) {
             .service(get("/").route(reading().to(pages::playground)))
             .service(get("/openapi.json").route(reading().to(pages::openapi)))
             .service(web::resource("/docs").route(reading().to(pages::to_documentation)))
-            .service(web::resource("/docs/{file:.*}").route(reading().to(pages::documentation)))
+            .service(web::resource("/docs/").route(reading().to(pages::documentation)))
+            .service(web::resource("/pages/{file:.*}").route(reading().to(pages::file)))
             .service(web::resource("/favicon.ico").route(reading().to(pages::icon)));
     }
     config

@@ -232,6 +232,7 @@ impl Writer<'_> {
             log_mass: drawn.log_mass as f32,
             log_share: sampling::log_share(sequence, drawn) as f32,
             top: own.top,
+            candidates: own.candidates,
             origin,
         });
     }

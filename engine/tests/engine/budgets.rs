@@ -3,8 +3,10 @@
 use crate::rig::{Heard, engine, generate, global, grammar, letters, wordy_script};
 use lexiform::Grammar;
 use lexiform_engine::{
-    EngineError, Event, Finish, LogprobsOf, OnBudget, Refusal, Request, Sampling, Speculation,
+    Candidate, Engine, EngineError, Event, Finish, LogprobsOf, OnBudget, Refusal, Request, Sampling,
+    Speculation,
 };
+use std::collections::BTreeSet;
 
 /// Guards against JSON that is cut by `max_tokens` and paid for again (C2).
 const PATTERN: &str = "x(a|bcd|e{5}f)*(yy|z)";
@@ -223,5 +225,80 @@ fn log_probabilities_are_of_the_model_or_of_what_is_allowed() {
             let listed = top.iter().find(|(other, _)| other == token).unwrap();
             assert!((listed.1 - log_share).abs() < 1e-4, "{listed:?} {log_share}");
         }
+    }
+}
+
+/// The tokens of an answer of the wordy model at this temperature within this many tokens, asked for in some way.
+fn told(engine: &Engine, (temperature, max_tokens): (f32, usize), asked: Request) -> Vec<Event> {
+    let request = Request {
+        sampling: Sampling {
+            temperature,
+            ..Sampling::seeded(5)
+        },
+        grammar: Some(grammar("[a-e]{4}(ab|cd)*z")),
+        max_tokens,
+        ..asked
+    };
+    generate(engine, request).tokens_without_origin()
+}
+
+/// Guards against candidates that are said to be allowed and are not, or the other way round: where the tokens left narrow
+/// what the grammar allows, too.
+#[test]
+fn candidates_tell_what_the_model_likes_and_what_the_mask_leaves() {
+    let engine = engine(wordy_script);
+    let plain = || Request::new(letters("go "), 1);
+    let mut steered = 0;
+    for settings in [(0.0, 60), (0.7, 60), (1.0, 7)] {
+        let tops = |logprobs, logprobs_of| {
+            let asked = Request {
+                logprobs: Some(logprobs),
+                logprobs_of,
+                ..plain()
+            };
+            told(&engine, settings, asked)
+                .into_iter()
+                .map(|event| match event {
+                    Event::Token { top, .. } => top,
+                    other => panic!("{other:?}"),
+                })
+        };
+        let asked = Request {
+            candidates: Some(4),
+            ..plain()
+        };
+        let events = told(&engine, settings, asked);
+        let tops = tops(4, LogprobsOf::Model).zip(tops(255, LogprobsOf::Allowed));
+        assert!(events.len() > 4);
+        for (event, (own, allowed)) in events.iter().zip(tops) {
+            let Event::Token {
+                candidates: Some(candidates),
+                ..
+            } = event
+            else {
+                panic!("{event:?}")
+            };
+            steered += usize::from(candidates.is_steered);
+            assert_eq!(candidates.allowed, allowed.len());
+            hold(&candidates.likely, &own, &allowed);
+        }
+    }
+    assert!(steered > 0);
+}
+
+/// Holds candidates against the model's likeliest tokens and all that may be drawn.
+fn hold(likely: &[Candidate], own: &[(u32, f32)], allowed: &[(u32, f32)]) {
+    let expected = own.iter().chain(allowed.iter().take(4)).map(|one| one.0);
+    let told: BTreeSet<u32> = likely.iter().map(|one| one.token).collect();
+    assert_eq!(told, expected.collect());
+    assert!(likely.is_sorted_by(|one, other| one.logprob >= other.logprob));
+    for one in likely {
+        let share = allowed.iter().find(|(token, _)| *token == one.token);
+        assert_eq!(one.is_allowed, share.is_some(), "{one:?}");
+        let share = share.map_or(f32::NEG_INFINITY, |(_, share)| *share);
+        assert!(
+            one.log_share == share || (one.log_share - share).abs() < 1e-4,
+            "{one:?} {share}"
+        );
     }
 }

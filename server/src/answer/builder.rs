@@ -104,12 +104,10 @@ impl AnswerBuilder {
         self.account = Some(account);
     }
 
-    /// Tells of every token how it came about.
+    /// Tells of every token how it came about; with a grammar, where in it the token stands.
     pub fn watch(&mut self, grammar: Option<&Grammar>) {
         for growing in &mut self.samples {
-            growing
-                .sample
-                .watch(grammar.cloned(), self.served.vocabulary().len());
+            growing.sample.watch(grammar.cloned());
         }
     }
 

@@ -1,16 +1,18 @@
 //! One sample as it grows: engine events in, news for the client out. Streams send the news as they come, other
 //! answers collect them.
 
-use std::time::Instant;
+mod token_watch;
 
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Event, Finish, Grammar, Origin, Outcome, State, Steered, Times};
+use lexiform_engine::{Event, Finish, Grammar, Outcome, Steered, Times};
 
+use self::token_watch::{Seen, TokenWatch};
 use crate::answer::confidence::Trace;
 use crate::answer::parts::Part;
 use crate::answer::text_buffer::TextBuffer;
 use crate::grammars::language::MARKS;
 use crate::operate::metrics::FinishedSample;
+use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
 use crate::wire::generation::LogprobsMode;
 use crate::wire::response::{Budget, Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
@@ -22,8 +24,8 @@ pub struct Extras {
     pub logprobs: bool,
     /// Whose law they are of.
     pub mode: LogprobsMode,
-    /// How each token came about.
-    pub details: bool,
+    /// What is told of each token.
+    pub details: Option<TokenDetails>,
     /// How sure the model was of each value.
     pub confidence: bool,
 }
@@ -85,52 +87,10 @@ pub struct SampleState {
     pending: Vec<TokenLogprob>,
     tokens: usize,
     ended: bool,
-    watched: Option<Watched>,
+    watched: Option<TokenWatch>,
     trace: Option<Trace>,
     /// Special tokens that the client is shown by their names.
     marks: Vec<u32>,
-}
-
-/// What is watched for the details of tokens: where the grammar stands, and when the last token came.
-#[derive(Debug)]
-struct Watched {
-    grammar: Option<(Grammar, State)>,
-    vocabulary: usize,
-    last: Instant,
-}
-
-impl Watched {
-    /// Makes a step over a token.
-    fn step(&mut self, token: u32, text: String, logprob: f32, log_mass: f32, origin: Origin) -> TokenDetail {
-        let allowed = match &mut self.grammar {
-            None => self.vocabulary,
-            Some((grammar, state)) => {
-                let allowed = grammar.mask(*state).count();
-                if let Some(next) = grammar.step(*state, token) {
-                    *state = next;
-                }
-                grammar.renew(std::slice::from_mut(state));
-                allowed
-            }
-        };
-        let now = Instant::now();
-        let micros = now.duration_since(self.last).as_micros();
-        self.last = now;
-        TokenDetail {
-            id: token,
-            text,
-            origin: match origin {
-                Origin::Sampled => "sampled",
-                Origin::Drafted => "drafted",
-                Origin::Forced => "forced",
-                Origin::Given => "given",
-            },
-            allowed,
-            probability: f64::from(logprob).exp(),
-            mass: f64::from(log_mass).exp(),
-            micros: u64::try_from(micros).unwrap_or(u64::MAX),
-        }
-    }
 }
 
 impl SampleState {
@@ -159,13 +119,9 @@ impl SampleState {
         self.marks = marks.to_vec();
     }
 
-    /// Tells of every token how it came about.
-    pub fn watch(&mut self, grammar: Option<Grammar>, vocabulary: usize) {
-        self.watched = Some(Watched {
-            grammar: grammar.map(|grammar| (grammar.clone(), grammar.start())),
-            vocabulary,
-            last: Instant::now(),
-        });
+    /// Tells of every token how it came about; with a grammar, where in it the token stands.
+    pub fn watch(&mut self, grammar: Option<Grammar>) {
+        self.watched = Some(TokenWatch::new(grammar));
     }
 
     /// Whether a stop string was found, so that the engine need not go on.
@@ -196,6 +152,7 @@ impl SampleState {
                 top,
                 log_mass,
                 log_share,
+                candidates,
                 origin,
             } => {
                 if self.buffer.stopped() {
@@ -212,11 +169,17 @@ impl SampleState {
                     );
                     self.pending.push(entry);
                 }
-                let watched = self.watched.as_mut().zip(logprob);
-                let tokens = watched.map(|(watched, logprob)| {
+                let watched = self.watched.as_mut().zip(logprob).zip(candidates);
+                let tokens = watched.map(|((watched, logprob), candidates)| {
                     let shown = display_bytes(token, bytes.clone(), vocabulary);
-                    let shown = String::from_utf8_lossy(&shown).into_owned();
-                    watched.step(token, shown, logprob, log_mass, origin)
+                    let seen = Seen {
+                        token,
+                        text: String::from_utf8_lossy(&shown).into_owned(),
+                        logprob,
+                        log_mass,
+                        origin,
+                    };
+                    watched.step(seen, &candidates, vocabulary)
                 });
                 let written = written(token, &bytes, &self.marks, vocabulary);
                 if let Some((trace, logprob)) = self.trace.as_mut().zip(logprob) {

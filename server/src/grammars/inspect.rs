@@ -1,7 +1,8 @@
 //! What can be said about a compiled grammar without a model: whether a text belongs to it and where it leaves it, what
 //! may come after a prefix, and the shortest text there is.
 
-use std::collections::{HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use lexiform::machine::{Expected, Way};
 use lexiform::{Grammar, State};
@@ -125,39 +126,74 @@ fn ways(grammar: &Grammar, state: State) -> Vec<Value> {
     told.ways.into_iter().map(way).collect()
 }
 
-/// The shortest text of a grammar, if the search finds one within its bounds.
+/// The shortest text of a grammar in bytes, if the search finds one within its bounds; of several the most readable.
 pub fn shortest(grammar: &Grammar) -> Option<String> {
-    let mut queue = VecDeque::from([(grammar.start(), Vec::new())]);
-    let mut seen = HashSet::from([grammar.start()]);
-    while let Some((state, text)) = queue.pop_front() {
+    let mut search = Search::from(grammar.start());
+    while let Some((state, text)) = search.nearest() {
         if grammar.is_accepting(state) {
             return String::from_utf8(text).ok();
         }
-        // Forced text costs one step, whatever its length: it is on every way.
+        // Forced text is on every way, so that it is one step.
         let forced = grammar.forced(state);
-        if let Some(next) = (!forced.is_empty())
-            .then(|| grammar.step_bytes(state, &forced))
-            .flatten()
-        {
-            let text = [text.as_slice(), &forced].concat();
-            if seen.insert(next) {
-                queue.push_back((next, text));
+        if !forced.is_empty() {
+            if let Some(next) = grammar.step_bytes(state, &forced) {
+                search.reach(next, [text.as_slice(), &forced].concat());
             }
             continue;
         }
         for byte in readable_first() {
-            if seen.len() >= LOOKED_AT {
+            if search.lengths.len() >= LOOKED_AT {
                 return None;
             }
-            let Some(next) = grammar.step_bytes(state, &[byte]) else {
-                continue;
-            };
-            if seen.insert(next) {
-                queue.push_back((next, [text.as_slice(), &[byte]].concat()));
+            if let Some(next) = grammar.step_bytes(state, &[byte]) {
+                search.reach(next, [text.as_slice(), &[byte]].concat());
             }
         }
     }
     None
+}
+
+/// A search for the nearest of some states, by the bytes that lead there.
+struct Search {
+    /// What is to be looked at, by length and then by age, and where its state and text stand.
+    queue: BinaryHeap<Reverse<(usize, usize)>>,
+    reached: Vec<(State, Vec<u8>)>,
+    /// The fewest bytes that lead to each state, as far as is known.
+    lengths: HashMap<State, usize>,
+}
+
+impl Search {
+    fn from(start: State) -> Self {
+        let mut search = Self {
+            queue: BinaryHeap::new(),
+            reached: Vec::new(),
+            lengths: HashMap::new(),
+        };
+        search.reach(start, Vec::new());
+        search
+    }
+
+    /// Notes a text that leads to a state, unless one as short is known.
+    fn reach(&mut self, state: State, text: Vec<u8>) {
+        if self.lengths.get(&state).is_some_and(|known| *known <= text.len()) {
+            return;
+        }
+        self.lengths.insert(state, text.len());
+        self.queue.push(Reverse((text.len(), self.reached.len())));
+        self.reached.push((state, text));
+    }
+
+    /// The state that is the nearest of those not looked at yet, and the text that leads there.
+    fn nearest(&mut self) -> Option<(State, Vec<u8>)> {
+        while let Some(Reverse((length, place))) = self.queue.pop() {
+            let (state, text) = &mut self.reached[place];
+            // A shorter text may have been found since.
+            if self.lengths.get(&*state) == Some(&length) {
+                return Some((*state, std::mem::take(text)));
+            }
+        }
+        None
+    }
 }
 
 /// All bytes, those that people like to read first.

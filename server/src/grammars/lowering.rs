@@ -37,6 +37,7 @@ pub fn lower_answer(
     };
     let answer = writer.answer(language)?;
     let whole = writer.thought(language.thought, answer);
+    // Without a name: clients never wrote this rule, so no message and no place may name it.
     let start = writer.builder.declare("");
     writer.builder.define(start, whole);
     Ok((writer.builder.finish(start), writer.findings))

@@ -358,6 +358,7 @@ pub fn engine_requests(
                 LogprobsMode::Raw => LogprobsOf::Model,
                 LogprobsMode::Processed => LogprobsOf::Allowed,
             },
+            candidates: None,
             stop_tokens: generation.stop_tokens.clone(),
             ignore_eos: false,
             weigh_end: generation.weights,

@@ -1,64 +1,174 @@
-//! The pages for people: the playground at `/`, and the OpenAPI document with Swagger UI at `/docs/`. All of it is built
-//! into the program, so the pages work without a network.
+//! The pages for people: the playground at `/`, the description of the API at `/docs/`, and the files that both are made of.
+//! All of it is built into the program, so the pages work without a network.
+//!
+//! ```text
+//!   /                   playground/index.html ─┐
+//!   /docs/              docs/index.html ───────┼─► /pages/… styles and modules, as they stand in `server/src/pages`
+//!   /openapi.json       what /docs/ shows      ┘
+//! ```
+//!
+//! They hold nothing secret and are served to everybody, also where keys are asked for: a page asks for a key itself.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderName, IF_NONE_MATCH, LOCATION,
+};
 use actix_web::{HttpRequest, HttpResponse, web};
-use utoipa_swagger_ui::{Config, Url};
 
+use crate::operate::digest::sha256;
 use crate::wire::error::ApiError;
 
 /// The OpenAPI document.
 pub const OPENAPI: &str = include_str!("../pages/openapi.json");
-/// The playground, one file.
-const PLAYGROUND: &str = include_str!("../pages/playground.html");
-/// The icon of the pages.
-const ICON: &str = include_str!("../pages/favicon.svg");
-/// The page may ask the server that it came from, and nobody else.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self'; \
+
+/// The pages run the scripts and ask the server that they came from, and nobody else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+const HTML: &str = "text/html; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// A file that is built in.
+struct File {
+    /// Its path below `/pages/`.
+    path: &'static str,
+    kind: &'static str,
+    text: &'static str,
+    /// What tells one version of it from another.
+    tag: String,
+}
+
+macro_rules! files {
+    ($($kind:ident $path:literal),* $(,)?) => {
+        vec![$(File::new($path, $kind, include_str!(concat!("../pages/", $path)))),*]
+    };
+}
+
+/// All files, the two pages first.
+static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    files![
+        HTML "playground/index.html",
+        HTML "docs/index.html",
+        SCRIPT "api.js",
+        SCRIPT "dom.js",
+        STYLE "theme.css",
+        SCRIPT "answer/branches.js",
+        SCRIPT "answer/chart.js",
+        SCRIPT "answer/detail.js",
+        SCRIPT "answer/run.js",
+        SCRIPT "answer/tokens.js",
+        SCRIPT "answer/view.js",
+        STYLE "docs/docs.css",
+        SCRIPT "docs/docs.js",
+        SCRIPT "docs/schema_view.js",
+        SCRIPT "playground/editor.js",
+        SCRIPT "playground/examples.js",
+        SCRIPT "playground/form.js",
+        SCRIPT "playground/link.js",
+        SCRIPT "playground/lint.js",
+        SCRIPT "playground/main.js",
+        SCRIPT "playground/places.js",
+        STYLE "playground/playground.css",
+        SCRIPT "playground/request.js",
+        SCRIPT "playground/snippets.js",
+    ]
+});
+
+impl File {
+    fn new(path: &'static str, kind: &'static str, text: &'static str) -> Self {
+        let digest = sha256(text.as_bytes());
+        Self {
+            path,
+            kind,
+            text,
+            tag: format!("\"{}\"", &digest[..16]),
+        }
+    }
+
+    /// The file, unless the client has it already.
+    fn answer(&self, request: &HttpRequest) -> HttpResponse {
+        let is_known = self.is_known(request);
+        let mut response = match is_known {
+            true => HttpResponse::NotModified(),
+            false => HttpResponse::Ok(),
+        };
+        // Asked for again every time, and sent only where the program is another one.
+        response
+            .insert_header((ETAG, self.tag.as_str()))
+            .insert_header((CACHE_CONTROL, "no-cache"))
+            .insert_header((HeaderName::from_static("x-content-type-options"), "nosniff"));
+        if self.kind == HTML {
+            response.insert_header((CONTENT_SECURITY_POLICY, POLICY));
+        }
+        match is_known {
+            true => response.finish(),
+            false => response.content_type(self.kind).body(self.text),
+        }
+    }
+
+    fn is_known(&self, request: &HttpRequest) -> bool {
+        let known = request.headers().get(IF_NONE_MATCH);
+        let known = known.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let mut tags = known.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
+        tags.any(|tag| tag == self.tag || tag == "*")
+    }
+}
+
+fn answer(request: &HttpRequest, path: &str) -> Result<HttpResponse, ApiError> {
+    let file = FILES.iter().find(|file| file.path == path);
+    let file = file.ok_or_else(|| ApiError::unknown_route(request.method().as_str(), request.path()))?;
+    Ok(file.answer(request))
+}
+
+/// Whether a path is that of a page or of what it is made of, which everybody may read.
+pub fn is_page(path: &str) -> bool {
+    let below = path.strip_prefix("/pages/");
+    let is_file = below.is_some_and(|below| FILES.iter().any(|file| file.path == below));
+    is_file || ["/", "/docs", "/docs/", "/openapi.json", "/favicon.ico"].contains(&path)
+}
+
 /// The playground.
-pub async fn playground() -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("text/html; charset=utf-8")
-        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-        .insert_header((HeaderName::from_static("x-content-type-options"), "nosniff"))
-        .body(PLAYGROUND)
+///
+/// # Errors
+/// None: the file is built in.
+pub async fn playground(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    answer(&request, "playground/index.html")
+}
+
+/// The description of the API.
+///
+/// # Errors
+/// None: the file is built in.
+pub async fn documentation(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    answer(&request, "docs/index.html")
+}
+
+/// A file that the pages are made of.
+///
+/// # Errors
+/// There is no such file.
+pub async fn file(request: HttpRequest, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    answer(&request, &path)
 }
 
 /// The OpenAPI document.
-pub async fn openapi() -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(OPENAPI)
+pub async fn openapi(request: HttpRequest) -> HttpResponse {
+    static DOCUMENT: LazyLock<File> = LazyLock::new(|| File::new("", "application/json", OPENAPI));
+    DOCUMENT.answer(&request)
 }
 
 /// The icon that browsers ask for.
-pub async fn icon() -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("image/svg+xml")
-        .insert_header((CACHE_CONTROL, "public, max-age=86400"))
-        .body(ICON)
+pub async fn icon(request: HttpRequest) -> HttpResponse {
+    static ICON: LazyLock<File> =
+        LazyLock::new(|| File::new("", "image/svg+xml", include_str!("../pages/favicon.svg")));
+    ICON.answer(&request)
 }
 
-/// Sends whoever left out the last slash to the documentation, whose links are relative.
+/// Sends whoever left out the last slash to the documentation.
 pub async fn to_documentation() -> HttpResponse {
     HttpResponse::PermanentRedirect()
         .insert_header((LOCATION, "/docs/"))
         .finish()
-}
-
-/// A file of Swagger UI, which reads the document.
-///
-/// # Errors
-/// There is no such file.
-pub async fn documentation(request: HttpRequest, file: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let config = Config::new([Url::new("Lexiform", "/openapi.json")]);
-    let found = utoipa_swagger_ui::serve(&file, Arc::new(config));
-    match found.map_err(|_| ApiError::internal())? {
-        Some(file) => Ok(HttpResponse::Ok()
-            .content_type(file.content_type)
-            .body(file.bytes.into_owned())),
-        None => Err(ApiError::unknown_route(request.method().as_str(), request.path())),
-    }
 }

@@ -130,8 +130,9 @@ impl Samples {
             self.requests.iter().map(|request| request.samples).sum(),
             extras,
         );
-        if extras.details {
-            frame.watch(compiled.map(|compiled| &compiled.grammar));
+        if let Some(details) = extras.details {
+            let grammar = compiled.filter(|_| details.places);
+            frame.watch(grammar.map(|compiled| &compiled.grammar));
         }
         if let Some(compiled) = compiled.filter(|_| self.language.shows_marks()) {
             frame.show(compiled.grammar.specials());
@@ -211,9 +212,10 @@ fn conversation(
         generation,
         vec![chat.tokens],
         chat.language,
-        request.logprobs.or(request.token_details.then_some(0)),
+        request.logprobs.or(request.token_details.map(|_| 0)),
         interest,
     )?;
+    let details = request.token_details;
     if let Some(prediction) = request.prediction.as_ref().filter(|_| generation.draft) {
         let mut tokens = PromptTokenizer::of_prediction(served, interest);
         tokens.text(prediction, TextKind::Exact)?;
@@ -222,11 +224,14 @@ fn conversation(
             request.reference.clone_from(&tokens);
         }
     }
+    for request in &mut samples.requests {
+        request.candidates = details.map(|details| details.top);
+    }
     let reading = Arc::new(OutputFormat::of(&samples.language));
     let writer = writer(samples.enforcement.take(), reading.clone());
     let extras = Extras {
         logprobs: request.logprobs.is_some(),
-        details: request.token_details,
+        details,
         ..Extras::default()
     };
     let ignored = request.ignored.clone();

@@ -19,6 +19,7 @@ use crate::operate::cors::Cors;
 use crate::operate::keys::Key;
 use crate::operate::traces::Parent;
 use crate::routes;
+use crate::routes::pages;
 use crate::routes::state::{AppState, RequestId};
 use crate::wire::error::{ApiError, ErrorCode};
 
@@ -90,8 +91,13 @@ pub fn metrics_server(app: Arc<AppState>, listener: TcpListener) -> std::io::Res
     Ok((server.run(), address))
 }
 
-/// The paths that are answered to everybody.
+/// The paths that are answered to everybody, beside those of the pages.
 const OPEN: [&str; 2] = ["/live", "/ready"];
+
+/// Whether a path is answered to everybody. Pages hold no more than this repository does, and ask for a key themselves.
+fn is_open(app: &AppState, path: &str) -> bool {
+    OPEN.contains(&path) || (app.settings.offered.pages && pages::is_page(path))
+}
 
 /// Around every request: an id, the key, the counters, a line in the log, and a 500 in place of a panic.
 async fn around(
@@ -145,7 +151,7 @@ fn admit(
     if let Some(early) = app.settings.cors.preflight(request.method(), request.headers()) {
         return Ok(Some(early));
     }
-    if !OPEN.contains(&request.path()) {
+    if !is_open(app, request.path()) {
         *key = app.settings.keys.check(request.headers())?;
     }
     let id = seen.id.to_str().unwrap_or_default().to_owned();

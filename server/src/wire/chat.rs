@@ -40,8 +40,8 @@ pub struct ChatRequest {
     pub logprobs: Option<u8>,
     /// Whether the answer shows what the model thought.
     pub include_reasoning: bool,
-    /// Whether a stream tells of each token how it came about.
-    pub token_details: bool,
+    /// What a stream tells of each token beside its text.
+    pub token_details: Option<TokenDetails>,
     /// Text that the answer is likely to repeat; it says how fast the answer comes, never what it is.
     pub prediction: Option<String>,
     /// Everything that all routes share.
@@ -60,7 +60,7 @@ impl ChatRequest {
             template_arguments: Map::new(),
             logprobs: None,
             include_reasoning: true,
-            token_details: false,
+            token_details: None,
             prediction: None,
             generation: Generation::plain(model),
             ignored: Ignored::default(),
@@ -82,6 +82,15 @@ impl ChatRequest {
         };
         self.messages.iter().map(texts).sum()
     }
+}
+
+/// What is to be told of each token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenDetails {
+    /// How many of the model's likeliest tokens, and of the likeliest allowed ones, are listed beside it.
+    pub top: u8,
+    /// Whether its places in the constraint are named.
+    pub places: bool,
 }
 
 /// One message of a conversation.
@@ -114,7 +123,10 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     let template_arguments = template_arguments(&mut fields, effort, &mut problems);
     let logprobs = generation::chat_logprobs(&mut fields, &mut problems);
     let include_reasoning = fields.boolean("include_reasoning", &mut problems).unwrap_or(true);
-    let token_details = fields.boolean("token_details", &mut problems).unwrap_or(false);
+    let token_details = token_details(&mut fields, &mut problems);
+    if token_details.is_some() && generation.stream.is_none() {
+        problems.invalid("token_details", "only possible with stream: true");
+    }
     if let Some(modalities) = fields
         .take("modalities")
         .filter(|value| *value != json!(["text"]))
@@ -139,6 +151,22 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
         prediction,
         generation,
         ignored,
+    })
+}
+
+/// `true`, or an object that says what more is told.
+fn token_details(fields: &mut Fields, problems: &mut Problems) -> Option<TokenDetails> {
+    let value = match fields.take("token_details")? {
+        Value::Bool(wanted) => return wanted.then(TokenDetails::default),
+        value => value,
+    };
+    let mut inner = Fields::of(value, &fields.path("token_details"), problems)?;
+    let top = inner.integer("top", 0, generation::TOP_LOGPROBS, problems);
+    let places = inner.boolean("places", problems);
+    inner.finish_strict(problems);
+    Some(TokenDetails {
+        top: top.unwrap_or(0) as u8,
+        places: places.unwrap_or(false),
     })
 }
 

@@ -13,7 +13,7 @@ const SAMPLES: i64 = 16;
 /// The most stop strings, and the longest in bytes.
 const STOPS: (usize, usize) = (4, 256);
 /// The most likely tokens that may be listed beside each token.
-const TOP_LOGPROBS: i64 = 20;
+pub(super) const TOP_LOGPROBS: i64 = 20;
 
 /// The most attempts of the global law, which are also those that it has unless the request says otherwise.
 const ATTEMPTS: i64 = 1_000;

@@ -262,14 +262,39 @@ pub struct TokenDetail {
     pub text: String,
     /// `sampled`, `drafted` or `forced`.
     pub origin: &'static str,
-    /// How many tokens the constraint allowed here.
+    /// How many tokens the constraint, and what `max_tokens` leaves of it, allowed here.
     pub allowed: usize,
+    /// Whether `max_tokens` took something away here that the constraint allows.
+    pub steered: bool,
     /// The model's own probability of the token, before the constraint.
     pub probability: f64,
     /// The probability that the model itself put on all allowed tokens.
     pub mass: f64,
     /// Microseconds since the token before.
     pub micros: u64,
+    /// Where in the constraint the token stands, if that was asked for: of each reading of the text the rules that are being
+    /// read, from the inside out, which are rules of a grammar or JSON pointers into a schema.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Vec<String>>,
+    /// What else might have come here, by the model's own probability, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<CandidateToken>,
+}
+
+/// A token that might have come.
+#[derive(Clone, Debug, Serialize)]
+pub struct CandidateToken {
+    /// The token.
+    pub id: u32,
+    /// Its text.
+    pub text: String,
+    /// The model's own probability, before the constraint.
+    pub probability: f64,
+    /// Whether the constraint, and what `max_tokens` leaves of it, allows the token.
+    pub allowed: bool,
+    /// Its probability among the tokens that may be drawn: after penalties, temperature, filters and the constraint (at
+    /// temperature 0 as at 1). 0 for what is not among them.
+    pub share: f64,
 }
 
 /// A likely token.

@@ -70,7 +70,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
         template_arguments,
         logprobs,
         include_reasoning: true,
-        token_details: false,
+        token_details: None,
         prediction: None,
         generation,
         ignored,

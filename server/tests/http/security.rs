@@ -177,19 +177,28 @@ fn whoever_has_a_grammar_compiled_is_charged_for_it() {
 
 /// Guards against routes beside the API that a key does not protect, such as metrics and tokenizers.
 #[test]
-fn without_a_key_only_the_probes_answer() {
+fn without_a_key_only_the_probes_and_the_pages_answer() {
     let service = guarded("");
-    for path in ["/live", "/ready"] {
+    // The pages hold what everybody can read in the repository, and ask for a key themselves.
+    for path in [
+        "/live",
+        "/ready",
+        "/",
+        "/docs/",
+        "/openapi.json",
+        "/favicon.ico",
+        "/pages/api.js",
+    ] {
         assert_eq!(service.get(path).status, 200, "{path}");
     }
     for path in [
-        "/",
+        "/pages/",
+        "/pages/nothing.js",
+        "/docs/x",
         "/health",
         "/metrics",
         "/version",
         "/v1/models",
-        "/openapi.json",
-        "/docs",
         "/nothing",
         "//live",
         "/live/x",

@@ -225,10 +225,7 @@ fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
     };
     let (blamed, circle) = match circle {
         Some(from) => (names(&path[from..]), true),
-        None => (
-            names(&path).split_off(names(&path).len().saturating_sub(1)),
-            false,
-        ),
+        None => (names(&path).pop().into_iter().collect(), false),
     };
     let Some(name) = blamed.first() else {
         return Problem::new(ProblemKind::Unsatisfiable, Place::Whole, "no text can match");
@@ -251,7 +248,7 @@ fn unproductive(nfa: &Nfa, productive: &Answer) -> Problem {
     Problem::new(ProblemKind::Unsatisfiable, Place::Rule(name.clone()), message)
 }
 
-/// So many rules of a circle are named.
+/// The most rules of a circle that are named.
 const MOST_NAMED: usize = 8;
 
 /// Some rule that this one calls and that cannot be completed either.

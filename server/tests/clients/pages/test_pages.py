@@ -1,130 +1,336 @@
-"""The pages for people, in a real browser: Chromium without a window, driven by playwright.
+"""The playground in a real browser: what it says is true of the run that it shows, and all of it can be reached."""
 
-The browser is the system's own (`chromium` in Debian); playwright's downloads are not used. Everything that a page asks
-for or complains about is written down, and at the end of every test there must be nothing foreign and no complaint.
-"""
-
-import os
+import json
 import re
-import shutil
 import unittest
 
-from playwright.sync_api import expect, sync_playwright
+from browser import DESK, PHONE, URL, BrowserTest, expect
 
-URL = os.environ.get("LEXIFORM_URL", "http://127.0.0.1:8000")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
-# A first answer of a build without optimisation may take its time on a machine that does much else.
-PATIENCE = 60_000
+SUPPORT = '{\n  "type": "strin",\n  "properties": {\n    "age": {"minimum": "zero"}\n  },\n  "requird": []\n}'
 
 
-@unittest.skipUnless(BROWSER, "there is no chromium on the PATH (package chromium)")
-class Pages(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.playwright = sync_playwright().start()
-        cls.addClassCleanup(cls.playwright.stop)
-        # A container rarely allows Chromium the namespaces of its sandbox; the pages are our own.
-        cls.browser = cls.playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        cls.addClassCleanup(cls.browser.close)
-        expect.set_options(timeout=PATIENCE)
-
-    def open(self, path, size, asks_wrong=()):
-        """A page of this size. The statuses in `asks_wrong` are part of the test and no complaint."""
-        page = self.browser.new_page(viewport=size)
-        self.addCleanup(page.close)
-        page.set_default_timeout(PATIENCE)
-        self.foreign, self.complaints = [], []
-        own = (URL + "/", "data:", "blob:")
-        page.on("request", lambda it: it.url.startswith(own) or self.foreign.append(it.url))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", lambda it: it.type == "error" and self.complaints.append(it.text))
-        page.on("response", lambda it: it.status >= 400 and it.status not in asks_wrong
-                and self.complaints.append(f"{it.status} {it.url}"))
-        page.goto(URL + path, wait_until="networkidle")
-        return page
-
-    def tearDown(self):
-        self.assertEqual(self.foreign, [], "the page asked somebody else")
-        self.assertEqual(self.complaints, [])
-
-    def assert_fits(self, page):
-        wide, room = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        self.assertLessEqual(wide, room, "the page is wider than the window")
+class Playground(BrowserTest):
+    def example(self, page, name):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator("#verdict.good")).to_be_visible()
 
     def write(self, page):
-        page.get_by_role("button", name="Write").click()
-        expect(page.locator("#summary")).to_contain_text("ended by stop")
+        page.get_by_role("button", name="Write", exact=True).click()
+        self.written(page)
 
-    def test_a_fault_in_a_schema_is_shown_with_its_place_while_typing(self):
-        page = self.open("/", DESK)
-        diagnostics = page.locator("#diagnostics")
-        expect(diagnostics).to_contain_text("compiles")
-        page.locator("#source").fill('{"type": "object", "properties": {"age": {"type": "integer", "minimum": "zero"}}}')
-        expect(diagnostics).to_contain_text("/properties/age/minimum")
-        expect(diagnostics).not_to_contain_text("compiles")
+    def written(self, page):
+        expect(page.locator("#announcement")).to_contain_text("Done")
+        expect(page.locator("#write")).to_have_text("Write")
+
+    def tokens(self, page):
+        return page.locator("#columns [role=option]")
+
+    def text(self, page):
+        return "".join(page.locator("#columns [role=option]").all_text_contents())
+
+    # The source and what is wrong with it.
+
+    def test_problems_stand_in_the_order_of_the_text_and_lead_to_their_place(self):
+        page = self.open()
+        page.locator("#source").fill(SUPPORT)
+        problems = page.locator("#problems button")
+        expect(problems).to_have_count(2)
+        self.assertEqual([text.split()[:2] for text in problems.all_inner_texts()], [["line", "2"], ["line", "4"]])
+        expect(page.locator("#verdict")).to_contain_text("2 problems")
+        expect(page.locator(".numbers .bad")).to_have_text(["2", "4"])
+        problems.nth(1).click()
+        chosen = page.locator("#source").evaluate("it => it.value.slice(it.selectionStart, it.selectionEnd)")
+        self.assertEqual(chosen, '"minimum": "zero"')
         page.locator("#source").fill('{"type": "integer"}')
-        expect(diagnostics).to_contain_text("shortest text: 0")
+        expect(page.locator("#sample")).to_have_text("Shortest text: 0")
 
-    def test_every_kind_of_constraint_has_an_example_that_compiles(self):
-        page = self.open("/", DESK)
-        for kind in ("guided_regex", "ebnf", "guided_json"):
-            page.locator("#kind").select_option(kind)
-            expect(page.locator("#diagnostics")).to_contain_text("compiles")
-        page.locator("#kind").select_option("")
-        expect(page.locator("#source")).to_be_hidden()
+    def test_what_does_not_compile_is_not_sent_and_said_once(self):
+        page = self.open()
+        page.locator("#source").fill(SUPPORT)
+        page.get_by_role("button", name="Write", exact=True).click()
+        expect(page.locator("#announcement")).to_contain_text("nothing was sent")
+        self.assertEqual(self.asked_for("/v1/chat/completions"), [])
+        expect(page.locator("#source")).to_be_focused()
+        expect(page.locator("#failure")).to_be_hidden()
+        self.assertEqual(page.locator("#problems").inner_text().count("strin"), 1)
+        self.assertNotIn("strin", page.locator("#answer").inner_text())
 
-    def test_an_answer_streams_and_each_token_tells_what_else_was_allowed(self):
-        page = self.open("/", DESK)
-        expect(page.locator("#diagnostics")).to_contain_text("compiles")
+    def test_three_hundred_problems_leave_the_controls_on_the_page(self):
+        page = self.open()
+        height = page.evaluate("document.documentElement.scrollHeight")
+        properties = {f"p{number}": {"type": "strin"} for number in range(300)}
+        page.locator("#source").fill(json.dumps({"properties": properties}, indent=1))
+        expect(page.locator("#verdict")).to_contain_text("300 problems")
+        self.assertLess(page.evaluate("document.documentElement.scrollHeight"), height + 300)
+        expect(page.locator("#write")).to_be_in_viewport()
+        page.locator("#problems button").last.click()
+        chosen = page.locator("#source").evaluate("it => it.value.slice(0, it.selectionStart).split('\\n').length")
+        self.assertGreater(chosen, 900)
+
+    def test_every_example_compiles_and_no_request_uses_a_deprecated_field(self):
+        page = self.open()
+        names = page.locator("#examples button").all_inner_texts()
+        kinds = set()
+        for name in names:
+            self.example(page, name)
+            kinds.add(page.locator("#kinds input:checked").input_value())
+            self.write(page)
+        self.assertEqual(kinds, {"schema", "regex", "ebnf", "tools"})
+        bodies = json.dumps([*self.asked_for("/v1/chat/completions"), *self.asked_for("/v1/grammars/lint")])
+        self.assertNotIn("guided_", bodies)
+
+    def test_other_grammars_and_empty_sources_are_told_of(self):
+        page = self.open()
+        page.get_by_text("EBNF grammar", exact=True).click()
+        page.locator("#source").fill('root ::= "a" foo')
+        expect(page.locator("#problems")).to_contain_text("foo")
+        page.locator("#problems button").first.click()
+        self.assertEqual(page.locator("#source").evaluate("it => it.value.slice(it.selectionStart, it.selectionEnd)"), "foo")
+        page.locator("#source").fill('root ::= "a" root')
+        expect(page.locator("#problems")).to_contain_text("root")
+        self.assertNotIn("answer", page.locator("#problems").inner_text())
+        page.locator("#source").fill("")
+        expect(page.locator("#problems")).to_contain_text("Nothing is written here yet")
+
+    # The answer and its tokens.
+
+    def test_a_token_tells_of_its_own_run_when_the_form_has_changed(self):
+        page = self.open()
         self.write(page)
-        text = page.locator("#output").inner_text()
-        self.assertRegex(text, r'^\{"name":".*","age":\d+,"city":".*"\}$')
-        kinds = page.locator("#output span").evaluate_all("all => all.map(one => one.className)")
-        self.assertLessEqual(set(kinds), {"sampled", "drafted", "forced", ""})
-        self.assertGreater(len(kinds), 5)
-        # A first token of an object under this schema can only begin with its brace.
-        page.locator("#output span").first.click()
-        detail = page.locator("#detail")
-        expect(detail).to_contain_text("Allowed:")
-        self.assertRegex(detail.inner_text(), r"(sampled|drafted|forced); \d+ tokens allowed; the model gave it")
-        self.assertIn('"{', detail.inner_text())
-        self.assertEqual(page.locator("#masks rect").count(), len(kinds))
-        self.assertEqual(page.locator("#times rect").count(), len(kinds))
-
-    def test_tokens_can_be_asked_with_the_keyboard(self):
-        page = self.open("/", DESK)
+        asked = len(self.asked)
+        first = self.tokens(page).first
+        first.click()
+        detail = page.locator("#detail-body")
+        expect(detail).to_contain_text("token 1 of")
+        before = detail.inner_text()
+        self.assertEqual(len(self.asked), asked, "a click asks for nothing")
+        page.get_by_text("Regex", exact=True).click()
+        page.locator("#source").fill("[0-9]{4}")
+        expect(page.locator("#verdict")).to_contain_text("Compiles")
+        expect(page.locator("#changed")).to_be_visible()
+        self.tokens(page).nth(3).click()
+        self.assertNotEqual(detail.inner_text(), before)
+        first.click()
+        self.assertEqual(detail.inner_text(), before, "what is told is of the run that is shown")
         self.write(page)
-        page.locator("#output span").first.focus()
-        expect(page.locator("#detail")).to_contain_text("tokens allowed")
+        self.assertRegex(self.text(page), r"^[0-9]{4}$")
+        expect(page.locator("#changed")).to_be_hidden()
+        expect(detail).not_to_contain_text("token 1 of")
 
-    def test_a_refused_request_says_why(self):
-        page = self.open("/", DESK, asks_wrong=(400,))
-        page.locator("#source").fill('{"type": "strin"}')
-        expect(page.locator("#diagnostics .bad")).to_be_visible()
-        page.get_by_role("button", name="Write").click()
-        expect(page.locator("#summary")).to_contain_text("type")
-        # The browser itself writes the status of the refused request to the console.
-        self.complaints = [it for it in self.complaints if "status of 400" not in it]
-
-    def test_the_playground_fits_a_phone(self):
-        page = self.open("/", PHONE)
-        self.assert_fits(page)
+    def test_what_the_model_wanted_and_what_was_left_are_told(self):
+        page = self.open()
+        page.get_by_text("Regex", exact=True).click()
+        page.locator("#source").fill("zz[0-9]")
         self.write(page)
-        self.assert_fits(page)
-        page.locator("#output span").first.click()
-        expect(page.locator("#detail")).to_contain_text("Allowed:")
-        self.assert_fits(page)
+        self.tokens(page).first.click()
+        rows = page.locator("#detail-body tbody tr")
+        told = page.locator("#detail-body").inner_text()
+        self.assertRegex(told, r"The constraint removed [\d.> ]+ % of what the model wanted")
+        self.assertGreaterEqual(rows.count(), 8)
+        self.assertGreaterEqual(page.locator("#detail-body .masked .removed").count(), 7)
+        written = page.locator("#detail-body tr.drawn")
+        expect(written).to_have_count(1)
+        self.assertNotIn("removed", written.inner_text())
 
-    def test_the_documentation_shows_every_operation(self):
-        page = self.open("/docs/", DESK)
-        told = page.request.get(URL + "/openapi.json").json()
-        operations = sum(len(methods) for methods in told["paths"].values())
-        expect(page.locator(".opblock")).to_have_count(operations)
-        expect(page.get_by_role("heading", name=re.compile(re.escape(told["info"]["title"])))).to_be_visible()
-        block = page.locator(".opblock", has_text="/v1/chat/completions").first
-        block.locator("button").first.click()
-        expect(block).to_contain_text("Request body")
+    def test_the_place_in_the_schema_is_that_of_the_token(self):
+        page = self.open()
+        self.write(page)
+        texts = self.tokens(page).all_text_contents()
+        self.tokens(page).nth(texts.index("34")).click()
+        expect(page.locator("#detail-body dl")).to_contain_text("#/properties/age")
+        self.example(page, "Contacts")
+        self.write(page)
+        self.tokens(page).last.click()
+        expect(page.locator("#detail-body dl")).to_contain_text("root")
+        self.assertNotIn("answer", page.locator("#detail-body dl").inner_text().lower())
+
+    def test_where_the_budget_began_to_steer_is_shown(self):
+        page = self.open()
+        self.example(page, "Short of tokens")
+        self.write(page)
+        note = page.locator("#columns .note").inner_text()
+        first = int(re.search(r"steered by max tokens from token (\d+) on", note)[1])
+        marked = page.locator("#columns [role=option].steered")
+        self.assertGreater(marked.count(), 0)
+        self.assertEqual(int(marked.first.get_attribute("data-place")) + 1, first)
+        marked.first.click()
+        expect(page.locator("#detail-body")).to_contain_text("narrowed the choice")
+
+    def test_a_failure_leaves_nothing_of_the_run_before(self):
+        page = self.open(asks_wrong=(400,))
+        self.write(page)
+        self.tokens(page).first.click()
+        page.locator("#length").fill("3")
+        page.locator("#write").click()
+        expect(page.locator("#failure")).to_contain_text("max_tokens")
+        expect(self.tokens(page)).to_have_count(0)
+        expect(page.locator("#explorer")).to_be_hidden()
+        self.assertEqual(page.locator("#detail-body").inner_text(), "")
+
+    def test_constrained_and_free_text_stand_side_by_side(self):
+        page = self.open()
+        self.example(page, "With and without")
+        self.write(page)
+        columns = page.locator("#columns .column")
+        expect(columns).to_have_count(2)
+        left, right = (columns.nth(index).bounding_box() for index in (0, 1))
+        self.assertEqual(left["y"], right["y"])
+        self.assertLessEqual(left["x"] + left["width"], right["x"])
+        expect(columns.nth(1).locator(".verdict")).to_contain_text("does not obey")
+        columns.nth(1).locator("[role=option]").first.click()
+        expect(page.locator("#detail-body")).to_contain_text("Nothing constrains this text")
+
+    def test_several_samples_and_tools_and_fields(self):
+        page = self.open()
+        self.example(page, "Several samples")
+        self.write(page)
+        expect(page.locator("#columns .card")).to_have_count(3)
+        page.locator("#columns .card").nth(2).locator("[role=option]").first.click()
+        expect(page.locator("#detail-body")).to_contain_text("sample 3")
+        self.example(page, "Tool call")
+        self.write(page)
+        expect(page.locator("#columns .calls")).to_contain_text("place_order({")
+        self.example(page, "Support ticket")
+        self.write(page)
+        expect(page.locator("#fields-body tbody tr")).to_have_count(5)
+
+    def test_the_global_law_is_a_choice(self):
+        page = self.open()
+        page.locator("#law").select_option("global")
+        page.locator("#temperature").fill("1")
+        self.write(page)
+        expect(page.locator("#columns .note")).to_contain_text("law global-exact")
+        self.assertEqual(self.asked_for("/v1/chat/completions")[0]["law"], "global")
+
+    # Keyboard.
+
+    def test_tokens_are_one_stop_and_arrows_lead_from_one_to_the_next(self):
+        page = self.open()
+        self.write(page)
+        page.locator("#copy-answer").focus()
+        page.keyboard.press("Tab")
+        expect(self.tokens(page).first).to_be_focused()
+        page.keyboard.press("ArrowRight")
+        expect(self.tokens(page).nth(1)).to_be_focused()
+        expect(page.locator("#detail-body")).to_contain_text("token 2 of")
+        page.keyboard.press("End")
+        expect(self.tokens(page).last).to_be_focused()
+        page.keyboard.press("Home")
+        expect(self.tokens(page).first).to_be_focused()
+        self.assertEqual(page.locator("#columns [tabindex='0']").count(), 1)
+        page.keyboard.press("Tab")
+        self.assertFalse(page.evaluate("document.activeElement.closest('#columns') !== null"))
+        page.keyboard.press("Shift+Tab")
+        expect(self.tokens(page).first).to_be_focused()
+
+    def test_control_and_enter_write_and_so_does_enter_in_a_field(self):
+        page = self.open()
+        page.locator("#source").focus()
+        page.keyboard.press("Control+Enter")
+        self.written(page)
+        page.locator("#seed").fill("2")
+        page.locator("#seed").press("Enter")
+        expect(page.locator("#write")).to_have_text("Write")
+        self.written(page)
+        self.assertEqual([body["seed"] for body in self.asked_for("/v1/chat/completions")], [1, 2])
+
+    # Links and code.
+
+    def test_a_link_holds_everything_and_survives_a_reload(self):
+        page = self.open()
+        self.example(page, "Several samples")
+        page.locator("#prompt").fill("Zoë & 山: 100 % “so”")
+        page.locator("#seed").fill("77")
+        page.locator("#confidence").check()
+        page.get_by_role("button", name="Copy link").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        link = page.evaluate("navigator.clipboard.readText()")
+        self.assertIn("#1.", link)
+        source = page.locator("#source").input_value()
+        other = self.open(link.removeprefix(URL))
+        for _ in range(2):
+            self.assertEqual(other.locator("#prompt").input_value(), "Zoë & 山: 100 % “so”")
+            self.assertEqual(other.locator("#source").input_value(), source)
+            self.assertEqual(other.locator("#seed").input_value(), "77")
+            self.assertEqual(other.locator("#samples").input_value(), "3")
+            self.assertTrue(other.locator("#confidence").is_checked())
+            other.reload(wait_until="networkidle")
+        other.goto(URL + "/#1.broken", wait_until="networkidle")
+        expect(other.locator("#verdict")).to_contain_text("Compiles")
+
+    def test_the_request_is_shown_as_code_and_can_be_copied(self):
+        page = self.open()
+        page.get_by_text("This request as code").click()
+        snippet = page.locator("#snippet")
+        expect(snippet).to_contain_text(f"curl -s {URL}/v1/chat/completions")
+        body = json.loads(re.search(r"-d '(.*)'$", snippet.inner_text(), re.S)[1])
+        self.assertEqual(body["response_format"]["json_schema"]["schema"]["required"], ["name", "age", "city"])
+        page.get_by_text("Python", exact=True).click()
+        compile(snippet.inner_text(), "snippet", "exec")
+        page.get_by_text("Regex", exact=True).click()
+        expect(snippet).to_contain_text("extra_body={")
+        compile(snippet.inner_text(), "snippet", "exec")
+        page.get_by_text("JavaScript", exact=True).click()
+        expect(snippet).to_contain_text("structured_outputs")
+        page.get_by_role("button", name="Copy code").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        self.assertEqual(page.evaluate("navigator.clipboard.readText()"), snippet.inner_text())
+
+    def test_a_server_with_keys_is_asked_with_the_key_of_this_tab(self):
+        page = self.open(asks_wrong=(401,))
+        self.guard(page, "s3cret")
+        page.reload()
+        for text in ("wrong", "s3cret"):
+            page.get_by_label("API key", exact=True).fill(text)
+            page.get_by_role("button", name="Use this key").click()
+            if text == "wrong":
+                expect(page.get_by_role("dialog")).to_contain_text("was refused")
+        expect(page.get_by_role("dialog")).to_be_hidden()
+        expect(page.locator("#verdict")).to_contain_text("Compiles")
+        self.write(page)
+        self.assertEqual(page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]"), [0, 1, ""])
+        page.get_by_text("This request as code").click()
+        self.assertNotIn("s3cret", page.content() + page.url)
+        page.get_by_role("button", name="Forget the API key").click()
+        page.get_by_role("button", name="Write", exact=True).click()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator("#failure")).to_contain_text("no key")
+        expect(self.tokens(page)).to_have_count(0)
+
+    # How it looks, and to whom.
+
+    def test_nothing_is_hard_to_read_or_out_of_reach(self):
+        for scheme in ("light", "dark"):
+            for size in (DESK, PHONE):
+                with self.subTest(scheme=scheme, width=size["width"]):
+                    page = self.open(size=size, color_scheme=scheme)
+                    self.assert_accessible(page)
+                    self.assert_fits(page)
+                    self.example(page, "With and without")
+                    page.locator("#confidence").check()
+                    self.write(page)
+                    self.tokens(page).nth(2).click()
+                    self.assert_accessible(page)
+                    self.assert_fits(page)
+                    page.locator("#source").fill(SUPPORT)
+                    expect(page.locator("#problems button")).to_have_count(2)
+                    page.get_by_text("This request as code").click()
+                    self.assert_accessible(page)
+                    self.assert_fits(page)
+
+    def test_branches_are_shown_where_somebody_tells_of_them(self):
+        page = self.open()
+        expect(page.locator("#branches")).to_be_hidden()
+        nodes = [{"id": 1, "parent": None, "text": "Vi", "outcome": "kept", "probability": 0.8},
+                 {"id": 2, "parent": 1, "text": "enna", "outcome": "kept", "probability": 0.9},
+                 {"id": 3, "parent": 1, "text": "lla", "outcome": "rejected", "probability": None, "note": "drawn otherwise"}]
+        page.evaluate("detail => document.dispatchEvent(new CustomEvent('lexiform:branches', {detail}))",
+                      {"kind": "drafts", "nodes": nodes})
+        expect(page.locator("#branches-title")).to_have_text("Drafts")
+        expect(page.locator("#branches-body li li")).to_have_count(2)
+        expect(page.locator("#branches-body")).to_contain_text("rejected: drawn otherwise")
+        self.write(page)
+        expect(page.locator("#branches")).to_be_hidden()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+//! The candidates of a position: what the model finds likeliest, and the likeliest of what may be drawn, in one list.
+//!
+//! ```text
+//!   row ─► the model's n likeliest ────────────┐
+//!   row ─ warp ─ mask ─► the n likeliest left ─┴─► each once: its probability, whether it is allowed, its share
+//! ```
+
+use super::{not_a_law, warped};
+use crate::error::EngineError;
+use crate::grammar::masks::Bounds;
+use crate::request::{Candidate, Candidates};
+use crate::sequence::Sequence;
+use lexiform::law::{Allowed, Distribution, Part as _, Row as _};
+
+/// The candidates of a row after some drafts: up to `count` of the model's, and as many of those that may be drawn.
+pub(super) fn of(
+    sequence: &Sequence,
+    (row, draft): (&[f32], &[u32]),
+    bounds: Option<&Bounds>,
+    count: u8,
+) -> Result<Candidates, EngineError> {
+    let mask = bounds.map(|bounds| &*bounds.mask);
+    let own = Distribution::new(row).map_err(not_a_law)?;
+    let drawn_from = warped(sequence, row, draft)?;
+    let part = drawn_from.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
+    let count = usize::from(count);
+    let both = own.top(count).into_iter().chain(part.top(count));
+    let mut tokens: Vec<u32> = both.map(|(token, _)| token).collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    let candidate = |token: u32| Candidate {
+        token,
+        logprob: own.log_probability(token) as f32,
+        is_allowed: mask.is_none_or(|mask| mask.contains(token)),
+        log_share: part.share(token).ln() as f32,
+    };
+    let mut likely: Vec<Candidate> = tokens.into_iter().map(candidate).collect();
+    likely.sort_by(|one, other| other.logprob.total_cmp(&one.logprob));
+    let possible = || row.iter().filter(|logit| **logit > f32::NEG_INFINITY).count();
+    Ok(Candidates {
+        allowed: mask.map_or_else(possible, |mask| mask.count()),
+        is_steered: bounds.is_some_and(|bounds| bounds.steered),
+        likely,
+    })
+}

@@ -1,0 +1,137 @@
+// The playground: the form on one side, the run that is shown on the other, and the link that holds the form.
+
+import {Run} from "../answer/run.js";
+import {View} from "../answer/view.js";
+import {ask, keyButton, mayAsk} from "../api.js";
+import {copy} from "../dom.js";
+import {Editor} from "./editor.js";
+import {DEFAULTS, EXAMPLES} from "./examples.js";
+import {Form} from "./form.js";
+import {fromHash, toHash} from "./link.js";
+import {Lint} from "./lint.js";
+import {freed} from "./request.js";
+import {snippet} from "./snippets.js";
+
+const at = id => document.getElementById(id);
+
+const SAVED_AFTER = 300;
+
+const editor = new Editor(at("editor"));
+const view = new View();
+const form = new Form(editor, changed);
+const lint = new Lint(editor, {verdict: at("verdict"), list: at("problems"), sample: at("sample")}, () => form.state);
+let model = "", running = null, saving = 0;
+
+const say = text => { at("announcement").textContent = text; };
+
+/** What follows from every change of the form. */
+function changed(isSource) {
+  if (isSource) lint.later();
+  showCode();
+  view.compare(form.state);
+  clearTimeout(saving);
+  saving = setTimeout(save, SAVED_AFTER);
+}
+
+async function save() {
+  clearTimeout(saving);
+  const hash = await toHash(form.state);
+  if (hash === location.hash) return;
+  try {
+    history.replaceState(null, "", hash);
+  } catch {
+    // The browser takes no address as long as this source; then there is no link.
+  }
+}
+
+function showCode() {
+  const language = at("languages").querySelector(":checked").value;
+  if (at("code").open) at("snippet").textContent = snippet(language, form.state, model || "MODEL");
+}
+
+/** Writes, or stops what is being written. */
+async function write() {
+  if (running) return running.abort();
+  const mine = running = new AbortController();
+  mayAsk();
+  at("write").textContent = "Stop";
+  try {
+    await named();
+    if (!model) return;
+    if (!(await lint.allows())) {
+      lint.goToFirst();
+      return say("The source has problems; nothing was sent.");
+    }
+    if (!mine.signal.aborted) await runs(form.state, mine.signal);
+  } finally {
+    running = null;
+    at("write").textContent = "Write";
+  }
+}
+
+async function runs(state, signal) {
+  const run = new Run(state, model);
+  const free = state.compare && state.kind !== "none" ? new Run(freed(state), model) : null;
+  const all = free ? [run, free] : [run];
+  view.begin(all);
+  // Where the answer stands below the form, it would come unseen.
+  if (at("answer").offsetLeft === at("request").offsetLeft) at("answer").scrollIntoView();
+  say("Writing.");
+  const written = await Promise.allSettled(all.map(one => one.write(signal, (sample, tokens) => view.heard(sample, tokens))));
+  const failed = written.find(({status}) => status === "rejected")?.reason;
+  view.done();
+  if (failed) {
+    const stopped = failed.name === "AbortError";
+    if (!stopped) view.fail(failed.message);
+    return say(stopped ? "Stopped." : "");
+  }
+  say(`Done: ${run.samples.map(sample => sample.text).join("; ").slice(0, 300)}`);
+  if (free) await view.judge(run, free);
+}
+
+/** The name of the model, asked for once. */
+async function named() {
+  if (model) return;
+  try {
+    model = (await ask("/v1/models")).data[0].id;
+    at("model").textContent = `model ${model}`;
+    showCode();
+  } catch (error) {
+    view.begin([]);
+    view.fail(error.message);
+  }
+}
+
+async function begin() {
+  form.fill((await fromHash(location.hash)) ?? {...DEFAULTS, ...EXAMPLES[0]});
+  await named();
+  lint.now();
+  showCode();
+}
+
+/** Makes a button say for a moment whether its text was copied. */
+async function copied(button, text) {
+  const before = button.textContent;
+  button.textContent = (await copy(text)) ? "Copied" : "Not copied";
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+at("request").addEventListener("submit", event => {
+  event.preventDefault();
+  write();
+});
+document.addEventListener("keydown", event => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  if (!running) at("request").requestSubmit();
+});
+at("code").addEventListener("toggle", showCode);
+at("languages").addEventListener("change", showCode);
+at("copy-code").onclick = event => copied(event.target, at("snippet").textContent);
+at("share").onclick = async event => {
+  await save();
+  copied(event.target, location.href);
+};
+window.addEventListener("hashchange", begin);
+keyButton(at("forget"));
+begin();

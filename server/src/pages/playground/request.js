@@ -1,0 +1,60 @@
+// From what the form holds to what the service is asked: the body of a request, and the constraint alone.
+//
+// A source that is JSON goes into the body as it was written, so that no number and no order of keys is changed on the way.
+
+/** Stands for the source in a body until that is written. */
+const MARK = "@source of the constraint@";
+
+/** The field of a request that holds a constraint of this kind. */
+function field(kind, source) {
+  switch (kind) {
+    case "schema": return {response_format: {type: "json_schema", json_schema: {name: "answer", schema: source}}};
+    case "regex": return {structured_outputs: {regex: source}};
+    case "ebnf": return {structured_outputs: {grammar: source}};
+    default: return {};
+  }
+}
+
+/** The constraint as the routes that look at constraints take it. A schema is sent as a text, so that one that is no JSON is told of. */
+export const constraintOf = ({kind, source}) => field(kind, source);
+
+/** The fields of a request that only this service knows; official clients send them as `extra_body`. */
+const OWN = ["structured_outputs", "law", "field_confidence"];
+
+/** The request of this state as an object, in which `MARK` stands for a JSON source. */
+export function objectOf(state, model) {
+  const body = {model, messages: [{role: "user", content: state.prompt}], temperature: state.temperature,
+    max_tokens: state.length, seed: state.seed};
+  if (state.samples > 1) body.n = state.samples;
+  if (state.kind === "tools") Object.assign(body, {tools: MARK, tool_choice: state.choice});
+  else Object.assign(body, field(state.kind, state.kind === "schema" ? MARK : state.source));
+  if (state.law !== "local") body.law = state.law;
+  if (state.confidence) body.field_confidence = true;
+  return body;
+}
+
+/** An object as JSON text, with the source as it was written where `MARK` stands. */
+export function written(object, state, indent) {
+  const text = JSON.stringify(object, null, indent);
+  const place = text.indexOf(JSON.stringify(MARK));
+  if (place < 0) return text;
+  const before = text.slice(0, place), line = before.slice(before.lastIndexOf("\n") + 1);
+  const margin = indent ? line.match(/^ */)[0] : "";
+  const source = state.source.trim().replace(/\n/g, "\n" + margin);
+  return before + source + text.slice(place + JSON.stringify(MARK).length);
+}
+
+/** The body of the request that the page sends: streamed, and with the details of each token. */
+export function bodyOf(state, model) {
+  const more = {stream: true, stream_options: {include_usage: true}, token_details: {top: 8, places: true}};
+  return written({...objectOf(state, model), ...more}, state);
+}
+
+/** The same request without any constraint. */
+export const freed = state => ({...state, kind: "none", law: "local", confidence: false});
+
+/** What the official clients know of a request, and what only this service knows. */
+export function parted(object) {
+  const entries = Object.entries(object);
+  return [entries.filter(([name]) => !OWN.includes(name)), entries.filter(([name]) => OWN.includes(name))].map(Object.fromEntries);
+}
