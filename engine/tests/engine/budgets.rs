@@ -249,7 +249,7 @@ fn candidates_tell_what_the_model_likes_and_what_the_mask_leaves() {
     let engine = engine(wordy_script);
     let plain = || Request::new(letters("go "), 1);
     let mut steered = 0;
-    for settings in [(0.0, 60), (0.7, 60), (1.0, 7)] {
+    for settings in [(0.0, 60), (0.7, 60), (0.0, 5), (0.7, 5), (1.0, 5)] {
         let tops = |logprobs, logprobs_of| {
             let asked = Request {
                 logprobs: Some(logprobs),
@@ -269,7 +269,7 @@ fn candidates_tell_what_the_model_likes_and_what_the_mask_leaves() {
         };
         let events = told(&engine, settings, asked);
         let tops = tops(4, LogprobsOf::Model).zip(tops(255, LogprobsOf::Allowed));
-        assert!(events.len() > 4);
+        assert!(events.len() > 1);
         for (event, (own, allowed)) in events.iter().zip(tops) {
             let Event::Token {
                 candidates: Some(candidates),

@@ -45,7 +45,7 @@ fn parts_of(service: &Service, page: &str) -> BTreeMap<String, String> {
                     .into_iter()
                     .map(|name| format!("/pages/{name}")),
             );
-            open.extend(named("src=\"").into_iter());
+            open.extend(named("src=\""));
         }
         if expected == "text/javascript" {
             let folder = path.rsplit_once('/').map_or("", |parts| parts.0);
