@@ -4,7 +4,15 @@
 mod check;
 #[path = "cli/eval.rs"]
 mod eval;
+#[path = "cli/key.rs"]
+mod key;
 #[path = "cli/mask.rs"]
 mod mask;
 #[path = "cli/program.rs"]
 mod program;
+#[path = "cli/snapshots.rs"]
+mod snapshots;
+#[path = "cli/starting.rs"]
+mod starting;
+#[path = "cli/streams.rs"]
+mod streams;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   maskbench   schemas with instances, walked token by token    ─┐
-//!   suite       the official test suite of JSON Schema            ├─► one JSON object on standard output
+//!   suite       the official test suite of JSON Schema            ├─► counts, what failed and why; --json: one object
 //!   cases       grammars with texts to accept and to reject      ─┘
 //! ```
 //!
@@ -15,16 +15,14 @@ pub mod figures;
 pub mod maskbench;
 pub mod panics;
 pub mod python_json;
+mod report;
 pub mod suite;
 mod verdict;
 
-use std::path::Path;
-use std::process::ExitCode;
-
 use clap::Subcommand;
-use serde_json::Value;
 
-use crate::cli::failure::{Failure, Outcome};
+use crate::cli::failure::Outcome;
+use report::Publishing;
 
 /// The arguments of `lexiform eval`.
 #[derive(Debug, clap::Args)]
@@ -35,12 +33,35 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Collection {
-    /// Schemas with instances (MaskBench): each is walked token by token, with a mask before every token.
+    /// Schemas with instances (MaskBench): each is walked token by token, with a mask before every token
+    ///
+    /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is counted once: as
+    /// right, or by the first thing that went wrong with it.
     Maskbench(maskbench::Args),
-    /// The official JSON Schema test suite.
+    /// The official JSON Schema test suite
+    ///
+    /// DATA is a checkout of the suite: a folder with `tests/` and `remotes/`.
     Suite(suite::Args),
-    /// Grammars, regular expressions or schemas with texts to accept and to reject.
+    /// Grammars, regular expressions or schemas with texts to accept and to reject
+    ///
+    /// DATA is a file of JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps `root`, or a folder
+    /// of grammars, each in a folder of its own with grammar.ebnf, accept.txt and reject.txt.
     Cases(cases::Args),
+}
+
+impl Args {
+    fn publishing(&self) -> &Publishing {
+        match &self.collection {
+            Collection::Maskbench(args) => &args.publishing,
+            Collection::Suite(args) => &args.publishing,
+            Collection::Cases(args) => &args.publishing,
+        }
+    }
+
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.publishing().is_json()
+    }
 }
 
 /// Runs `lexiform eval`.
@@ -48,20 +69,10 @@ enum Collection {
 /// # Errors
 /// The data or the tokenizer cannot be read, or the report cannot be written.
 pub fn run(args: Args) -> Outcome {
-    let (report, file) = match &args.collection {
-        Collection::Maskbench(args) => (maskbench::report(args)?, &args.json),
-        Collection::Suite(args) => (suite::report(args)?, &args.json),
-        Collection::Cases(args) => (cases::report(args)?, &args.json),
+    let report = match &args.collection {
+        Collection::Maskbench(args) => maskbench::report(args)?,
+        Collection::Suite(args) => suite::report(args)?,
+        Collection::Cases(args) => cases::report(args)?,
     };
-    publish(&report, file.as_deref())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn publish(report: &Value, file: Option<&Path>) -> Result<(), Failure> {
-    println!("{report:#}");
-    let Some(path) = file else { return Ok(()) };
-    std::fs::write(path, format!("{report:#}\n")).map_err(|source| Failure::Write {
-        path: path.to_owned(),
-        source,
-    })
+    report.publish(args.publishing())
 }

@@ -1,36 +1,122 @@
-//! The outcome of a subcommand: an exit code, or why it could not do its work.
+//! The outcome of a subcommand: an exit code, or why it could not do its work. One code for one kind of failure, whatever
+//! the command.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Why a subcommand could not do its work. Printed on standard error; the process then exits with 2.
+use serde_json::{Value, json};
+
+/// What the exit codes say, for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, and the answer is yes
+  1  the answer is no: a text does not belong, a prefix leaves the language, a case failed
+  2  a wrong call, or a file that cannot be read
+  3  a schema, regex or grammar does not compile
+  4  it could not be carried out: no memory or tokens left, an address in use, a full disk
+If several apply, the highest.";
+
+/// An exit code. Of several that apply to a run, the greatest is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Code {
+    /// Done, and the answer is yes.
+    Fine = 0,
+    /// The answer is no.
+    No = 1,
+    /// The call is wrong, or a file cannot be read.
+    WrongCall = 2,
+    /// A source does not compile.
+    DoesNotCompile = 3,
+    /// What was asked for could not be carried out.
+    Unable = 4,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// Why a subcommand could not do its work. Printed on standard error.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {}", path.display(), reason(source))]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {}", path.display(), reason(source))]
     Write {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
-    /// Anything else, said in one or more full sentences.
+    /// A wrong call, said in one or more full sentences.
     #[error("{0}")]
     Message(String),
+    /// What was asked for could not be carried out.
+    #[error("{0}")]
+    Unable(String),
+    /// A source does not compile.
+    #[error("{text}")]
+    DoesNotCompile {
+        /// Its problems, for people.
+        text: String,
+        /// The same for programs.
+        json: Value,
+    },
+    /// The answer is no, and nothing more can be done.
+    #[error("{text}")]
+    No {
+        /// Why, for people.
+        text: String,
+        /// The same for programs.
+        json: Value,
+    },
 }
 
 impl Failure {
-    /// A failure that is said by its text alone.
+    /// A wrong call that is said by its text alone.
     pub fn message(text: impl Into<String>) -> Self {
         Self::Message(text.into())
+    }
+
+    /// The exit code of the program.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Read { .. } | Self::Message(_) => Code::WrongCall,
+            Self::Write { .. } | Self::Unable(_) => Code::Unable,
+            Self::DoesNotCompile { .. } => Code::DoesNotCompile,
+            Self::No { .. } => Code::No,
+        }
+    }
+
+    /// The failure as `--json` prints it.
+    pub fn json(&self) -> Value {
+        let mut object = json!({"ok": false, "exit": self.code() as u8});
+        match self {
+            Self::DoesNotCompile { json, .. } => object["source"] = json.clone(),
+            Self::No { json, .. } => object["problem"] = json.clone(),
+            other => object["error"] = json!(other.to_string()),
+        }
+        object
+    }
+}
+
+/// What the system said, without the number that it has for it.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or_default();
+    match error.kind() {
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        _ => plain.to_lowercase(),
     }
 }
 
@@ -46,4 +132,4 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 }
 
 /// What a subcommand returns: an exit code of its own, or why it could not do its work.
-pub type Outcome = Result<ExitCode, Failure>;
+pub type Outcome = Result<Code, Failure>;

@@ -1,13 +1,17 @@
 //! `lexiform generate`: one prompt, one answer, no server.
 
-use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::ArgGroup;
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Failure, Outcome, read_text};
+use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
+use crate::cli::input::source::{Constraint, Dialect, KINDS, Loaded, Meaning};
+use crate::cli::input::stdin;
 use crate::cli::model::ModelArgs;
+use crate::cli::shown::output::{self, Output};
+use crate::cli::shown::paint::note;
+use crate::cli::shown::problems;
 use crate::grammars::interest::Interest;
 use crate::model::running::Running;
 use crate::model::served::ServedModel;
@@ -16,23 +20,41 @@ use crate::wire::error::ApiError;
 
 /// Write a text under a constraint and print it.
 #[derive(Debug, clap::Args)]
+#[command(
+    group = ArgGroup::new("constraint").args(KINDS),
+    group = ArgGroup::new("asked").args(["prompt", "prompt_file"]).required(true),
+    after_help = EXIT_CODES
+)]
 pub struct Args {
-    /// What to ask the model
-    prompt: String,
+    /// What to ask the model; `-` for standard input
+    prompt: Option<String>,
+    /// A file with what to ask the model
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Option<std::path::PathBuf>,
     #[command(flatten)]
+    constraint: Constraint,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten, next_help_heading = "Model")]
     model: ModelArgs,
-    #[command(flatten)]
-    constraint: ConstraintArgs,
+}
+
+/// How the texts are drawn.
+#[derive(Debug, clap::Args)]
+struct Sampling {
     /// The law to draw from: local (each token from what is allowed there) or global (the whole text, exactly)
-    #[arg(long, default_value = "local", value_parser = ["local", "global"])]
+    #[arg(long, default_value = "local", value_parser = [LOCAL, GLOBAL])]
     law: String,
     /// How many texts
     #[arg(long, short, default_value_t = 1)]
     n: usize,
     /// The seed; the same seed gives the same texts
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     seed: Option<i64>,
-    /// The temperature; 0 takes the most likely token. By default what the model recommends
+    /// The temperature; 0 takes the most likely token. By default what the model recommends, and 1 for the global law, which
+    /// needs one, where that is 0
     #[arg(long)]
     temperature: Option<f64>,
     /// The most tokens to write
@@ -41,24 +63,26 @@ pub struct Args {
     /// Continue the prompt as it is, without the model's chat template
     #[arg(long)]
     raw: bool,
-    /// Print the whole answer as JSON, with the law, the probabilities and the tokens used
-    #[arg(long)]
-    json: bool,
 }
 
-/// What the text must obey; at most one.
-#[derive(Debug, clap::Args)]
-#[group(multiple = false)]
-struct ConstraintArgs {
-    /// A file with a JSON Schema
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
-    /// A regular expression for the whole text
-    #[arg(long, value_name = "PATTERN")]
-    regex: Option<String>,
-    /// A file with a grammar in EBNF
-    #[arg(long, value_name = "FILE")]
-    grammar: Option<PathBuf>,
+const LOCAL: &str = "local";
+const GLOBAL: &str = "global";
+
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+
+    fn prompt(&self) -> Result<String, Failure> {
+        match (&self.prompt, &self.prompt_file) {
+            (Some(prompt), _) if prompt == stdin::DASH => stdin::text("PROMPT"),
+            (Some(prompt), _) => Ok(prompt.clone()),
+            (None, Some(file)) => read_text(file),
+            // The parser of the command line demands one of them.
+            (None, None) => Err(Failure::message("name a prompt")),
+        }
+    }
 }
 
 /// Runs `lexiform generate`.
@@ -66,66 +90,97 @@ struct ConstraintArgs {
 /// # Errors
 /// A file cannot be read, the constraint does not compile, or the model cannot be loaded.
 pub fn run(args: Args) -> Outcome {
-    let served = args
-        .model
-        .open(None)
-        .map_err(|error| Failure::message(error.to_string()))?;
-    let body = request(&args, served.name())?;
+    let source = args.constraint.load_if_given()?;
+    let prompt = args.prompt()?;
+    if let Some(source) = &source {
+        // Before the model, which may take long to load.
+        readable(source)?;
+    }
+    let served = args.model.open(None);
+    let served = Arc::new(served.map_err(|error| Failure::message(error.to_string()))?);
+    let body = request(&args, &served, source.as_ref(), prompt);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
-        .build()
-        .map_err(|error| Failure::message(format!("cannot start: {error}")))?;
-    let served = Arc::new(served);
-    let answer = runtime.block_on(answer(served.clone(), args.raw, body.to_string().as_bytes()));
+        .build();
+    let runtime = runtime.map_err(|error| Failure::Unable(format!("cannot start: {error}")))?;
+    let raw = args.sampling.raw;
+    let answer = runtime.block_on(answer(served.clone(), raw, body.to_string().as_bytes()));
     // Where one sample failed, others may still be computed.
     served.engine().stop();
-    let answer = answer.map_err(|error| Failure::message(error.to_string()))?;
-    if args.json {
-        println!("{answer}");
-        return Ok(ExitCode::SUCCESS);
+    let answer = answer.map_err(|error| failure(&error, source.as_ref(), &served))?;
+    let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
+    let texts = || texts(&parsed, raw);
+    args.output.print(|| parsed.clone(), texts, texts)?;
+    let choices = parsed["choices"].as_array().into_iter().flatten();
+    if !args.output.quiet
+        && choices
+            .into_iter()
+            .any(|choice| choice["finish_reason"] == "length")
+    {
+        output::err(&format!(
+            "{} cut by the limit of tokens, --max-tokens\n",
+            note("note:")
+        ));
     }
-    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-    for choice in answer["choices"].as_array().into_iter().flatten() {
-        let text = if args.raw {
-            &choice["text"]
-        } else {
-            &choice["message"]["content"]
-        };
-        println!("{}", text.as_str().unwrap_or_default());
-        if choice["finish_reason"] == "length" {
-            eprintln!("note: the text was cut by the limit of tokens");
+    Ok(Code::Fine)
+}
+
+fn readable(source: &Loaded) -> Result<(), Failure> {
+    if source.dialect() == Some(Dialect::Ecma) {
+        return Err(Failure::message(
+            "generate takes expressions in the dialect rust only; check and mask take both",
+        ));
+    }
+    let checked = source.check(&Meaning::default().options());
+    checked.map_err(|error| problems::failure(source, &error))
+}
+
+/// The texts of an answer, a line each.
+fn texts(answer: &Value, raw: bool) -> String {
+    let choices = answer["choices"].as_array().into_iter().flatten();
+    let text = |choice: &Value| match raw {
+        true => choice["text"].as_str().unwrap_or_default().to_owned() + "\n",
+        false => {
+            choice["message"]["content"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+                + "\n"
         }
-    }
-    Ok(ExitCode::SUCCESS)
+    };
+    choices.map(text).collect()
 }
 
 /// The same request that a client would send: the command line can do what the service can do, in the same way.
-fn request(args: &Args, model: &str) -> Result<Value, Failure> {
-    let mut body = json!({"model": model, "law": args.law, "n": args.n});
-    if args.raw {
-        body["prompt"] = json!(args.prompt);
-    } else {
-        body["messages"] = json!([{"role": "user", "content": args.prompt}]);
+fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: String) -> Value {
+    let sampling = &args.sampling;
+    let mut body = json!({"model": served.name(), "law": sampling.law, "n": sampling.n});
+    match sampling.raw {
+        true => body["prompt"] = json!(prompt),
+        false => body["messages"] = json!([{"role": "user", "content": prompt}]),
     }
-    if let Some(file) = &args.constraint.schema {
-        body["guided_json"] = json!(read_text(file)?);
+    if let Some(source) = source {
+        let field = match (source.is_schema(), source.is_grammar()) {
+            (true, _) => "guided_json",
+            (_, true) => "ebnf",
+            _ => "guided_regex",
+        };
+        body[field] = json!(source.text());
     }
-    if let Some(pattern) = &args.constraint.regex {
-        body["guided_regex"] = json!(pattern);
-    }
-    if let Some(file) = &args.constraint.grammar {
-        body["ebnf"] = json!(read_text(file)?);
-    }
+    let needs_one = sampling.law == GLOBAL && served.text().defaults.temperature == 0.0;
     for (name, value) in [
-        ("seed", args.seed.map(Value::from)),
-        ("temperature", args.temperature.map(Value::from)),
-        ("max_tokens", args.max_tokens.map(Value::from)),
+        ("seed", sampling.seed.map(Value::from)),
+        (
+            "temperature",
+            sampling.temperature.or(needs_one.then_some(1.0)).map(Value::from),
+        ),
+        ("max_tokens", sampling.max_tokens.map(Value::from)),
     ] {
         if let Some(value) = value {
             body[name] = value;
         }
     }
-    Ok(body)
+    body
 }
 
 async fn answer(served: Arc<ServedModel>, raw: bool, body: &[u8]) -> Result<String, ApiError> {
@@ -136,4 +191,60 @@ async fn answer(served: Arc<ServedModel>, raw: bool, body: &[u8]) -> Result<Stri
     };
     let running = Running::start(served.engine(), prepared.requests, served.limits().clone())?;
     prepared.frame.collect(running).await
+}
+
+/// The fields of a request that are flags here.
+const FLAGS: [(&str, &str); 5] = [
+    ("max_tokens", "--max-tokens"),
+    ("temperature", "--temperature"),
+    ("guided_json", "--schema"),
+    ("guided_regex", "--regex"),
+    ("ebnf", "--grammar"),
+];
+
+/// An error of the API in the words of the command line.
+fn failure(error: &ApiError, source: Option<&Loaded>, served: &ServedModel) -> Failure {
+    if let Some(source) = source
+        && let Err(error) = source.compile(served.vocabulary(), &Meaning::default().options())
+    {
+        return problems::failure(source, &error);
+    }
+    let envelope = serde_json::to_value(error.envelope()).unwrap_or_default();
+    let message = envelope["error"]["message"].as_str().unwrap_or_default();
+    let message = in_flags(message);
+    match error.status().as_u16() {
+        400 => Failure::message(message),
+        _ => Failure::Unable(message),
+    }
+}
+
+/// The fields that a message names, as flags.
+fn in_flags(message: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut words = String::new();
+    let mut rest = message;
+    while !rest.is_empty() {
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let flag = FLAGS.iter().find(|(field, _)| *field == word);
+        words.push_str(flag.map_or(word, |(_, flag)| flag));
+        let gap = after.find(is_part).unwrap_or(after.len());
+        words.push_str(&after[..gap]);
+        rest = &after[gap..];
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_named_as_flags_and_other_words_stay() {
+        let message = "max_tokens is 5, but the shortest answer (max_tokens_2) takes 11";
+        let expected = "--max-tokens is 5, but the shortest answer (max_tokens_2) takes 11";
+        assert_eq!(in_flags(message), expected);
+        assert_eq!(in_flags("'temperature'"), "'--temperature'");
+        assert_eq!(in_flags(""), "");
+    }
 }

@@ -1,19 +1,40 @@
 //! `lexiform key`: a new API key, and the entry that lets its owner in.
 
 use std::io::Read as _;
-use std::process::ExitCode;
 
-use crate::cli::failure::{Failure, Outcome};
+use serde_json::{Value, json};
+
+use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::cli::shown::output::{self, Output};
 use crate::operate::keys::hashed;
 
 /// Bytes of a key, before they are spelled.
 const BYTES: usize = 32;
 
-/// Make an API key: the key for its owner, and the entry for the file that `serve --api-keys` reads.
+/// Make an API key: the key for its owner, on standard error, and the entry for the file that `serve --api-keys` reads, on
+/// standard output. With --json both stand in one object.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct Args {
     /// Whose key it is; logs show this name
+    #[arg(value_parser = name)]
     name: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("a key needs a name: logs show whose requests they were by it"),
+        name => Ok(name.to_owned()),
+    }
 }
 
 /// Runs `lexiform key`.
@@ -23,10 +44,26 @@ pub struct Args {
 pub fn run(args: Args) -> Outcome {
     let mut bytes = [0; BYTES];
     let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    random.map_err(|error| Failure::message(format!("no random bytes: {error}")))?;
+    random.map_err(|error| Failure::Unable(format!("no random bytes: {error}")))?;
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let key = format!("lx-{digits}");
-    eprintln!("The key, which is shown only now: {key}\n");
-    println!("[[keys]]\nname = {:?}\nsha256 = \"{}\"", args.name, hashed(&key));
-    Ok(ExitCode::SUCCESS)
+    let hash = hashed(&key);
+    match (args.output.json, args.output.quiet) {
+        (true, _) => {}
+        (_, true) => output::err(&format!("{key}\n")),
+        _ => output::err(&format!("Store this key now; it is not shown again: {key}\n\n")),
+    }
+    // A string of JSON is one of TOML.
+    let entry = || {
+        format!(
+            "[[keys]]\nname = {}\nsha256 = \"{hash}\"\n",
+            Value::from(args.name.as_str())
+        )
+    };
+    args.output.print(
+        || json!({"ok": true, "exit": 0, "key": key, "name": args.name, "sha256": hash}),
+        entry,
+        entry,
+    )?;
+    Ok(Code::Fine)
 }

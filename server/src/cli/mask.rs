@@ -1,48 +1,74 @@
 //! `lexiform mask`: what may come next after a prefix.
 //!
 //! ```text
-//!   $ lexiform mask --schema person.json --tokenizer tokenizer.json --prefix '{"age": '
+//!   $ lexiform mask --schema person.json --prefix '{"age": '
 //!   allowed: 1,111 of 128,256 tokens
 //!   may end: no
 //!   next:    '-', '0'–'9'
 //!   digits   "0" "1" "12" "123" …  (1,110)
 //! ```
 
-use std::path::PathBuf;
-use std::process::ExitCode;
-
-use lexiform::compile::compile;
+use clap::ArgGroup;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 
-use super::expected::Expected;
-use super::source::{Constraint, Meaning};
-use crate::cli::failure::{Failure, Outcome};
-use crate::cli::tokens;
+use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::cli::input::source::{Constraint, KINDS, Meaning};
+use crate::cli::input::stdin;
+use crate::cli::input::tokenizer::TokenizerArgs;
+use crate::cli::shown::output::Output;
+use crate::cli::shown::paint::dim;
+use crate::cli::shown::problems;
+use crate::cli::tokens::quoted;
+use crate::cli::verdict::expected::Expected;
+use crate::cli::verdict::{Verdict, after};
 
 /// The arguments of `lexiform mask`.
 #[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("constraint").args(KINDS).required(true), after_help = EXIT_CODES)]
 pub struct Args {
     #[command(flatten)]
     constraint: Constraint,
     #[command(flatten)]
     meaning: Meaning,
-    /// The `tokenizer.json` whose tokens to show.
-    #[arg(long, value_name = "FILE", default_value = "models/demo/tokenizer.json")]
-    tokenizer: PathBuf,
-    /// The token that ends a sequence, by name; else what the tokenizer's folder says.
-    #[arg(long, value_name = "NAME")]
-    eos: Option<String>,
-    /// The text written so far.
-    #[arg(long, default_value = "", value_name = "TEXT")]
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
+    /// The text written so far
+    #[arg(
+        long,
+        short,
+        default_value = "",
+        value_name = "TEXT",
+        allow_hyphen_values = true
+    )]
     prefix: String,
-    /// How many tokens of each group to show.
+    /// A file with the text written so far, as it is to its last byte; `-` for standard input
+    #[arg(long, value_name = "FILE|-", conflicts_with = "prefix")]
+    prefix_file: Option<String>,
+    /// How many tokens of each group to show
     #[arg(long, default_value_t = 10, value_name = "N")]
     samples: usize,
-    /// Print one JSON object instead.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+
+    fn prefix(&self) -> Result<Vec<u8>, Failure> {
+        match self.prefix_file.as_deref() {
+            None => Ok(self.prefix.clone().into_bytes()),
+            Some(stdin::DASH) => stdin::bytes("--prefix-file"),
+            Some(file) => std::fs::read(file).map_err(|source| Failure::Read {
+                path: file.into(),
+                source,
+            }),
+        }
+    }
 }
 
 /// Runs `lexiform mask`.
@@ -51,31 +77,31 @@ pub struct Args {
 /// The source does not compile, the prefix leaves its language, or a file cannot be read.
 pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load()?;
-    let (_, vocabulary) = tokens::load(&args.tokenizer, args.eos.as_deref())?;
-    let compiled = compile(source.source(), &vocabulary, &args.meaning.options());
-    let (grammar, _) = compiled
-        .map_err(|error| Failure::message(format!("the {} does not compile\n{error}", source.name())))?;
-    let state = after_prefix(&grammar, args.prefix.as_bytes())?;
+    let prefix = args.prefix()?;
+    let (_, vocabulary) = args.tokenizer.load()?;
+    let compiled = source.compile(&vocabulary, &args.meaning.options());
+    let (grammar, _) = compiled.map_err(|error| problems::failure(&source, &error))?;
+    let state = after(&grammar, &prefix).map_err(|verdict| leaves(&prefix, &verdict))?;
     let view = View::of(&grammar, state);
-    if args.json {
-        println!("{:#}", view.as_json(&vocabulary, args.samples));
-    } else {
-        print!("{}", view.as_text(&vocabulary, args.samples));
-    }
-    Ok(ExitCode::SUCCESS)
+    args.output.print(
+        || view.as_json(&vocabulary, args.samples),
+        || view.as_text(&vocabulary, args.samples),
+        String::new,
+    )?;
+    Ok(Code::Fine)
 }
 
-fn after_prefix(grammar: &Grammar, prefix: &[u8]) -> Result<State, Failure> {
-    let mut state = grammar.start();
-    for (offset, byte) in prefix.iter().enumerate() {
-        state = grammar.step_bytes(state, &[*byte]).ok_or_else(|| {
-            let expected = Expected::after(grammar, state).in_words();
-            Failure::message(format!(
-                "the prefix leaves the language at byte {offset}, expected {expected}"
-            ))
-        })?;
+fn leaves(prefix: &[u8], verdict: &Verdict) -> Failure {
+    let (reason, excerpt) = (verdict.reason(prefix), verdict.excerpt(prefix));
+    let text = format!("the prefix leaves the language: {reason}\n{excerpt}");
+    let text = text.trim_end().to_owned();
+    match verdict {
+        Verdict::Undecided { .. } => Failure::Unable(text),
+        verdict => Failure::No {
+            text,
+            json: verdict.json(prefix),
+        },
     }
-    Ok(state)
 }
 
 /// What is known about one state.
@@ -121,13 +147,16 @@ impl View {
                 .take(samples)
                 .map(|it| quoted(vocabulary, *it))
                 .collect();
-            let more = if samples < tokens.len() { " …" } else { "" };
-            text += &format!(
-                "{:<8} {}{more}  ({})\n",
-                group.name(),
-                shown.join(" "),
-                tokens.len()
-            );
+            let more = if samples < tokens.len() && samples > 0 {
+                " …"
+            } else {
+                ""
+            };
+            let (name, count) = (group.name(), dim(format!("({})", tokens.len())));
+            text += &match samples {
+                0 => format!("{name:<8} {count}\n"),
+                _ => format!("{name:<8} {}{more}  {count}\n", shown.join(" ")),
+            };
         }
         text
     }
@@ -142,6 +171,8 @@ impl View {
             )
         });
         json!({
+            "ok": true,
+            "exit": 0,
             "allowed": self.allowed.len(),
             "vocabulary": vocabulary.len(),
             "eos": self.expected.end,
@@ -194,16 +225,5 @@ impl Group {
             Group::Beyond => "others",
             Group::Special => "special",
         }
-    }
-}
-
-fn quoted(vocabulary: &Vocabulary, token: u32) -> String {
-    let bytes = vocabulary.bytes(token);
-    if vocabulary.kind(token) != TokenKind::Text {
-        return String::from_utf8_lossy(bytes).into_owned();
-    }
-    match str::from_utf8(bytes) {
-        Ok(text) => format!("{text:?}"),
-        Err(_) => bytes.iter().map(|it| format!("<{it:02x}>")).collect(),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::{TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
-use crate::cli::failure::{Failure, Outcome};
+use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
 use crate::cli::model::ModelArgs;
 use crate::model::limits::{PREPARING, RequestLimits};
 use crate::operate::audit::Audit;
@@ -35,7 +34,7 @@ use crate::routes::state::{AppState, BODY_LIMIT, CONNECTIONS, Settings};
 ///   lexiform serve --model ./Qwen3-0.6B --host 0.0.0.0 --api-keys keys.toml
 ///   lexiform serve --config lexiform.toml --log-format json --audit-log audit.jsonl
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -225,13 +224,13 @@ pub fn run(args: Args) -> Outcome {
     let ended = actix_web::rt::System::new().block_on(serve(app, (listener, metrics), listening, tls));
     // Answers that did not end in time may still be computed.
     served.served.engine().stop();
-    ended.map_err(|error| Failure::message(format!("the server failed: {error}")))?;
-    Ok(ExitCode::SUCCESS)
+    ended.map_err(|error| Failure::Unable(format!("the server failed: {error}")))?;
+    Ok(Code::Fine)
 }
 
 fn bind(address: impl ToSocketAddrs, shown: &str) -> Result<TcpListener, Failure> {
     let bound = TcpListener::bind(address);
-    bound.map_err(|error| Failure::message(format!("cannot listen on {shown}: {error}")))
+    bound.map_err(|error| Failure::Unable(format!("cannot listen on {shown}: {}", reason(&error))))
 }
 
 fn patience(limits: &Limits) -> RequestLimits {

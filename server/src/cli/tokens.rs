@@ -1,69 +1,123 @@
-//! Tokenizers for the commands that show or measure masks.
-
-use std::path::Path;
-use std::sync::Arc;
+//! `lexiform tokens`: how a tokenizer cuts texts.
+//!
+//! ```text
+//!   $ lexiform tokens --text '{"age": 34}'
+//!   text 1: 7 tokens
+//!      92  "{"
+//!     301  "\"age\":"
+//! ```
 
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cli::failure::{Failure, read_text};
+use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::cli::input::texts::{Text, Texts};
+use crate::cli::input::tokenizer::TokenizerArgs;
+use crate::cli::shown::output::{self, Output};
+use crate::cli::shown::paint::{bad, dim};
 
-/// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The token
-/// that ends a chat turn comes before the one that ends a document, since instructed models write the former.
-const USUAL_ENDS: [&str; 9] = [
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|return|>",
-    "<|end|>",
-    "<|end_of_text|>",
-    "<|endoftext|>",
-    "<|eos|>",
-    "</s>",
-    "<eos>",
-];
+/// The arguments of `lexiform tokens`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    texts: Texts,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    output: Output,
+}
 
-/// A tokenizer and its vocabulary, ended by the token of this name, or else by the one that the folder names.
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+}
+
+/// Runs `lexiform tokens`.
 ///
 /// # Errors
-/// The file cannot be read, is not a `tokenizer.json`, or no token is known to end a sequence.
-pub fn load(path: &Path, eos: Option<&str>) -> Result<(Tokenizer, Arc<Vocabulary>), Failure> {
-    let bytes = std::fs::read(path).map_err(|source| Failure::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    let wrong = |error: &dyn std::fmt::Display| Failure::message(format!("{}: {error}", path.display()));
-    let tokenizer = Tokenizer::from_bytes(&bytes).map_err(|error| wrong(&error))?;
-    let end = match eos {
-        Some(name) => tokenizer
-            .special(name)
-            .ok_or_else(|| wrong(&format!("there is no special token {name}")))?,
-        None => usual_end(&tokenizer, path)
-            .ok_or_else(|| wrong(&"no token is known to end a sequence; name one with --eos"))?,
-    };
-    let vocabulary = tokenizer.vocabulary(&[end]).map_err(|error| wrong(&error))?;
-    Ok((tokenizer, Arc::new(vocabulary)))
+/// There is no text, or the tokenizer cannot be read.
+pub fn run(args: Args) -> Outcome {
+    let texts = args.texts.read();
+    if texts.is_empty() {
+        return Err(Failure::message(
+            "name a text: --text TEXT, a FILE, or - for standard input",
+        ));
+    }
+    let (tokenizer, vocabulary) = args.tokenizer.load()?;
+    let (mut cut, mut failures) = (Vec::new(), Vec::new());
+    for text in texts {
+        match Cut::of(text, &tokenizer) {
+            Ok(text) => cut.push(text),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let code = failures.iter().map(Failure::code).max().unwrap_or(Code::Fine);
+    args.output.print(
+        || {
+            let texts: Vec<Value> = cut.iter().map(|text| text.json(&vocabulary)).collect();
+            let errors: Vec<String> = failures.iter().map(Failure::to_string).collect();
+            json!({"ok": code == Code::Fine, "exit": code as u8, "texts": texts, "errors": errors})
+        },
+        || cut.iter().map(|text| text.in_words(&vocabulary)).collect(),
+        || cut.iter().map(Cut::bare).collect(),
+    )?;
+    for failure in &failures {
+        output::err(&format!("{} {failure}\n", bad("error:")));
+    }
+    Ok(code)
 }
 
-fn usual_end(tokenizer: &Tokenizer, path: &Path) -> Option<u32> {
-    let named = end_in_config(&path.with_file_name("tokenizer_config.json"));
-    let names = named.iter().map(String::as_str).chain(USUAL_ENDS);
-    names.into_iter().find_map(|name| tokenizer.special(name))
+/// A text in tokens.
+struct Cut {
+    name: String,
+    tokens: Vec<u32>,
 }
 
-/// `eos_token` of the configuration beside the tokenizer: a name, or an object with the name as `content`.
-fn end_in_config(path: &Path) -> Option<String> {
-    let config: Value = serde_json::from_str(&read_text(path).ok()?).ok()?;
-    let token = &config["eos_token"];
-    Some(token.as_str().or_else(|| token["content"].as_str())?.to_owned())
+impl Cut {
+    fn of(Text { name, bytes }: Text, tokenizer: &Tokenizer) -> Result<Self, Failure> {
+        let text =
+            String::from_utf8(bytes?).map_err(|_| Failure::message(format!("{name} is not UTF-8 text")))?;
+        let tokens = tokenizer.encode(&text);
+        let tokens = tokens.map_err(|error| Failure::Unable(format!("{name}: {error}")))?;
+        Ok(Self { name, tokens })
+    }
+
+    fn in_words(&self, vocabulary: &Vocabulary) -> String {
+        let count = self.tokens.len();
+        let mut text = format!(
+            "{}: {count} {}\n",
+            self.name,
+            if count == 1 { "token" } else { "tokens" }
+        );
+        for token in &self.tokens {
+            text += &format!("{}  {}\n", dim(format!("{token:>8}")), quoted(vocabulary, *token));
+        }
+        text
+    }
+
+    fn json(&self, vocabulary: &Vocabulary) -> Value {
+        let token = |it: &u32| json!({"id": it, "text": String::from_utf8_lossy(vocabulary.bytes(*it)), "bytes": vocabulary.bytes(*it).len()});
+        let tokens: Vec<Value> = self.tokens.iter().map(token).collect();
+        json!({"name": self.name, "count": self.tokens.len(), "tokens": tokens})
+    }
+
+    fn bare(&self) -> String {
+        let ids: Vec<String> = self.tokens.iter().map(u32::to_string).collect();
+        ids.join(" ") + "\n"
+    }
 }
 
-/// A vocabulary with one token a byte, for questions about text that no tokenizer has a part in.
-///
-/// # Errors
-/// Never in practice; the vocabulary is small and fixed.
-pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
-    let mut tokens: Vec<(TokenKind, Vec<u8>)> = (0..=255).map(|byte| (TokenKind::Text, vec![byte])).collect();
-    tokens.push((TokenKind::Special, b"<end>".to_vec()));
-    let vocabulary = Vocabulary::new(&tokens, &[256]).map_err(|error| Failure::message(error.to_string()))?;
-    Ok(Arc::new(vocabulary))
+/// A token as a literal; the bytes of one that is no text of its own in hexadecimal digits.
+pub fn quoted(vocabulary: &Vocabulary, token: u32) -> String {
+    let bytes = vocabulary.bytes(token);
+    if vocabulary.kind(token) != TokenKind::Text {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) => format!("{text:?}"),
+        Err(_) => bytes.iter().map(|it| format!("<{it:02x}>")).collect(),
+    }
 }

@@ -162,7 +162,7 @@ pub fn unkept(language: &Language, compiled: &Compiled) -> Vec<Rejected> {
 }
 
 /// Whether what has no effect was meant to have one.
-fn is_promise(problem: &Problem) -> bool {
+pub fn is_promise(problem: &Problem) -> bool {
     let ignored = problem.kind != ProblemKind::Narrowed;
     ignored
         && match keyword(problem) {
@@ -170,6 +170,11 @@ fn is_promise(problem: &Problem) -> bool {
             Some("format") | None => false,
             Some(keyword) => schema::is_meant_to_assert(keyword),
         }
+}
+
+/// Whether a format has no effect because nobody here knows it.
+pub fn is_unknown_format(problem: &Problem) -> bool {
+    problem.kind != ProblemKind::Narrowed && keyword(problem) == Some("format")
 }
 
 /// The keyword that a finding is about.

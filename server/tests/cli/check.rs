@@ -42,7 +42,8 @@ fn a_text_that_ends_early_is_told_what_is_missing() {
     let run = lexiform(&["check", "--regex", "yes|no", "--text", "ye", "--text", "no"]);
     assert_eq!(run.code, 1);
     let expected = "regex: compiles\n\
-                    text 1: does not belong: it ends too early, at byte 2 (line 1, column 3), expected \"s\"\n\
+                    text 1: does not belong: it ends too early, at byte 2 (line 1, column 3), expected \"s\"\n    \
+                    1 | ye\n      |   ^\n\
                     text 2: belongs\n";
     assert_eq!(run.out, expected);
 }

@@ -79,6 +79,8 @@ fn a_prefix_that_leaves_the_language_is_an_error_with_its_place() {
         "--prefix",
         "abd",
     ]);
-    assert_eq!(run.code, 2);
-    assert!(run.err.contains("at byte 2, expected \"c\""), "{}", run.err);
+    assert_eq!(run.code, 1);
+    let problem = "error: the prefix leaves the language: at byte 2 (line 1, column 3) there is 'd', expected \"c\"\n    \
+                   1 | abd\n      |   ^\n";
+    assert_eq!(run.err, problem);
 }

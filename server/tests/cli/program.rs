@@ -1,7 +1,8 @@
 //! Running `lexiform` on the data of these tests.
 
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 /// What a run of the program left behind.
 pub(crate) struct Run {
@@ -10,12 +11,44 @@ pub(crate) struct Run {
     pub(crate) err: String,
 }
 
-/// Runs `lexiform` with these arguments.
+/// Runs `lexiform` with these arguments and nothing on standard input.
 pub(crate) fn lexiform(args: &[&str]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_lexiform"))
-        .args(args)
-        .output()
-        .expect("the program starts");
+    run(program().args(args))
+}
+
+/// The program in this folder, with the environment that prints as to a file.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lexiform"));
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn run(command: &mut Command) -> Run {
+    ended(command.output().expect("the program starts"))
+}
+
+/// Runs it with a pipe that holds this text as standard input.
+pub(crate) fn run_with(command: &mut Command, input: &str) -> Run {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    // A program that reads nothing closes the pipe, which is its right.
+    drop(
+        child
+            .stdin
+            .take()
+            .map(|mut pipe| pipe.write_all(input.as_bytes())),
+    );
+    ended(child.wait_with_output().expect("the program ends"))
+}
+
+fn ended(output: Output) -> Run {
     Run {
         code: output.status.code().expect("the program ends by itself"),
         out: String::from_utf8(output.stdout).expect("output is UTF-8"),

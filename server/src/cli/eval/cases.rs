@@ -4,11 +4,14 @@
 //!   {"regex": "a+b", "accept": ["ab", "aab"], "reject": ["b"]}
 //! ```
 //!
+//! A folder is a collection, too, in the shape of `grammars/`: a folder for each grammar, with `grammar.ebnf`, `accept.txt`
+//! and `reject.txt`, or one such folder alone.
+//!
 //! Two marks of the collections in use are understood. `FINAL_REJECT:` before a text says that an engine may notice
 //! only at its end, which is no difference for a whole text. `spec_disagrees` lists texts whose label contradicts
 //! the specification of the language; they are judged by the specification.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::ValueEnum;
 use lexiform::Grammar;
@@ -16,24 +19,25 @@ use lexiform::compile::{Compiler, Source};
 use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
+use super::report::{Publishing, Report};
 use super::suite::belongs;
-use super::verdict::{Counts, Verdict, parse_line, progress};
-use crate::cli::failure::{Failure, read_text};
-use crate::cli::source::{KeyOrder, Meaning, Whitespace};
-use crate::cli::tokens;
+use super::verdict::{Counts, Data, Failures, Verdict, parse_line, progress};
+use crate::cli::failure::{EXIT_CODES, Failure, read_text};
+use crate::cli::input::folder::Folder;
+use crate::cli::input::source::{KeyOrder, Meaning, Whitespace};
+use crate::cli::input::tokenizer;
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// The language of the sources.
+    #[command(flatten)]
+    data: Data,
+    /// The language of the sources; without it, each line says its own
     #[arg(long, value_enum)]
-    kind: Kind,
-    /// JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps `root`.
-    #[arg(long, value_name = "FILE.jsonl")]
-    data: PathBuf,
-    /// Write the report to this file too.
-    #[arg(long, value_name = "OUT")]
-    pub(super) json: Option<PathBuf>,
+    kind: Option<Kind>,
+    #[command(flatten)]
+    pub(super) publishing: Publishing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,41 +50,114 @@ enum Kind {
     JsonSchema,
 }
 
-/// Judges every text of the file.
+/// Judges every text of the collection.
 ///
 /// # Errors
-/// The file cannot be read.
-pub fn report(args: &Args) -> Result<Value, Failure> {
-    let text = read_text(&args.data)?;
-    let lines: Vec<&str> = text.lines().collect();
-    let compiler = Compiler::new(tokens::bytes_only()?);
-    let mut counts = Counts::default();
-    let bar = progress(lines.len());
+/// A file cannot be read.
+pub(super) fn report(args: &Args) -> Result<Report, Failure> {
+    let entries = match args.data.path() {
+        folder if folder.is_dir() => of_folders(folder, args.kind)?,
+        file => of_lines(file, args.kind)?,
+    };
+    let compiler = Compiler::new(tokenizer::bytes_only()?);
+    let (mut counts, mut failures) = (Counts::default(), Failures::default());
+    let bar = progress(entries.len());
     quietly(|| {
-        for (index, line) in lines
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty())
-        {
-            let entry = parse_line(&args.data, index + 1, line)?;
-            if args.kind.is_of(&entry) {
-                judge_entry(args.kind, &entry, &compiler, &mut counts);
-            }
+        for entry in &entries {
+            entry.judge(&compiler, (&mut counts, &mut failures));
             bar.inc(1);
         }
-        Ok::<(), Failure>(())
-    })?;
+    });
     bar.finish_and_clear();
-    Ok(json!({
+    let figures = json!({
         "cases": counts.all,
         "right": counts.right,
         "compile_errors": counts.does_not_compile,
         "rejected_wrongly": counts.refused,
         "accepted_wrongly": counts.let_through,
-    }))
+    });
+    Ok(Report::new(figures, failures))
+}
+
+/// A source with its texts.
+struct Entry {
+    /// Where it stands.
+    name: String,
+    kind: Kind,
+    source: String,
+    /// Each with what to call it and whether the specification accepts it.
+    texts: Vec<(String, String, bool)>,
+}
+
+fn of_lines(file: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
+    let text = read_text(file)?;
+    let name = file
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let mut entries = Vec::new();
+    for (index, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let entry = parse_line(file, index + 1, line)?;
+        let own = || {
+            let own = Kind::ALL.into_iter().find(|kind| kind.is_of(&entry));
+            let place = format!("{}, line {}", file.display(), index + 1);
+            own.ok_or_else(|| {
+                Failure::message(format!(
+                    "{place}: neither a regex, nor a grammar or schema of a known kind"
+                ))
+            })
+        };
+        let kind = match kind {
+            Some(kind) if kind.is_of(&entry) => kind,
+            Some(_) => continue,
+            None => own()?,
+        };
+        let texts = cases_of(&entry)
+            .into_iter()
+            .map(|(text, accept)| (format!(" {text:?}"), text, accept));
+        entries.push(Entry {
+            name: format!("{name}:{}", index + 1),
+            kind,
+            source: source_of(kind, &entry),
+            texts: texts.collect(),
+        });
+    }
+    Ok(entries)
+}
+
+fn of_folders(place: &Path, kind: Option<Kind>) -> Result<Vec<Entry>, Failure> {
+    if kind.is_some_and(|kind| kind != Kind::Ebnf) {
+        return Err(Failure::message("the grammars of folders are EBNF"));
+    }
+    let folders = Folder::all(place)?.into_iter().map(|path| {
+        let folder = Folder::read(&path)?;
+        let texts = folder
+            .cases
+            .into_iter()
+            .map(|case| (format!("/{}", case.name), case.text, case.accept));
+        Ok(Entry {
+            name: path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            kind: Kind::Ebnf,
+            source: folder.source,
+            texts: texts.collect(),
+        })
+    });
+    folders.collect()
 }
 
 impl Kind {
+    /// A grammar that does not say its kind is EBNF.
+    const ALL: [Kind; 5] = [Kind::Regex, Kind::Ebnf, Kind::Lark, Kind::Gbnf, Kind::JsonSchema];
+
     fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |it| it.get_name().to_owned())
@@ -100,41 +177,48 @@ impl Kind {
     }
 }
 
-fn judge_entry(kind: Kind, entry: &Value, compiler: &Compiler, counts: &mut Counts) {
-    let cases = cases_of(entry);
-    let compiled = caught(|| compile_entry(kind, entry, compiler)).and_then(|it| it);
-    for (text, accept) in cases {
-        let verdict = match &compiled {
-            Ok(grammar) => judge(grammar, &text, accept),
-            Err(reason) => Verdict::DoesNotCompile(reason.clone()),
+impl Entry {
+    fn judge(&self, compiler: &Compiler, (counts, failures): (&mut Counts, &mut Failures)) {
+        let compiled = caught(|| self.compile(compiler)).and_then(|it| it);
+        for (name, text, accept) in &self.texts {
+            let verdict = match &compiled {
+                Ok(grammar) => judge(grammar, text, *accept),
+                Err(reason) => Verdict::DoesNotCompile(reason.clone()),
+            };
+            counts.add(&verdict, 1);
+            failures.note(|| format!("{}{name}", self.name), &verdict);
+        }
+    }
+
+    fn compile(&self, compiler: &Compiler) -> Result<Grammar, String> {
+        let source = match self.kind {
+            Kind::Regex => Source::Regex(&self.source),
+            Kind::JsonSchema => Source::JsonSchema(&self.source),
+            Kind::Ebnf => Source::Ebnf(&self.source),
+            Kind::Lark | Kind::Gbnf => {
+                return Err(format!("{} grammars are not supported", self.kind.name()));
+            }
         };
-        counts.add(&verdict, 1);
+        // The texts of a schema are JSON in any spelling that its specification allows.
+        let meaning = Meaning {
+            key_order: KeyOrder::Any,
+            whitespace: Whitespace::Flexible,
+        };
+        let compiled = compiler.compile(source, &meaning.options_for_judging());
+        compiled
+            .map(|(grammar, _)| grammar)
+            .map_err(|error| error.to_string())
     }
 }
 
-fn compile_entry(kind: Kind, entry: &Value, compiler: &Compiler) -> Result<Grammar, String> {
+/// The text of the source. A schema is a JSON value, and may be given as its text.
+fn source_of(kind: Kind, entry: &Value) -> String {
     let field = &entry[kind.field()];
-    // A schema is a JSON value, and may be given as its text.
     let text = field.as_str().map_or_else(|| field.to_string(), str::to_owned);
-    let text = match entry["root"].as_str().filter(|root| *root != "root") {
+    match entry["root"].as_str().filter(|root| *root != "root") {
         Some(root) => format!("root ::= {root}\n{text}"),
         None => text,
-    };
-    let source = match kind {
-        Kind::Regex => Source::Regex(&text),
-        Kind::JsonSchema => Source::JsonSchema(&text),
-        Kind::Ebnf => Source::Ebnf(&text),
-        Kind::Lark | Kind::Gbnf => return Err(format!("{} grammars are not supported", kind.name())),
-    };
-    // The texts of a schema are JSON in any spelling that its specification allows.
-    let meaning = Meaning {
-        key_order: KeyOrder::Any,
-        whitespace: Whitespace::Flexible,
-    };
-    let compiled = compiler.compile(source, &meaning.options_for_judging());
-    compiled
-        .map(|(grammar, _)| grammar)
-        .map_err(|error| error.to_string())
+    }
 }
 
 /// The texts of an entry, each with whether the specification accepts it.
@@ -169,8 +253,8 @@ fn strings(value: &Value) -> Vec<String> {
 fn judge(grammar: &Grammar, text: &str, accept: bool) -> Verdict {
     match (caught(|| belongs(grammar, text)), accept) {
         (Ok(true), true) | (Ok(false), false) => Verdict::Right,
-        (Ok(_), true) => Verdict::Refused("rejected wrongly".to_owned()),
-        (Ok(_), false) => Verdict::LetThrough("accepted wrongly".to_owned()),
+        (Ok(_), true) => Verdict::Refused(String::new()),
+        (Ok(_), false) => Verdict::LetThrough(String::new()),
         (Err(panic), true) => Verdict::Refused(panic),
         (Err(panic), false) => Verdict::LetThrough(panic),
     }

@@ -10,7 +10,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lexiform::Grammar;
@@ -22,43 +21,39 @@ use super::clock::timed;
 use super::figures::{Reasons, Samples};
 use super::panics::{caught, quietly};
 use super::python_json;
-use super::verdict::{Counts, Verdict, parse_line, progress};
-use crate::cli::failure::{Failure, read_text};
-use crate::cli::source::Meaning;
-use crate::cli::tokens;
+use super::report::{Publishing, Report};
+use super::verdict::{Counts, Data, Failures, Verdict, parse_line, progress};
+use crate::cli::failure::{EXIT_CODES, Failure, read_text};
+use crate::cli::input::source::Meaning;
+use crate::cli::input::tokenizer::TokenizerArgs;
 
 /// The arguments of `lexiform eval maskbench`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Each schema is counted once: as right, or by the first thing that went wrong with it."
-)]
+#[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// The schemas: JSON lines with `name`, `schema` and `tests` (`valid`, `data`).
-    #[arg(long, value_name = "FILE.jsonl")]
-    data: PathBuf,
-    /// The `tokenizer.json` whose tokens are walked.
-    #[arg(long, value_name = "TOKENIZER.json")]
-    tokenizer: PathBuf,
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
     #[command(flatten)]
     meaning: Meaning,
-    /// Only the first so many schemas.
+    /// Only the first N schemas
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Whether what was learned about masks is forgotten before every schema, or kept from schema to schema.
+    /// Whether what was learned about masks is forgotten before every schema, or kept from schema to schema
     #[arg(long, value_enum, default_value_t)]
     cache: Cache,
-    /// Write the report to this file too.
-    #[arg(long, value_name = "OUT")]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) publishing: Publishing,
 }
 
 /// What a schema may profit from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Cache {
-    /// Its own earlier instances, and the tables that are built once for the vocabulary.
+    /// Its own earlier instances, and the tables that are built once for the vocabulary
     #[default]
     Cold,
-    /// What schemas before it left behind.
+    /// What schemas before it left behind
     Warm,
 }
 
@@ -66,22 +61,23 @@ enum Cache {
 ///
 /// # Errors
 /// The data or the tokenizer cannot be read.
-pub fn report(args: &Args) -> Result<Value, Failure> {
-    let text = read_text(&args.data)?;
+pub(super) fn report(args: &Args) -> Result<Report, Failure> {
+    let data = args.data.path();
+    let text = read_text(data)?;
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let wanted = args.limit.unwrap_or(lines.len()).min(lines.len());
     let mut bench = Bench::new(args)?;
     let bar = progress(wanted);
     quietly(|| {
         for (index, line) in lines[..wanted].iter().enumerate() {
-            let entry = parse_line(&args.data, index + 1, line)?;
+            let entry = parse_line(data, index + 1, line)?;
             bench.walk_entry(&entry);
             bar.inc(1);
         }
         Ok::<(), Failure>(())
     })?;
     bar.finish_and_clear();
-    Ok(bench.results.report())
+    Ok(Report::new(bench.results.report(), bench.results.failures))
 }
 
 /// The engine under test with everything it needs, and what was found so far.
@@ -98,6 +94,7 @@ struct Results {
     counts: Counts,
     by_split: BTreeMap<String, Counts>,
     errors: Reasons,
+    failures: Failures,
     instances_valid: u64,
     instances_invalid: u64,
     mask_us: Samples,
@@ -117,7 +114,7 @@ enum Stage {
 
 impl Bench {
     fn new(args: &Args) -> Result<Self, Failure> {
-        let (tokenizer, vocabulary) = tokens::load(&args.tokenizer, None)?;
+        let (tokenizer, vocabulary) = args.tokenizer.load()?;
         let options = args.meaning.options();
         let (compiler, prime_us) = timed(|| Compiler::new(vocabulary).primed(&options));
         let compiler = compiler.map_err(|error| Failure::message(error.to_string()))?;
@@ -215,6 +212,10 @@ impl Results {
         self.instances_valid += valid;
         self.instances_invalid += tests.len() as u64 - valid;
         self.counts.add(verdict, 1);
+        self.failures.note(
+            || entry["name"].as_str().unwrap_or("without a name").to_owned(),
+            verdict,
+        );
         self.by_split
             .entry(split(entry["name"].as_str().unwrap_or("")))
             .or_default()

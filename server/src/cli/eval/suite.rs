@@ -14,60 +14,62 @@ use serde_json::{Value, json};
 
 use super::panics::{caught, quietly};
 use super::python_json;
-use super::verdict::{Counts, Verdict, must_exist, progress};
-use crate::cli::failure::{Failure, read_text};
-use crate::cli::source::{KeyOrder, Meaning, Whitespace};
-use crate::cli::tokens;
+use super::report::{Publishing, Report};
+use super::verdict::{Counts, Data, Failures, Verdict, must_exist, progress};
+use crate::cli::failure::{EXIT_CODES, Failure, read_text};
+use crate::cli::input::source::{KeyOrder, Meaning, Whitespace};
+use crate::cli::input::tokenizer;
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// The folder with `tests/` and `remotes/`.
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
-    /// The draft: 4, 6, 7, 2019-09 or 2020-12.
+    #[command(flatten)]
+    data: Data,
+    /// The draft: 4, 6, 7, 2019-09 or 2020-12
     #[arg(long, value_parser = ["4", "6", "7", "2019-09", "2020-12"])]
     draft: String,
     /// The optional tests of `format` too, for which formats are asserted. For the required ones they are annotations, as
-    /// the specification has it.
+    /// the specification has it
     #[arg(long)]
     optional_format: bool,
-    /// Write the report to this file too.
-    #[arg(long, value_name = "OUT")]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) publishing: Publishing,
 }
 
 /// Judges every test of the draft.
 ///
 /// # Errors
 /// A file of the suite cannot be read.
-pub fn report(args: &Args) -> Result<Value, Failure> {
-    let folder = args.data.join("tests").join(format!("draft{}", args.draft));
+pub(super) fn report(args: &Args) -> Result<Report, Failure> {
+    let data = args.data.path();
+    let folder = data.join("tests").join(format!("draft{}", args.draft));
     let required = json_files(&must_exist(folder.clone(), "the tests of this draft")?)?;
     let mut files: Vec<(PathBuf, Formats)> = with(required, Formats::Annotate);
     if args.optional_format {
         let folder = must_exist(folder.join("optional/format"), "the optional tests of format")?;
         files.extend(with(json_files(&folder)?, Formats::Assert));
     }
-    let mut options = options(&args.draft, remotes(&args.data.join("remotes"))?);
-    let mut counts = Counts::default();
+    let mut options = options(&args.draft, remotes(&data.join("remotes"))?);
+    let (mut counts, mut failures) = (Counts::default(), Failures::default());
     let bar = progress(files.len());
     quietly(|| {
         for (file, formats) in &files {
             options.schema.formats = *formats;
-            judge_file(file, &options, &mut counts)?;
+            judge_file(file, &options, (&mut counts, &mut failures))?;
             bar.inc(1);
         }
         Ok::<(), Failure>(())
     })?;
     bar.finish_and_clear();
-    Ok(json!({
+    let figures = json!({
         "cases": counts.all,
         "right": counts.right,
         "compile_errors": counts.does_not_compile,
         "valid_rejected": counts.refused,
         "invalid_accepted": counts.let_through,
-    }))
+    });
+    Ok(Report::new(figures, failures))
 }
 
 fn with(files: Vec<PathBuf>, formats: Formats) -> Vec<(PathBuf, Formats)> {
@@ -139,24 +141,35 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn judge_file(path: &Path, options: &Options, counts: &mut Counts) -> Result<(), Failure> {
+fn judge_file(
+    path: &Path,
+    options: &Options,
+    (counts, failures): (&mut Counts, &mut Failures),
+) -> Result<(), Failure> {
     let groups: Value = serde_json::from_str(&read_text(path)?)
         .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
-    let compiler = Compiler::new(tokens::bytes_only()?);
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let compiler = Compiler::new(tokenizer::bytes_only()?);
     for group in groups.as_array().map_or(&[][..], Vec::as_slice) {
         let tests = group["tests"].as_array().map_or(&[][..], Vec::as_slice);
         let schema = group["schema"].to_string();
         let compiled = caught(|| compiler.compile(Source::JsonSchema(&schema), options));
-        match compiled {
-            Ok(Ok((grammar, _))) => tests
-                .iter()
-                .for_each(|test| counts.add(&judge(&grammar, test), 1)),
-            // A schema that nothing satisfies is refused with that finding, and so is every instance.
-            Ok(Err(error)) if is_unsatisfiable(&error) => {
-                tests.iter().for_each(|test| counts.add(&judge_nothing(test), 1))
-            }
-            Ok(Err(error)) => counts.add(&Verdict::DoesNotCompile(error.to_string()), tests.len() as u64),
-            Err(panic) => counts.add(&Verdict::DoesNotCompile(panic), tests.len() as u64),
+        let said = |value: &Value| {
+            value["description"]
+                .as_str()
+                .unwrap_or("without a name")
+                .to_owned()
+        };
+        for test in tests {
+            let verdict = match &compiled {
+                Ok(Ok((grammar, _))) => judge(grammar, test),
+                // A schema that nothing satisfies is refused with that finding, and so is every instance.
+                Ok(Err(error)) if is_unsatisfiable(error) => judge_nothing(test),
+                Ok(Err(error)) => Verdict::DoesNotCompile(error.to_string()),
+                Err(panic) => Verdict::DoesNotCompile(panic.clone()),
+            };
+            counts.add(&verdict, 1);
+            failures.note(|| format!("{file}: {}: {}", said(group), said(test)), &verdict);
         }
     }
     Ok(())
@@ -171,7 +184,7 @@ fn is_unsatisfiable(error: &CompileError) -> bool {
 
 fn judge_nothing(test: &Value) -> Verdict {
     match test["valid"] == Value::Bool(true) {
-        true => Verdict::Refused("valid instance rejected".to_owned()),
+        true => Verdict::Refused(String::new()),
         false => Verdict::Right,
     }
 }
@@ -181,8 +194,8 @@ fn judge(grammar: &Grammar, test: &Value) -> Verdict {
     let text = python_json::dumps(&test["data"]);
     match (caught(|| belongs(grammar, &text)), valid) {
         (Ok(true), true) | (Ok(false), false) => Verdict::Right,
-        (Ok(_), true) => Verdict::Refused("valid instance rejected".to_owned()),
-        (Ok(_), false) => Verdict::LetThrough("invalid instance accepted".to_owned()),
+        (Ok(_), true) => Verdict::Refused(String::new()),
+        (Ok(_), false) => Verdict::LetThrough(String::new()),
         (Err(panic), true) => Verdict::Refused(panic),
         (Err(panic), false) => Verdict::LetThrough(panic),
     }

@@ -1,9 +1,9 @@
-//! Verdicts on the cases of a collection and their counts, and what reads the collections.
+//! Verdicts on the cases of a collection, their counts and the list of those that failed, and what reads the collections.
 
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
 
@@ -32,6 +32,77 @@ pub(super) enum Verdict {
     Refused(String),
     /// Something invalid was let through.
     LetThrough(String),
+}
+
+impl Verdict {
+    /// What failed, for programs and for people, and why.
+    fn failure(&self) -> Option<(&'static str, &'static str, &str)> {
+        match self {
+            Verdict::Right => None,
+            Verdict::DoesNotCompile(reason) => Some(("compile_error", "does not compile", reason.as_str())),
+            Verdict::Refused(reason) => Some(("rejected_wrongly", "rejected wrongly", reason.as_str())),
+            Verdict::LetThrough(reason) => Some(("accepted_wrongly", "accepted wrongly", reason.as_str())),
+        }
+    }
+}
+
+/// The cases that failed, each with its name and why.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failures(Vec<(String, Verdict)>);
+
+impl Failures {
+    /// Notes a case, unless it is right.
+    pub(super) fn note(&mut self, name: impl FnOnce() -> String, verdict: &Verdict) {
+        if *verdict != Verdict::Right {
+            self.0.push((name(), verdict.clone()));
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let failures = self.0.iter().filter_map(|(name, verdict)| {
+            let (what, _, reason) = verdict.failure()?;
+            Some(json!({"name": name, "what": what, "reason": reason}))
+        });
+        failures.collect()
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter_map(|(name, verdict)| {
+            let (_, what, reason) = verdict.failure()?;
+            let reason = reason.replace('\n', "; ");
+            Some(match reason.is_empty() {
+                true => format!("{name}: {what}"),
+                false => format!("{name}: {what}: {reason}"),
+            })
+        })
+    }
+}
+
+/// Where a collection lies.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Data {
+    /// The collection
+    #[arg(value_name = "DATA")]
+    place: Option<PathBuf>,
+    /// The same, as a flag
+    #[arg(long, value_name = "DATA")]
+    data: Option<PathBuf>,
+}
+
+impl Data {
+    pub(super) fn path(&self) -> &Path {
+        let path = self.place.as_deref().or(self.data.as_deref());
+        path.unwrap_or_else(|| Path::new("."))
+    }
 }
 
 /// How many of each.

@@ -7,7 +7,7 @@ use figment::Figment;
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Value};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, read_text};
 
 /// The command line with the values of the file that `--config` or `LEXIFORM_CONFIG` names, for one subcommand.
 ///
@@ -21,9 +21,10 @@ pub fn with_file(command: Command, subcommand: &str, args: &[String]) -> Result<
         return Ok(command);
     };
     let named = |message: String| Failure::message(format!("{}: {message}", path.display()));
-    let values: Dict = Figment::from(Toml::file_exact(&path))
+    let text = read_text(&path)?;
+    let values: Dict = Figment::from(Toml::string(&text))
         .extract()
-        .map_err(|error| named(error.to_string()))?;
+        .map_err(|error| named(format!("not TOML: {}", error.kind)))?;
     let mut problems = Vec::new();
     let command = command.mut_subcommand(subcommand, |mut sub| {
         for (key, value) in values {

@@ -46,7 +46,7 @@ pub fn find(text: &[u8]) -> Option<Twice> {
 }
 
 /// Where the string that begins here ends, with its quotes.
-fn end_of_string(text: &[u8], start: usize) -> usize {
+pub fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = text.get(at) {
         match byte {

@@ -1,0 +1,159 @@
+//! What is asked about a schema itself: whether everything in it has an effect, how each assertion is enforced, and what the
+//! compiler made of it.
+
+use clap::ValueEnum;
+use lexiform::compile::Options;
+use lexiform::error::{CompileError, Problem, ProblemKind};
+use lexiform::schema::{self, Enforced, Report};
+use serde_json::{Value, json};
+
+use crate::cli::input::source::Loaded;
+use crate::cli::shown::paint::{dim, good, note};
+use crate::grammars::enforcement;
+
+/// The flags of `lexiform check` that are about schemas alone.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct SchemaArgs {
+    /// Refuse misspelt keywords and those of another draft, as `strict: true` does in the API
+    #[arg(long, requires = "schema")]
+    strict: bool,
+    /// Refuse a schema unless all of it is enforced exactly: nothing narrower than it says, no unknown format, and --strict
+    #[arg(long, requires = "schema")]
+    pub(super) exact: bool,
+    /// Say of every assertion how it is enforced
+    #[arg(long, requires = "schema")]
+    report: bool,
+    /// Print a form of the schema that the compiler works with
+    #[arg(long, value_enum, value_name = "FORM", requires = "schema")]
+    show: Option<Form>,
+}
+
+/// A form of a schema between its text and its grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Which values each part allows, as unions of plain conjunctions
+    NormalForm,
+}
+
+impl SchemaArgs {
+    /// Whether these findings may pass. What is narrower the compiler refuses itself.
+    ///
+    /// # Errors
+    /// Those that may not.
+    pub(super) fn judge(&self, findings: &[Problem]) -> Result<(), CompileError> {
+        if !self.strict && !self.exact {
+            return Ok(());
+        }
+        let flag = if self.exact { "--exact" } else { "--strict" };
+        let refused = findings.iter().filter(|finding| {
+            enforcement::is_promise(finding) || (self.exact && enforcement::is_unknown_format(finding))
+        });
+        let problems: Vec<Problem> = refused
+            .map(|finding| Problem {
+                kind: ProblemKind::Unsupported,
+                message: format!("{}; with {flag} it must have one", finding.message),
+                ..finding.clone()
+            })
+            .collect();
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(CompileError { problems }),
+        }
+    }
+
+    /// What was asked for.
+    ///
+    /// # Errors
+    /// The schema does not compile.
+    pub(super) fn about(&self, source: &Loaded, options: &Options) -> Result<About, CompileError> {
+        let (text, options, limits) = (source.text(), &options.schema, &options.limits);
+        let normal_form = self
+            .show
+            .map(|Form::NormalForm| schema::normal_form(text, options, limits));
+        let report = self.report.then(|| schema::report(text, options, limits));
+        Ok(About {
+            normal_form: normal_form.transpose()?,
+            report: report.transpose()?,
+        })
+    }
+}
+
+/// What was asked about a schema.
+pub(super) struct About {
+    normal_form: Option<String>,
+    report: Option<Report>,
+}
+
+impl About {
+    pub(super) fn text(&self) -> String {
+        let mut text = self.normal_form.clone().unwrap_or_default();
+        if let Some(report) = &self.report {
+            text += &report_text(report);
+        }
+        text
+    }
+
+    pub(super) fn add_to(&self, object: &mut Value) {
+        if let Some(form) = &self.normal_form {
+            object["normal_form"] = json!(form);
+        }
+        if let Some(report) = &self.report {
+            object["exact"] = json!(report.is_exact());
+            let assertions = report.assertions.iter().map(|assertion| {
+                let (enforced, how) = match &assertion.enforced {
+                    Enforced::Exact => ("exact", None),
+                    Enforced::Spelled(how) => ("exact", Some((*how).to_owned())),
+                    Enforced::Narrower(how) => ("narrower", Some(how.clone())),
+                };
+                json!({"pointer": assertion.pointer, "keyword": assertion.keyword, "enforced": enforced, "how": how})
+            });
+            object["report"] = assertions.collect();
+        }
+    }
+}
+
+/// Every assertion with how it is enforced. That a number has spellings which are never written is no fault of the schema, so
+/// it stands in small print below.
+fn report_text(report: &Report) -> String {
+    let all = report.assertions.len();
+    let narrower = report
+        .assertions
+        .iter()
+        .filter(|it| matches!(it.enforced, Enforced::Narrower(_)))
+        .count();
+    let mut text = match narrower {
+        0 => format!("  {all} assertions, {}\n", good("all enforced exactly")),
+        _ => format!(
+            "  {all} assertions, {}\n",
+            note(format!("{narrower} narrower than they say"))
+        ),
+    };
+    let mut remarks: Vec<&str> = Vec::new();
+    for assertion in &report.assertions {
+        let pointer = &assertion.pointer;
+        text += &match &assertion.enforced {
+            Enforced::Exact => format!("  #{pointer}: {}\n", good("exact")),
+            Enforced::Narrower(how) => format!("  #{pointer}: {}: {how}\n", note("narrower")),
+            Enforced::Spelled(how) => {
+                let known = remarks.iter().position(|remark| remark == how);
+                let number = known.unwrap_or_else(|| {
+                    remarks.push(how);
+                    remarks.len() - 1
+                });
+                format!(
+                    "  #{pointer}: {} {}\n",
+                    good("exact"),
+                    dim(format!("[{}]", number + 1))
+                )
+            }
+        };
+    }
+    for (number, remark) in remarks.iter().enumerate() {
+        let remark = format!(
+            "[{}] every value can be written; of its spellings: {remark}",
+            number + 1
+        );
+        text += &format!("  {}\n", dim(remark));
+    }
+    text
+}

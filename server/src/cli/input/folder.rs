@@ -1,0 +1,111 @@
+//! A folder with a grammar and texts to accept and to reject, one JSON string a line: the shape of `grammars/`.
+//!
+//! ```text
+//!   json/grammar.ebnf    json/accept.txt    json/reject.txt
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::failure::{Failure, read_text};
+
+/// The file that makes a folder one of a grammar.
+const GRAMMAR: &str = "grammar.ebnf";
+
+/// A text with what the folder says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Where it stands: `accept.txt:3`.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Whether it belongs to the grammar.
+    pub accept: bool,
+}
+
+/// A folder that was read.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// The file of the grammar.
+    pub grammar: PathBuf,
+    /// The text of the grammar.
+    pub source: String,
+    /// The texts.
+    pub cases: Vec<Case>,
+}
+
+impl Folder {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// There is no grammar, no list of texts, or a line of a list is not a JSON string.
+    pub fn read(folder: &Path) -> Result<Self, Failure> {
+        let grammar = folder.join(GRAMMAR);
+        let source = read_text(&grammar)?;
+        let mut cases = Vec::new();
+        for (file, accept) in [("accept.txt", true), ("reject.txt", false)] {
+            let path = folder.join(file);
+            if path.is_file() {
+                cases.extend(list(&path, accept)?);
+            }
+        }
+        if cases.is_empty() {
+            let folder = folder.display();
+            let message =
+                format!("{folder} has no texts; accept.txt and reject.txt hold one JSON string a line");
+            return Err(Failure::message(message));
+        }
+        Ok(Self {
+            grammar,
+            source,
+            cases,
+        })
+    }
+
+    /// The folders of grammars in this place: itself, or those directly in it, in order of name.
+    ///
+    /// # Errors
+    /// The place cannot be read, or there is none.
+    pub fn all(place: &Path) -> Result<Vec<PathBuf>, Failure> {
+        if place.join(GRAMMAR).is_file() {
+            return Ok(vec![place.to_owned()]);
+        }
+        let unreadable = |source| Failure::Read {
+            path: place.to_owned(),
+            source,
+        };
+        let entries = std::fs::read_dir(place).map_err(unreadable)?;
+        let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|it| it.path())).collect();
+        let mut folders = paths.map_err(unreadable)?;
+        folders.retain(|folder| folder.join(GRAMMAR).is_file());
+        folders.sort();
+        if folders.is_empty() {
+            let place = place.display();
+            return Err(Failure::message(format!(
+                "neither {place} nor a folder in it has a {GRAMMAR}"
+            )));
+        }
+        Ok(folders)
+    }
+}
+
+fn list(path: &Path, accept: bool) -> Result<Vec<Case>, Failure> {
+    let text = read_text(path)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty());
+    let file = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let case = |(index, line): (usize, &str)| {
+        let text = serde_json::from_str(line).map_err(|_| {
+            Failure::message(format!(
+                "{}:{}: a line is one JSON string",
+                path.display(),
+                index + 1
+            ))
+        })?;
+        let name = format!("{file}:{}", index + 1);
+        Ok(Case { name, text, accept })
+    };
+    lines.map(case).collect()
+}

@@ -1,0 +1,324 @@
+//! Which constraint a command is about: a schema, a regular expression or a grammar, from the command line or a file.
+//!
+//! ```text
+//!   -             standard input
+//!   @FILE         a file, whatever its name
+//!   FILE or TEXT  a schema is a text if it begins as one does; a grammar is a file if there is one of this name;
+//!                 a regular expression is always a text
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use lexiform::compile::{self, Compiler, Source};
+use lexiform::error::{CompileError, Diagnostics};
+use lexiform::grammar::CfgBuilder;
+use lexiform::regex::{self, Escapes, RegexError};
+use lexiform::vocab::Vocabulary;
+use lexiform::{Grammar, schema, syntax};
+
+use crate::cli::failure::{Failure, read_text};
+use crate::cli::input::folder::{Case, Folder};
+use crate::cli::input::stdin;
+
+/// The constraint: one of the three, which the group [`KINDS`] of a command holds.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub struct Constraint {
+    /// A JSON Schema: a file, the schema itself, or `-` for standard input
+    #[arg(long, short, value_name = "FILE|TEXT|-")]
+    schema: Option<String>,
+    /// A regular expression that whole texts match: the expression, `@FILE`, or `-` for standard input
+    #[arg(long, short, value_name = "TEXT|@FILE|-", allow_hyphen_values = true)]
+    regex: Option<String>,
+    /// An EBNF grammar: a file, the grammar itself, `-` for standard input, or a folder with a grammar.ebnf, an accept.txt
+    /// and a reject.txt
+    #[arg(long, short, value_name = "FILE|TEXT|-|DIR")]
+    grammar: Option<String>,
+    /// The syntax of the regular expression
+    #[arg(long, value_enum, default_value_t, requires = "regex")]
+    dialect: Dialect,
+}
+
+/// The arguments of [`Constraint`] that exclude one another.
+pub const KINDS: [&str; 3] = ["schema", "regex", "grammar"];
+
+/// The syntax of a regular expression. In both the whole text has to match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Dialect {
+    /// That of Rust's `regex`, which is much like RE2's
+    #[default]
+    Rust,
+    /// That of JavaScript (ECMA-262, with the flag `u`), which JSON Schema's `pattern` uses
+    Ecma,
+}
+
+/// What a source means where its language leaves a choice.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Meaning {
+    /// The order of an object's keys
+    #[arg(long, value_enum, default_value_t)]
+    pub key_order: KeyOrder,
+    /// White space between the tokens of JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub whitespace: Whitespace,
+}
+
+/// In which order the keys of an object may come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum KeyOrder {
+    /// As `properties` lists them, the others after them
+    #[default]
+    Schema,
+    /// In every order, as JSON Schema itself has it
+    Any,
+}
+
+/// Where white space may stand in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Whitespace {
+    /// A little where people and programs put some
+    #[default]
+    Flexible,
+    /// Nowhere
+    Compact,
+}
+
+impl Meaning {
+    /// The options of a compile.
+    pub fn options(&self) -> compile::Options {
+        let schema = schema::Options {
+            key_order: match self.key_order {
+                KeyOrder::Schema => schema::KeyOrder::Schema,
+                KeyOrder::Any => schema::KeyOrder::Any,
+            },
+            whitespace: match self.whitespace {
+                Whitespace::Flexible => schema::Whitespace::Flexible,
+                Whitespace::Compact => schema::Whitespace::Compact,
+            },
+            ..schema::Options::default()
+        };
+        compile::Options {
+            schema,
+            ..compile::Options::default()
+        }
+    }
+
+    /// The same where texts are judged that others wrote: every spelling of a character counts, not only the one
+    /// that we would write.
+    pub fn options_for_judging(&self) -> compile::Options {
+        let mut options = self.options();
+        options.schema.escapes = Escapes::Any;
+        options
+    }
+}
+
+/// A source that was read and is ready to compile.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    kind: Kind,
+    dialect: Dialect,
+    text: String,
+    file: Option<String>,
+    cases: Vec<Case>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Schema,
+    Regex,
+    Grammar,
+}
+
+impl Constraint {
+    /// Reads the source, from where it lies.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read, or there is no source.
+    pub fn load(&self) -> Result<Loaded, Failure> {
+        self.load_if_given()?
+            .ok_or_else(|| Failure::message("name a schema, a regex or a grammar"))
+    }
+
+    /// Reads the source, if one is named.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read.
+    pub fn load_if_given(&self) -> Result<Option<Loaded>, Failure> {
+        let mut loaded = match (&self.schema, &self.regex, &self.grammar) {
+            (Some(schema), _, _) => schema_from(schema)?,
+            (_, Some(regex), _) => regex_from(regex)?,
+            (_, _, Some(grammar)) => grammar_from(grammar)?,
+            (None, None, None) => return Ok(None),
+        };
+        loaded.dialect = self.dialect;
+        Ok(Some(loaded))
+    }
+}
+
+impl Loaded {
+    fn new(kind: Kind, text: String, file: Option<String>) -> Self {
+        let (dialect, cases) = (Dialect::default(), Vec::new());
+        Self {
+            kind,
+            dialect,
+            text,
+            file,
+            cases,
+        }
+    }
+
+    /// What this source is, for messages.
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Schema => "schema",
+            Kind::Regex => "regex",
+            Kind::Grammar => "grammar",
+        }
+    }
+
+    /// The file it came from.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The texts that its folder has.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    /// Whether the texts of the source are JSON.
+    pub fn is_schema(&self) -> bool {
+        self.kind == Kind::Schema
+    }
+
+    /// Whether it is a grammar.
+    pub fn is_grammar(&self) -> bool {
+        self.kind == Kind::Grammar
+    }
+
+    /// Whether it is a regular expression, and in which syntax.
+    pub fn dialect(&self) -> Option<Dialect> {
+        (self.kind == Kind::Regex).then_some(self.dialect)
+    }
+
+    /// Compiles the source.
+    ///
+    /// # Errors
+    /// All problems of the source.
+    pub fn compile(
+        &self,
+        vocabulary: &Arc<Vocabulary>,
+        options: &compile::Options,
+    ) -> Result<(Grammar, Diagnostics), CompileError> {
+        let compiler = Compiler::new(vocabulary.clone());
+        match self.kind {
+            Kind::Schema => compiler.compile(Source::JsonSchema(&self.text), options),
+            Kind::Regex if self.dialect == Dialect::Ecma => {
+                let compiled = compile_ecma(&self.text, &compiler, options)?;
+                Ok((compiled, Diagnostics::default()))
+            }
+            Kind::Regex => compiler.compile(Source::Regex(&self.text), options),
+            Kind::Grammar => compiler.compile(Source::Ebnf(&self.text), options),
+        }
+    }
+
+    /// Finds what is wrong with the source itself, whatever the vocabulary.
+    ///
+    /// # Errors
+    /// All problems that its front end finds.
+    pub fn check(&self, options: &compile::Options) -> Result<(), CompileError> {
+        let limits = &options.limits;
+        match self.kind {
+            Kind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),
+            Kind::Regex if self.dialect == Dialect::Ecma => regex::ecma(&self.text, limits)
+                .map(|_| ())
+                .map_err(|error| error.into_problem().into()),
+            Kind::Regex => regex::lower(&self.text, limits).map(|_| ()),
+            Kind::Grammar => syntax::ebnf::lower(&self.text, limits).map(|_| ()),
+        }
+    }
+}
+
+/// The library finds an ECMA-262 pattern anywhere in a text, as JSON Schema has it; between `^` and `$` it is the whole. The
+/// pattern is read alone first, so that its problems have their own columns and its groups are closed.
+fn compile_ecma(
+    pattern: &str,
+    compiler: &Compiler,
+    options: &compile::Options,
+) -> Result<Grammar, CompileError> {
+    let limits = &options.limits;
+    let regular = regex::ecma(pattern, limits).and_then(|_| regex::ecma(&format!("^(?:{pattern})$"), limits));
+    let regular = regular.map_err(RegexError::into_problem)?;
+    let mut builder = CfgBuilder::new();
+    let start = builder.declare("regex");
+    let regular = builder.add_regular(regular);
+    let body = builder.regular(regular);
+    builder.define(start, body);
+    Grammar::new(&builder.finish(start), compiler.tables(), limits)
+}
+
+fn schema_from(value: &str) -> Result<Loaded, Failure> {
+    let is_text =
+        value.trim_start().starts_with(['{', '[', '"']) || matches!(value.trim(), "true" | "false" | "");
+    if is_text {
+        return Ok(Loaded::new(Kind::Schema, value.to_owned(), None));
+    }
+    let name = |failure: Failure| match failure {
+        Failure::Read { path, source } if !path.exists() => {
+            let reason = crate::cli::failure::reason(&source);
+            let path = path.display();
+            Failure::message(format!(
+                "cannot read {path}: {reason} (a schema itself begins with '{{')"
+            ))
+        }
+        other => other,
+    };
+    from_place(Kind::Schema, value, "--schema").map_err(name)
+}
+
+fn regex_from(value: &str) -> Result<Loaded, Failure> {
+    if value == stdin::DASH || value.starts_with('@') {
+        let mut loaded = from_place(Kind::Regex, value, "--regex")?;
+        if loaded.text.ends_with('\n') {
+            loaded.text.pop();
+        }
+        return Ok(loaded);
+    }
+    if Path::new(value).is_file() {
+        eprintln!("note: {value:?} is taken as the expression; --regex @{value} reads the file of this name");
+    }
+    Ok(Loaded::new(Kind::Regex, value.to_owned(), None))
+}
+
+fn grammar_from(value: &str) -> Result<Loaded, Failure> {
+    let path = Path::new(value.strip_prefix('@').unwrap_or(value));
+    if path.is_dir() {
+        let folder = Folder::read(path)?;
+        let file = Some(folder.grammar.display().to_string());
+        let mut loaded = Loaded::new(Kind::Grammar, folder.source, file);
+        loaded.cases = folder.cases;
+        return Ok(loaded);
+    }
+    let is_text = value.contains(['=', ':', '\n']) || value.trim().is_empty();
+    if is_text && !value.starts_with('@') && !path.is_file() {
+        return Ok(Loaded::new(Kind::Grammar, value.to_owned(), None));
+    }
+    from_place(Kind::Grammar, value, "--grammar")
+}
+
+/// The source in a file or on standard input.
+fn from_place(kind: Kind, value: &str, flag: &'static str) -> Result<Loaded, Failure> {
+    if value == stdin::DASH {
+        return Ok(Loaded::new(kind, stdin::text(flag)?, None));
+    }
+    let path = value.strip_prefix('@').unwrap_or(value);
+    let text = read_text(Path::new(path))?;
+    Ok(Loaded::new(kind, text, Some(path.to_owned())))
+}

@@ -1,0 +1,104 @@
+//! Tokenizers for the commands that show or measure masks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
+use serde_json::Value;
+
+use crate::cli::failure::{Failure, read_text};
+use crate::cli::input::demo;
+
+/// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The token
+/// that ends a chat turn comes before the one that ends a document, since instructed models write the former.
+const USUAL_ENDS: [&str; 9] = [
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|return|>",
+    "<|end|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "<|eos|>",
+    "</s>",
+    "<eos>",
+];
+
+/// Which tokenizer.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TokenizerArgs {
+    /// The tokenizer.json whose tokens to use; without it, that of the demo model, which is built into this program
+    #[arg(long, value_name = "FILE")]
+    tokenizer: Option<PathBuf>,
+    /// The token that ends a sequence, by name; else what the tokenizer's folder says
+    #[arg(long, value_name = "NAME")]
+    eos: Option<String>,
+}
+
+impl TokenizerArgs {
+    /// The tokenizer and its vocabulary.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a `tokenizer.json`, or no token is known to end a sequence.
+    pub fn load(&self) -> Result<(Tokenizer, Arc<Vocabulary>), Failure> {
+        let eos = self.eos.as_deref();
+        let Some(path) = &self.tokenizer else {
+            let file = |name| demo::file(name).ok_or_else(no_tokenizer);
+            let config =
+                demo::file("tokenizer_config.json").and_then(|bytes| serde_json::from_slice(bytes).ok());
+            let end = config.as_ref().and_then(end_in_config);
+            return read(file("tokenizer.json")?, (eos, end), "the built-in tokenizer");
+        };
+        let bytes = std::fs::read(path).map_err(|source| Failure::Read {
+            path: path.clone(),
+            source,
+        })?;
+        let config = read_text(&path.with_file_name("tokenizer_config.json"));
+        let config: Option<Value> = config.ok().and_then(|text| serde_json::from_str(&text).ok());
+        let end = config.as_ref().and_then(end_in_config);
+        read(&bytes, (eos, end), &path.display().to_string())
+    }
+}
+
+fn no_tokenizer() -> Failure {
+    Failure::message("this program was built without the demo model; name a tokenizer with --tokenizer FILE")
+}
+
+fn read(
+    bytes: &[u8],
+    (eos, in_config): (Option<&str>, Option<String>),
+    name: &str,
+) -> Result<(Tokenizer, Arc<Vocabulary>), Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::message(format!("{name}: {error}"));
+    let tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| wrong(&error))?;
+    let end = match eos {
+        Some(name) => tokenizer
+            .special(name)
+            .ok_or_else(|| wrong(&format!("there is no special token {name}")))?,
+        None => usual_end(&tokenizer, in_config.as_deref())
+            .ok_or_else(|| wrong(&"no token is known to end a sequence; name one with --eos"))?,
+    };
+    let vocabulary = tokenizer.vocabulary(&[end]).map_err(|error| wrong(&error))?;
+    Ok((tokenizer, Arc::new(vocabulary)))
+}
+
+fn usual_end(tokenizer: &Tokenizer, in_config: Option<&str>) -> Option<u32> {
+    let names = in_config.into_iter().chain(USUAL_ENDS);
+    names.into_iter().find_map(|name| tokenizer.special(name))
+}
+
+/// `eos_token` of a `tokenizer_config.json`: a name, or an object with the name as `content`.
+fn end_in_config(config: &Value) -> Option<String> {
+    let token = &config["eos_token"];
+    Some(token.as_str().or_else(|| token["content"].as_str())?.to_owned())
+}
+
+/// A vocabulary with one token a byte, for questions about text that no tokenizer has a part in.
+///
+/// # Errors
+/// Never in practice; the vocabulary is small and fixed.
+pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
+    let mut tokens: Vec<(TokenKind, Vec<u8>)> = (0..=255).map(|byte| (TokenKind::Text, vec![byte])).collect();
+    tokens.push((TokenKind::Special, b"<end>".to_vec()));
+    let vocabulary = Vocabulary::new(&tokens, &[256]).map_err(|error| Failure::message(error.to_string()))?;
+    Ok(Arc::new(vocabulary))
+}

@@ -1,0 +1,191 @@
+//! Whether a text belongs to a language, and if not, where it leaves it.
+
+pub mod expected;
+pub mod twice;
+
+use std::borrow::Cow;
+
+use lexiform::error::{Exhausted, Place};
+use lexiform::{Grammar, State};
+use serde_json::{Value, json};
+
+use crate::cli::shown::excerpt::excerpt;
+use expected::Expected;
+use twice::Twice;
+
+/// What was found of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It belongs.
+    Belongs,
+    /// The byte here is not one that could come.
+    Leaves {
+        /// Its offset.
+        offset: usize,
+        /// What could have come.
+        expected: Expected,
+    },
+    /// All is well up to the end, but the text is not whole.
+    EndsEarly {
+        /// What could have come.
+        expected: Expected,
+    },
+    /// An object has a key twice, in two spellings.
+    Twice(Twice),
+    /// The grammar is too ambiguous to decide.
+    Undecided {
+        /// Where in the text.
+        offset: usize,
+        /// Which limit was met.
+        limit: Exhausted,
+    },
+}
+
+/// Judges a whole text. The texts of a schema are JSON, in which keys are compared by what they mean.
+pub fn judge(grammar: &Grammar, text: &[u8], is_json: bool) -> Verdict {
+    let state = match after(grammar, text) {
+        Ok(state) => state,
+        Err(verdict) => return verdict,
+    };
+    if !grammar.is_accepting(state) {
+        return Verdict::EndsEarly {
+            expected: Expected::after(grammar, state),
+        };
+    }
+    let twice = is_json.then(|| twice::find(text)).flatten();
+    twice.map_or(Verdict::Belongs, Verdict::Twice)
+}
+
+/// The state after a text, if it is the beginning of one of the language.
+///
+/// # Errors
+/// Where it leaves the language.
+pub fn after(grammar: &Grammar, text: &[u8]) -> Result<State, Verdict> {
+    let mut state = grammar.start();
+    for (offset, byte) in text.iter().enumerate() {
+        state = match grammar.try_step_bytes(state, &[*byte]) {
+            Ok(Some(next)) => next,
+            Ok(None) => {
+                let expected = Expected::after(grammar, state);
+                return Err(Verdict::Leaves { offset, expected });
+            }
+            Err(limit) => return Err(Verdict::Undecided { offset, limit }),
+        };
+    }
+    Ok(state)
+}
+
+impl Verdict {
+    /// Whether it is a yes.
+    pub fn belongs(&self) -> bool {
+        *self == Self::Belongs
+    }
+
+    /// The offset of the first byte that is wrong, where there is one.
+    pub fn offset(&self, text: &[u8]) -> Option<usize> {
+        match self {
+            Self::Belongs => None,
+            Self::Leaves { offset, .. } | Self::Undecided { offset, .. } => Some(*offset),
+            Self::Twice(Twice { offset, .. }) => Some(*offset),
+            Self::EndsEarly { .. } => Some(text.len()),
+        }
+    }
+
+    /// Why not, in words that begin after "does not belong: "; nothing of a text that belongs.
+    pub fn reason(&self, text: &[u8]) -> String {
+        let place = |offset: usize| {
+            let shown = Shown::of(text, offset);
+            format!("byte {offset} ({})", Place::in_text(&shown.text, shown.offset))
+        };
+        match self {
+            Self::Belongs => String::new(),
+            Self::Leaves { offset, expected } => {
+                let (place, expected) = (place(*offset), expected.in_words());
+                let found = Shown::of(text, *offset).found();
+                format!("at {place} there is {found:?}, expected {expected}")
+            }
+            Self::Twice(Twice { key, offset }) => {
+                format!("at {} the key {key:?} comes again", place(*offset))
+            }
+            Self::EndsEarly { expected } => {
+                let (place, expected) = (place(text.len()), expected.in_words());
+                format!("it ends too early, at {place}, expected {expected}")
+            }
+            Self::Undecided { offset, limit } => format!("undecided at {}: {limit}", place(*offset)),
+        }
+    }
+
+    /// The line of the text that is wrong, with a caret; nothing of a text that belongs.
+    pub fn excerpt(&self, text: &[u8]) -> String {
+        let Some(offset) = self.offset(text) else {
+            return String::new();
+        };
+        let shown = Shown::of(text, offset);
+        let Place::LineColumn { line, .. } = Place::in_text(&shown.text, shown.offset) else {
+            return String::new();
+        };
+        let length = match self {
+            Self::Twice(_) => twice::end_of_string(text, offset) - offset,
+            Self::EndsEarly { .. } => 0,
+            _ => shown.found().len_utf8(),
+        };
+        excerpt(&shown.text, shown.offset..shown.offset + length, line)
+    }
+
+    /// Why not, for programs; null of a text that belongs.
+    pub fn json(&self, text: &[u8]) -> Value {
+        let Some(offset) = self.offset(text) else {
+            return Value::Null;
+        };
+        let (kind, expected) = match self {
+            Self::Belongs | Self::Leaves { .. } => ("unexpected", self.expected()),
+            Self::Twice(_) => ("duplicate_key", None),
+            Self::EndsEarly { .. } => ("ends_early", self.expected()),
+            Self::Undecided { .. } => ("undecided", None),
+        };
+        let shown = Shown::of(text, offset);
+        let (line, column) = match Place::in_text(&shown.text, shown.offset) {
+            Place::LineColumn { line, column } => (line, column),
+            _ => (1, 1),
+        };
+        json!({"kind": kind, "byte": offset, "line": line, "column": column, "expected": expected, "message": self.reason(text)})
+    }
+
+    fn expected(&self) -> Option<String> {
+        match self {
+            Self::Leaves { expected, .. } | Self::EndsEarly { expected } => Some(expected.in_words()),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes as a text that can be shown, and the same place in it.
+struct Shown<'t> {
+    text: Cow<'t, str>,
+    offset: usize,
+}
+
+impl<'t> Shown<'t> {
+    /// A place within a character is that of the character. What is no UTF-8 is replaced, on each side of the place alone.
+    fn of(bytes: &'t [u8], offset: usize) -> Self {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            let mut offset = offset.min(text.len());
+            while !text.is_char_boundary(offset) {
+                offset -= 1;
+            }
+            let text = Cow::Borrowed(text);
+            return Self { text, offset };
+        }
+        let (before, after) = bytes.split_at(offset.min(bytes.len()));
+        let before = String::from_utf8_lossy(before).into_owned();
+        Self {
+            offset: before.len(),
+            text: Cow::Owned(before + &String::from_utf8_lossy(after)),
+        }
+    }
+
+    /// The character at the place.
+    fn found(&self) -> char {
+        self.text[self.offset..].chars().next().unwrap_or(' ')
+    }
+}

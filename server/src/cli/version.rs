@@ -1,0 +1,102 @@
+//! `lexiform version`: what this program was built from, what it runs on, and which devices it can use.
+
+use std::thread::available_parallelism;
+
+use lexiform_engine::Device;
+use serde_json::{Value, json};
+
+use crate::cli::failure::{Code, Outcome};
+use crate::cli::input::demo;
+use crate::cli::shown::output::Output;
+
+/// The arguments of `lexiform version`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What the build script found; each is `unknown` where it found nothing.
+const COMMIT: &str = env!("LEXIFORM_COMMIT");
+const LIBTORCH: &str = env!("LEXIFORM_LIBTORCH");
+const TARGET: &str = env!("LEXIFORM_TARGET");
+
+/// Runs `lexiform version`.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn run(args: Args) -> Outcome {
+    let cards = if args.output.quiet {
+        Cards::default()
+    } else {
+        Cards::found()
+    };
+    let model = if demo::model().is_some() { "demo" } else { "none" };
+    args.output.print(
+        || cards.json(model),
+        || {
+            format!(
+                "lexiform {VERSION}\ncommit   {COMMIT}\ntarget   {TARGET}\nlibtorch {LIBTORCH}\nmodel    {model}\ndevices  {}\n",
+                cards.in_words()
+            )
+        },
+        || format!("{VERSION}\n"),
+    )?;
+    Ok(Code::Fine)
+}
+
+/// The graphics cards, and why there is not one more.
+#[derive(Default)]
+struct Cards {
+    names: Vec<String>,
+    reason: String,
+}
+
+impl Cards {
+    fn found() -> Self {
+        let mut cards = Self::default();
+        for index in 0..usize::MAX {
+            match Device::Cuda(index).check() {
+                Ok(()) => cards.names.push(Device::Cuda(index).to_string()),
+                Err(error) => {
+                    cards.reason = error.to_string();
+                    break;
+                }
+            }
+        }
+        cards
+    }
+
+    fn in_words(&self) -> String {
+        let cores = available_parallelism().map_or(1, usize::from);
+        let cores = format!("cpu ({cores} {})", if cores == 1 { "thread" } else { "threads" });
+        match self.names.as_slice() {
+            [] => format!("{cores}; no card: {}", self.reason),
+            names => format!("{cores}, {}", names.join(", ")),
+        }
+    }
+
+    fn json(&self, model: &str) -> Value {
+        let devices: Vec<&str> = std::iter::once("cpu")
+            .chain(self.names.iter().map(String::as_str))
+            .collect();
+        json!({
+            "ok": true,
+            "exit": 0,
+            "version": VERSION,
+            "commit": COMMIT,
+            "target": TARGET,
+            "libtorch": LIBTORCH,
+            "model": model,
+            "devices": devices,
+        })
+    }
+}
