@@ -195,7 +195,9 @@ fn draw_from(
         }
         if let Some(count) = sequence.request.candidates {
             let draft = drafted(node);
-            own[number].candidates = Some(candidates::of(sequence, (row, &draft), bounds, count)?);
+            let drawn_from = warped(sequence, row, &draft)?;
+            let found = candidates::of(row, &drawn_from, bounds, count);
+            own[number].candidates = Some(found.map_err(not_a_law)?);
         }
     }
     Ok(Drawing { verified, own })

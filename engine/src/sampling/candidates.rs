@@ -5,23 +5,22 @@
 //!   row ─ warp ─ mask ─► the n likeliest left ─┴─► each once: its probability, whether it is allowed, its share
 //! ```
 
-use super::{not_a_law, warped};
-use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::request::{Candidate, Candidates};
-use crate::sequence::Sequence;
-use lexiform::law::{Allowed, Distribution, Part as _, Row as _};
+use lexiform::law::{Allowed, Distribution, Part as _, Row as _, RowError};
 
-/// The candidates of a row after some drafts: up to `count` of the model's, and as many of those that may be drawn.
+/// The candidates of a row: up to `count` of the model's, and as many of those that may be drawn.
+///
+/// # Errors
+/// The row is no distribution.
 pub(super) fn of(
-    sequence: &Sequence,
-    (row, draft): (&[f32], &[u32]),
+    row: &[f32],
+    drawn_from: &Distribution<'_>,
     bounds: Option<&Bounds>,
     count: u8,
-) -> Result<Candidates, EngineError> {
+) -> Result<Candidates, RowError> {
     let mask = bounds.map(|bounds| &*bounds.mask);
-    let own = Distribution::new(row).map_err(not_a_law)?;
-    let drawn_from = warped(sequence, row, draft)?;
+    let own = Distribution::new(row)?;
     let part = drawn_from.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
     let count = usize::from(count);
     let both = own.top(count).into_iter().chain(part.top(count));
