@@ -25,7 +25,6 @@ use serde_json::{Value, json};
 use crate::cli::failure::{Code, EXIT_CODES, Outcome};
 use crate::cli::input::source::{Constraint, KINDS, Loaded, Meaning};
 use crate::cli::input::texts::Texts;
-use crate::cli::input::tokenizer;
 use crate::cli::shown::output::Output;
 use crate::cli::shown::paint::{bad, good};
 use crate::cli::shown::problems;
@@ -64,7 +63,7 @@ pub fn run(args: Args) -> Outcome {
     let texts = args.texts.read();
     let mut options = args.meaning.options_for_judging();
     options.schema.strict = args.schema.exact;
-    let compiled = compiled(&args, &source, (&tokenizer::bytes_only()?, &options));
+    let compiled = compiled(&args, &source, (&source.vocabulary_of_bytes()?, &options));
     let judged = match &compiled {
         Ok(compiled) => Judged::all(&compiled.grammar, &source, texts),
         Err(_) => Judged::unread(texts),

@@ -204,7 +204,15 @@ impl Entry {
             key_order: KeyOrder::Any,
             whitespace: Whitespace::Flexible,
         };
-        let compiled = compiler.compile(source, &meaning.options_for_judging());
+        let options = meaning.options_for_judging();
+        let compiled = match self.kind {
+            Kind::Ebnf => {
+                let vocabulary = tokenizer::bytes_and_specials_of(&self.source);
+                let vocabulary = vocabulary.map_err(|failure| failure.to_string())?;
+                Compiler::new(vocabulary).compile(source, &options)
+            }
+            _ => compiler.compile(source, &options),
+        };
         compiled
             .map(|(grammar, _)| grammar)
             .map_err(|error| error.to_string())

@@ -20,7 +20,7 @@ use lexiform::{Grammar, schema, syntax};
 
 use crate::cli::failure::{Failure, read_text};
 use crate::cli::input::folder::{Case, Folder};
-use crate::cli::input::stdin;
+use crate::cli::input::{stdin, tokenizer};
 
 /// The constraint: one of the three, which the group [`KINDS`] of a command holds.
 #[derive(Clone, Debug, clap::Args)]
@@ -206,6 +206,17 @@ impl Loaded {
     /// Whether it is a regular expression, and in which syntax.
     pub fn dialect(&self) -> Option<Dialect> {
         (self.kind == Kind::Regex).then_some(self.dialect)
+    }
+
+    /// A vocabulary of bytes to judge texts with, and of the special tokens that a grammar names.
+    ///
+    /// # Errors
+    /// Those of [`tokenizer::bytes_only`].
+    pub fn vocabulary_of_bytes(&self) -> Result<Arc<Vocabulary>, Failure> {
+        match self.kind {
+            Kind::Grammar => tokenizer::bytes_and_specials_of(&self.text),
+            Kind::Schema | Kind::Regex => tokenizer::bytes_only(),
+        }
     }
 
     /// Compiles the source.

@@ -1,8 +1,12 @@
 //! Tokenizers for the commands that show or measure masks.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lexiform::grammar::Expr;
+use lexiform::limits::Limits;
+use lexiform::syntax;
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use serde_json::Value;
 
@@ -97,8 +101,36 @@ fn end_in_config(config: &Value) -> Option<String> {
 /// # Errors
 /// Never in practice; the vocabulary is small and fixed.
 pub fn bytes_only() -> Result<Arc<Vocabulary>, Failure> {
+    bytes_and(&[])
+}
+
+/// The same with the special tokens that an EBNF grammar names, so that its texts can be judged without them. A grammar with
+/// mistakes names none here; whoever compiles it reports them.
+///
+/// # Errors
+/// Never in practice: a grammar names a token once or in vain.
+pub fn bytes_and_specials_of(grammar: &str) -> Result<Arc<Vocabulary>, Failure> {
+    let lowered = syntax::ebnf::lower(grammar, &Limits::default());
+    let exprs = lowered.map_or_else(|_| Vec::new(), |cfg| cfg.exprs);
+    let names: BTreeSet<&str> = exprs
+        .iter()
+        .filter_map(|expr| match expr {
+            Expr::Special(name) => Some(&**name),
+            _ => None,
+        })
+        .filter(|name| *name != END)
+        .collect();
+    bytes_and(&names.into_iter().collect::<Vec<_>>())
+}
+
+/// The special token that ends a text of bytes.
+const END: &str = "<end>";
+
+fn bytes_and(specials: &[&str]) -> Result<Arc<Vocabulary>, Failure> {
     let mut tokens: Vec<(TokenKind, Vec<u8>)> = (0..=255).map(|byte| (TokenKind::Text, vec![byte])).collect();
-    tokens.push((TokenKind::Special, b"<end>".to_vec()));
+    for name in [END].iter().chain(specials) {
+        tokens.push((TokenKind::Special, name.as_bytes().to_vec()));
+    }
     let vocabulary = Vocabulary::new(&tokens, &[256]).map_err(|error| Failure::message(error.to_string()))?;
     Ok(Arc::new(vocabulary))
 }

@@ -72,7 +72,7 @@ impl Walk<'_> {
                 }
                 b'}' | b']' => {
                     self.at += 1;
-                    drop(self.open.pop());
+                    self.open.pop();
                 }
                 b'"' => self.string(),
                 b',' | b':' => self.at += 1,
