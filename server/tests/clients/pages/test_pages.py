@@ -52,7 +52,7 @@ class Playground(BrowserTest):
         self.assertEqual(self.asked_for("/v1/chat/completions"), [])
         expect(page.locator("#source")).to_be_focused()
         expect(page.locator("#failure")).to_be_hidden()
-        self.assertEqual(page.locator("#problems").inner_text().count("strin"), 1)
+        self.assertEqual(page.locator("#problems").inner_text().count('"strin"'), 1)
         self.assertNotIn("strin", page.locator("#answer").inner_text())
 
     def test_three_hundred_problems_leave_the_controls_on_the_page(self):
