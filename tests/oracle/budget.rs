@@ -40,9 +40,13 @@ fn distance(grammar: &Grammar, from: State) -> Distance {
         }
         let mut next = Vec::new();
         for &state in &round {
-            let tokens = 0..grammar.vocabulary().len() as u32;
-            let states = tokens.filter_map(|token| grammar.step(state, token));
-            next.extend(states.filter(|&state| seen.insert(state)));
+            for token in 0..grammar.vocabulary().len() as u32 {
+                // A step that costs more than a step may is refused at the end of its work: a thousand of them take minutes.
+                let Ok(step) = grammar.try_step(state, token) else {
+                    return Distance::Beyond(length);
+                };
+                next.extend(step.filter(|&state| seen.insert(state)));
+            }
         }
         if next.is_empty() {
             return Distance::Never;
