@@ -13,6 +13,8 @@
 mod budget;
 #[path = "oracle/context_free.rs"]
 mod context_free;
+#[path = "oracle/distance.rs"]
+mod distance;
 #[path = "oracle/json.rs"]
 mod json;
 #[path = "oracle/judge.rs"]

@@ -1,4 +1,4 @@
-//! Budgets against brute force: the distance to the end counted by trying all token sequences, round by round.
+//! Budgets against brute force, which counts the distance to the end (`distance.rs`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,54 +10,12 @@ use lexiform::{Grammar, Options, Source, State};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use super::distance::{Distance, ROUNDS, distance};
 use super::walk::show;
 use super::{BYTES, LETTERS, cases, context_free, json, lower, open_keys, regular, series, vocabulary};
 
-/// Token sequences are tried up to this length.
-const ROUNDS: usize = 7;
-/// Where more states than this are met, the rounds end there and distances beyond are not compared.
-const STATES: usize = 3000;
-
 /// Budgets are tried up to this one to see which takes nothing away.
 const AMPLE: usize = 128;
-
-/// The fewest tokens to the end, the end token among them, as far as brute force got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Distance {
-    Exactly(usize),
-    /// More than this.
-    Beyond(usize),
-    /// There is no way.
-    Never,
-}
-
-fn distance(grammar: &Grammar, from: State) -> Distance {
-    let mut seen = HashSet::from([from]);
-    let mut round = vec![from];
-    for length in 1..=ROUNDS {
-        if round.iter().any(|&state| grammar.is_accepting(state)) {
-            return Distance::Exactly(length);
-        }
-        let mut next = Vec::new();
-        for &state in &round {
-            for token in 0..grammar.vocabulary().len() as u32 {
-                // A step that costs more than a step may is refused at the end of its work: a thousand of them take minutes.
-                let Ok(step) = grammar.try_step(state, token) else {
-                    return Distance::Beyond(length);
-                };
-                next.extend(step.filter(|&state| seen.insert(state)));
-            }
-        }
-        if next.is_empty() {
-            return Distance::Never;
-        }
-        if seen.len() > STATES {
-            return Distance::Beyond(length);
-        }
-        round = next;
-    }
-    Distance::Beyond(ROUNDS)
-}
 
 /// Checks the budgets of a grammar over each of these vocabularies, if it has texts there.
 fn check_budgets_of(cfg: &Cfg, vocabularies: [Arc<Vocabulary>; 2]) -> Result<(), TestCaseError> {
