@@ -13,6 +13,7 @@ use super::pointers::{self, Spot};
 use super::spelling;
 use crate::cli::failure::Failure;
 use crate::cli::input::source::Loaded;
+use crate::wire::error::kind_name;
 
 /// How many problems have an excerpt; of the others only the place is shown.
 const EXCERPTS: usize = 20;
@@ -77,7 +78,7 @@ pub fn as_json(source: &Loaded, problems: &[Problem]) -> Vec<Value> {
             _ => None,
         };
         json!({
-            "kind": kind(located.problem.kind),
+            "kind": kind_name(located.problem.kind),
             "pointer": pointer,
             "line": located.line_column.map(|(line, _)| line),
             "column": located.line_column.map(|(_, column)| column),
@@ -85,20 +86,6 @@ pub fn as_json(source: &Loaded, problems: &[Problem]) -> Vec<Value> {
         })
     };
     located(source, problems).iter().map(object).collect()
-}
-
-fn kind(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::Syntax => "syntax",
-        ProblemKind::Invalid => "invalid",
-        ProblemKind::Unsupported => "unsupported",
-        ProblemKind::Narrowed => "narrowed",
-        ProblemKind::Reference => "reference",
-        ProblemKind::Unsatisfiable => "unsatisfiable",
-        ProblemKind::Limit => "limit",
-        ProblemKind::Cancelled => "cancelled",
-        ProblemKind::Busy => "busy",
-    }
 }
 
 /// `person.json:3:7`, which editors open, or the line and column of a source that lies in no file.

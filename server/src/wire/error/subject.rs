@@ -98,7 +98,8 @@ impl Diagnosis {
     }
 }
 
-fn kind_name(kind: ProblemKind) -> &'static str {
+/// The name of a kind of problem in JSON.
+pub fn kind_name(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Syntax => "syntax",
         ProblemKind::Invalid => "invalid",
