@@ -108,6 +108,23 @@ pub enum ProblemKind {
     Busy,
 }
 
+impl ProblemKind {
+    /// The name of the kind in JSON: the variant in small letters.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProblemKind::Syntax => "syntax",
+            ProblemKind::Invalid => "invalid",
+            ProblemKind::Unsupported => "unsupported",
+            ProblemKind::Narrowed => "narrowed",
+            ProblemKind::Reference => "reference",
+            ProblemKind::Unsatisfiable => "unsatisfiable",
+            ProblemKind::Limit => "limit",
+            ProblemKind::Cancelled => "cancelled",
+            ProblemKind::Busy => "busy",
+        }
+    }
+}
+
 /// One problem of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -120,6 +137,14 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// The keyword of a schema that the problem is about: the last part of its JSON pointer.
+    pub fn keyword(&self) -> Option<&str> {
+        match &self.place {
+            Place::Pointer(pointer) => pointer.rsplit('/').next().filter(|word| !word.is_empty()),
+            _ => None,
+        }
+    }
+
     /// A problem at a place.
     pub fn new(kind: ProblemKind, place: Place, message: impl Into<String>) -> Self {
         Problem {

@@ -44,7 +44,7 @@ mod text;
 
 pub use draft::Draft;
 pub use options::{Formats, KeyOrder, Options, Whitespace};
-pub use parse::is_meant_to_assert;
+pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
 
 use crate::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};

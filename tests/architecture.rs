@@ -157,8 +157,9 @@ const TORCH_ROOMS: [(&str, &[&str]); 8] = [
 ];
 
 /// The crates in which no file may depend on itself through others.
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 6] = [
     "src/",
+    "cli/src/",
     "engine/src/",
     "server/src/",
     "training/src/",

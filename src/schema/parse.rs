@@ -20,7 +20,7 @@ mod stray;
 mod string;
 pub(super) mod uri;
 
-pub use stray::is_meant_to_assert;
+pub use stray::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 
 pub(super) use resources::Resources;
 

@@ -66,22 +66,15 @@ fn layering() -> Result<bool, Failure> {
     ]))
 }
 
-/// Those who embed the library must never compile libtorch. `cargo tree` fails when the package is not in the graph,
+/// Those who embed the library must never compile libtorch, and who asks `lexiform --help` must not load it. `cargo tree` fails when the package is not in the graph,
 /// so success would be the failure here; a graph that cannot be read at all is told apart by asking for a known one.
 fn library_without_torch() -> Result<bool, Failure> {
-    let has = |package: &str| {
-        let mut command = cargo([
-            "tree",
-            "--package",
-            "lexiform",
-            "--all-features",
-            "--edges",
-            "all",
-            "--invert",
-            package,
-        ]);
+    let has = |root: &str, package: &str| {
+        let mut command = cargo(["tree", "--package", root, "--all-features", "--edges", "all"]);
+        command.args(["--invert", package]);
         eprintln!("$ {}", line(&command));
         quiet_output(&mut command).is_some_and(|tree| tree.starts_with(package))
     };
-    Ok(has("regex-syntax") && !has("tch") && !has("actix-web"))
+    let is_light = |root| has(root, "regex-syntax") && !has(root, "tch") && !has(root, "actix-web");
+    Ok(is_light("lexiform") && is_light("lexiform-cli"))
 }

@@ -32,13 +32,7 @@ pub(crate) fn run() -> Result<Tally, Failure> {
     if !tests.is_dir() {
         return Ok(skipped("clients", "server/tests/clients is not there"));
     }
-    must_succeed(&mut cargo([
-        "build",
-        "--package",
-        "lexiform-server",
-        "--bin",
-        "lexiform",
-    ]))?;
+    must_succeed(&mut cargo(["build", "--package", "lexiform-server", "--bins"]))?;
     let mut service = Service::start()?;
     if let Err(why) = service.wait_until_ready() {
         println!("failed: client tests: {why}");
@@ -161,7 +155,7 @@ impl Service {
             "--package",
             "lexiform-server",
             "--bin",
-            "lexiform",
+            "lexiform-server",
             "--",
             "serve",
         ]);

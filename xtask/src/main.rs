@@ -32,7 +32,7 @@ use traffic::{attack, fair, load};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  serve [ARGS]    set up, build in release, and run `lexiform serve ARGS` (the demo model on 127.0.0.1:8000)
+  serve [ARGS]    set up, build in release (with --dev first, as for tests), and run `lexiform serve ARGS`
   test            set up and run every test of the workspace, the clients' tests too; `test clients` runs those alone
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)

@@ -10,14 +10,14 @@
 
 mod cases;
 mod classes;
-#[path = "../../../server/src/cli/eval/clock.rs"]
+#[path = "../../../cli/src/eval/clock.rs"]
 mod clock;
 mod compare;
 mod engine;
 mod export;
 mod guidance;
 mod ours;
-#[path = "../../../server/src/cli/eval/python_json.rs"]
+#[path = "../../../cli/src/eval/python_json.rs"]
 mod python_json;
 mod scan;
 mod table;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use clap::ArgGroup;
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
-use crate::cli::input::source::{Constraint, Dialect, KINDS, Loaded, Meaning};
-use crate::cli::input::stdin;
 use crate::cli::model::ModelArgs;
-use crate::cli::shown::output::{self, Output};
-use crate::cli::shown::paint::note;
-use crate::cli::shown::problems;
 use crate::grammars::interest::Interest;
 use crate::model::running::Running;
 use crate::model::served::ServedModel;
 use crate::routes::prepare;
 use crate::wire::error::ApiError;
+use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
+use lexiform_cli::input::source::{Constraint, Dialect, KINDS, Loaded, Meaning};
+use lexiform_cli::input::stdin;
+use lexiform_cli::shown::output::{self, Output};
+use lexiform_cli::shown::paint::note;
+use lexiform_cli::shown::problems;
 
 /// Write a text under a constraint and print it.
 #[derive(Debug, clap::Args)]

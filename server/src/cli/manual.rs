@@ -7,8 +7,8 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::failure::{Code, Failure, Outcome};
-use crate::cli::shown::output;
+use lexiform_cli::failure::{Code, Failure, Outcome};
+use lexiform_cli::shown::output;
 
 /// The arguments of `lexiform completions`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use lexiform_engine::{Device, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles, load};
 
-use crate::cli::input::demo;
+use crate::cli::demo;
 use crate::model::served::ServedModel;
 use crate::model::text::{ModelText, StartError};
 use crate::operate::process;

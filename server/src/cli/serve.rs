@@ -10,7 +10,6 @@ use rustls::ServerConfig;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answer::resume::ResumeLimits;
-use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
 use crate::cli::model::ModelArgs;
 use crate::model::limits::{PREPARING, RequestLimits};
 use crate::operate::audit::Audit;
@@ -23,6 +22,7 @@ use crate::request::body::BodyLimits;
 use crate::routes::server::{self, Listening};
 use crate::routes::state::Offered;
 use crate::routes::state::{AppState, BODY_LIMIT, CONNECTIONS, Settings};
+use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
 
 /// Serve a model over HTTP, speaking the OpenAI API.
 ///

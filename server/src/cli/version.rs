@@ -5,9 +5,9 @@ use std::thread::available_parallelism;
 use lexiform_engine::Device;
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Code, Outcome};
-use crate::cli::input::demo;
-use crate::cli::shown::output::Output;
+use crate::cli::demo;
+use lexiform_cli::failure::{Code, Outcome};
+use lexiform_cli::shown::output::Output;
 
 /// The arguments of `lexiform version`.
 #[derive(Debug, clap::Args)]

@@ -90,7 +90,7 @@ fn inexact(language: &Language, compiled: &Compiled) -> Vec<Keyword> {
         Some(Keyword {
             param: constraints.get(finding.constraint)?.param.clone(),
             path: path.clone(),
-            keyword: keyword(problem).map(str::to_owned),
+            keyword: problem.keyword().map(str::to_owned),
             status: match problem.kind {
                 ProblemKind::Narrowed => "narrower",
                 _ => IGNORED,
@@ -144,7 +144,8 @@ pub fn unkept(language: &Language, compiled: &Compiled) -> Vec<Rejected> {
     let strict = strict.filter(|(_, constraint)| constraint.strict);
     let rejected = strict.map(|(place, constraint)| {
         let found = compiled.findings.iter();
-        let found = found.filter(|finding| finding.constraint == place && is_promise(&finding.problem));
+        let found = found
+            .filter(|finding| finding.constraint == place && schema::is_lost_assertion(&finding.problem));
         let problems = found.map(|finding| Problem {
             message: format!("{} (rejected because of strict: true)", finding.problem.message),
             ..finding.problem.clone()
@@ -159,28 +160,4 @@ pub fn unkept(language: &Language, compiled: &Compiled) -> Vec<Rejected> {
     rejected
         .filter(|rejected| !rejected.error.problems.is_empty())
         .collect()
-}
-
-/// Whether what has no effect was meant to have one.
-pub fn is_promise(problem: &Problem) -> bool {
-    let ignored = problem.kind != ProblemKind::Narrowed;
-    ignored
-        && match keyword(problem) {
-            Some("$schema") => true,
-            Some("format") | None => false,
-            Some(keyword) => schema::is_meant_to_assert(keyword),
-        }
-}
-
-/// Whether a format has no effect because nobody here knows it.
-pub fn is_unknown_format(problem: &Problem) -> bool {
-    problem.kind != ProblemKind::Narrowed && keyword(problem) == Some("format")
-}
-
-/// The keyword that a finding is about.
-fn keyword(problem: &Problem) -> Option<&str> {
-    match &problem.place {
-        Place::Pointer(pointer) => pointer.rsplit('/').next().filter(|word| !word.is_empty()),
-        _ => None,
-    }
 }

@@ -21,7 +21,7 @@ use lexiform_engine::EngineError;
 
 pub use self::shorten::shortened;
 use self::subject::diagnostic;
-pub use self::subject::{Diagnosis, Subject, kind_name};
+pub use self::subject::{Diagnosis, Subject};
 use crate::wire::error::envelope::{Body, Diagnostic, Envelope, Extension};
 
 /// How many problems one answer lists; a hostile source could otherwise make the answer larger than the request.

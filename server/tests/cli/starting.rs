@@ -1,5 +1,7 @@
 //! Help, completions, manual pages, and how the service refuses to start.
 
+use std::process::Command;
+
 use crate::program::{lexiform, program, run};
 
 #[test]
@@ -93,4 +95,59 @@ fn an_address_in_use_is_no_wrong_call() {
     let run = lexiform(&["serve", "--port", &port.to_string()]);
     let expected = format!("error: cannot listen on 127.0.0.1:{port}: address already in use\n");
     assert_eq!((run.code, run.err), (4, expected));
+}
+
+#[test]
+fn both_programs_give_the_same_help() {
+    let server = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_lexiform-server"))
+            .args(args)
+            .output()
+            .expect("the program starts");
+        String::from_utf8(output.stdout).expect("help is text")
+    };
+    for args in [
+        &["--help"][..],
+        &["help"],
+        &["help", "check"],
+        &["help", "serve"],
+        &["serve", "-h"],
+    ] {
+        assert_eq!(lexiform(args).out, server(args), "{args:?}");
+    }
+    assert!(
+        lexiform(&["--color", "never", "help", "serve"])
+            .out
+            .contains("--max-batch")
+    );
+}
+
+#[test]
+fn help_loads_no_libtorch() {
+    let names_it = |program: &str| {
+        let bytes = std::fs::read(program).expect("the program");
+        bytes
+            .windows(b"libtorch_cpu.so".len())
+            .any(|part| part == b"libtorch_cpu.so")
+    };
+    assert!(!names_it(env!("CARGO_BIN_EXE_lexiform")));
+    assert!(names_it(env!("CARGO_BIN_EXE_lexiform-server")));
+}
+
+#[test]
+fn without_the_program_beside_it_a_command_says_what_is_missing() {
+    let folder = std::env::temp_dir().join(format!("lexiform-cli-alone-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let alone = folder.join("lexiform");
+    std::fs::copy(env!("CARGO_BIN_EXE_lexiform"), &alone).expect("a copy");
+    let ran = run(Command::new(&alone).args(["serve", "--port", "0"]));
+    let light = run(Command::new(&alone).args(["check", "--regex", "[a-z]+", "--text", "abc"]));
+    std::fs::remove_dir_all(&folder).expect("the folder");
+    assert_eq!(ran.code, 4);
+    assert!(
+        ran.err.contains("lexiform-server") && ran.err.contains("cannot be started"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(light.code, 0, "{}", light.err);
 }

@@ -4,6 +4,7 @@
 //! `discriminator`, `x-order`. But `minContains` beside `"$schema": "…/draft-07/schema#"`, `divisibleBy`, and `maxLenght`
 //! are assertions to whoever wrote them, and an answer that breaks them would surprise.
 
+use crate::error::{Problem, ProblemKind};
 use crate::suggest;
 
 /// The assertions and applicators of all drafts, and of the vocabulary that validators in JavaScript add.
@@ -82,6 +83,23 @@ const SHORTEST_MISSPELT: usize = 6;
 /// ```
 pub fn is_meant_to_assert(keyword: &str) -> bool {
     meant(keyword).is_some()
+}
+
+/// Whether a finding is about a keyword without effect that was meant to have one: `strict` and `--strict` refuse it.
+/// Unknown formats are not, since to JSON Schema a format is a remark.
+pub fn is_lost_assertion(finding: &Problem) -> bool {
+    let ignored = finding.kind != ProblemKind::Narrowed;
+    ignored
+        && match finding.keyword() {
+            Some("$schema") => true,
+            Some("format") | None => false,
+            Some(keyword) => is_meant_to_assert(keyword),
+        }
+}
+
+/// Whether a finding is about a `format` that has no effect because it is not known here.
+pub fn is_unknown_format(finding: &Problem) -> bool {
+    finding.kind != ProblemKind::Narrowed && finding.keyword() == Some("format")
 }
 
 /// The assertion that a keyword without effect was most likely meant to be.

@@ -85,10 +85,9 @@ fn built() -> Result<PathBuf, Failure> {
         "--release",
         "--package",
         "lexiform-server",
-        "--bin",
-        "lexiform",
+        "--bins",
     ]))?;
-    Ok(root().join("target/release/lexiform"))
+    Ok(root().join("target/release/lexiform-server"))
 }
 
 fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {

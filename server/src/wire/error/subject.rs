@@ -73,7 +73,7 @@ pub(super) fn diagnostic(problem: &Problem, severity: &'static str) -> Diagnosti
         path: shortened(&path).into_owned(),
         keyword: keyword.filter(|word| !word.is_empty()),
         severity,
-        kind: kind_name(problem.kind),
+        kind: problem.kind.name(),
         message: shortened(&problem.message).into_owned(),
     }
 }
@@ -95,20 +95,5 @@ impl Diagnosis {
     /// Its JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::to_value(&self.0).unwrap_or_default()
-    }
-}
-
-/// The name of a kind of problem in JSON.
-pub fn kind_name(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::Syntax => "syntax",
-        ProblemKind::Invalid => "invalid",
-        ProblemKind::Unsupported => "unsupported",
-        ProblemKind::Narrowed => "narrowed",
-        ProblemKind::Reference => "reference",
-        ProblemKind::Unsatisfiable => "unsatisfiable",
-        ProblemKind::Limit => "limit",
-        ProblemKind::Cancelled => "cancelled",
-        ProblemKind::Busy => "busy",
     }
 }

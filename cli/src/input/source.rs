@@ -18,9 +18,9 @@ use lexiform::regex::{self, Escapes, RegexError};
 use lexiform::vocab::Vocabulary;
 use lexiform::{Grammar, schema, syntax};
 
-use crate::cli::failure::{Failure, read_text};
-use crate::cli::input::folder::{Case, Folder};
-use crate::cli::input::{stdin, tokenizer};
+use crate::failure::{Failure, read_text};
+use crate::input::folder::{Case, Folder};
+use crate::input::{stdin, tokenizer};
 
 /// The constraint: one of the three, which the group [`KINDS`] of a command holds.
 #[derive(Clone, Debug, clap::Args)]
@@ -283,7 +283,7 @@ fn schema_from(value: &str) -> Result<Loaded, Failure> {
     }
     let name = |failure: Failure| match failure {
         Failure::Read { path, source } if !path.exists() => {
-            let reason = crate::cli::failure::reason(&source);
+            let reason = crate::failure::reason(&source);
             let path = path.display();
             Failure::message(format!(
                 "cannot read {path}: {reason} (a schema itself begins with '{{')"

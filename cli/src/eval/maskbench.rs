@@ -23,9 +23,9 @@ use super::panics::{caught, quietly};
 use super::python_json;
 use super::report::{Publishing, Report};
 use super::verdict::{Counts, Data, Failures, Verdict, parse_line, progress};
-use crate::cli::failure::{EXIT_CODES, Failure, read_text};
-use crate::cli::input::source::Meaning;
-use crate::cli::input::tokenizer::TokenizerArgs;
+use crate::failure::{EXIT_CODES, Failure, read_text};
+use crate::input::source::Meaning;
+use crate::input::tokenizer::TokenizerArgs;
 
 /// The arguments of `lexiform eval maskbench`.
 #[derive(Debug, clap::Args)]

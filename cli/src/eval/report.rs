@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::verdict::Failures;
-use crate::cli::failure::{Code, Failure, Outcome};
-use crate::cli::shown::output::Output;
-use crate::cli::shown::paint::{bad, dim, good};
+use crate::failure::{Code, Failure, Outcome};
+use crate::shown::output::Output;
+use crate::shown::paint::{bad, dim, good};
 
 /// How many failures people are shown; `--json` and `--out` have all.
 const LISTED: usize = 50;

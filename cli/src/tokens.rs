@@ -10,11 +10,11 @@
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome};
-use crate::cli::input::texts::{Text, Texts};
-use crate::cli::input::tokenizer::TokenizerArgs;
-use crate::cli::shown::output::{self, Output};
-use crate::cli::shown::paint::{bad, dim};
+use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::input::texts::{Text, Texts};
+use crate::input::tokenizer::TokenizerArgs;
+use crate::shown::output::{self, Output};
+use crate::shown::paint::{bad, dim};
 
 /// The arguments of `lexiform tokens`.
 #[derive(Debug, clap::Args)]

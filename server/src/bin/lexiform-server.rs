@@ -1,4 +1,4 @@
-//! The `lexiform` program: see [`lexiform_server::cli`] for what it can do.
+//! The program with all commands of `lexiform`, which links libtorch: see [`lexiform_server::cli`].
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::failure::Failure;
 
 /// A progress bar on standard error; nothing where that is no terminal.
 pub(super) fn progress(total: usize) -> ProgressBar {

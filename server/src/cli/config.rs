@@ -7,7 +7,7 @@ use figment::Figment;
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Value};
 
-use crate::cli::failure::{Failure, read_text};
+use lexiform_cli::failure::{Failure, read_text};
 
 /// The command line with the values of the file that `--config` or `LEXIFORM_CONFIG` names, for one subcommand.
 ///
@@ -87,7 +87,7 @@ fn texts(value: &Value) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
+    use lexiform_cli::program;
 
     fn parse(file: &str, more: &[&str]) -> Result<clap::ArgMatches, String> {
         let name = format!("lexiform-config-{}-{}.toml", std::process::id(), file.len());
@@ -99,8 +99,8 @@ mod tests {
             format!("--config={}", path.display()),
         ];
         args.extend(more.iter().map(|arg| (*arg).to_owned()));
-        let command =
-            with_file(crate::cli::Cli::command(), "serve", &args).map_err(|error| error.to_string());
+        let command = with_file(program::definition::<crate::cli::Command>(), "serve", &args)
+            .map_err(|error| error.to_string());
         let matches = command.and_then(|command| {
             command
                 .try_get_matches_from(&args)

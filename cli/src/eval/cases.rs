@@ -22,10 +22,10 @@ use super::panics::{caught, quietly};
 use super::report::{Publishing, Report};
 use super::suite::belongs;
 use super::verdict::{Counts, Data, Failures, Verdict, parse_line, progress};
-use crate::cli::failure::{EXIT_CODES, Failure, read_text};
-use crate::cli::input::folder::Folder;
-use crate::cli::input::source::{KeyOrder, Meaning, Whitespace};
-use crate::cli::input::tokenizer;
+use crate::failure::{EXIT_CODES, Failure, read_text};
+use crate::input::folder::Folder;
+use crate::input::source::{KeyOrder, Meaning, Whitespace};
+use crate::input::tokenizer;
 
 /// The arguments of `lexiform eval cases`.
 #[derive(Debug, clap::Args)]

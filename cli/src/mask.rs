@@ -13,16 +13,16 @@ use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome};
-use crate::cli::input::source::{Constraint, KINDS, Meaning};
-use crate::cli::input::stdin;
-use crate::cli::input::tokenizer::TokenizerArgs;
-use crate::cli::shown::output::Output;
-use crate::cli::shown::paint::dim;
-use crate::cli::shown::problems;
-use crate::cli::tokens::quoted;
-use crate::cli::verdict::expected::Expected;
-use crate::cli::verdict::{Verdict, after};
+use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::input::source::{Constraint, KINDS, Meaning};
+use crate::input::stdin;
+use crate::input::tokenizer::TokenizerArgs;
+use crate::shown::output::Output;
+use crate::shown::paint::dim;
+use crate::shown::problems;
+use crate::tokens::quoted;
+use crate::verdict::expected::Expected;
+use crate::verdict::{Verdict, after};
 
 /// The arguments of `lexiform mask`.
 #[derive(Debug, clap::Args)]

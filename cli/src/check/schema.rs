@@ -4,12 +4,11 @@
 use clap::ValueEnum;
 use lexiform::compile::Options;
 use lexiform::error::{CompileError, Problem, ProblemKind};
-use lexiform::schema::{self, Enforced, Report};
+use lexiform::schema::{self, Enforced, Report, is_lost_assertion, is_unknown_format};
 use serde_json::{Value, json};
 
-use crate::cli::input::source::Loaded;
-use crate::cli::shown::paint::{dim, good, note};
-use crate::grammars::enforcement;
+use crate::input::source::Loaded;
+use crate::shown::paint::{dim, good, note};
 
 /// The flags of `lexiform check` that are about schemas alone.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,9 +44,9 @@ impl SchemaArgs {
             return Ok(());
         }
         let flag = if self.exact { "--exact" } else { "--strict" };
-        let refused = findings.iter().filter(|finding| {
-            enforcement::is_promise(finding) || (self.exact && enforcement::is_unknown_format(finding))
-        });
+        let refused = findings
+            .iter()
+            .filter(|finding| is_lost_assertion(finding) || (self.exact && is_unknown_format(finding)));
         let problems: Vec<Problem> = refused
             .map(|finding| Problem {
                 kind: ProblemKind::Unsupported,

@@ -16,11 +16,3 @@ pub fn model() -> Option<ModelFiles> {
 pub fn draft_model() -> Option<ModelFiles> {
     (!DRAFT.is_empty()).then(|| ModelFiles::embedded("models/demo/draft", DRAFT))
 }
-
-/// A file of the demo model.
-pub fn file(name: &str) -> Option<&'static [u8]> {
-    MODEL
-        .iter()
-        .find(|(file, _)| *file == name)
-        .map(|(_, bytes)| *bytes)
-}

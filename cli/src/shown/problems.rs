@@ -11,9 +11,8 @@ use super::excerpt::excerpt;
 use super::paint::{bad, dim, note};
 use super::pointers::{self, Spot};
 use super::spelling;
-use crate::cli::failure::Failure;
-use crate::cli::input::source::Loaded;
-use crate::wire::error::kind_name;
+use crate::failure::Failure;
+use crate::input::source::Loaded;
 
 /// How many problems have an excerpt; of the others only the place is shown.
 const EXCERPTS: usize = 20;
@@ -78,7 +77,7 @@ pub fn as_json(source: &Loaded, problems: &[Problem]) -> Vec<Value> {
             _ => None,
         };
         json!({
-            "kind": kind_name(located.problem.kind),
+            "kind": located.problem.kind.name(),
             "pointer": pointer,
             "line": located.line_column.map(|(line, _)| line),
             "column": located.line_column.map(|(_, column)| column),

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::failure::{Failure, read_text};
+use crate::failure::{Failure, read_text};
 
 /// The file that makes a folder one of a grammar.
 const GRAMMAR: &str = "grammar.ebnf";

@@ -9,7 +9,7 @@ use lexiform::error::{Exhausted, Place};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
 
-use crate::cli::shown::excerpt::excerpt;
+use crate::shown::excerpt::excerpt;
 use expected::Expected;
 use twice::Twice;
 

@@ -3,13 +3,13 @@
 use lexiform::Grammar;
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Code, Failure};
-use crate::cli::input::folder::Case;
-use crate::cli::input::source::Loaded;
-use crate::cli::input::texts::Text;
-use crate::cli::shown::output;
-use crate::cli::shown::paint::{bad, good};
-use crate::cli::verdict::{Verdict, judge};
+use crate::failure::{Code, Failure};
+use crate::input::folder::Case;
+use crate::input::source::Loaded;
+use crate::input::texts::Text;
+use crate::shown::output;
+use crate::shown::paint::{bad, good};
+use crate::verdict::{Verdict, judge};
 
 /// All texts of a check.
 pub(super) struct Judged {

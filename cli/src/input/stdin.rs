@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::sync::Mutex;
 
-use crate::cli::failure::Failure;
+use crate::failure::Failure;
 
 /// The name of standard input on the command line.
 pub const DASH: &str = "-";

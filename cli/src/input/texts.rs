@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::cli::failure::Failure;
-use crate::cli::input::stdin;
+use crate::failure::Failure;
+use crate::input::stdin;
 
 /// Which texts.
 #[derive(Clone, Debug, Default, clap::Args)]

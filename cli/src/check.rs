@@ -22,12 +22,12 @@ use lexiform::error::{CompileError, Problem};
 use lexiform::vocab::Vocabulary;
 use serde_json::{Value, json};
 
-use crate::cli::failure::{Code, EXIT_CODES, Outcome};
-use crate::cli::input::source::{Constraint, KINDS, Loaded, Meaning};
-use crate::cli::input::texts::Texts;
-use crate::cli::shown::output::Output;
-use crate::cli::shown::paint::{bad, good};
-use crate::cli::shown::problems;
+use crate::failure::{Code, EXIT_CODES, Outcome};
+use crate::input::source::{Constraint, KINDS, Loaded, Meaning};
+use crate::input::texts::Texts;
+use crate::shown::output::Output;
+use crate::shown::paint::{bad, good};
+use crate::shown::problems;
 use judged::Judged;
 use schema::SchemaArgs;
 

@@ -10,8 +10,12 @@ use lexiform::syntax;
 use lexiform::vocab::{TokenKind, Tokenizer, Vocabulary};
 use serde_json::Value;
 
-use crate::cli::failure::{Failure, read_text};
-use crate::cli::input::demo;
+use crate::failure::{Failure, read_text};
+
+/// The tokenizer of the demo model.
+const DEMO: &[u8] = include_bytes!("../../../models/demo/tokenizer.json");
+/// What stands beside it: which token ends a sequence.
+const DEMO_CONFIG: &[u8] = include_bytes!("../../../models/demo/tokenizer_config.json");
 
 /// What models call the token that ends a sequence, for folders that hold nothing but a `tokenizer.json`. The token
 /// that ends a chat turn comes before the one that ends a document, since instructed models write the former.
@@ -46,11 +50,9 @@ impl TokenizerArgs {
     pub fn load(&self) -> Result<(Tokenizer, Arc<Vocabulary>), Failure> {
         let eos = self.eos.as_deref();
         let Some(path) = &self.tokenizer else {
-            let file = |name| demo::file(name).ok_or_else(no_tokenizer);
-            let config =
-                demo::file("tokenizer_config.json").and_then(|bytes| serde_json::from_slice(bytes).ok());
+            let config: Option<Value> = serde_json::from_slice(DEMO_CONFIG).ok();
             let end = config.as_ref().and_then(end_in_config);
-            return read(file("tokenizer.json")?, (eos, end), "the built-in tokenizer");
+            return read(DEMO, (eos, end), "the built-in tokenizer");
         };
         let bytes = std::fs::read(path).map_err(|source| Failure::Read {
             path: path.clone(),
@@ -61,10 +63,6 @@ impl TokenizerArgs {
         let end = config.as_ref().and_then(end_in_config);
         read(&bytes, (eos, end), &path.display().to_string())
     }
-}
-
-fn no_tokenizer() -> Failure {
-    Failure::message("this program was built without the demo model; name a tokenizer with --tokenizer FILE")
 }
 
 fn read(

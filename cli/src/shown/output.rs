@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use serde_json::Value;
 
-use crate::cli::failure::Failure;
+use crate::failure::Failure;
 
 /// How the answer is printed.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]

@@ -16,9 +16,9 @@ use super::panics::{caught, quietly};
 use super::python_json;
 use super::report::{Publishing, Report};
 use super::verdict::{Counts, Data, Failures, Verdict, must_exist, progress};
-use crate::cli::failure::{EXIT_CODES, Failure, read_text};
-use crate::cli::input::source::{KeyOrder, Meaning, Whitespace};
-use crate::cli::input::tokenizer;
+use crate::failure::{EXIT_CODES, Failure, read_text};
+use crate::input::source::{KeyOrder, Meaning, Whitespace};
+use crate::input::tokenizer;
 
 /// The arguments of `lexiform eval suite`.
 #[derive(Debug, clap::Args)]

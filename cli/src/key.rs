@@ -3,10 +3,10 @@
 use std::io::Read as _;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
-use crate::cli::failure::{Code, EXIT_CODES, Failure, Outcome};
-use crate::cli::shown::output::{self, Output};
-use crate::operate::keys::hashed;
+use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::shown::output::{self, Output};
 
 /// Bytes of a key, before they are spelled.
 const BYTES: usize = 32;
@@ -66,4 +66,10 @@ pub fn run(args: Args) -> Outcome {
         entry,
     )?;
     Ok(Code::Fine)
+}
+
+/// The hash of a key, as the file of keys has it: SHA-256 in hexadecimal digits.
+fn hashed(key: &str) -> String {
+    let digest = Sha256::digest(key.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

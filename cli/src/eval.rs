@@ -21,7 +21,7 @@ mod verdict;
 
 use clap::Subcommand;
 
-use crate::cli::failure::Outcome;
+use crate::failure::Outcome;
 use report::Publishing;
 
 /// The arguments of `lexiform eval`.

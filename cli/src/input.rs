@@ -1,0 +1,7 @@
+//! What a command reads: sources, texts, standard input and tokenizers.
+
+pub mod folder;
+pub mod source;
+pub mod stdin;
+pub mod texts;
+pub mod tokenizer;

@@ -1,0 +1,64 @@
+//! The commands of Lexiform that need no model, and what all its commands share: one file a command.
+//!
+//! ```text
+//!   input ─► a command ─► verdict, shown ─► standard output, exit code (failure)
+//! ```
+//!
+//! Two programs are made of it, both in `lexiform-server`. `lexiform` is what people type: it answers by itself whatever is
+//! here, in milliseconds. For the commands that run a model it becomes `lexiform-server`, which has all commands and links
+//! libtorch: loading that takes a third of a second, also of a program that never calls it.
+
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod eval;
+pub mod failure;
+pub mod input;
+pub mod key;
+pub mod mask;
+pub mod program;
+pub mod shown;
+pub mod tokens;
+pub mod verdict;
+
+use clap::Subcommand;
+
+use failure::Outcome;
+use program::Commands;
+
+/// The subcommands that need no model.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a schema, regex or grammar, and test texts against it
+    Check(check::Args),
+    /// Show what may come next after a prefix
+    Mask(mask::Args),
+    /// Show how a tokenizer cuts texts
+    Tokens(tokens::Args),
+    /// Make an API key and its entry for `serve --api-keys`
+    Key(key::Args),
+    /// Measure the compiler and the masks on public test collections
+    Eval(eval::Args),
+}
+
+impl Commands for Command {
+    fn is_json(&self) -> bool {
+        match self {
+            Command::Check(args) => args.is_json(),
+            Command::Mask(args) => args.is_json(),
+            Command::Tokens(args) => args.is_json(),
+            Command::Key(args) => args.is_json(),
+            Command::Eval(args) => args.is_json(),
+        }
+    }
+
+    fn run(self) -> Outcome {
+        match self {
+            Command::Check(args) => check::run(args),
+            Command::Mask(args) => mask::run(args),
+            Command::Tokens(args) => tokens::run(args),
+            Command::Key(args) => key::run(args),
+            Command::Eval(args) => eval::run(args),
+        }
+    }
+}

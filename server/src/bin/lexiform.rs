@@ -1,0 +1,117 @@
+//! The program that people type. What needs no model it does by itself; for the rest it becomes `lexiform-server`, which lies
+//! beside it.
+//!
+//! ```text
+//!   lexiform check …   ─► here, in a few milliseconds
+//!   lexiform serve …   ─► exec lexiform-server serve …     (libtorch takes a third of a second to load)
+//! ```
+//!
+//! It names nothing of `lexiform_server`, or it would link libtorch as well.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::{self, ExitCode};
+
+use clap::Subcommand;
+use lexiform_cli::failure::{Failure, Outcome, reason};
+use lexiform_cli::program::{self, Commands};
+
+// As in `lexiform-server`, whose compiles must take as long as these.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The program that has all commands.
+const SERVER: &str = "lexiform-server";
+
+/// The subcommands, as `lexiform --help` lists them. Those without arguments are run by the other program, which also says
+/// what may follow them.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve a model over HTTP, speaking the OpenAI API
+    Serve,
+    /// Write one text under a constraint and print it
+    Generate,
+    /// What needs no model.
+    #[command(flatten)]
+    WithoutModel(lexiform_cli::Command),
+    /// Print what a shell needs to complete commands and flags
+    Completions,
+    /// Print the manual page, or write a page for each command into a folder
+    Man,
+    /// Print the version with its commit, its libtorch and the devices that it can use
+    Version,
+}
+
+/// The subcommands of the other program.
+const ELSEWHERE: [&str; 5] = ["serve", "generate", "completions", "man", "version"];
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let texts: Vec<String> = args
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    if is_elsewhere(&texts) {
+        return program::ended(Err(become_server(&args)), false);
+    }
+    program::main::<Command>(&texts, Ok)
+}
+
+/// Whether the other program runs these arguments: the first word, or the one that `help` is asked about, says so.
+fn is_elsewhere(args: &[String]) -> bool {
+    let mut words = Words(args.get(1..).unwrap_or_default());
+    let word = words.next();
+    let word = if word == Some("help") { words.next() } else { word };
+    word.is_some_and(|word| ELSEWHERE.contains(&word))
+}
+
+/// The arguments that are neither flags nor the value of `--color`, the only flag that may stand before a subcommand.
+struct Words<'a>(&'a [String]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        loop {
+            let (first, rest) = self.0.split_first()?;
+            self.0 = rest;
+            match first.as_str() {
+                "--color" => self.0 = rest.get(1..).unwrap_or_default(),
+                flag if flag.starts_with('-') => {}
+                word => return Some(word),
+            }
+        }
+    }
+}
+
+/// Hands this process over to the other program. Returns only where that fails.
+fn become_server(args: &[OsString]) -> Failure {
+    let here = match std::env::current_exe() {
+        Ok(path) => path,
+        Err(error) => return Failure::Unable(format!("cannot find {SERVER}: {}", reason(&error))),
+    };
+    let path = here.with_file_name(SERVER);
+    let error = process::Command::new(&path).args(args.iter().skip(1)).exec();
+    Failure::Unable(format!(
+        "this command runs a model, which is the work of {SERVER}; {} cannot be started: {}",
+        path.display(),
+        reason(&error)
+    ))
+}
+
+impl Commands for Command {
+    fn is_json(&self) -> bool {
+        match self {
+            Command::WithoutModel(command) => command.is_json(),
+            _ => false,
+        }
+    }
+
+    fn run(self) -> Outcome {
+        match self {
+            Command::WithoutModel(command) => command.run(),
+            // Their words were handed over before anything was parsed.
+            _ => Err(become_server(&std::env::args_os().collect::<Vec<_>>())),
+        }
+    }
+}
