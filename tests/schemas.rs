@@ -210,6 +210,20 @@ fn all_problems_come_with_their_pointers() {
 }
 
 #[test]
+fn misspelt_keywords_are_listed_beside_errors() {
+    let places = |schema: &str| -> Vec<String> {
+        match Compiler::new(bytes()).compile(Source::JsonSchema(schema), &Options::default()) {
+            Ok(_) => Vec::new(),
+            Err(error) => error.problems.iter().map(|it| it.place.to_string()).collect(),
+        }
+    };
+    let wrong =
+        r#"{"type": "objct", "requird": ["a"], "nullable": true, "properties": {"a": {"minLenght": 2}}}"#;
+    assert_eq!(places(wrong), ["#/properties/a/minLenght", "#/requird", "#/type"]);
+    assert_eq!(places(r#"{"type": "object", "requird": ["a"]}"#), [""; 0]);
+}
+
+#[test]
 fn deep_and_wide_schemas_end() {
     let compiler = Compiler::new(bytes());
     let nested =

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
@@ -65,8 +66,17 @@ pub fn main<C: Commands>(
 
 /// Ends the program with what clap says where the arguments are wrong, or ask for help.
 fn parsed<C: Commands>(command: clap::Command, args: &[String]) -> Cli<C> {
-    let matches = command.get_matches_from(args);
+    let matches = command.try_get_matches_from(args);
+    let matches = matches.unwrap_or_else(|error| without_dashes(error).exit());
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The error without the tip to write an unknown flag after `--`: whoever misspells a flag does not mean a text.
+fn without_dashes(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none() {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// Says what failed, to people and, where they asked for JSON, to programs.

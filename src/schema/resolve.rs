@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use super::draft::Draft;
 use super::node::{Keyword, NodeId, RefId, Tree};
 use super::options::Options;
-use super::parse::{MOST_URI, Parsed, Reader, Resources, Scope, source, uri};
+use super::parse::{MOST_URI, Parsed, Reader, Resources, Scope, is_lost_assertion, source, uri};
 
 /// A text as a keyword tree whose references lead somewhere, with everything that it refers to: stages 0 to 2.
 pub(super) fn read(
@@ -101,6 +101,8 @@ fn keyword_tree(
         ..
     } = reader;
     if !problems.is_empty() {
+        // Who mends the schema wants to know of misspelt keywords, too, though they alone would not stop the compile.
+        problems.extend(diagnostics.findings.into_iter().filter(is_lost_assertion));
         problems.sort_by(|a, b| a.place.cmp(&b.place));
         return Err(CompileError { problems });
     }

@@ -145,6 +145,8 @@ fn located<'p>(source: &Loaded, problems: &'p [Problem]) -> Vec<Located<'p>> {
     for it in &mut located {
         it.line_column = it.span.as_ref().and_then(|span| places.get(&span.start).copied());
     }
+    // As they stand in the text, so that they can be mended from the top; what has no place comes first.
+    located.sort_by_key(|it| it.span.as_ref().map(|span| span.start));
     located
 }
 

@@ -151,3 +151,13 @@ fn without_the_program_beside_it_a_command_says_what_is_missing() {
     );
     assert_eq!(light.code, 0, "{}", light.err);
 }
+
+#[test]
+fn an_unknown_flag_is_no_text() {
+    let ran = lexiform(&["check", "--regex", "a", "--zzz"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("unexpected argument '--zzz'"), "{}", ran.err);
+    assert!(!ran.err.contains("-- --zzz"), "{}", ran.err);
+    let near = lexiform(&["check", "--regx", "a"]);
+    assert!(near.err.contains("--regex"), "{}", near.err);
+}
