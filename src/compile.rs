@@ -15,6 +15,7 @@ use crate::matcher::Grammar;
 use crate::regex;
 use crate::schema;
 use crate::syntax::ebnf;
+use crate::tags::{self, ContentKind};
 use crate::vocab::Vocabulary;
 
 /// What a grammar is made from. Sources are texts, so that errors can name a place in them.
@@ -26,13 +27,18 @@ pub enum Source<'a> {
     Regex(&'a str),
     /// A grammar in EBNF; see [`syntax::ebnf`](crate::syntax::ebnf) for the notation.
     Ebnf(&'a str),
+    /// A structural tag in JSON; see [`tags`] for what it may hold.
+    StructuralTag(&'a str),
 }
 
 impl Source<'_> {
     /// The text of the source.
     pub fn text(&self) -> &str {
         match self {
-            Source::JsonSchema(text) | Source::Regex(text) | Source::Ebnf(text) => text,
+            Source::JsonSchema(text)
+            | Source::Regex(text)
+            | Source::Ebnf(text)
+            | Source::StructuralTag(text) => text,
         }
     }
 }
@@ -144,7 +150,7 @@ impl Compiler {
     ) -> Result<(Grammar, Diagnostics), CompileError> {
         let limits = &*options.limits.begin();
         check_size(source, limits)?;
-        let (cfg, diagnostics) = lower(source, &options.schema, limits)?;
+        let (cfg, diagnostics) = lower(source, self.vocabulary(), &options.schema, limits)?;
         let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
             Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
             _ => error,
@@ -200,6 +206,7 @@ fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
 
 fn lower(
     source: Source<'_>,
+    vocabulary: &Vocabulary,
     options: &schema::Options,
     limits: &Limits,
 ) -> Result<(Cfg, Diagnostics), CompileError> {
@@ -207,7 +214,82 @@ fn lower(
         Source::Regex(pattern) => Ok((regex::lower(pattern, limits)?, Diagnostics::default())),
         Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
         Source::JsonSchema(text) => schema::lower(text, options, limits),
+        Source::StructuralTag(text) => {
+            let form = tags::read(text, limits)?;
+            let mut contents = Contents {
+                options,
+                limits,
+                diagnostics: Diagnostics::default(),
+            };
+            let cfg = tags::lower(&form, vocabulary, limits, &mut contents)?;
+            Ok((cfg, contents.diagnostics))
+        }
     }
+}
+
+/// The constraints in a structural tag, each lowered by the front end of its language.
+struct Contents<'a> {
+    options: &'a schema::Options,
+    limits: &'a Limits,
+    diagnostics: Diagnostics,
+}
+
+impl tags::Contents for Contents<'_> {
+    type Content = tags::Content;
+    type Error = CompileError;
+
+    fn lower(&mut self, content: &tags::Content) -> Result<Cfg, CompileError> {
+        let text = &content.text;
+        let lowered = match content.kind {
+            ContentKind::Regex => regex::lower(text, self.limits).map(without_findings),
+            ContentKind::Ebnf => ebnf::lower(text, self.limits).map(without_findings),
+            ContentKind::JsonSchema if content.any_order => {
+                let key_order = schema::KeyOrder::Any;
+                schema::lower(
+                    text,
+                    &schema::Options {
+                        key_order,
+                        ..self.options.clone()
+                    },
+                    self.limits,
+                )
+            }
+            ContentKind::JsonSchema => schema::lower(text, self.options, self.limits),
+        };
+        let (cfg, found) = lowered.map_err(|mut error| {
+            error
+                .problems
+                .iter_mut()
+                .for_each(|problem| place_inside(problem, content));
+            error
+        })?;
+        for mut finding in found.findings {
+            place_inside(&mut finding, content);
+            self.diagnostics.push(finding);
+        }
+        Ok(cfg)
+    }
+
+    fn refused(&self, error: CompileError) -> CompileError {
+        error
+    }
+}
+
+fn without_findings(cfg: Cfg) -> (Cfg, Diagnostics) {
+    (cfg, Diagnostics::default())
+}
+
+/// Says of a problem of a constraint where in the structural tag it is. A place in a text stays in the message.
+fn place_inside(problem: &mut Problem, content: &tags::Content) {
+    let pointer = &content.pointer;
+    problem.place = match std::mem::replace(&mut problem.place, Place::Whole) {
+        Place::Pointer(inner) => Place::Pointer(format!("{pointer}{inner}")),
+        Place::Whole => Place::Pointer(pointer.clone()),
+        place => {
+            problem.message = format!("{place}: {}", problem.message);
+            Place::Pointer(pointer.clone())
+        }
+    };
 }
 
 /// Asks for the masks along a text, as far as it belongs to the grammar, so that the tables learn what they need.

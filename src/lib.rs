@@ -28,6 +28,7 @@ pub mod regex;
 pub mod schema;
 pub mod suggest;
 pub mod syntax;
+pub mod tags;
 pub mod verify;
 pub mod vocab;
 mod work;

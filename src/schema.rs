@@ -44,6 +44,7 @@ mod text;
 
 pub use draft::Draft;
 pub use options::{Formats, KeyOrder, Options, Whitespace};
+pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
 

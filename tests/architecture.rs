@@ -16,7 +16,7 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("error", &[]),
     ("limits", &[]),
     // What a question to a grammar may cost; it is paid for wherever the grammar decides how long a loop is.
@@ -32,6 +32,8 @@ const LAYERS: [(&str, &[&str]); 19] = [
     ("schema", &["grammar", "regex", "language", "idna", "suggest"]),
     // Whether a part of a grammar is small enough to be one automaton is found out by making it.
     ("syntax", &["grammar", "regex", "language", "suggest"]),
+    // What a vocabulary has a token for is that token where a tag begins or ends.
+    ("tags", &["grammar", "regex", "schema", "suggest", "vocab"]),
     ("pushdown", &["grammar", "language", "work"]),
     // The cache of compiled regular languages is keyed by their structure, which the grammar knows.
     ("mask", &["grammar", "language", "pushdown", "vocab", "work"]),
@@ -48,7 +50,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
     (
         "compile",
         &[
-            "grammar", "vocab", "regex", "schema", "syntax", "pushdown", "mask", "matcher",
+            "grammar", "vocab", "regex", "schema", "syntax", "tags", "pushdown", "mask", "matcher",
         ],
     ),
 ];
@@ -246,7 +248,7 @@ fn named_upwards(crate_folder: &str, folder: &str, table: &str, rooms: &[(&str, 
     let mut problems = Vec::new();
     for (file, named) in imports.named.iter().enumerate() {
         let path = &imports.files[file];
-        let Some(own) = room(file).filter(|own| !["lib", "main"].contains(own)) else {
+        let Some(own) = room(file).filter(|own| !["lib", "bin"].contains(own)) else {
             continue;
         };
         let Some((_, may_name)) = rooms.iter().find(|(name, _)| *name == own) else {

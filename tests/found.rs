@@ -38,11 +38,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Reads whatever bytes it gets.
 type Reader = fn(&[u8]);
 /// Each reader with the name of its folder.
-const READERS: [(&str, Reader); 6] = [
+const READERS: [(&str, Reader); 7] = [
     ("schema", readers::schema),
     ("regex", readers::regex),
     ("ecma", readers::ecma),
     ("ebnf", readers::ebnf),
+    ("tags", readers::tags),
     ("tokenizer", readers::tokenizer),
     ("tiktoken", readers::tiktoken),
 ];

@@ -109,6 +109,13 @@ pub fn ebnf(input: &[u8]) {
     }
 }
 
+/// A structural tag.
+pub fn tags(input: &[u8]) {
+    if let Ok(text) = str::from_utf8(input) {
+        compile_and_walk(Source::StructuralTag(text));
+    }
+}
+
 /// The texts that a tokenizer that was read has to cut.
 const TEXTS: [&str; 4] = [
     "",

@@ -19,4 +19,3 @@ pub mod lowering;
 pub mod report;
 pub mod single_flight;
 pub mod store;
-mod tags;

@@ -129,7 +129,7 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
             }));
         }
         Source::Tags(form) => {
-            for inner in form.constraints() {
+            for inner in form.contents() {
                 all_of(inner, limits, keywords)?;
             }
         }

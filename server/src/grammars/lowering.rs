@@ -7,13 +7,12 @@ use lexiform::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
-use lexiform::{regex, schema, syntax};
+use lexiform::{regex, schema, syntax, tags};
 
 use super::language::{
     CALL, CLOSE, END_CALL, END_THINK, Finding, Language, Rejected, THINK, Thought, call_head,
 };
-use super::tags::{any_text, tagged};
-use crate::wire::constraint::{Constraint, KeyOrder, Source, Whitespace};
+use crate::wire::constraint::{Constraint, Form, KeyOrder, Source, Whitespace};
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
 /// The most calls of one answer.
@@ -57,12 +56,55 @@ pub fn lower(
         Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Choice(texts) => one_of(texts, limits).map(|cfg| (cfg, Diagnostics::default())),
-        Source::Tags(form) => return tagged(form, constraint, (vocabulary, limits), lower),
+        Source::Tags(form) => return tagged(form, constraint, vocabulary, limits),
     };
     lowered.map_err(|error| Rejected {
         constraint: constraint.clone(),
         error,
     })
+}
+
+/// Lowers a structural tag, which came with this constraint.
+fn tagged(
+    form: &Form,
+    from: &Constraint,
+    vocabulary: &Vocabulary,
+    limits: &Limits,
+) -> Result<(Cfg, Diagnostics), Rejected> {
+    let mut contents = Contents {
+        from,
+        vocabulary,
+        limits,
+        diagnostics: Diagnostics::default(),
+    };
+    let cfg = tags::lower(form, vocabulary, limits, &mut contents)?;
+    Ok((cfg, contents.diagnostics))
+}
+
+/// The constraints in a structural tag.
+struct Contents<'a> {
+    from: &'a Constraint,
+    vocabulary: &'a Vocabulary,
+    limits: &'a Limits,
+    diagnostics: Diagnostics,
+}
+
+impl tags::Contents for Contents<'_> {
+    type Content = Constraint;
+    type Error = Rejected;
+
+    fn lower(&mut self, constraint: &Constraint) -> Result<Cfg, Rejected> {
+        let (cfg, diagnostics) = lower(constraint, self.vocabulary, self.limits)?;
+        self.diagnostics.findings.extend(diagnostics.findings);
+        Ok(cfg)
+    }
+
+    fn refused(&self, error: CompileError) -> Rejected {
+        Rejected {
+            constraint: self.from.clone(),
+            error,
+        }
+    }
 }
 
 /// The grammar of a list of texts. As a regular expression, a long list would be an automaton of its own for nothing.
@@ -213,19 +255,16 @@ impl Writer<'_> {
     }
 
     fn any_text(&mut self) -> ExprId {
-        let parts = any_text(self.limits);
-        self.regular(parts)
+        self.free(&[])
     }
 
     fn text_without(&mut self, mark: &str) -> ExprId {
-        let mut parts = any_text(self.limits);
-        let with = regex::rust(&format!("(?s:.*){mark}(?s:.*)"), self.limits);
-        // The marks are literals of this file without any special character, so this always parses.
-        for part in with.map(|regular| regular.parts).unwrap_or_default() {
-            if let Part::Match(hir) = part {
-                parts.push(Part::Not(hir));
-            }
-        }
+        self.free(&[mark])
+    }
+
+    fn free(&mut self, without: &[&str]) -> ExprId {
+        // The marks are short literals of this crate, so this always parses.
+        let parts = tags::free_text(without.iter().copied(), self.limits).unwrap_or_default();
         self.regular(parts)
     }
 

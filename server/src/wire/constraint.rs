@@ -29,7 +29,7 @@ impl Source {
         match self {
             Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text.len(),
             Source::Choice(texts) => texts.iter().map(String::len).sum(),
-            Source::Tags(form) => form.bytes(),
+            Source::Tags(form) => form.bytes(&|inner| inner.source.bytes()),
         }
     }
 }
@@ -137,90 +137,5 @@ pub(in crate::wire) fn schema_constraint(
     Some(Constraint::new(Source::Schema(text), param))
 }
 
-/// What a text, or a part of it, looks like.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
-    /// Exactly this.
-    Text(String),
-    /// What obeys a constraint.
-    Obeys(Box<Constraint>),
-    /// Anything; inside a tag, without the tag's end.
-    Any,
-    /// All of these, one after another.
-    All(Vec<Form>),
-    /// One of these.
-    Either(Vec<Form>),
-    /// A part between a beginning and an end.
-    Tag(Box<Tag>),
-    /// Free text, in which a trigger begins a tag.
-    Triggered {
-        /// What begins a tag wherever it stands.
-        triggers: Vec<String>,
-        /// The tags.
-        tags: Vec<Tag>,
-        /// How many there are.
-        count: Count,
-    },
-    /// Tags and nothing else.
-    Separated {
-        /// What stands between two of them.
-        separator: String,
-        /// The tags.
-        tags: Vec<Tag>,
-        /// How many there are.
-        count: Count,
-    },
-}
-
-/// How many tags there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Count {
-    /// Whether there must be one.
-    pub at_least_one: bool,
-    /// Whether the text ends with the first.
-    pub stop_after_first: bool,
-}
-
-/// A part between a beginning and an end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Tag {
-    /// The beginning.
-    pub begin: String,
-    /// What stands between.
-    pub content: Form,
-    /// The end.
-    pub end: String,
-}
-
-impl Form {
-    /// The constraints in it, in the order of the request.
-    pub fn constraints(&self) -> Vec<&Constraint> {
-        match self {
-            Form::Text(_) | Form::Any => Vec::new(),
-            Form::Obeys(constraint) => vec![constraint],
-            Form::All(forms) | Form::Either(forms) => forms.iter().flat_map(Form::constraints).collect(),
-            Form::Tag(tag) => tag.content.constraints(),
-            Form::Triggered { tags, .. } | Form::Separated { tags, .. } => {
-                tags.iter().flat_map(|tag| tag.content.constraints()).collect()
-            }
-        }
-    }
-
-    /// The bytes of its sources.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Form::Text(text) => text.len(),
-            Form::Obeys(constraint) => constraint.source.bytes(),
-            Form::Any => 0,
-            Form::All(forms) | Form::Either(forms) => forms.iter().map(Form::bytes).sum(),
-            Form::Tag(tag) => tag.bytes(),
-            Form::Triggered { tags, .. } | Form::Separated { tags, .. } => tags.iter().map(Tag::bytes).sum(),
-        }
-    }
-}
-
-impl Tag {
-    fn bytes(&self) -> usize {
-        self.begin.len() + self.content.bytes() + self.end.len()
-    }
-}
+/// What a text, or a part of it, looks like: a structural tag whose parts obey constraints.
+pub type Form = lexiform::tags::Form<Constraint>;

@@ -1,194 +1,80 @@
-//! Structural tags: free text in which some parts have a form, as SGLang's and vLLM's clients describe it.
+//! Structural tags in a request: the library reads them, and their places are named as those of the request are.
 //!
 //! ```text
 //!   {"triggers": ["<f="], "structures": [{"begin": "<f=a>", "schema": …, "end": "</f>"}]}      the older shape
 //!   {"format": {"type": "triggered_tags" | "tag" | "sequence" | "or" | …}}                     the newer one
 //! ```
-//!
-//! A form that is not known is refused, as every constraint that would not be honoured.
 
-use serde_json::Value;
+use lexiform::error::{Place, Problem, ProblemKind};
+use lexiform::tags::{self, Content, ContentKind};
+use serde_json::{Map, Value};
 
-use super::{Constraint, Count, Form, Source, Tag, schema_constraint};
+use super::{Constraint, KeyOrder, Source};
 use crate::wire::fields::{Fields, Problems};
 
-/// The most parts of one form.
-const PARTS: usize = 256;
+/// The fields of a structural tag beside its `type`.
+const FIELDS: [&str; 3] = ["format", "structures", "triggers"];
 
 /// Takes the fields of a structural tag out of an object that holds them beside its `type`.
 pub(super) fn read(fields: &mut Fields, param: String, problems: &mut Problems) -> Option<Constraint> {
-    let form = match fields.take("format") {
-        Some(format) => form(format, &fields.path("format"), problems),
-        None => structures(fields, problems),
+    let taken = FIELDS.map(|name| Some((name.to_owned(), fields.take(name)?)));
+    let value = Value::Object(taken.into_iter().flatten().collect::<Map<_, _>>());
+    let place = |pointer: &str| place(fields, &value, pointer);
+    match tags::read_value(&value) {
+        Ok(form) => {
+            let form = form.map(&mut |content| constraint(content, &place));
+            Some(Constraint::new(Source::Tags(Box::new(form)), param))
+        }
+        Err(error) => {
+            for problem in error.problems {
+                add(&problem, &place, problems);
+            }
+            None
+        }
+    }
+}
+
+fn constraint(content: Content, place: &impl Fn(&str) -> String) -> Constraint {
+    let source = match content.kind {
+        ContentKind::JsonSchema => Source::Schema(content.text),
+        ContentKind::Regex => Source::Regex(content.text),
+        ContentKind::Ebnf => Source::Ebnf(content.text),
     };
-    Some(Constraint::new(Source::Tags(Box::new(form?)), param))
+    let mut constraint = Constraint::new(source, place(&content.pointer));
+    if content.any_order {
+        constraint.key_order = KeyOrder::Any;
+    }
+    constraint
 }
 
-/// The older shape.
-fn structures(fields: &mut Fields, problems: &mut Problems) -> Option<Form> {
-    let triggers = texts(fields, "triggers", problems);
-    let path = fields.path("structures");
-    let items = list(fields, "structures", problems)?;
-    let mut tags = Vec::with_capacity(items.len());
-    for (index, item) in items.into_iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        let mut inner = Fields::of(item, &path, problems)?;
-        let begin = inner.string("begin", problems).unwrap_or_default();
-        let end = inner.string("end", problems).unwrap_or_default();
-        let schema = inner.take("schema").unwrap_or(Value::Bool(true));
-        let content = schema_constraint(schema, inner.path("schema"), problems);
-        inner.finish_strict(problems);
-        let content = Form::Obeys(Box::new(content?));
-        tags.push(Tag { begin, content, end });
-    }
-    let count = Count {
-        at_least_one: false,
-        stop_after_first: false,
+fn add(problem: &Problem, place: &impl Fn(&str) -> String, problems: &mut Problems) {
+    let path = match &problem.place {
+        Place::Pointer(pointer) => place(pointer),
+        _ => place(""),
     };
-    triggered(triggers?, (tags, &path), count, problems)
-}
-
-fn triggered(
-    triggers: Vec<String>,
-    (tags, path): (Vec<Tag>, &str),
-    count: Count,
-    problems: &mut Problems,
-) -> Option<Form> {
-    for (index, tag) in tags.iter().enumerate() {
-        if !triggers
-            .iter()
-            .any(|trigger| tag.begin.starts_with(trigger.as_str()))
-        {
-            problems.invalid(
-                format!("{path}[{index}].begin"),
-                "must begin with one of the triggers",
-            );
-            return None;
-        }
-    }
-    Some(Form::Triggered {
-        triggers,
-        tags,
-        count,
-    })
-}
-
-/// The newer shape.
-fn form(value: Value, path: &str, problems: &mut Problems) -> Option<Form> {
-    let mut fields = Fields::of(value, path, problems)?;
-    let kind = fields.string("type", problems);
-    let form = match kind.as_deref() {
-        Some("const_string") => required(&mut fields, "value", problems).map(Form::Text),
-        Some("any_text") => Some(Form::Any),
-        Some("json_schema") => {
-            let param = fields.path("json_schema");
-            let schema = fields.take("json_schema").unwrap_or(Value::Null);
-            schema_constraint(schema, param, problems).map(obeys)
-        }
-        Some("regex") => source(&mut fields, "pattern", Source::Regex, problems),
-        Some("grammar") => source(&mut fields, "grammar", Source::Ebnf, problems),
-        Some("sequence") => forms(&mut fields, problems).map(Form::All),
-        Some("or") => forms(&mut fields, problems).map(Form::Either),
-        Some("tag") => tag(&mut fields, problems).map(|tag| Form::Tag(Box::new(tag))),
-        Some("triggered_tags") => {
-            let triggers = texts(&mut fields, "triggers", problems);
-            let (path, tags) = (fields.path("tags"), tags(&mut fields, problems));
-            let count = count(&mut fields, problems);
-            triggered(triggers?, (tags?, &path), count, problems)
-        }
-        Some("tags_with_separator") => {
-            let separator = fields.string("separator", problems).unwrap_or_default();
-            let (tags, count) = (tags(&mut fields, problems), count(&mut fields, problems));
-            tags.map(|tags| Form::Separated {
-                separator,
-                tags,
-                count,
-            })
-        }
-        _ => {
-            problems.unsupported(fields.path("type"), "unknown format of a structural tag");
-            return None;
-        }
-    };
-    fields.finish_strict(problems);
-    form
-}
-
-/// A text that must be there.
-fn required(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<String> {
-    if !fields.has(name) {
-        problems.invalid(fields.path(name), "a string is required");
-    }
-    fields.string(name, problems)
-}
-
-fn obeys(constraint: Constraint) -> Form {
-    Form::Obeys(Box::new(constraint))
-}
-
-fn source(
-    fields: &mut Fields,
-    name: &'static str,
-    source: fn(String) -> Source,
-    problems: &mut Problems,
-) -> Option<Form> {
-    let param = fields.path(name);
-    let text = required(fields, name, problems)?;
-    Some(obeys(Constraint::new(source(text), param)))
-}
-
-fn forms(fields: &mut Fields, problems: &mut Problems) -> Option<Vec<Form>> {
-    let path = fields.path("elements");
-    let items = list(fields, "elements", problems)?.into_iter().enumerate();
-    let read = items.map(|(index, item)| form(item, &format!("{path}[{index}]"), problems));
-    read.collect()
-}
-
-fn tags(fields: &mut Fields, problems: &mut Problems) -> Option<Vec<Tag>> {
-    let path = fields.path("tags");
-    let items = list(fields, "tags", problems)?.into_iter().enumerate();
-    let read = items.map(|(index, item)| {
-        let mut inner = Fields::of(item, &format!("{path}[{index}]"), problems)?;
-        inner.ignore(&["type"]);
-        let tag = tag(&mut inner, problems);
-        inner.finish_strict(problems);
-        tag
-    });
-    read.collect()
-}
-
-fn tag(fields: &mut Fields, problems: &mut Problems) -> Option<Tag> {
-    let begin = fields.string("begin", problems).unwrap_or_default();
-    let end = fields.string("end", problems).unwrap_or_default();
-    let path = fields.path("content");
-    let content = fields.take("content").unwrap_or(Value::Null);
-    let content = form(content, &path, problems)?;
-    Some(Tag { begin, content, end })
-}
-
-fn count(fields: &mut Fields, problems: &mut Problems) -> Count {
-    Count {
-        at_least_one: fields.boolean("at_least_one", problems).unwrap_or(false),
-        stop_after_first: fields.boolean("stop_after_first", problems).unwrap_or(false),
+    match problem.kind {
+        ProblemKind::Unsupported => problems.unsupported(path, &problem.message),
+        _ => problems.invalid(path, &problem.message),
     }
 }
 
-/// A list of something, neither empty nor too long.
-fn list(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Vec<Value>> {
-    let items = fields.array(name, problems).unwrap_or_default();
-    if items.is_empty() || items.len() > PARTS {
-        problems.invalid(fields.path(name), format!("expected a list of 1 to {PARTS}"));
-        return None;
+/// A JSON pointer into the value as a path of the request: `/format/tags/0` as `response_format.format.tags[0]`.
+fn place(fields: &Fields, value: &Value, pointer: &str) -> String {
+    let mut parts = pointer.split('/').skip(1);
+    let first = parts.next().unwrap_or_default();
+    let mut path = fields.path(first);
+    let mut at = value.get(first);
+    for part in parts {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        let is_item = at.is_some_and(Value::is_array);
+        at = match is_item {
+            true => part.parse::<usize>().ok().and_then(|index| at?.get(index)),
+            false => at.and_then(|at| at.get(&part)),
+        };
+        path += &match is_item {
+            true => format!("[{part}]"),
+            false => format!(".{part}"),
+        };
     }
-    Some(items)
-}
-
-fn texts(fields: &mut Fields, name: &'static str, problems: &mut Problems) -> Option<Vec<String>> {
-    let items = list(fields, name, problems)?;
-    let text = |item: &Value| item.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let texts: Option<Vec<String>> = items.iter().map(text).collect();
-    if texts.is_none() {
-        problems.invalid(fields.path(name), "expected non-empty strings");
-    }
-    texts
+    path
 }
