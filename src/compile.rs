@@ -22,7 +22,7 @@ use crate::vocab::Vocabulary;
 pub enum Source<'a> {
     /// A JSON Schema; the language is the JSON texts that it accepts.
     JsonSchema(&'a str),
-    /// A regular expression in the syntax of the Rust `regex` crate, which must match the whole text.
+    /// A regular expression, which must match the whole text, in the dialect that the options name.
     Regex(&'a str),
     /// A grammar in EBNF; see [`syntax::ebnf`](crate::syntax::ebnf) for the notation.
     Ebnf(&'a str),
@@ -42,6 +42,8 @@ impl Source<'_> {
 pub struct Options {
     /// How JSON is written, for JSON Schema.
     pub schema: schema::Options,
+    /// The notation of regular expressions that are a source; `pattern` in a schema is ECMA-262 in any case.
+    pub regex: regex::Dialect,
     /// What the compile may cost.
     pub limits: Limits,
 }
@@ -144,7 +146,7 @@ impl Compiler {
     ) -> Result<(Grammar, Diagnostics), CompileError> {
         let limits = &*options.limits.begin();
         check_size(source, limits)?;
-        let (cfg, diagnostics) = lower(source, &options.schema, limits)?;
+        let (cfg, diagnostics) = lower(source, options, limits)?;
         let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
             Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
             _ => error,
@@ -198,15 +200,14 @@ fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
     Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into())
 }
 
-fn lower(
-    source: Source<'_>,
-    options: &schema::Options,
-    limits: &Limits,
-) -> Result<(Cfg, Diagnostics), CompileError> {
+fn lower(source: Source<'_>, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     match source {
-        Source::Regex(pattern) => Ok((regex::lower(pattern, limits)?, Diagnostics::default())),
+        Source::Regex(pattern) => {
+            let cfg = regex::lower_as(pattern, options.regex, limits)?;
+            Ok((cfg, Diagnostics::default()))
+        }
         Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
-        Source::JsonSchema(text) => schema::lower(text, options, limits),
+        Source::JsonSchema(text) => schema::lower(text, &options.schema, limits),
     }
 }
 
