@@ -16,6 +16,7 @@ mod explain;
 mod masks;
 mod pool;
 mod renewal;
+mod row;
 mod session;
 mod walk;
 mod within;
@@ -34,11 +35,11 @@ use crate::pushdown::{FINISHED, Machine};
 use crate::vocab::{TokenKind, Vocabulary};
 use crate::work;
 
-pub use batch::Row;
 pub use ends::Ends;
 pub use explain::Explanation;
 use masks::Masks;
 pub use pool::Pool;
+pub use row::Row;
 pub use session::{Session, SessionError};
 pub use walk::{DraftTree, TreeError};
 

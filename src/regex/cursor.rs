@@ -9,17 +9,17 @@ use crate::regex::error::RegexError;
 const RANGES: usize = 1_000_000;
 
 /// The characters of a pattern, and how far they are read.
-pub(in crate::regex) struct Cursor {
-    pub(in crate::regex) chars: Vec<char>,
+pub(super) struct Cursor {
+    pub(super) chars: Vec<char>,
     /// The place of the next character.
-    pub(in crate::regex) at: usize,
+    pub(super) at: usize,
     /// How many ranges of characters the classes may still have, all together.
-    pub(in crate::regex) ranges: usize,
+    pub(super) ranges: usize,
 }
 
 impl Cursor {
     /// A pattern of which nothing is read.
-    pub(in crate::regex) fn new(pattern: &str) -> Cursor {
+    pub(super) fn new(pattern: &str) -> Cursor {
         Cursor {
             chars: pattern.chars().collect(),
             at: 0,
@@ -28,24 +28,24 @@ impl Cursor {
     }
 
     /// The next character.
-    pub(in crate::regex) fn peek(&self) -> Option<char> {
+    pub(super) fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
 
     /// The character so many places ahead.
-    pub(in crate::regex) fn peek_at(&self, ahead: usize) -> Option<char> {
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.at + ahead).copied()
     }
 
     /// Reads on over this character, if it comes next.
-    pub(in crate::regex) fn eat(&mut self, c: char) -> bool {
+    pub(super) fn eat(&mut self, c: char) -> bool {
         let there = self.peek() == Some(c);
         self.at += usize::from(there);
         there
     }
 
     /// Reads on over this text, if it comes next.
-    pub(in crate::regex) fn eat_str(&mut self, text: &str) -> bool {
+    pub(super) fn eat_str(&mut self, text: &str) -> bool {
         let there = text.chars().enumerate().all(|(i, c)| self.peek_at(i) == Some(c));
         if there {
             self.at += text.chars().count();
@@ -54,14 +54,14 @@ impl Cursor {
     }
 
     /// An error at the current place.
-    pub(in crate::regex) fn error(&self, message: impl Into<String>) -> RegexError {
+    pub(super) fn error(&self, message: impl Into<String>) -> RegexError {
         RegexError::syntax(self.at + 1, message)
     }
 }
 
 impl Cursor {
     /// Counts the ranges of one more class.
-    pub(in crate::regex) fn spend_ranges(&mut self, count: usize) -> Result<(), RegexError> {
+    pub(super) fn spend_ranges(&mut self, count: usize) -> Result<(), RegexError> {
         self.ranges = self.ranges.checked_sub(count).ok_or_else(|| {
             let message = "the character classes of the pattern have more than a million ranges";
             RegexError::at(ProblemKind::Limit, self.at + 1, message)
@@ -70,7 +70,7 @@ impl Cursor {
     }
 
     /// A decimal number at a place, which is moved to its end; far too large ones saturate.
-    pub(in crate::regex) fn number(&self, at: &mut usize) -> Option<u64> {
+    pub(super) fn number(&self, at: &mut usize) -> Option<u64> {
         let start = *at;
         let mut value = 0_u64;
         while let Some(digit) = self.chars.get(*at).and_then(|c| c.to_digit(10)) {
@@ -81,7 +81,7 @@ impl Cursor {
     }
 
     /// The counts of a repetition as numbers that a repetition can have.
-    pub(in crate::regex) fn checked_counts(
+    pub(super) fn checked_counts(
         &self,
         min: u64,
         max: Option<u64>,
@@ -100,7 +100,7 @@ impl Cursor {
     }
 
     /// So many hexadecimal digits; `start` is where the escape begins.
-    pub(in crate::regex) fn hex_escape(&mut self, count: usize, start: usize) -> Result<u32, RegexError> {
+    pub(super) fn hex_escape(&mut self, count: usize, start: usize) -> Result<u32, RegexError> {
         let digits = (0..count).map(|i| self.peek_at(i).and_then(|c| c.to_digit(16)));
         let value = digits
             .into_iter()
