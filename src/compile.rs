@@ -23,7 +23,7 @@ use crate::vocab::Vocabulary;
 pub enum Source<'a> {
     /// A JSON Schema; the language is the JSON texts that it accepts.
     JsonSchema(&'a str),
-    /// A regular expression in the syntax of the Rust `regex` crate, which must match the whole text.
+    /// A regular expression, which must match the whole text, in the dialect that the options name.
     Regex(&'a str),
     /// A grammar in EBNF; see [`syntax::ebnf`](crate::syntax::ebnf) for the notation.
     Ebnf(&'a str),
@@ -48,6 +48,8 @@ impl Source<'_> {
 pub struct Options {
     /// How JSON is written, for JSON Schema.
     pub schema: schema::Options,
+    /// The notation of regular expressions that are a source; `pattern` in a schema is ECMA-262 in any case.
+    pub regex: regex::Dialect,
     /// What the compile may cost.
     pub limits: Limits,
 }
@@ -150,7 +152,7 @@ impl Compiler {
     ) -> Result<(Grammar, Diagnostics), CompileError> {
         let limits = &*options.limits.begin();
         check_size(source, limits)?;
-        let (cfg, diagnostics) = lower(source, self.vocabulary(), &options.schema, limits)?;
+        let (cfg, diagnostics) = lower(source, self.vocabulary(), options, limits)?;
         let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
             Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
             _ => error,
@@ -207,13 +209,16 @@ fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
 fn lower(
     source: Source<'_>,
     vocabulary: &Vocabulary,
-    options: &schema::Options,
+    options: &Options,
     limits: &Limits,
 ) -> Result<(Cfg, Diagnostics), CompileError> {
     match source {
-        Source::Regex(pattern) => Ok((regex::lower(pattern, limits)?, Diagnostics::default())),
+        Source::Regex(pattern) => {
+            let cfg = regex::lower_as(pattern, options.regex, limits)?;
+            Ok((cfg, Diagnostics::default()))
+        }
         Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
-        Source::JsonSchema(text) => schema::lower(text, options, limits),
+        Source::JsonSchema(text) => schema::lower(text, &options.schema, limits),
         Source::StructuralTag(text) => {
             let form = tags::read(text, limits)?;
             let mut contents = Contents {
@@ -229,7 +234,7 @@ fn lower(
 
 /// The constraints in a structural tag, each lowered by the front end of its language.
 struct Contents<'a> {
-    options: &'a schema::Options,
+    options: &'a Options,
     limits: &'a Limits,
     diagnostics: Diagnostics,
 }
@@ -241,7 +246,9 @@ impl tags::Contents for Contents<'_> {
     fn lower(&mut self, content: &tags::Content) -> Result<Cfg, CompileError> {
         let text = &content.text;
         let lowered = match content.kind {
-            ContentKind::Regex => regex::lower(text, self.limits).map(without_findings),
+            ContentKind::Regex => {
+                regex::lower_as(text, self.options.regex, self.limits).map(without_findings)
+            }
             ContentKind::Ebnf => ebnf::lower(text, self.limits).map(without_findings),
             ContentKind::JsonSchema if content.any_order => {
                 let key_order = schema::KeyOrder::Any;
@@ -249,12 +256,12 @@ impl tags::Contents for Contents<'_> {
                     text,
                     &schema::Options {
                         key_order,
-                        ..self.options.clone()
+                        ..self.options.schema.clone()
                     },
                     self.limits,
                 )
             }
-            ContentKind::JsonSchema => schema::lower(text, self.options, self.limits),
+            ContentKind::JsonSchema => schema::lower(text, &self.options.schema, self.limits),
         };
         let (cfg, found) = lowered.map_err(|mut error| {
             error

@@ -42,7 +42,7 @@ pub mod machine {
 pub use compile::{Compiler, Options, Source, compile};
 pub use error::{CompileError, Diagnostics, Exhausted};
 pub use mask::Mask;
-pub use matcher::{Grammar, State, fill_batch};
+pub use matcher::{Ends, Grammar, Pool, Session, State};
 pub use work::briefly;
 
 // The example of the README is a test like any other.

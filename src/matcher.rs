@@ -11,9 +11,14 @@
 //! ```
 
 mod batch;
+mod ends;
 mod explain;
 mod masks;
+mod pool;
 mod renewal;
+mod row;
+mod session;
+mod walk;
 mod within;
 
 use std::fmt;
@@ -30,15 +35,26 @@ use crate::pushdown::{FINISHED, Machine};
 use crate::vocab::{TokenKind, Vocabulary};
 use crate::work;
 
-pub use batch::{Row, fill_batch};
+pub use ends::Ends;
 pub use explain::Explanation;
 use masks::Masks;
+pub use pool::Pool;
+pub use row::Row;
+pub use session::{Session, SessionError};
+pub use walk::{DraftTree, TreeError};
 
 /// Where a sequence stands: a small value whose equality means "the same may follow".
 ///
 /// A state belongs to the grammar that handed it out. Keeping an older one is a rollback, copying one is a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State(u32);
+
+impl State {
+    /// The number of the state in its grammar, for callers that keep states outside of Rust. [`u32::MAX`] is never one.
+    pub fn to_u32(self) -> u32 {
+        self.0
+    }
+}
 
 /// A compiled grammar over one vocabulary: immutable, cheap to clone, shared between threads.
 #[derive(Clone)]
@@ -164,6 +180,14 @@ impl Grammar {
         State(self.inner.machine.start())
     }
 
+    /// The state of a number that [`State::to_u32`] returned; `None` for a number that no state of this grammar has.
+    ///
+    /// The numbers of two grammars overlap, so a number does not say which grammar it belongs to: who keeps numbers keeps
+    /// the grammar beside them.
+    pub fn state(&self, number: u32) -> Option<State> {
+        self.inner.machine.stacks().holds(number).then_some(State(number))
+    }
+
     /// The tokens that may come next: exactly those after which some completion exists. The end-of-sequence tokens
     /// are among them iff the text so far is complete.
     ///
@@ -268,12 +292,16 @@ impl Grammar {
     }
 
     fn step_special(&self, state: State, token: u32) -> Option<State> {
-        let stacks = self.inner.machine.stacks();
-        let named = self.inner.specials.iter().position(|&special| special == token);
-        if let Some(next) = named.and_then(|special| stacks.step_special(state.0, special as u32)) {
-            return Some(State(next));
-        }
-        (self.vocabulary().is_eos(token) && self.is_accepting(state)).then_some(State(FINISHED))
+        self.step_named(state, token).or_else(|| {
+            (self.vocabulary().is_eos(token) && self.is_accepting(state)).then_some(State(FINISHED))
+        })
+    }
+
+    /// The state after a special token or a mark that the grammar names.
+    fn step_named(&self, state: State, token: u32) -> Option<State> {
+        let named = self.inner.specials.iter().position(|&special| special == token)?;
+        let next = self.inner.machine.stacks().step_special(state.0, named as u32);
+        next.map(State)
     }
 
     /// The special tokens and marks that texts of the language may hold.

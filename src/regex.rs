@@ -1,17 +1,18 @@
-//! Regular expressions, in two dialects, as languages of whole texts.
+//! Regular expressions, in three dialects, as languages of whole texts.
 //!
 //! ```text
-//!   ECMA-262 pattern ─ ecma ─┐                          ┌─ Match, Not, Units (grammar::Regular)
-//!                            ├─► Node ─► whole, context ┤
-//!   Rust / RE2 syntax ─ rust ┘    (with look-around)    └─ (without)
+//!   ECMA-262 pattern ─ ecma ───┐                          ┌─ Match, Not, Units (grammar::Regular)
+//!   Rust / RE2 syntax ─ rust ──┼─► Node ─► whole, context ┤
+//!   Python's re ─ python ──────┘    (with look-around)    └─ (without)
 //!                                                            │ json
 //!                                                            └─► the same, spelled inside a JSON string
 //! ```
 //!
-//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`] and [`rust`] are about the *whole*
+//! [`ecma`] is JSON Schema's `pattern`: found *anywhere* in the text. [`lower`], [`whole`] and [`rust`] are about the *whole*
 //! text. Matching priorities do not matter to a language, so lazy quantifiers mean what greedy ones mean.
 
 mod context;
+mod cursor;
 mod determinise;
 mod ecma;
 mod edge;
@@ -21,6 +22,7 @@ mod json;
 mod language;
 mod look;
 mod node;
+mod python;
 mod rust;
 mod whole;
 
@@ -39,6 +41,20 @@ const DEEPEST: usize = 250;
 /// Expressions that regex-syntax parses have at most this many bytes, whatever `source_bytes` allows: it has no limit
 /// of its own, and `\pL` becomes five thousand bytes.
 const LONGEST: usize = 1 << 16;
+
+/// The notation of a regular expression that a whole text must match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// The syntax of Rust's `regex` crate, which is nearly that of RE2.
+    #[default]
+    Rust,
+    /// ECMA-262, the syntax of JavaScript, with the meaning of its flag `u`.
+    Ecma,
+    /// The syntax of Python's module `re`, for patterns that are texts and without flags. Backreferences, groups that change
+    /// flags, atomic groups, possessive quantifiers and conditions are refused by name. What a letter or a digit is, the
+    /// tables of the `regex-syntax` crate decide, which may know a later version of Unicode than an interpreter.
+    Python,
+}
 
 /// The texts in which an ECMA-262 pattern is found, as JSON Schema's `pattern` means it.
 ///
@@ -62,12 +78,38 @@ pub fn rust(pattern: &str, limits: &Limits) -> Result<Regular, RegexError> {
     whole::whole(node, limits.regular_states as u64)
 }
 
+/// The texts that an expression in some dialect matches from edge to edge.
+///
+/// ```
+/// use lexiform::limits::Limits;
+/// use lexiform::regex::{Dialect, whole};
+/// let limits = Limits::default();
+/// assert!(whole(r"(?P<day>\d{,2})\Z", Dialect::Python, &limits).is_ok());
+/// assert!(whole(r"(?P<day>\d{,2})\Z", Dialect::Ecma, &limits).is_err());
+/// assert!(whole(r"(?!0)\d+", Dialect::Ecma, &limits).is_ok());
+/// ```
+pub fn whole(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Regular, RegexError> {
+    let parse = match dialect {
+        Dialect::Rust => return rust(pattern, limits),
+        Dialect::Ecma => ecma::parse,
+        Dialect::Python => python::parse,
+    };
+    check_length(pattern, limits.source_bytes)?;
+    let node = parse(pattern, limits.nesting.min(DEEPEST))?;
+    whole::whole(node, limits.regular_states as u64)
+}
+
 /// The grammar of the texts that an expression in the syntax of Rust's `regex` matches from edge to edge.
 pub fn lower(pattern: &str, limits: &Limits) -> Result<Cfg, CompileError> {
+    lower_as(pattern, Dialect::Rust, limits)
+}
+
+/// The grammar of the texts that an expression in some dialect matches from edge to edge.
+pub fn lower_as(pattern: &str, dialect: Dialect, limits: &Limits) -> Result<Cfg, CompileError> {
     let limits = &*limits.begin();
     let regular = limits
         .cancel
-        .unless(rust(pattern, limits).map_err(RegexError::into_problem))?;
+        .unless(whole(pattern, dialect, limits).map_err(RegexError::into_problem))?;
     let mut builder = CfgBuilder::new();
     let start = builder.declare("");
     let regular = builder.add_regular(regular);

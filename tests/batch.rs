@@ -1,10 +1,11 @@
 //! Masks of many rows at once are those of each row alone; of tokens with the same bytes one is enough where asked.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use lexiform::matcher::Row;
+use lexiform::matcher::{Pool, Row};
 use lexiform::vocab::{TokenKind, Vocabulary};
-use lexiform::{Grammar, Options, Source, compile, fill_batch};
+use lexiform::{Grammar, Options, Source, compile};
 
 fn vocabulary() -> Vocabulary {
     let texts = ["<eos>", "a", "b", "ab", "a", "c", "abc"];
@@ -32,12 +33,14 @@ fn a_batch_is_its_rows() {
                     grammar,
                     state,
                     budget,
+                    ends: None,
                 }));
             }
         }
     }
     let mut words = vec![7; rows.len() * 2 + 1];
-    fill_batch(&rows, 2, &mut words);
+    let refused = Pool::new(2, std::process::id).fill_batch(&rows, 2, &mut words);
+    assert_eq!(refused, []);
     assert_eq!(
         words[..2],
         [u32::MAX, u32::MAX],
@@ -52,6 +55,91 @@ fn a_batch_is_its_rows() {
         assert_eq!((words[0], words[1]), (alone.words()[0], 0), "{row:?}");
     }
     assert_eq!(words.last(), Some(&7), "what is behind the rows is left alone");
+}
+
+#[test]
+fn rows_go_where_they_are_sent_and_the_rest_stays() {
+    let grammar = grammar("(ab)*c", vocabulary());
+    let state = grammar.start();
+    let row = Row {
+        grammar: grammar.clone(),
+        state,
+        budget: None,
+        ends: None,
+    };
+    let mut words = vec![7; 6];
+    let rows = [(2, row.clone()), (0, row)];
+    assert_eq!(Pool::new(0, std::process::id).fill_rows(rows, 2, &mut words), []);
+    let mask = grammar.mask(state).words()[0];
+    assert_eq!(words, [mask, 0, 7, 7, mask, 0]);
+}
+
+/// A grammar whose masks cost more than it allows, after one token.
+fn costly() -> Grammar {
+    let mut options = Options::default();
+    options.limits.mask_work = 2;
+    let source = Source::Ebnf("root ::= root root | 'a' | 'b' root");
+    compile(source, &Arc::new(vocabulary()), &options)
+        .expect("it compiles")
+        .0
+}
+
+#[test]
+fn rows_beyond_their_limits_are_named_and_cleared_and_the_others_are_right() {
+    let (plain, costly) = (grammar("(ab)*c", vocabulary()), costly());
+    let row = |grammar: &Grammar| {
+        let (grammar, state) = (grammar.clone(), grammar.start());
+        Some(Row {
+            grammar,
+            state,
+            budget: None,
+            ends: None,
+        })
+    };
+    let rows = [row(&costly), row(&plain), row(&costly), None];
+    for threads in [1, 2] {
+        let mut words = vec![7; 4];
+        let refused = Pool::new(threads, std::process::id).fill_batch(&rows, 1, &mut words);
+        let numbers: Vec<usize> = refused.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [0, 2]);
+        assert!(refused.iter().all(|(_, why)| why.limit == "mask_work"));
+        assert_eq!(words, [0, plain.mask(plain.start()).words()[0], 0, u32::MAX]);
+    }
+}
+
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The pool believes to be in another process each time that it asks.
+fn another_process() -> u32 {
+    PROCESS.fetch_add(1, Ordering::Relaxed)
+}
+
+#[test]
+fn a_pool_starts_new_threads_in_a_new_process() {
+    // Costly enough that the calling thread leaves it to the pool.
+    let patterns = ["(a|b|c){1,300}abc", "(ab?c){2,200}b"];
+    let pool = Pool::new(2, another_process);
+    for round in 1..=3 {
+        let grammars = patterns.map(|pattern| grammar(pattern, vocabulary()));
+        let rows = grammars.clone().map(|grammar| {
+            let state = grammar.start();
+            Some(Row {
+                grammar,
+                state,
+                budget: Some(250),
+                ends: None,
+            })
+        });
+        let mut words = [0; 2];
+        assert_eq!(pool.fill_batch(&rows, 1, &mut words), []);
+        let alone = grammars.map(|grammar| grammar.mask_within(grammar.start(), 250).words()[0]);
+        assert_eq!(words, alone);
+        assert_eq!(
+            PROCESS.load(Ordering::Relaxed),
+            round,
+            "the masks were left to the pool"
+        );
+    }
 }
 
 #[test]

@@ -182,6 +182,30 @@ fn holes_are_unused_and_the_numbering_can_be_widened() {
 }
 
 #[test]
+fn a_tokenizer_with_more_tokens_than_the_model_has_rows_is_cut_to_them() {
+    let added = json!([{"id": 4, "content": "<e>", "special": true}, {"id": 6, "content": "<extra>", "special": true}]);
+    let text = bpe(json!({"a": 0, "b": 3, "ab": 5}), added).to_string();
+    let cut = read(&text).expect("a tokenizer").fitted_to(5);
+    let kinds: Vec<TokenKind> = cut.tokens().iter().map(|(kind, _)| *kind).collect();
+    use TokenKind::{Special, Text, Unused};
+    assert_eq!(kinds, [Text, Unused, Unused, Text, Special]);
+    let vocabulary = cut.vocabulary(&[4]).expect("the end is among the rows");
+    assert_eq!((vocabulary.len(), vocabulary.token_of(b"ab")), (5, None));
+    let cut_away = cut.vocabulary(&[6]).expect_err("the model cannot write this end");
+    assert_eq!(cut_away, VocabularyError::NoSuchEos { token: 6, len: 5 });
+    let wider = read(&text).expect("a tokenizer").fitted_to(64);
+    assert_eq!((wider.tokens().len(), wider.tokens()[63].0), (64, Unused));
+    assert_eq!(
+        read(&text)
+            .expect("a tokenizer")
+            .fitted_to(0)
+            .vocabulary(&[])
+            .expect_err("no rows"),
+        VocabularyError::Empty
+    );
+}
+
+#[test]
 fn an_added_token_that_is_also_a_piece_keeps_its_spelling() {
     let text = json!({"added_tokens": [{"id": 0, "content": "▁▁"}, {"id": 2, "content": "▁literal"}],
         "decoder": {"type": "Sequence", "decoders": [{"type": "Metaspace"}, {"type": "Fuse"}]},

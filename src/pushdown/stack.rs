@@ -152,6 +152,11 @@ impl Stacks {
         self.configs.count()
     }
 
+    /// Whether a number is that of a configuration in which a sequence can be; below the bottom nothing is.
+    pub(crate) fn holds(&self, number: u32) -> bool {
+        number != END && self.configs.get(number as usize).is_some()
+    }
+
     /// The pairs of a configuration.
     pub(crate) fn pairs(&self, config: ConfigId) -> &[(FrameId, ConfigId)] {
         &self.configs[config as usize].pairs

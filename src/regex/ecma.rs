@@ -12,11 +12,10 @@
 //! ```
 
 mod class;
-mod cursor;
 
 use regex_syntax::hir::{ClassUnicode, Look};
 
-use self::cursor::Cursor;
+use super::cursor::Cursor;
 use super::error::RegexError;
 use super::node::{Around, Node, Test, any_set, difference, is_empty};
 use crate::error::ProblemKind;
@@ -212,26 +211,16 @@ impl Parser {
     }
 
     /// The counts of `{n}`, `{n,}` or `{n,m}` at the current place and where they end, if that is what stands there.
-    fn counts(&self) -> Option<(Count, Option<Count>, usize)> {
+    fn counts(&self) -> Option<(u64, Option<u64>, usize)> {
         let mut at = self.text.at + 1;
-        let min = self.number(&mut at)?;
+        let min = self.text.number(&mut at)?;
         let max = if self.text.chars.get(at) == Some(&',') {
             at += 1;
-            self.number(&mut at)
+            self.text.number(&mut at)
         } else {
             Some(min)
         };
         (self.text.chars.get(at) == Some(&'}')).then_some((min, max, at + 1))
-    }
-
-    fn number(&self, at: &mut usize) -> Option<Count> {
-        let start = *at;
-        let mut value = 0_u64;
-        while let Some(digit) = self.text.chars.get(*at).and_then(|c| c.to_digit(10)) {
-            value = value.saturating_mul(10).saturating_add(u64::from(digit));
-            *at += 1;
-        }
-        (*at > start).then_some(Count(value))
     }
 
     fn quantified(&mut self, term: Term, start: usize) -> Result<Node, RegexError> {
@@ -255,7 +244,7 @@ impl Parser {
             Some('?') => (0, Some(1)),
             Some('{') => match self.counts() {
                 Some((min, max, end)) => {
-                    let counts = self.checked_counts(min, max)?;
+                    let counts = self.text.checked_counts(min, max)?;
                     self.text.at = end - 1;
                     counts
                 }
@@ -266,29 +255,7 @@ impl Parser {
         self.text.at += 1;
         Ok(Some(counts))
     }
-
-    fn checked_counts(&self, min: Count, max: Option<Count>) -> Result<(u32, Option<u32>), RegexError> {
-        if max.is_some_and(|max| max.0 < min.0) {
-            return Err(self
-                .text
-                .error("the minimum of a repetition is greater than its maximum"));
-        }
-        let small = |count: Count| {
-            u32::try_from(count.0)
-                .ok()
-                .filter(|&count| count < u32::MAX)
-                .ok_or_else(|| {
-                    let message = format!("the repetition count {} is too large", count.0);
-                    RegexError::at(ProblemKind::Limit, self.text.at + 1, message)
-                })
-        };
-        Ok((small(min)?, max.map(small).transpose()?))
-    }
 }
-
-/// A count as it is written; far too large ones saturate.
-#[derive(Clone, Copy)]
-struct Count(u64);
 
 enum GroupKind {
     Plain,
@@ -296,7 +263,7 @@ enum GroupKind {
 }
 
 /// A lookahead or lookbehind, as a test of one character where it is no more than that.
-fn look_around(ahead: bool, negative: bool, body: Node, column: usize) -> Node {
+pub(super) fn look_around(ahead: bool, negative: bool, body: Node, column: usize) -> Node {
     match one_character(&body, ahead) {
         Some((set, edge)) if negative => Node::Test(Test {
             ahead,

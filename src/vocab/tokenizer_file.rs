@@ -68,7 +68,11 @@ impl TokenizerFile {
         self.unknown
     }
 
-    /// Widens the numbering to the rows of a model's output: the new ids are [`TokenKind::Unused`].
+    /// Widens the numbering to the rows of a model's output: the new ids are [`TokenKind::Unused`]. See
+    /// [`fitted_to`](Self::fitted_to) for models with fewer rows than tokens.
+    ///
+    /// # Errors
+    /// [`TooNarrow`](VocabularyError::TooNarrow) where there are fewer rows than tokens.
     pub fn with_vocab_size(mut self, rows: usize) -> Result<Self, VocabularyError> {
         if rows < self.tokens.len() {
             return Err(VocabularyError::TooNarrow {
@@ -78,6 +82,16 @@ impl TokenizerFile {
         }
         self.tokens.resize(rows, (TokenKind::Unused, Vec::new()));
         Ok(self)
+    }
+
+    /// Widens or cuts the numbering to the rows of a model's output: missing ids are [`TokenKind::Unused`], and tokens
+    /// beyond the rows are dropped, since the model cannot write them. Some published models have fewer rows than their
+    /// tokenizer has added tokens.
+    #[must_use]
+    pub fn fitted_to(mut self, rows: usize) -> Self {
+        self.tokens.resize(rows, (TokenKind::Unused, Vec::new()));
+        self.unknown = self.unknown.filter(|&unknown| (unknown as usize) < rows);
+        self
     }
 
     /// The vocabulary for a model that ends a sequence by one of these tokens.

@@ -2,8 +2,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use super::cursor::Cursor;
-use crate::error::ProblemKind;
+use crate::regex::cursor::Cursor;
 use crate::regex::error::RegexError;
 use crate::regex::node::{any_set, difference};
 
@@ -176,14 +175,6 @@ impl Cursor {
         self.spend_ranges(set.ranges().len())
     }
 
-    pub(super) fn spend_ranges(&mut self, count: usize) -> Result<(), RegexError> {
-        self.ranges = self.ranges.checked_sub(count).ok_or_else(|| {
-            let message = "the character classes of the pattern have more than a million ranges";
-            RegexError::at(ProblemKind::Limit, self.at + 1, message)
-        })?;
-        Ok(())
-    }
-
     fn class_atom(&mut self) -> Result<Atom, RegexError> {
         match self.peek() {
             Some('\\') => self.class_escape(true),
@@ -244,17 +235,6 @@ impl Cursor {
                 "`\\c` must be followed by a letter",
             )),
         }
-    }
-
-    fn hex_escape(&mut self, count: usize, start: usize) -> Result<u32, RegexError> {
-        let digits = (0..count).map(|i| self.peek_at(i).and_then(|c| c.to_digit(16)));
-        let value = digits
-            .into_iter()
-            .try_fold(0, |value, digit| digit.map(|digit| value * 16 + digit));
-        self.at += count;
-        value.ok_or_else(|| {
-            RegexError::syntax(start + 1, format!("the escape needs {count} hexadecimal digits"))
-        })
     }
 
     /// `\uXXXX`, a surrogate pair of two of them, or `\u{X…}`; the letter is behind us.

@@ -1,0 +1,208 @@
+//! The tokens that end a sequence, as one request chooses them.
+//!
+//! A vocabulary names the tokens that end a sequence of its model. Engines let a request choose others: a stop token, or all
+//! but one of several. Such a token is *allowed where the text may end, and nowhere else*; who takes it ends the sequence.
+//!
+//! ```text
+//!   text so far      mask of the grammar             mask with ends {stop}
+//!   incomplete       what may come next              the same without stop
+//!   complete         what may come next, eos         what may come next, stop
+//! ```
+//!
+//! A stop token that is also text of the language can no longer be written as text. If some completion needs it as text, no
+//! token may be left there: that is what the request asks for.
+
+use std::sync::Arc;
+
+use super::{Grammar, State};
+use crate::error::Exhausted;
+use crate::mask::Mask;
+use crate::pushdown::FINISHED;
+use crate::vocab::{Vocabulary, VocabularyError};
+
+/// The tokens that end the sequence of one request, in place of those that the vocabulary names. Cheap to clone.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use lexiform::{Options, Source, compile};
+/// # use lexiform::matcher::Ends;
+/// # use lexiform::vocab::{TokenKind, Vocabulary};
+/// let tokens = ["<eos>", "a", "<stop>"].map(|text| (TokenKind::Text, text));
+/// let vocab = Arc::new(Vocabulary::new(&tokens, &[0])?);
+/// let (grammar, _) = compile(Source::Regex("a+"), &vocab, &Options::default())?;
+/// let ends = Ends::new([2], &vocab)?;
+/// let state = grammar.step(grammar.start(), 1).ok_or("not allowed")?;
+/// let allowed = |ends| Ok::<_, lexiform::Exhausted>(grammar.mask_for(state, None, ends)?.iter().collect::<Vec<_>>());
+/// assert_eq!((allowed(None)?, allowed(Some(&ends))?), (vec![0, 1], vec![1, 2]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// In ascending order, each once.
+    tokens: Arc<[u32]>,
+}
+
+impl Ends {
+    /// These tokens of a vocabulary. Without any, a sequence has no end that a mask could allow.
+    ///
+    /// # Errors
+    /// When one of them is outside the vocabulary.
+    pub fn new(
+        tokens: impl IntoIterator<Item = u32>,
+        vocabulary: &Vocabulary,
+    ) -> Result<Ends, VocabularyError> {
+        let mut tokens: Vec<u32> = tokens.into_iter().collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        let len = vocabulary.len();
+        match tokens.last() {
+            Some(&token) if token as usize >= len => Err(VocabularyError::NoSuchEos { token, len }),
+            _ => Ok(Ends {
+                tokens: tokens.into(),
+            }),
+        }
+    }
+
+    /// Whether this token ends the sequence.
+    pub fn contains(&self, token: u32) -> bool {
+        self.tokens.binary_search(&token).is_ok()
+    }
+
+    /// The tokens in ascending order.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+}
+
+impl Grammar {
+    /// The mask of a state for one request: [`mask`](Self::mask) or, with a budget, [`mask_within`](Self::mask_within),
+    /// with the ends of the request in place of those of the vocabulary.
+    ///
+    /// # Errors
+    /// When the mask costs more than its limits allow.
+    pub fn mask_for(
+        &self,
+        state: State,
+        budget: Option<usize>,
+        ends: Option<&Ends>,
+    ) -> Result<Arc<Mask>, Exhausted> {
+        let mut mask = self.mask_or_within(state, budget)?;
+        for (token, is_allowed) in self.changes(state, budget, ends, &mask)? {
+            match is_allowed {
+                true => Arc::make_mut(&mut mask).insert(token),
+                false => Arc::make_mut(&mut mask).remove_all(&[token]),
+            }
+        }
+        Ok(mask)
+    }
+
+    /// Writes [`mask_for`](Self::mask_for) into a buffer: words beyond the mask are cleared, missing ones are left out.
+    ///
+    /// # Errors
+    /// When the mask costs more than its limits allow. The buffer is cleared then.
+    pub fn fill(
+        &self,
+        state: State,
+        budget: Option<usize>,
+        ends: Option<&Ends>,
+        words: &mut [u32],
+    ) -> Result<(), Exhausted> {
+        self.try_fill(state, budget, ends, words)
+            .inspect_err(|_| words.fill(0))
+    }
+
+    fn try_fill(
+        &self,
+        state: State,
+        budget: Option<usize>,
+        ends: Option<&Ends>,
+        words: &mut [u32],
+    ) -> Result<(), Exhausted> {
+        let mask = self.mask_or_within(state, budget)?;
+        mask.copy_to(words);
+        for (token, is_allowed) in self.changes(state, budget, ends, &mask)? {
+            if let Some(word) = words.get_mut(token as usize / 32) {
+                *word = *word & !(1 << (token % 32)) | u32::from(is_allowed) << (token % 32);
+            }
+        }
+        Ok(())
+    }
+
+    /// The state after a token of one request; `None` if it may not come next. Ends count only where the text may end.
+    ///
+    /// # Errors
+    /// When the step costs more than its limits allow.
+    pub fn step_for(
+        &self,
+        state: State,
+        token: u32,
+        ends: Option<&Ends>,
+    ) -> Result<Option<State>, Exhausted> {
+        match ends {
+            None => self.try_step(state, token),
+            Some(ends) if ends.contains(token) => Ok(self.is_accepting(state).then_some(State(FINISHED))),
+            Some(_) if self.vocabulary().is_eos(token) => self.ask(|| self.step_named(state, token)),
+            Some(_) => self.try_step(state, token),
+        }
+    }
+
+    fn mask_or_within(&self, state: State, budget: Option<usize>) -> Result<Arc<Mask>, Exhausted> {
+        match budget {
+            None => self.try_mask(state),
+            Some(budget) => Ok(self.try_mask_steered(state, budget)?.0),
+        }
+    }
+
+    /// The tokens of which a mask says something else than the ends of a request, each with what they say.
+    fn changes(
+        &self,
+        state: State,
+        budget: Option<usize>,
+        ends: Option<&Ends>,
+        mask: &Mask,
+    ) -> Result<Vec<(u32, bool)>, Exhausted> {
+        let Some(ends) = ends.filter(|_| state.0 != FINISHED) else {
+            return Ok(Vec::new());
+        };
+        let may_end = budget != Some(0) && self.is_accepting(state);
+        let mut changes: Vec<(u32, bool)> = ends.tokens.iter().map(|&token| (token, may_end)).collect();
+        for &token in self.vocabulary().eos() {
+            if !ends.contains(token) {
+                changes.push((token, self.may_come_by_name(state, token, budget)?));
+            }
+        }
+        changes.retain(|&(token, is_allowed)| mask.contains(token) != is_allowed);
+        Ok(changes)
+    }
+
+    /// Whether a token of the vocabulary's ends may come because the grammar names it.
+    fn may_come_by_name(&self, state: State, token: u32, budget: Option<usize>) -> Result<bool, Exhausted> {
+        let next = self.ask(|| self.step_named(state, token))?;
+        Ok(match (next, budget) {
+            (Some(next), Some(budget)) => {
+                let left = budget.checked_sub(1);
+                left.is_some_and(|left| self.completes_within(next, left))
+            }
+            (next, _) => next.is_some(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::TokenKind;
+
+    #[test]
+    fn ends_are_tokens_of_the_vocabulary() {
+        let tokens = ["a", "b", "c"].map(|text| (TokenKind::Text, text));
+        let vocabulary = Vocabulary::new(&tokens, &[0]).expect("a vocabulary");
+        let ends = Ends::new([2, 1, 2], &vocabulary).expect("both are there");
+        assert_eq!(
+            (ends.tokens(), ends.contains(1), ends.contains(0)),
+            (&[1, 2][..], true, false)
+        );
+        let outside = Ends::new([1, 3], &vocabulary).expect_err("there are three tokens");
+        assert_eq!(outside, VocabularyError::NoSuchEos { token: 3, len: 3 });
+    }
+}
