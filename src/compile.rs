@@ -14,7 +14,7 @@ use crate::mask::Tables;
 use crate::matcher::Grammar;
 use crate::regex;
 use crate::schema;
-use crate::syntax::ebnf;
+use crate::syntax::{choice, ebnf};
 use crate::tags::{self, ContentKind};
 use crate::vocab::Vocabulary;
 
@@ -29,17 +29,21 @@ pub enum Source<'a> {
     Ebnf(&'a str),
     /// A structural tag in JSON; see [`tags`] for what it may hold.
     StructuralTag(&'a str),
+    /// A list of texts, one of which is the whole text.
+    Choice(&'a [String]),
 }
 
 impl Source<'_> {
-    /// The text of the source.
-    pub fn text(&self) -> &str {
-        match self {
+    /// The texts of the source: one, unless it is a list of them.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (text, list) = match self {
             Source::JsonSchema(text)
             | Source::Regex(text)
             | Source::Ebnf(text)
-            | Source::StructuralTag(text) => text,
-        }
+            | Source::StructuralTag(text) => (Some(*text), &[][..]),
+            Source::Choice(texts) => (None, *texts),
+        };
+        text.into_iter().chain(list.iter().map(String::as_str))
     }
 }
 
@@ -195,7 +199,7 @@ pub fn compile(
 }
 
 fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
-    let given = source.text().len();
+    let given: usize = source.texts().map(str::len).sum();
     if given <= limits.source_bytes {
         return Ok(());
     }
@@ -218,6 +222,7 @@ fn lower(
             Ok((cfg, Diagnostics::default()))
         }
         Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
+        Source::Choice(texts) => Ok((choice::lower(texts, limits)?, Diagnostics::default())),
         Source::JsonSchema(text) => schema::lower(text, &options.schema, limits),
         Source::StructuralTag(text) => {
             let form = tags::read(text, limits)?;

@@ -1,4 +1,6 @@
-//! Readers of grammar texts.
+//! Readers of grammar texts, and of lists of texts.
 
+pub mod choice;
 pub mod ebnf;
+pub mod lark;
 mod terminals;

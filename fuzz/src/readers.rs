@@ -58,7 +58,10 @@ fn compile_and_walk(source: Source<'_>) {
     let options = Options::default();
     let compiled = within(COMPILE, "a compile", || compiler().compile(source, &options));
     if let Ok((grammar, _)) = compiled {
-        walk(&grammar, &mut Choices::of(source.text()));
+        walk(
+            &grammar,
+            &mut Choices::of(source.texts().next().unwrap_or_default()),
+        );
         within(COMPILE, "dropping a grammar", || drop(grammar));
     }
 }

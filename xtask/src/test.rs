@@ -12,7 +12,14 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let mut tally = Tally::default();
     // First the library alone, by the very command that its users run: it must need neither torch nor a server.
     tally += cargo_test(&["test"])?;
-    tally += cargo_test(&["test", "--workspace", "--exclude", "lexiform"])?;
+    tally += cargo_test(&[
+        "test",
+        "--workspace",
+        "--exclude",
+        "lexiform",
+        "--features",
+        "lexiform-c/llguidance",
+    ])?;
     tally += clients::run()?;
     Ok(closed(tally))
 }

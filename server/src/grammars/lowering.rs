@@ -3,7 +3,7 @@
 //! [`lower_answer`] writes the frame of thoughts and calls; [`lower`] has each constraint lowered by its front end and puts
 //! what comes of it into its place.
 
-use lexiform::error::{CompileError, Diagnostics, Place, Problem, ProblemKind};
+use lexiform::error::{CompileError, Diagnostics};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
 use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
@@ -55,7 +55,9 @@ pub fn lower(
         Source::Schema(text) => schema::lower(text, &schema_options(constraint), limits),
         Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
-        Source::Choice(texts) => one_of(texts, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Choice(texts) => {
+            syntax::choice::lower(texts, limits).map(|cfg| (cfg, Diagnostics::default()))
+        }
         Source::Tags(form) => return tagged(form, constraint, vocabulary, limits),
     };
     lowered.map_err(|error| Rejected {
@@ -105,22 +107,6 @@ impl tags::Contents for Contents<'_> {
             error,
         }
     }
-}
-
-/// The grammar of a list of texts. As a regular expression, a long list would be an automaton of its own for nothing.
-fn one_of(texts: &[String], limits: &Limits) -> Result<Cfg, CompileError> {
-    let bytes: usize = texts.iter().map(String::len).sum();
-    if bytes > limits.source_bytes {
-        let most = limits.source_bytes;
-        let message = format!("the texts have {bytes} bytes; the limit `source_bytes` is {most}");
-        return Err(Problem::new(ProblemKind::Limit, Place::Whole, message).into());
-    }
-    let mut builder = CfgBuilder::new();
-    let start = builder.declare("");
-    let ways: Vec<ExprId> = texts.iter().map(|text| builder.bytes(text)).collect();
-    let body = builder.choice(ways);
-    builder.define(start, body);
-    Ok(builder.finish(start))
 }
 
 /// How a constraint's JSON is written.
@@ -277,6 +263,7 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lexiform::error::ProblemKind;
     use lexiform::vocab::TokenKind;
 
     #[test]

@@ -1,0 +1,81 @@
+//! The options of a compile as JSON, and its problems as JSON.
+
+use lexiform::compile::Options;
+use lexiform::error::{CompileError, Place, Problem};
+use lexiform::regex::Dialect;
+use lexiform::schema::{KeyOrder, Whitespace};
+use lexiform::suggest;
+use serde_json::{Value, json};
+
+const FIELDS: [&str; 4] = ["whitespace", "key_order", "dialect", "strict"];
+
+/// Reads options; without a text they are the default ones.
+///
+/// # Errors
+/// The first thing that is wrong with them.
+pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
+    let mut options = Options::default();
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Ok(options);
+    };
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("the options are no JSON: {error}"))?;
+    let fields = value.as_object().ok_or("the options must be a JSON object")?;
+    for (name, value) in fields {
+        set(&mut options, name, value)?;
+    }
+    Ok(options)
+}
+
+fn set(options: &mut Options, name: &str, value: &Value) -> Result<(), String> {
+    match (name, value.as_str(), value) {
+        ("whitespace", Some("flexible"), _) => options.schema.whitespace = Whitespace::Flexible,
+        ("whitespace", Some("compact"), _) => options.schema.whitespace = Whitespace::Compact,
+        ("key_order", Some("schema"), _) => options.schema.key_order = KeyOrder::Schema,
+        ("key_order", Some("any"), _) => options.schema.key_order = KeyOrder::Any,
+        ("dialect", Some("rust"), _) => options.regex = Dialect::Rust,
+        ("dialect", Some("ecma"), _) => options.regex = Dialect::Ecma,
+        ("dialect", Some("python"), _) => options.regex = Dialect::Python,
+        ("strict", _, Value::Bool(strict)) => options.schema.strict = *strict,
+        ("whitespace", ..) => return Err("`whitespace` must be \"flexible\" or \"compact\"".to_owned()),
+        ("key_order", ..) => return Err("`key_order` must be \"schema\" or \"any\"".to_owned()),
+        ("dialect", ..) => return Err("`dialect` must be \"rust\", \"ecma\" or \"python\"".to_owned()),
+        ("strict", ..) => return Err("`strict` must be true or false".to_owned()),
+        _ => {
+            return Err(match suggest::nearest(name, FIELDS) {
+                Some(near) => format!("unknown option `{name}`; did you mean `{near}`?"),
+                None => format!("unknown option `{name}` (options: {})", FIELDS.join(", ")),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// All problems of a source, as `{"problems": […]}`.
+pub(crate) fn problems(error: &CompileError) -> String {
+    json!({"problems": listed(&error.problems)}).to_string()
+}
+
+/// Problems or findings as JSON objects.
+pub(crate) fn listed(problems: &[Problem]) -> Value {
+    problems.iter().map(listing).collect()
+}
+
+fn listing(problem: &Problem) -> Value {
+    let mut listing = json!({"kind": problem.kind.name(), "message": problem.message});
+    match &problem.place {
+        Place::Whole => {}
+        Place::Pointer(pointer) => listing["pointer"] = json!(pointer),
+        Place::LineColumn { line, column } => {
+            listing["line"] = json!(line);
+            listing["column"] = json!(column);
+        }
+        Place::Rule(rule) => listing["rule"] = json!(rule),
+    }
+    listing
+}
+
+/// A mistake in a call, in the form that problems of a source have.
+pub(crate) fn mistake(message: &str) -> String {
+    json!({"problems": [{"kind": "call", "message": message}]}).to_string()
+}
