@@ -25,10 +25,20 @@ fn read(path: impl AsRef<Path>) -> String {
 /// The schemas of the corpus that compile, and then those of the demo model's held-out texts; each with its name.
 fn schemas() -> Vec<(String, String)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
-    let folders = fs::read_dir(corpus).expect("schemas/").map(|entry| entry.expect("an entry"));
-    let mut names: Vec<String> = folders.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+    let folders = fs::read_dir(corpus)
+        .expect("schemas/")
+        .map(|entry| entry.expect("an entry"));
+    let mut names: Vec<String> = folders
+        .map(|entry| entry.file_name().into_string().expect("a name"))
+        .collect();
     names.sort();
-    names.retain(|name| !Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name).join("expected_error.txt").exists());
+    names.retain(|name| {
+        !Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("schemas")
+            .join(name)
+            .join("expected_error.txt")
+            .exists()
+    });
     let corpus = names.into_iter().map(|name| {
         let schema = read(format!("schemas/{name}/schema.json"));
         (name, schema)
@@ -48,7 +58,9 @@ fn schemas() -> Vec<(String, String)> {
 /// Fowler, Noll and Vo's hash (FNV-1a) of the words, byte by byte from the lowest.
 fn digest(mask: &Mask, digest: u64) -> u64 {
     let bytes = mask.words().iter().flat_map(|word| word.to_le_bytes());
-    bytes.fold(digest, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.fold(digest, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 fn along_a_text(grammar: &Grammar) -> u64 {
@@ -70,11 +82,16 @@ fn along_a_text(grammar: &Grammar) -> u64 {
 #[test]
 fn masks_are_those_of_the_record() {
     let file = from_tokenizer_json(&read("models/demo/tokenizer.json"), &ReadLimits::default());
-    let vocabulary = file.expect("the demo tokenizer").vocabulary(&[1]).expect("a vocabulary");
+    let vocabulary = file
+        .expect("the demo tokenizer")
+        .vocabulary(&[1])
+        .expect("a vocabulary");
     let compiler = Compiler::new(Arc::new(vocabulary));
     let mut found = String::new();
     for (name, schema) in schemas() {
-        let (grammar, _) = compiler.compile(Source::JsonSchema(&schema), &Options::default()).expect(&name);
+        let (grammar, _) = compiler
+            .compile(Source::JsonSchema(&schema), &Options::default())
+            .expect(&name);
         found += &format!("{:016x} {name}\n", along_a_text(&grammar));
     }
     assert_eq!(found.lines().count(), SCHEMAS);
