@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every test there is, and one closing line that counts them. `cargo xtask test clients`: those with
-//! the programs of others alone.
+//! the programs of others alone; `cargo xtask test python`: those of the Python package alone.
+
+pub(crate) mod python;
 
 use crate::process::{Failure, cargo, each_line, root, succeeds};
 use crate::tally::{LibtestReader, Tally};
@@ -12,8 +14,16 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let mut tally = Tally::default();
     // First the library alone, by the very command that its users run: it must need neither torch nor a server.
     tally += cargo_test(&["test"])?;
-    tally += cargo_test(&["test", "--workspace", "--exclude", "lexiform"])?;
+    tally += cargo_test(&[
+        "test",
+        "--workspace",
+        "--exclude",
+        "lexiform",
+        "--exclude",
+        "lexiform-python",
+    ])?;
     tally += clients::run()?;
+    tally += python::test()?;
     Ok(closed(tally))
 }
 
@@ -21,6 +31,11 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 pub(crate) fn clients() -> Result<ExitCode, Failure> {
     setup::ensure()?;
     Ok(closed(clients::run()?))
+}
+
+/// The tests of the Python package alone.
+pub(crate) fn of_python() -> Result<ExitCode, Failure> {
+    Ok(closed(python::test()?))
 }
 
 /// Prints the counts, and says whether all is well.
