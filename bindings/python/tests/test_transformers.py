@@ -1,6 +1,8 @@
 """`lexiform.hf` in every way of generating: each finished answer is of its grammar."""
 
 import json
+import math
+from collections import Counter
 
 import lexiform
 import pytest
@@ -10,7 +12,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 jsonschema = pytest.importorskip("jsonschema")
 
-from lexiform.hf import LogitsProcessor  # noqa: E402
+from lexiform.hf import GlobalLaw, LogitsProcessor  # noqa: E402
 
 SCHEMA = {
     "type": "object",
@@ -170,3 +172,49 @@ def test_wrong_calls_are_errors_with_a_sentence(compiler, grammar, small):
         LogitsProcessor([grammar, small.regex("a")])
     with pytest.raises(ValueError, match="there are 2 grammars for a batch of 3 rows"):
         LogitsProcessor([grammar, grammar])(torch.zeros(3, 4, dtype=torch.long), torch.zeros(3, 2048))
+
+
+def likelihoods(model, grammar, prompt, temperature):
+    """Every answer of a small grammar, and how likely the model writes it."""
+    found, open_ = {}, [((), grammar.start(), 0.0)]
+    while open_:
+        answer, state, log = open_.pop()
+        if grammar.is_finished(state):
+            found[answer] = math.exp(log)
+            continue
+        ids = torch.cat([prompt, torch.tensor([answer], dtype=torch.long)], dim=1)
+        with torch.no_grad():
+            row = (model(ids).logits[0, -1].float() / temperature).log_softmax(-1)
+        open_ += [((*answer, token), grammar.step(state, token), log + float(row[token])) for token in grammar.tokens(state)]
+    return found
+
+
+def test_the_global_law_is_the_model_under_the_condition(model, tokenizer, compiler):
+    grammar = compiler.choice(["Vienna", "Vi", "a"])
+    prompt = tokenizer(["Maria lives in"], return_tensors="pt")["input_ids"]
+    law = likelihoods(model, grammar, prompt, 2.0)
+    options = {"do_sample": True, "temperature": 2.0, "top_k": 0, "num_return_sequences": 100, "pad_token_id": 0}
+    exact, counts = GlobalLaw(grammar, seed=4), Counter()
+    for _ in range(4):
+        found = model.generate(prompt, custom_generate=exact, max_new_tokens=8, eos_token_id=1, **options)
+        for answer in found[:, prompt.shape[1] :].tolist():
+            counts[tuple(answer[: answer.index(1) + 1])] += 1
+    total, mass = sum(counts.values()), sum(law.values())
+    assert total == 400 and counts.keys() <= law.keys()
+    assert sum(abs(counts[answer] / total - law[answer] / mass) for answer in law) / 2 < 0.1
+
+
+def test_the_global_law_takes_padded_prompts_and_refuses_what_it_cannot_allow_for(model, tokenizer, grammar):
+    prompts = tokenizer([PROMPT, "Tom, 81"], return_tensors="pt", padding=True)
+    prompts.pop("token_type_ids", None)
+    options = {"pad_token_id": 0, "eos_token_id": 1, "max_new_tokens": LENGTH}
+    exact = GlobalLaw(grammar, attempts=5, fallback="weighted")
+    found = model.generate(**prompts, custom_generate=exact, do_sample=True, top_k=0, **options)
+    check(found[:, prompts["input_ids"].shape[1] :].tolist(), tokenizer)
+    # Under top-k, no text that the model can write is of the grammar.
+    with pytest.raises(RuntimeError, match="there is no answer: .* 1 attempts"):
+        model.generate(**prompts, custom_generate=exact, do_sample=True, top_k=1, **options)
+    with pytest.raises(ValueError, match="do_sample=True"):
+        model.generate(**prompts, custom_generate=exact, do_sample=False, **options)
+    with pytest.raises(ValueError, match="MaxTimeCriteria would cut answers"):
+        model.generate(**prompts, custom_generate=exact, do_sample=True, max_time=60.0, **options)
