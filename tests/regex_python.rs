@@ -98,9 +98,11 @@ fn what_is_not_regular_is_refused_by_name() {
 fn patterns_of_strangers_are_bounded() {
     let limits = Limits::default();
     let deep = format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000));
+    let nested = format!("{}a{}", "(?:b|".repeat(249), ")*".repeat(249));
     let long_name = format!("(?P<{}>a)", "é".repeat(100_000));
     for pattern in [
         &deep,
+        &nested,
         &long_name,
         &"[".repeat(10_000),
         &r"[\w]".repeat(200_000),

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use lexiform::compile::{Compiler, Options, Source};
 use lexiform::limits::Limits;
+use lexiform::regex::Dialect;
 use lexiform::vocab::{ReadLimits, TokenKind, Tokenizer, Vocabulary, from_tiktoken, from_tokenizer_json};
 
 use super::clock::{COMPILE, within};
@@ -88,9 +89,12 @@ pub fn schema(input: &[u8]) {
     }
 }
 
-/// A regular expression in the dialect of Rust.
+/// A regular expression in the dialect of Rust, and in Python's.
 pub fn regex(input: &[u8]) {
     if let Ok(text) = str::from_utf8(input) {
+        within(COMPILE, "reading a pattern of Python", || {
+            drop(lexiform::regex::whole(text, Dialect::Python, &Limits::default()))
+        });
         compile_and_walk(Source::Regex(text));
     }
 }

@@ -107,7 +107,7 @@ fn watched(command: &mut Command, port: u16) -> Result<(String, bool), Failure> 
 }
 
 /// Makes the virtual environment, or finds it made for the same requirements. The error says why it cannot be had.
-fn prepare(environment: &Path, requirements: &Path) -> Result<(), String> {
+pub(crate) fn prepare(environment: &Path, requirements: &Path) -> Result<(), String> {
     let wanted =
         fs::read_to_string(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
     let stamp = environment.join("requirements.txt");

@@ -33,7 +33,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   serve [ARGS]    set up, build in release (with --dev first, as for tests), and run `lexiform serve ARGS`
-  test            set up and run every test of the workspace, the clients' tests too; `test clients` runs those alone
+  test            set up and run every test of the workspace, those with clients and those of Python too;
+                  `test clients` and `test python` run these alone
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
@@ -43,6 +44,7 @@ Usage: cargo xtask COMMAND
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
   loom            the lock-free tables of the library under all orders of their threads
   docs            build the site of docs/ with mdBook, and the API of the library
+  wheel           build the Python package into target/wheels
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
   setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
 
@@ -66,6 +68,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "serve" => serve::run(rest),
         "test" => match rest.split_first() {
             Some((part, more)) if part == "clients" => no_arguments(more).and_then(|()| test::clients()),
+            Some((part, more)) if part == "python" => no_arguments(more).and_then(|()| test::of_python()),
             _ => no_arguments(rest).and_then(|()| test::run()),
         },
         "check" => no_arguments(rest).and_then(|()| check::run()),
@@ -76,6 +79,7 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         "docs" => no_arguments(rest).and_then(|()| check::docs::run()),
+        "wheel" => no_arguments(rest).and_then(|()| test::python::wheel()),
         "container" => no_arguments(rest).and_then(|()| container::run()),
         "loom" => no_arguments(rest).and_then(|()| loom::run()),
         "setup" => setup::run(rest),

@@ -153,6 +153,26 @@ pub(crate) fn of_unittest(output: &str, finished_well: bool) -> Tally {
     }
 }
 
+/// Reads the closing line of pytest: `1 failed, 5 passed, 2 skipped in 1.2s`.
+pub(crate) fn of_pytest(output: &str, finished_well: bool) -> Tally {
+    let counts = output
+        .lines()
+        .rev()
+        .find(|line| {
+            line.contains(" in ")
+                && [" passed", " failed", " error", " skipped"]
+                    .iter()
+                    .any(|it| line.contains(it))
+        })
+        .unwrap_or("");
+    let failed = count_before(counts, " failed") + count_before(counts, " error");
+    Tally {
+        passed: count_before(counts, " passed"),
+        failed: if finished_well { failed } else { failed.max(1) },
+        skipped: count_before(counts, " skipped"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +183,18 @@ mod tests {
         let tally = of_node(output, true);
         assert_eq!((tally.passed, tally.failed, tally.skipped), (2, 0, 1));
         assert_eq!(of_node("", false).failed, 1);
+    }
+
+    #[test]
+    fn the_closing_line_of_pytest_is_read() {
+        let counts = |output, finished_well| of_pytest(output, finished_well).to_string();
+        let all = "tests/a.py ...s [100%]\n== 1 failed, 12 passed, 2 skipped, 1 error in 1.20s ==\n";
+        assert_eq!(counts(all, false), "12 passed, 2 failed, 2 skipped");
+        assert_eq!(
+            counts("3 passed in 0.10s\n", true),
+            "3 passed, 0 failed, 0 skipped"
+        );
+        assert_eq!(counts("", false), "0 passed, 1 failed, 0 skipped");
     }
 
     fn read(text: &str, finished_well: bool) -> Tally {

@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every test there is, and one closing line that counts them. `cargo xtask test clients`: those with
-//! the programs of others alone.
+//! the programs of others alone; `cargo xtask test python`: those of the Python package alone.
+
+pub(crate) mod python;
 
 use crate::process::{Failure, cargo, each_line, root, succeeds};
 use crate::tally::{LibtestReader, Tally};
@@ -17,10 +19,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         "--workspace",
         "--exclude",
         "lexiform",
+        "--exclude",
+        "lexiform-python",
         "--features",
         "lexiform-c/llguidance",
     ])?;
     tally += clients::run()?;
+    tally += python::test()?;
     Ok(closed(tally))
 }
 
@@ -28,6 +33,11 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
 pub(crate) fn clients() -> Result<ExitCode, Failure> {
     setup::ensure()?;
     Ok(closed(clients::run()?))
+}
+
+/// The tests of the Python package alone.
+pub(crate) fn of_python() -> Result<ExitCode, Failure> {
+    Ok(closed(python::test()?))
 }
 
 /// Prints the counts, and says whether all is well.

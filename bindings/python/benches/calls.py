@@ -1,0 +1,84 @@
+"""How long the calls of a decode loop take from Python: `python bindings/python/benches/calls.py [tokenizer.json]`.
+
+Each figure is the least of several rounds, in processor time of the thread where one thread works, and in wall time where
+several do. The wheel must be one of `cargo xtask wheel`; one for tests is slow.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import lexiform
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
+    "required": ["name", "tags"],
+}
+
+
+def microseconds(call, count, clock=time.thread_time_ns, rounds=9):
+    """The least time of one call."""
+    best = float("inf")
+    for _ in range(rounds):
+        began = clock()
+        for _ in range(count):
+            call()
+        best = min(best, (clock() - began) / count / 1000)
+    return best
+
+
+def arrays(words):
+    """Arrays that masks are written to, by name."""
+    yield "numpy", np.zeros((256, words), np.int32)
+    try:
+        import torch
+    except ImportError:
+        return
+    tensor = torch.zeros(256, words, dtype=torch.int32)
+    yield "torch, by tensor.numpy()", tensor.numpy()
+    yield "torch, the tensor itself", tensor
+
+
+def refused(rows, mask):
+    """Reads the rows and writes nothing: the last one is given twice."""
+    try:
+        lexiform.fill_batch([*rows, rows[-1]], mask)
+    except ValueError:
+        return
+    raise AssertionError("the row is not refused")
+
+
+def main(path):
+    text = Path(path).read_text(encoding="utf-8")
+    vocabulary = lexiform.Vocabulary.from_json(text, eos=[1])
+    grammar = lexiform.Compiler(vocabulary).json_schema(SCHEMA, whitespace="compact")
+    state = grammar.step_bytes(grammar.start(), b'{"name":"Ada","tags":["')
+    token = grammar.tokens(state)[-1]
+    print(f"{len(vocabulary)} tokens, lexiform {lexiform.__version__}, Python {sys.version.split()[0]}")
+    for name, array in arrays(vocabulary.words):
+        grammar.fill(state, array)
+        took = microseconds(lambda array=array: grammar.fill(state, array), 20000)
+        print(f"known mask into {name}: {took:.3f} µs")
+    grammar.step(state, token)
+    print(f"step: {microseconds(lambda: grammar.step(state, token), 20000):.3f} µs")
+    session = lexiform.Session(grammar, state=state)
+
+    def accepted():
+        session.accept(token)
+        session.rollback(1)
+
+    print(f"session, accept and rollback: {microseconds(accepted, 20000):.3f} µs")
+    mask = np.zeros((256, vocabulary.words), np.int32)
+    rows = [(grammar, state, row) for row in range(256)]
+    lexiform.fill_batch(rows, mask)
+    took = microseconds(lambda: lexiform.fill_batch(rows, mask), 200, time.perf_counter_ns)
+    read = microseconds(lambda: refused(rows, mask), 200, time.perf_counter_ns)
+    print(f"fill_batch of 256 rows, known masks: {took:.1f} µs, of which {read:.1f} µs to read the rows from Python")
+    took = microseconds(lambda: mask.copy(), 200)
+    print(f"for comparison, numpy copies so many words in {took:.1f} µs, an empty call takes {microseconds(int, 100000):.3f} µs")
+
+
+main(sys.argv[1] if len(sys.argv) > 1 else ROOT / "models" / "demo" / "tokenizer.json")

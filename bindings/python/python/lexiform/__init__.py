@@ -1,0 +1,51 @@
+"""Exact token masks from JSON Schema, regular expressions and grammars.
+
+A :class:`Compiler` makes a :class:`Grammar` for the tokens of a :class:`Vocabulary`. A :class:`State` says where one
+sequence stands; states are values, so that a copy is a fork and an older one is a rollback. Engines that would rather
+accept and roll back tokens use a :class:`Session`, and a :class:`Sampler` draws tokens from rows of logits under the laws of
+the library.
+
+The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages.
+"""
+
+from lexiform._lexiform import (
+    Assertion,
+    Compiler,
+    Explanation,
+    Grammar,
+    Problem,
+    Sampler,
+    Session,
+    State,
+    Step,
+    Trie,
+    Vocabulary,
+    Way,
+    __version__,
+    fill_batch,
+    set_threads,
+    weighted_token,
+)
+from lexiform.errors import CompileError, LimitError, StateError
+
+__all__ = [
+    "Assertion",
+    "CompileError",
+    "Compiler",
+    "Explanation",
+    "Grammar",
+    "LimitError",
+    "Problem",
+    "Sampler",
+    "Session",
+    "State",
+    "StateError",
+    "Step",
+    "Trie",
+    "Vocabulary",
+    "Way",
+    "__version__",
+    "fill_batch",
+    "set_threads",
+    "weighted_token",
+]

@@ -1,0 +1,282 @@
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, final
+
+__all__ = [
+    "Assertion",
+    "Compiler",
+    "Explanation",
+    "Grammar",
+    "Problem",
+    "Sampler",
+    "Session",
+    "State",
+    "Step",
+    "Trie",
+    "Vocabulary",
+    "Way",
+    "__version__",
+    "fill_batch",
+    "set_threads",
+    "weighted_token",
+]
+
+# An array of int32 that shares its memory: of numpy, or a tensor of torch on the CPU.
+_Mask: TypeAlias = Any
+# An array or a sequence of integers.
+_Integers: TypeAlias = Any
+_Kind: TypeAlias = Literal["text", "special", "mark", "unused"]
+_Row: TypeAlias = (
+    tuple[Grammar, State, int]
+    | tuple[Grammar, State, int, int | None]
+    | tuple[Grammar, State, int, int | None, Iterable[int] | None]
+    | tuple[Session, int]
+    | tuple[Session, int, int | None]
+)
+
+__version__: str
+
+@final
+class Vocabulary:
+    @staticmethod
+    def from_tokenizer(tokenizer: Any, *, rows: int | None = None, eos: Sequence[int] | None = None) -> Vocabulary: ...
+    @staticmethod
+    def from_json(text: str, *, eos: Sequence[int], rows: int | None = None) -> Vocabulary: ...
+    @staticmethod
+    def from_tokens(
+        tokens: Sequence[bytes | str], *, eos: Sequence[int], kinds: Sequence[_Kind] | None = None
+    ) -> Vocabulary: ...
+    def __len__(self) -> int: ...
+    @property
+    def words(self) -> int: ...
+    @property
+    def eos(self) -> list[int]: ...
+    def bytes(self, token: int) -> bytes: ...
+    def kind(self, token: int) -> _Kind: ...
+    def special(self, name: str) -> int | None: ...
+
+@final
+class Compiler:
+    def __new__(
+        cls,
+        vocabulary: Vocabulary,
+        *,
+        primed: bool = True,
+        cache_bytes: int = ...,
+        limits: Mapping[str, int] | None = None,
+    ) -> Compiler: ...
+    def json_schema(
+        self,
+        schema: Any,
+        *,
+        whitespace: Literal["flexible", "compact"] = "flexible",
+        whitespace_pattern: str | None = None,
+        key_order: Literal["schema", "any"] = "schema",
+        escapes: Literal["minimal", "canonical", "any"] = "minimal",
+        draft: Literal["4", "6", "7", "2019-09", "2020-12"] | None = None,
+        formats: Literal["assert", "annotate"] = "assert",
+        documents: Mapping[str, Any] | None = None,
+        strict: bool = False,
+        deadline: float | None = None,
+    ) -> Grammar: ...
+    def regex(
+        self, pattern: str, *, dialect: Literal["python", "ecma", "rust"] = "python", deadline: float | None = None
+    ) -> Grammar: ...
+    def ebnf(self, text: str, *, deadline: float | None = None) -> Grammar: ...
+    def choice(self, texts: Sequence[str]) -> Grammar: ...
+    def clear(self) -> None: ...
+    @property
+    def cached(self) -> int: ...
+
+@final
+class Grammar:
+    def start(self) -> State: ...
+    def step(self, state: State, token: int, *, ends: Iterable[int] | None = None) -> State | None: ...
+    def step_bytes(self, state: State, bytes: bytes) -> State | None: ...
+    def walk(self, state: State, tokens: Sequence[int], *, ends: Iterable[int] | None = None) -> list[State]: ...
+    def fill(
+        self,
+        state: State,
+        mask: _Mask,
+        row: int = 0,
+        *,
+        budget: int | None = None,
+        ends: Iterable[int] | None = None,
+    ) -> None: ...
+    def fill_tree(
+        self,
+        state: State,
+        child: _Integers,
+        sibling: _Integers,
+        tokens: _Integers,
+        mask: _Mask,
+        *,
+        budget: int | None = None,
+        ends: Iterable[int] | None = None,
+    ) -> list[State | None]: ...
+    def tokens(
+        self, state: State, *, budget: int | None = None, ends: Iterable[int] | None = None
+    ) -> list[int]: ...
+    def is_accepting(self, state: State) -> bool: ...
+    def is_finished(self, state: State) -> bool: ...
+    def forced(self, state: State) -> bytes: ...
+    def min_completion(self, state: State) -> int | None: ...
+    def explain(self, state: State, most: int = 16) -> Explanation: ...
+    def report(self) -> list[Assertion]: ...
+    @property
+    def findings(self) -> list[Problem]: ...
+    @property
+    def specials(self) -> list[int]: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def words(self) -> int: ...
+
+@final
+class State:
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Session:
+    def __new__(
+        cls, grammar: Grammar, *, state: State | None = None, ends: Iterable[int] | None = None
+    ) -> Session: ...
+    def accept(self, tokens: int | Sequence[int]) -> bool: ...
+    def validate(self, tokens: Sequence[int]) -> int: ...
+    def rollback(self, count: int) -> None: ...
+    def reset(self) -> None: ...
+    def fill(self, mask: _Mask, row: int = 0, *, budget: int | None = None) -> None: ...
+    def copy(self) -> Session: ...
+    @property
+    def terminated(self) -> bool: ...
+    @property
+    def accepting(self) -> bool: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def tokens(self) -> list[int]: ...
+
+@final
+class Trie:
+    def __new__(
+        cls, grammar: Grammar, *, max_tokens: int, ends: Iterable[int] | None = None, capacity: int = ...
+    ) -> Trie: ...
+    def __len__(self) -> int: ...
+
+@final
+class Sampler:
+    def __new__(
+        cls,
+        grammar: Grammar,
+        *,
+        seed: int = 0,
+        sample: int = 0,
+        trie: Trie | None = None,
+        attempts: int = 1000,
+        fallback: Literal["fail", "weighted"] = "fail",
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        max_tokens: int | None = None,
+        ends: Iterable[int] | None = None,
+    ) -> Sampler: ...
+    def next(self, logits: Any) -> Step: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    @property
+    def law(self) -> Literal["local", "greedy", "local-filtered", "global-exact", "global-weighted"]: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def log_weight(self) -> float: ...
+    @property
+    def failed_attempts(self) -> int: ...
+
+@final
+class Step:
+    @property
+    def kind(self) -> Literal["token", "end", "restart", "stuck"]: ...
+    @property
+    def token(self) -> int | None: ...
+    @property
+    def log_mass(self) -> float | None: ...
+    @property
+    def log_probability(self) -> float | None: ...
+    @property
+    def reason(self) -> str | None: ...
+
+@final
+class Problem:
+    @property
+    def kind(
+        self,
+    ) -> Literal[
+        "syntax",
+        "invalid",
+        "unsupported",
+        "narrowed",
+        "reference",
+        "unsatisfiable",
+        "limit",
+        "cancelled",
+        "busy",
+    ]: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def pointer(self) -> str | None: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def column(self) -> int | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Explanation:
+    @property
+    def may_end(self) -> bool: ...
+    @property
+    def forced(self) -> bytes: ...
+    @property
+    def ways(self) -> list[Way]: ...
+    @property
+    def readings(self) -> int: ...
+
+@final
+class Way:
+    @property
+    def expected(self) -> Literal["text", "bytes", "word", "key", "special"]: ...
+    @property
+    def text(self) -> bytes | None: ...
+    @property
+    def begun(self) -> bool: ...
+    @property
+    def bytes(self) -> list[tuple[int, int]]: ...
+    @property
+    def rules(self) -> list[str]: ...
+
+@final
+class Assertion:
+    @property
+    def pointer(self) -> str: ...
+    @property
+    def keyword(self) -> str: ...
+    @property
+    def enforced(self) -> Literal["exact", "spelled", "narrower"]: ...
+    @property
+    def note(self) -> str | None: ...
+
+def fill_batch(rows: Sequence[_Row], mask: _Mask) -> list[int]: ...
+def set_threads(threads: int) -> None: ...
+def weighted_token(
+    logits: Any,
+    allows: Callable[[int], bool],
+    *,
+    seed: int = 0,
+    sample: int = 0,
+    position: int = 0,
+    temperature: float = 1.0,
+) -> tuple[int, float] | None: ...

@@ -1,0 +1,29 @@
+"""The exceptions of the package, each with what a program needs to act on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lexiform._lexiform import Problem
+
+
+class CompileError(ValueError):
+    """A source does not compile. ``problems`` lists everything that is wrong with it, each with its place."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+class LimitError(RuntimeError):
+    """A grammar does not answer a question within its limits: the text cannot go on, and nothing else is affected."""
+
+    def __init__(self, limit: str, allowed: int, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.allowed = allowed
+
+
+class StateError(ValueError):
+    """A state was given to a grammar that did not hand it out."""

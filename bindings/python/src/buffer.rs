@@ -1,0 +1,133 @@
+//! Masks in the memory of Python objects: rows of 32-bit words in an array, written in place.
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// The memory of an array of masks: int32, contiguous, writable, `width` words for each row.
+pub(crate) struct Words {
+    buffer: PyBuffer<i32>,
+    rows: usize,
+    width: usize,
+}
+
+impl Words {
+    /// The words of an array with one row or with several. Tensors of torch on the CPU share their memory with the array
+    /// that they return.
+    ///
+    /// # Errors
+    /// A `TypeError` where the object does not share its memory or holds something else than int32, and a `ValueError` where
+    /// its shape is another one, it cannot be written, or its rows do not have `width` words.
+    pub(crate) fn of(mask: &Bound<'_, PyAny>, width: usize) -> PyResult<Words> {
+        let buffer = match PyBuffer::<i32>::get(mask) {
+            Ok(buffer) => buffer,
+            Err(_) if is_tensor(mask)? => {
+                let array = mask.call_method0("numpy")?;
+                PyBuffer::get(&array).map_err(|_| wrong_type(mask))?
+            }
+            Err(_) => return Err(wrong_type(mask)),
+        };
+        if has_other_order(&buffer) {
+            return Err(wrong_type(mask));
+        }
+        let (rows, given) = match *buffer.shape() {
+            [words] => (1, words),
+            [rows, words] => (rows, words),
+            ref shape => {
+                let message = format!("the mask has {} dimensions; it must have one or two", shape.len());
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let problem = match () {
+            () if given != width => {
+                let message =
+                    format!("the mask has {given} words for each row; the vocabulary needs {width}");
+                Some(message)
+            }
+            () if !buffer.is_c_contiguous() => Some("the mask is not contiguous".to_owned()),
+            () if buffer.readonly() => Some("the mask cannot be written".to_owned()),
+            () => None,
+        };
+        match problem {
+            Some(message) => Err(PyValueError::new_err(message)),
+            None => Ok(Words { buffer, rows, width }),
+        }
+    }
+
+    /// The number of a row, if there is such a row.
+    pub(crate) fn row(&self, number: usize) -> PyResult<usize> {
+        if number < self.rows {
+            return Ok(number);
+        }
+        let message = format!(
+            "row {number} is outside of the mask, which has {} rows",
+            self.rows
+        );
+        Err(PyIndexError::new_err(message))
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The words of one row, which exists.
+    pub(crate) fn one(&mut self, number: usize) -> &mut [u32] {
+        let width = self.width;
+        &mut self.all()[number * width..(number + 1) * width]
+    }
+
+    /// The words of all rows.
+    #[expect(unsafe_code, reason = "only the exporter of a buffer owns its memory")]
+    pub(crate) fn all(&mut self) -> &mut [u32] {
+        let count = self.rows * self.width;
+        if count == 0 {
+            return &mut [];
+        }
+        // SAFETY: the buffer stays exported, and its memory in place, while this value lives. It is contiguous, writable and
+        // of `count` items of four bytes that are aligned as such; `PyBuffer` checked the items, and `of` the rest. Every
+        // pattern of bits is a `u32`. That nobody else reads or writes the mask at the same time is for the caller of the
+        // function of Python to see to, as with every function that writes to an array without the interpreter's lock.
+        unsafe { std::slice::from_raw_parts_mut(self.buffer.buf_ptr().cast(), count) }
+    }
+}
+
+/// Whether the bytes of each item come in the order that this machine does not have.
+fn has_other_order(buffer: &PyBuffer<i32>) -> bool {
+    match buffer.format().to_bytes().first() {
+        Some(b'>' | b'!') => cfg!(target_endian = "little"),
+        Some(b'<') => cfg!(target_endian = "big"),
+        _ => false,
+    }
+}
+
+fn is_tensor(mask: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = mask.get_type().module()?;
+    Ok(module.to_str()?.split('.').next() == Some("torch"))
+}
+
+fn wrong_type(mask: &Bound<'_, PyAny>) -> PyErr {
+    let described = match (mask.getattr_opt("dtype"), mask.get_type().name()) {
+        (Ok(Some(dtype)), _) => format!("of {dtype}"),
+        (_, Ok(name)) => format!("of type {name}"),
+        _ => "something else".to_owned(),
+    };
+    PyTypeError::new_err(format!(
+        "a mask is an array of int32 with one or two dimensions that shares its memory, such as numpy's or a tensor of torch on the CPU; this one is {described}"
+    ))
+}
+
+/// The integers of an array or a sequence.
+pub(crate) fn integers(object: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let py = object.py();
+    if let Ok(buffer) = PyBuffer::<i64>::get(object) {
+        return buffer.to_vec(py);
+    }
+    if let Ok(buffer) = PyBuffer::<i32>::get(object) {
+        return Ok(buffer.to_vec(py)?.into_iter().map(i64::from).collect());
+    }
+    match is_tensor(object)? {
+        true => object.call_method0("tolist")?.extract(),
+        false => object.extract(),
+    }
+}

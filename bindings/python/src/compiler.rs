@@ -1,0 +1,219 @@
+//! Compiles sources for one vocabulary, and keeps the grammars that were asked for last.
+
+mod cache;
+mod choice;
+mod options;
+mod source;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use lexiform::compile::{self, Options, Source};
+use lexiform::limits::Limits;
+use lexiform::{CompileError, Diagnostics};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::compile_error;
+use crate::fork;
+use crate::grammar::{About, Grammar};
+use crate::vocabulary::Vocabulary;
+
+use cache::{Asked, Cache};
+use choice::one_of;
+use options::SchemaKeywords;
+use source::schema_text;
+use watch::Watch;
+
+/// Compiles grammars for one vocabulary; threads may share it.
+#[pyclass(frozen, module = "lexiform")]
+pub(crate) struct Compiler {
+    inner: compile::Compiler,
+    limits: Limits,
+    cache_bytes: usize,
+    cache: Mutex<Cache>,
+}
+
+#[pymethods]
+impl Compiler {
+    /// A compiler that keeps the grammars of the last requests, as long as they take no more than `cache_bytes` together.
+    /// With `primed` it learns at once what JSON is made of, which takes a fraction of a second. `limits` changes what a
+    /// compile and a mask may cost, by the names of the library's limits.
+    #[new]
+    #[pyo3(signature = (vocabulary, *, primed = true, cache_bytes = 256 << 20, limits = None))]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &Bound<'_, Vocabulary>,
+        primed: bool,
+        cache_bytes: usize,
+        limits: Option<BTreeMap<String, usize>>,
+    ) -> PyResult<Compiler> {
+        let limits = options::limits(limits.unwrap_or_default())?;
+        let vocabulary = vocabulary.get().inner.clone();
+        let _inside = fork::enter(py);
+        let inner = py.detach(|| {
+            let compiler = compile::Compiler::new(vocabulary);
+            match primed {
+                true => compiler.primed(&Options::default()),
+                false => Ok(compiler),
+            }
+        });
+        Ok(Compiler {
+            inner: inner.map_err(|error| compile_error(&error))?,
+            limits,
+            cache_bytes,
+            cache: Mutex::new(Cache::new()),
+        })
+    }
+
+    /// The grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool, a Pydantic model, or a
+    /// Pydantic `TypeAdapter`. `deadline` bounds the compile in seconds.
+    #[pyo3(signature = (schema, *, whitespace = "flexible", whitespace_pattern = None, key_order = "schema",
+        escapes = "minimal", draft = None, formats = "assert", documents = None, strict = false, deadline = None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
+    fn json_schema(
+        &self,
+        py: Python<'_>,
+        schema: &Bound<'_, PyAny>,
+        whitespace: &str,
+        whitespace_pattern: Option<String>,
+        key_order: &str,
+        escapes: &str,
+        draft: Option<&str>,
+        formats: &str,
+        documents: Option<BTreeMap<String, Bound<'_, PyAny>>>,
+        strict: bool,
+        deadline: Option<f64>,
+    ) -> PyResult<Grammar> {
+        let documents = documents.unwrap_or_default().into_iter();
+        let documents = documents.map(|(uri, document)| Ok((uri, schema_text(&document)?)));
+        let keywords = SchemaKeywords {
+            whitespace,
+            whitespace_pattern,
+            key_order,
+            escapes,
+            draft,
+            formats,
+            documents: documents.collect::<PyResult<_>>()?,
+            strict,
+        };
+        let asked = Asked::Schema(schema_text(schema)?, keywords.options()?);
+        self.get(py, asked, deadline)
+    }
+
+    /// The grammar of the texts that a regular expression matches from edge to edge. `dialect` is "python", "ecma" or "rust".
+    #[pyo3(signature = (pattern, *, dialect = "python", deadline = None))]
+    fn regex(
+        &self,
+        py: Python<'_>,
+        pattern: String,
+        dialect: &str,
+        deadline: Option<f64>,
+    ) -> PyResult<Grammar> {
+        let asked = Asked::Regex(pattern, options::dialect(dialect)?);
+        self.get(py, asked, deadline)
+    }
+
+    /// The grammar of a text in Lexiform's EBNF.
+    #[pyo3(signature = (text, *, deadline = None))]
+    fn ebnf(&self, py: Python<'_>, text: String, deadline: Option<f64>) -> PyResult<Grammar> {
+        self.get(py, Asked::Ebnf(text), deadline)
+    }
+
+    /// The grammar whose texts are these.
+    fn choice(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Grammar> {
+        self.get(py, Asked::Choice(texts), None)
+    }
+
+    /// Forgets the grammars that were compiled; those that are in use stay.
+    fn clear(&self) {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// How many grammars are kept.
+    #[getter]
+    fn cached(&self) -> usize {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+impl Compiler {
+    fn get(&self, py: Python<'_>, asked: Asked, deadline: Option<f64>) -> PyResult<Grammar> {
+        if deadline.is_some_and(|seconds| seconds.is_nan() || seconds < 0.0) {
+            return Err(PyValueError::new_err(
+                "a deadline is a number of seconds, 0 or more",
+            ));
+        }
+        let _inside = fork::enter(py);
+        py.detach(|| {
+            let known = self
+                .cache
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&asked);
+            match known {
+                Some(known) => Ok(known),
+                None => self.compile(asked, deadline),
+            }
+        })
+    }
+
+    fn compile(&self, asked: Asked, deadline: Option<f64>) -> PyResult<Grammar> {
+        let watch = Watch::new(deadline);
+        let limits = Limits {
+            cancel: watch.cancel(),
+            ..self.limits.clone()
+        };
+        let compiled = self.compiled(&asked, limits);
+        let (grammar, diagnostics) = match (compiled, watch.reason()) {
+            (_, Some(reason)) => return Err(reason),
+            (Err(error), None) => return Err(compile_error(&error)),
+            (Ok(compiled), None) => compiled,
+        };
+        let about = About {
+            schema: match &asked {
+                Asked::Schema(text, options) => Some((text.clone(), options.clone())),
+                _ => None,
+            },
+            limits: self.limits.clone(),
+            diagnostics,
+        };
+        let grammar = Grammar::new(grammar, about);
+        self.keep(asked, grammar.handle());
+        Ok(grammar)
+    }
+
+    fn compiled(
+        &self,
+        asked: &Asked,
+        limits: Limits,
+    ) -> Result<(lexiform::Grammar, Diagnostics), CompileError> {
+        let mut options = Options {
+            limits,
+            ..Options::default()
+        };
+        let source = match asked {
+            Asked::Schema(text, schema) => {
+                options.schema = schema.clone();
+                Source::JsonSchema(text)
+            }
+            Asked::Regex(pattern, dialect) => {
+                options.regex = *dialect;
+                Source::Regex(pattern)
+            }
+            Asked::Ebnf(text) => Source::Ebnf(text),
+            Asked::Choice(texts) => {
+                let cfg = one_of(texts, &options.limits)?;
+                let grammar = lexiform::Grammar::new(&cfg, self.inner.tables(), &options.limits)?;
+                return Ok((grammar, Diagnostics::default()));
+            }
+        };
+        self.inner.compile(source, &options)
+    }
+
+    fn keep(&self, asked: Asked, grammar: Grammar) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.keep(asked, grammar, self.cache_bytes);
+    }
+}

@@ -1,0 +1,76 @@
+//! The grammars that were asked for last, within a bound of bytes.
+
+use lexiform::regex::Dialect;
+use lexiform::schema;
+use lru::LruCache;
+
+use crate::grammar::Grammar;
+
+/// What a grammar is made from.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    Schema(String, schema::Options),
+    Regex(String, Dialect),
+    Ebnf(String),
+    Choice(Vec<String>),
+}
+
+/// Grammars by their sources.
+pub(super) struct Cache {
+    grammars: LruCache<Asked, Grammar>,
+    /// Their bytes when they were last counted; a grammar grows while it is used.
+    bytes: usize,
+    /// The grammars that came since then.
+    uncounted: usize,
+}
+
+/// All grammars are counted again after so many new ones.
+const COUNTED_AFTER: usize = 256;
+
+impl Cache {
+    pub(super) fn new() -> Cache {
+        Cache {
+            grammars: LruCache::unbounded(),
+            bytes: 0,
+            uncounted: 0,
+        }
+    }
+
+    /// The grammar of a source that was compiled before.
+    pub(super) fn get(&mut self, asked: &Asked) -> Option<Grammar> {
+        self.grammars.get(asked).map(Grammar::handle)
+    }
+
+    /// Keeps a grammar. Where all take more than `most` bytes, those that were asked for the longest ago are forgotten until
+    /// an eighth of it is free, so that the next grammars need no count.
+    pub(super) fn keep(&mut self, asked: Asked, grammar: Grammar, most: usize) {
+        self.bytes += grammar.bytes();
+        self.uncounted += 1;
+        self.grammars.put(asked, grammar);
+        if self.bytes <= most && self.uncounted < COUNTED_AFTER {
+            return;
+        }
+        self.uncounted = 0;
+        self.bytes = self.grammars.iter().map(|(_, grammar)| grammar.bytes()).sum();
+        if self.bytes <= most {
+            return;
+        }
+        while self.bytes > most - most / 8 {
+            let Some((_, oldest)) = self.grammars.pop_lru() else {
+                break;
+            };
+            self.bytes = self.bytes.saturating_sub(oldest.bytes());
+        }
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.grammars.clear();
+        self.bytes = 0;
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.grammars.len()
+    }
+}

@@ -1,0 +1,34 @@
+//! Schemas in the forms in which Python programs have them.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyString};
+
+/// The JSON text of a schema: a text as it is, a dict or a bool, a Pydantic model, or a Pydantic `TypeAdapter`.
+pub(super) fn schema_text(schema: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = schema.cast::<PyString>() {
+        return Ok(text.to_str()?.to_owned());
+    }
+    for method in ["model_json_schema", "json_schema"] {
+        if let Some(method) = schema.getattr_opt(method)? {
+            return dumped(&method.call0()?);
+        }
+    }
+    if schema.is_instance_of::<PyDict>() || schema.is_instance_of::<PyBool>() {
+        return dumped(schema);
+    }
+    let given = schema.get_type().name()?;
+    let message = format!(
+        "a schema is a text of JSON, a dict, a bool, a Pydantic model or a Pydantic TypeAdapter, not {given}"
+    );
+    Err(PyTypeError::new_err(message))
+}
+
+/// The JSON text of a value of Python. Keys keep their order, which is that in which they are written.
+fn dumped(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let keywords = PyDict::new(value.py());
+    keywords.set_item("allow_nan", false)?;
+    keywords.set_item("ensure_ascii", false)?;
+    let json = value.py().import("json")?;
+    json.call_method("dumps", (value,), Some(&keywords))?.extract()
+}

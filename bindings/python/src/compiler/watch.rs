@@ -1,0 +1,78 @@
+//! What calls off a compile: a deadline, and an interrupt from the keyboard.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lexiform::limits::Cancel;
+use pyo3::exceptions::PyTimeoutError;
+use pyo3::prelude::*;
+
+/// How often a compile lets Python run the handlers of signals, in milliseconds.
+const EVERY_MS: u64 = 20;
+
+/// A compile that is watched.
+#[derive(Clone)]
+pub(super) struct Watch(Arc<Watched>);
+
+struct Watched {
+    began: Instant,
+    deadline: Option<Duration>,
+    /// When handlers were last run, in milliseconds after the beginning.
+    looked: AtomicU64,
+    /// Why the compile is called off.
+    reason: Mutex<Option<PyErr>>,
+}
+
+impl Watch {
+    /// Begins now; at most so many seconds.
+    pub(super) fn new(deadline: Option<f64>) -> Watch {
+        let deadline = deadline.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        Watch(Arc::new(Watched {
+            began: Instant::now(),
+            deadline,
+            looked: AtomicU64::new(0),
+            reason: Mutex::new(None),
+        }))
+    }
+
+    /// What the compile asks. The thread that compiles must not be attached to the interpreter.
+    pub(super) fn cancel(&self) -> Cancel {
+        let watch = self.clone();
+        Cancel::when(move || watch.look())
+    }
+
+    fn look(&self) -> bool {
+        let elapsed = self.0.began.elapsed();
+        if let Some(deadline) = self.0.deadline.filter(|&deadline| elapsed >= deadline) {
+            let message = format!("the compile took longer than {} s", deadline.as_secs_f64());
+            self.stop(PyTimeoutError::new_err(message));
+            return true;
+        }
+        let now = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        if now < self.0.looked.load(Ordering::Relaxed) + EVERY_MS {
+            return false;
+        }
+        self.0.looked.store(now, Ordering::Relaxed);
+        match Python::try_attach(|py| py.check_signals()) {
+            Some(Err(error)) => {
+                self.stop(error);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn stop(&self, error: PyErr) {
+        *self.0.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Why the compile was called off, if it was.
+    pub(super) fn reason(&self) -> Option<PyErr> {
+        self.0
+            .reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}

@@ -1,0 +1,112 @@
+//! The library's errors as exceptions of Python.
+
+use lexiform::error::{self, Place, ProblemKind};
+use lexiform::matcher::{SessionError, TreeError};
+use lexiform::vocab::VocabularyError;
+use lexiform::{CompileError, Exhausted};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The exceptions, which are written in Python.
+mod raised {
+    pyo3::import_exception!(lexiform.errors, CompileError);
+    pyo3::import_exception!(lexiform.errors, LimitError);
+    pyo3::import_exception!(lexiform.errors, StateError);
+}
+
+/// One problem of a source, with its place.
+#[pyclass(frozen, get_all, eq, module = "lexiform")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Problem {
+    /// What kind of problem: "syntax", "invalid", "unsupported", "narrowed", "reference", "unsatisfiable", "limit",
+    /// "cancelled" or "busy".
+    kind: &'static str,
+    /// Where it is, as a text: "#/properties/age", "line 1, column 2", "rule item" or "source".
+    place: String,
+    /// What is wrong.
+    message: String,
+    /// The JSON pointer of the place, if it is one.
+    pointer: Option<String>,
+    /// The line of the place, from 1, if it is in a text.
+    line: Option<usize>,
+    /// The column of the place in characters, from 1, if it is in a text.
+    column: Option<usize>,
+}
+
+#[pymethods]
+impl Problem {
+    fn __str__(&self) -> String {
+        format!("{}: {}", self.place, self.message)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Problem({:?}, {:?}, {:?})", self.kind, self.place, self.message)
+    }
+}
+
+impl From<&error::Problem> for Problem {
+    fn from(problem: &error::Problem) -> Problem {
+        let (mut pointer, mut line_column) = (None, None);
+        match &problem.place {
+            Place::Pointer(text) => pointer = Some(text.clone()),
+            Place::LineColumn { line, column } => line_column = Some((*line, *column)),
+            Place::Whole | Place::Rule(_) => {}
+        }
+        Problem {
+            kind: name(problem.kind),
+            place: problem.place.to_string(),
+            message: problem.message.clone(),
+            pointer,
+            line: line_column.map(|(line, _)| line),
+            column: line_column.map(|(_, column)| column),
+        }
+    }
+}
+
+fn name(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Syntax => "syntax",
+        ProblemKind::Invalid => "invalid",
+        ProblemKind::Unsupported => "unsupported",
+        ProblemKind::Narrowed => "narrowed",
+        ProblemKind::Reference => "reference",
+        ProblemKind::Unsatisfiable => "unsatisfiable",
+        ProblemKind::Limit => "limit",
+        ProblemKind::Cancelled => "cancelled",
+        ProblemKind::Busy => "busy",
+    }
+}
+
+/// `lexiform.CompileError` with all problems.
+pub(crate) fn compile_error(error: &CompileError) -> PyErr {
+    let problems: Vec<Problem> = error.problems.iter().map(Problem::from).collect();
+    raised::CompileError::new_err((problems,))
+}
+
+/// `lexiform.LimitError` for a question that the grammar does not answer within its limits.
+pub(crate) fn limit_error(exhausted: Exhausted) -> PyErr {
+    raised::LimitError::new_err((exhausted.limit, exhausted.allowed, exhausted.to_string()))
+}
+
+/// `lexiform.StateError`: a state was given to a grammar that did not hand it out.
+pub(crate) fn state_error() -> PyErr {
+    raised::StateError::new_err("the state belongs to another grammar")
+}
+
+/// A `ValueError` that says what is wrong with a vocabulary.
+pub(crate) fn vocabulary_error(error: VocabularyError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// A `ValueError` that says why arrays are no tree.
+pub(crate) fn tree_error(error: TreeError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// A `ValueError`, or a `lexiform.LimitError`, that says what a session did not do.
+pub(crate) fn session_error(error: SessionError) -> PyErr {
+    match error {
+        SessionError::Exhausted(exhausted) => limit_error(exhausted),
+        error => PyValueError::new_err(error.to_string()),
+    }
+}

@@ -1,0 +1,261 @@
+//! Grammars: steps, masks, and what is forced.
+
+use std::sync::Arc;
+
+use lexiform::matcher::DraftTree;
+use lexiform::schema;
+use lexiform::{Diagnostics, limits::Limits};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::buffer::{Words, integers};
+use crate::error::{Problem, compile_error, limit_error, tree_error};
+use crate::explain::{Assertion, Explanation};
+use crate::fork;
+use crate::pool::pool;
+use crate::state::{Shared, State, asked};
+
+/// A compiled grammar over one vocabulary; threads may share it.
+#[pyclass(frozen, module = "lexiform")]
+pub(crate) struct Grammar {
+    pub(crate) shared: Arc<Shared>,
+    about: Arc<About>,
+}
+
+/// What a grammar was made from.
+pub(crate) struct About {
+    /// The schema with its options, for reports; `None` for other sources.
+    pub(crate) schema: Option<(String, schema::Options)>,
+    pub(crate) limits: Limits,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+#[pymethods]
+impl Grammar {
+    /// Where every sequence begins.
+    fn start(&self, py: Python<'_>) -> State {
+        let _inside = fork::enter(py);
+        self.at_start()
+    }
+
+    /// The state after a token, or `None` if it may not come next. `ends` are the tokens that end the sequence, in place of
+    /// those of the vocabulary.
+    #[pyo3(signature = (state, token, *, ends = None))]
+    fn step(
+        &self,
+        py: Python<'_>,
+        state: &Bound<'_, State>,
+        token: u32,
+        ends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<State>> {
+        let state = state.get().of(&self.shared)?;
+        state.after(py, token, state.ends(ends)?.as_ref())
+    }
+
+    /// The state after these bytes, or `None` if no text of the language goes on with them.
+    fn step_bytes(&self, py: Python<'_>, state: &Bound<'_, State>, bytes: &[u8]) -> PyResult<Option<State>> {
+        let state = state.get().of(&self.shared)?;
+        let next = asked(py, || state.grammar.try_step_bytes(state.state, bytes));
+        Ok(next.map_err(limit_error)?.map(|next| state.kept(next)))
+    }
+
+    /// The states after each of these tokens, as far as they may come: a list that is shorter than the draft where one may
+    /// not.
+    #[pyo3(signature = (state, tokens, *, ends = None))]
+    fn walk(
+        &self,
+        py: Python<'_>,
+        state: &Bound<'_, State>,
+        tokens: Vec<u32>,
+        ends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<State>> {
+        let state = state.get().of(&self.shared)?;
+        let ends = state.ends(ends)?;
+        let states = asked(py, || state.grammar.walk(state.state, &tokens, ends.as_ref()));
+        Ok(states.into_iter().map(|next| state.at(next)).collect())
+    }
+
+    /// Writes the mask of what may come next into a row of an array of int32. With a budget, what cannot be completed within
+    /// that many tokens is cleared. `ends` are the tokens that end the sequence, in place of those of the vocabulary.
+    #[pyo3(signature = (state, mask, row = 0, *, budget = None, ends = None))]
+    fn fill(
+        &self,
+        py: Python<'_>,
+        state: &Bound<'_, State>,
+        mask: &Bound<'_, PyAny>,
+        row: usize,
+        budget: Option<usize>,
+        ends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let state = state.get().of(&self.shared)?;
+        let ends = state.ends(ends)?;
+        let mut words = Words::of(mask, state.grammar.vocabulary().len().div_ceil(32))?;
+        let number = words.row(row)?;
+        state.fill(py, (budget, ends.as_ref()), words.one(number))
+    }
+
+    /// Writes the masks of a tree of drafted tokens, one row for each node, and returns the states after the nodes. Node 0 is
+    /// the last token of the text, after which `state` stands. `child` and `sibling` hold the first child and the next
+    /// sibling of each node, or a negative number. Rows of nodes that cannot be reached, and of those after an end, are left
+    /// as they are; the state of the former is `None`.
+    #[pyo3(signature = (state, child, sibling, tokens, mask, *, budget = None, ends = None))]
+    #[expect(clippy::too_many_arguments, reason = "the parameters of a function of Python")]
+    fn fill_tree(
+        &self,
+        py: Python<'_>,
+        state: &Bound<'_, State>,
+        child: &Bound<'_, PyAny>,
+        sibling: &Bound<'_, PyAny>,
+        tokens: &Bound<'_, PyAny>,
+        mask: &Bound<'_, PyAny>,
+        budget: Option<usize>,
+        ends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<Option<State>>> {
+        let state = state.get().of(&self.shared)?;
+        let row = state.row(budget, state.ends(ends)?);
+        let tokens = integers(tokens)?;
+        let tree = DraftTree::new(&tokens, &integers(child)?, &integers(sibling)?).map_err(tree_error)?;
+        let stride = state.grammar.vocabulary().len().div_ceil(32);
+        let mut words = Words::of(mask, stride)?;
+        if let Some(last) = tree.len().checked_sub(1) {
+            words.row(last)?;
+        }
+        let (_inside, pool) = (fork::enter(py), pool());
+        let words = words.all();
+        let (states, refused) = py.detach(|| pool.fill_tree(&row, &tree, stride, words));
+        if let Some(&(_, exhausted)) = refused.first() {
+            return Err(limit_error(exhausted));
+        }
+        Ok(states
+            .into_iter()
+            .map(|next| next.map(|next| state.at(next)))
+            .collect())
+    }
+
+    /// The tokens that may come next, in ascending order.
+    #[pyo3(signature = (state, *, budget = None, ends = None))]
+    fn tokens(
+        &self,
+        py: Python<'_>,
+        state: &Bound<'_, State>,
+        budget: Option<usize>,
+        ends: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<u32>> {
+        let state = state.get().of(&self.shared)?;
+        let ends = state.ends(ends)?;
+        let mask = asked(py, || state.grammar.mask_for(state.state, budget, ends.as_ref()));
+        Ok(mask.map_err(limit_error)?.iter().collect())
+    }
+
+    /// Whether the text so far is complete.
+    fn is_accepting(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<bool> {
+        let state = state.get().of(&self.shared)?;
+        Ok(asked(py, || state.grammar.is_accepting(state.state)))
+    }
+
+    /// Whether a token that ends the sequence was taken.
+    fn is_finished(&self, state: &Bound<'_, State>) -> PyResult<bool> {
+        let state = state.get().of(&self.shared)?;
+        Ok(state.grammar.is_finished(state.state))
+    }
+
+    /// The bytes that every completion goes on with; empty where there is a choice, or where the text may end.
+    fn forced<'py>(&self, py: Python<'py>, state: &Bound<'_, State>) -> PyResult<Bound<'py, PyBytes>> {
+        let state = state.get().of(&self.shared)?;
+        let forced = asked(py, || state.grammar.forced(state.state));
+        Ok(PyBytes::new(py, &forced))
+    }
+
+    /// The fewest tokens that complete the sequence, its end among them; `None` where the vocabulary cannot write what is
+    /// missing.
+    fn min_completion(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<Option<usize>> {
+        let state = state.get().of(&self.shared)?;
+        asked(py, || state.grammar.try_min_completion(state.state)).map_err(limit_error)
+    }
+
+    /// What may come next and where in the source it stands: at most `most` ways.
+    #[pyo3(signature = (state, most = 16))]
+    fn explain(&self, py: Python<'_>, state: &Bound<'_, State>, most: usize) -> PyResult<Explanation> {
+        let state = state.get().of(&self.shared)?;
+        let explanation = asked(py, || state.grammar.explain(state.state, most));
+        Explanation::new(py, explanation)
+    }
+
+    /// How each assertion of the schema is enforced, in its order.
+    fn report(&self, py: Python<'_>) -> PyResult<Vec<Assertion>> {
+        let Some((text, options)) = &self.about.schema else {
+            return Err(PyValueError::new_err("only grammars of schemas have a report"));
+        };
+        let _inside = fork::enter(py);
+        let report = py.detach(|| schema::report(text, options, &self.about.limits));
+        let report = report.map_err(|error| compile_error(&error))?;
+        Ok(report.assertions.into_iter().map(Assertion::from).collect())
+    }
+
+    /// What the compile noted: keywords that are narrower than they say, or that have no effect, each with its place.
+    #[getter]
+    fn findings(&self) -> Vec<Problem> {
+        self.about
+            .diagnostics
+            .findings
+            .iter()
+            .map(Problem::from)
+            .collect()
+    }
+
+    /// The special tokens and marks that texts of the language may hold.
+    #[getter]
+    fn specials(&self) -> Vec<u32> {
+        self.shared.current().specials().to_vec()
+    }
+
+    /// About how many bytes the masks and states take that were found so far.
+    #[getter]
+    fn memory(&self) -> usize {
+        self.shared.bytes()
+    }
+
+    /// The 32-bit words of one row of a mask.
+    #[getter]
+    fn words(&self) -> usize {
+        self.shared.current().vocabulary().len().div_ceil(32)
+    }
+}
+
+impl Grammar {
+    pub(crate) fn new(grammar: lexiform::Grammar, about: About) -> Grammar {
+        Grammar {
+            shared: Shared::new(grammar),
+            about: Arc::new(about),
+        }
+    }
+
+    /// Where every sequence begins.
+    pub(crate) fn at_start(&self) -> State {
+        let grammar = self.shared.current();
+        let state = grammar.start();
+        State {
+            shared: self.shared.clone(),
+            grammar,
+            state,
+        }
+    }
+
+    /// Another handle on the same grammar.
+    pub(crate) fn handle(&self) -> Grammar {
+        Grammar {
+            shared: self.shared.clone(),
+            about: self.about.clone(),
+        }
+    }
+
+    /// About how much memory the grammar takes, with its source.
+    pub(crate) fn bytes(&self) -> usize {
+        let text = self.about.schema.as_ref().map_or(0, |(text, _)| text.len());
+        OVERHEAD + text + self.shared.bytes()
+    }
+}
+
+/// What a compiled grammar takes that has found nothing yet: its rules and the terminals that no other grammar shares.
+const OVERHEAD: usize = 16 << 10;

@@ -1,0 +1,47 @@
+//! The module `_lexiform`, which the Python package `lexiform` is made of.
+//!
+//! ```text
+//!   Vocabulary ─► Compiler ─► Grammar ─► State, a value          fill, fill_batch, fill_tree ─► int32 buffers of Python
+//!                    │           └─────► Session, for engines
+//!                    └ watch: deadlines, KeyboardInterrupt
+//! ```
+//!
+//! Work that may take long releases the interpreter; work that is known to be short does not, because to release it takes
+//! as long as a known mask. Nothing that comes from Python panics: every error is an exception with a sentence.
+
+mod batch;
+mod buffer;
+mod compiler;
+mod error;
+mod explain;
+mod fork;
+mod grammar;
+mod pool;
+mod sampler;
+mod session;
+mod state;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+/// What the package imports.
+#[pymodule(gil_used = false)]
+fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<vocabulary::Vocabulary>()?;
+    module.add_class::<compiler::Compiler>()?;
+    module.add_class::<grammar::Grammar>()?;
+    module.add_class::<state::State>()?;
+    module.add_class::<session::Session>()?;
+    module.add_class::<error::Problem>()?;
+    module.add_class::<explain::Explanation>()?;
+    module.add_class::<explain::Way>()?;
+    module.add_class::<explain::Assertion>()?;
+    module.add_function(wrap_pyfunction!(batch::fill_batch, module)?)?;
+    module.add_class::<sampler::Sampler>()?;
+    module.add_class::<sampler::Step>()?;
+    module.add_class::<sampler::Trie>()?;
+    module.add_function(wrap_pyfunction!(sampler::weighted_token, module)?)?;
+    module.add_function(wrap_pyfunction!(pool::set_threads, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    fork::register(module)
+}

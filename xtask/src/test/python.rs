@@ -1,0 +1,94 @@
+//! The Python package: `cargo xtask wheel` builds it, and `cargo xtask test` builds it quickly, installs it into a virtual
+//! environment and runs its tests there.
+//!
+//! maturin and what the tests import come from PyPI, in the versions that `bindings/python/tests/requirements.txt` pins.
+//! Tests of what is not in that list, such as torch and transformers, run where somebody installed it into
+//! `.venv/python`, and are skipped by name elsewhere.
+
+use crate::clients::prepare;
+use crate::process::{Failure, each_line, must_succeed, root};
+use crate::tally::{Tally, of_pytest};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// What a wheel is built for.
+#[derive(Clone, Copy)]
+enum Profile {
+    /// To be installed.
+    Release,
+    /// To be tested.
+    Dev,
+}
+
+/// Builds the wheel for those who install it.
+pub(crate) fn wheel() -> Result<ExitCode, Failure> {
+    let wheels = root().join("target/wheels");
+    environment()
+        .map_err(Failure::new)
+        .and_then(|environment| build(&environment, Profile::Release, &wheels))?;
+    println!("the wheel is in {}", wheels.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the tests of the package, or says why they are skipped.
+pub(crate) fn test() -> Result<Tally, Failure> {
+    let environment = match environment() {
+        Ok(environment) => environment,
+        Err(why) => {
+            println!("skipped: python tests: {why}");
+            return Ok(Tally::SKIPPED);
+        }
+    };
+    let wheels = root().join("target/wheels/dev");
+    build(&environment, Profile::Dev, &wheels)?;
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-index",
+    ]);
+    pip.args(["--force-reinstall", "--no-deps", "--find-links"])
+        .arg(&wheels)
+        .arg("lexiform");
+    must_succeed(&mut pip)?;
+    let mut pytest = Command::new(environment.join("bin/python"));
+    pytest
+        .args(["-m", "pytest", "-rs", "--color=no", "bindings/python"])
+        .current_dir(root());
+    let mut output = String::new();
+    let finished_well = each_line(&mut pytest, |line| {
+        output.push_str(line);
+        output.push('\n');
+    })?;
+    Ok(of_pytest(&output, finished_well))
+}
+
+/// The virtual environment with maturin and what the tests import.
+fn environment() -> Result<PathBuf, String> {
+    let environment = root().join(".venv/python");
+    prepare(
+        &environment,
+        &root().join("bindings/python/tests/requirements.txt"),
+    )?;
+    Ok(environment)
+}
+
+fn build(environment: &Path, profile: Profile, wheels: &Path) -> Result<(), Failure> {
+    let mut maturin = Command::new(environment.join("bin/maturin"));
+    maturin.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--manifest-path",
+        "bindings/python/Cargo.toml",
+    ]);
+    maturin.args(match profile {
+        Profile::Release => ["--profile", "release"],
+        Profile::Dev => ["--profile", "dev"],
+    });
+    maturin.arg("--interpreter").arg(environment.join("bin/python"));
+    must_succeed(maturin.arg("--out").arg(wheels).current_dir(root()))
+}
