@@ -18,8 +18,12 @@ fn libraries() -> PathBuf {
     test.parent().expect("a folder").to_owned()
 }
 
-/// Compiles a program and links it, with the library inside of it or beside it. `None` where there is no compiler.
 fn built(name: &str, shared: bool) -> Option<PathBuf> {
+    compiled(&here(&format!("tests/programs/{name}.c")), name, shared)
+}
+
+/// Compiles a program and links it, with the library inside of it or beside it. `None` where there is no compiler.
+fn compiled(source: &Path, name: &str, shared: bool) -> Option<PathBuf> {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
     if Command::new(&compiler).arg("--version").output().is_err() {
         println!("skipped: {name}: no C compiler is installed");
@@ -30,10 +34,7 @@ fn built(name: &str, shared: bool) -> Option<PathBuf> {
     let mut command = Command::new(compiler);
     command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"]);
     command.arg(here("include"));
-    command
-        .arg(here(&format!("tests/programs/{name}.c")))
-        .arg("-o")
-        .arg(&program);
+    command.arg(source).arg("-o").arg(&program);
     if shared {
         command.arg(libraries.join("liblexiform_c.so"));
         command.arg(format!("-Wl,-rpath,{}", libraries.display()));
@@ -79,6 +80,22 @@ fn every_function_does_what_the_header_says() {
 #[test]
 fn a_program_that_calls_as_llama_cpp_does_is_served() {
     is_well("llguidance");
+}
+
+/// The program in the documentation compiles and prints what its comment says.
+#[test]
+fn the_program_of_the_documentation_runs() {
+    let page = fs::read_to_string(here("../../docs/src/c.md")).expect("docs/src/c.md");
+    let (_, rest) = page.split_once("```c\n").expect("a program in C");
+    let (program, _) = rest.split_once("```").expect("its end");
+    let source = libraries().join("c_documentation.c");
+    fs::write(&source, program).expect("the program can be written");
+    let Some(program) = compiled(&source, "documentation", false) else {
+        return;
+    };
+    let output = run(&program, &[], None);
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4 5 0 \n");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Compiles sources for one vocabulary, and keeps the grammars that were asked for last.
 
 mod cache;
-mod choice;
 mod options;
 mod source;
 mod watch;
@@ -21,9 +20,8 @@ use crate::grammar::{About, Grammar};
 use crate::vocabulary::Vocabulary;
 
 use cache::{Asked, Cache};
-use choice::one_of;
 use options::SchemaKeywords;
-use source::schema_text;
+use source::{schema_text, tag_text};
 use watch::Watch;
 
 /// Compiles grammars for one vocabulary; threads may share it.
@@ -126,6 +124,20 @@ impl Compiler {
         self.get(py, Asked::Choice(texts), None)
     }
 
+    /// The grammar of a structural tag: a text of JSON, a dict, or a Pydantic object such as those of xgrammar. `dialect` is
+    /// that of the regular expressions in it.
+    #[pyo3(signature = (tag, *, dialect = "python", deadline = None))]
+    fn structural_tag(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, PyAny>,
+        dialect: &str,
+        deadline: Option<f64>,
+    ) -> PyResult<Grammar> {
+        let asked = Asked::StructuralTag(tag_text(tag)?, options::dialect(dialect)?);
+        self.get(py, asked, deadline)
+    }
+
     /// Forgets the grammars that were compiled; those that are in use stay.
     fn clear(&self) {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -203,10 +215,10 @@ impl Compiler {
                 Source::Regex(pattern)
             }
             Asked::Ebnf(text) => Source::Ebnf(text),
-            Asked::Choice(texts) => {
-                let cfg = one_of(texts, &options.limits)?;
-                let grammar = lexiform::Grammar::new(&cfg, self.inner.tables(), &options.limits)?;
-                return Ok((grammar, Diagnostics::default()));
+            Asked::Choice(texts) => Source::Choice(texts),
+            Asked::StructuralTag(text, dialect) => {
+                options.regex = *dialect;
+                Source::StructuralTag(text)
             }
         };
         self.inner.compile(source, &options)

@@ -146,6 +146,26 @@ def test_regular_expressions_in_three_dialects(demo, pattern, dialect, text, bel
     assert (state is not None and grammar.is_accepting(state)) == belongs
 
 
+def test_a_structural_tag_is_a_text_a_dict_or_a_pydantic_object(small):
+    tag = {"type": "tag", "begin": "a", "content": {"type": "regex", "pattern": "b+"}, "end": ["a", ","]}
+    form = {"type": "structural_tag", "format": tag}
+
+    class Form(pydantic.BaseModel):
+        type: str
+        format: dict
+
+    for given in [form, json.dumps(form), Form(**form)]:
+        grammar = small.structural_tag(given)
+        for text, belongs in [("aba", True), ("abb,", True), ("ab", False), ("aa", False)]:
+            state = grammar.step_bytes(grammar.start(), text.encode())
+            assert (state is not None and grammar.is_accepting(state)) == belongs
+    with pytest.raises(lexiform.CompileError) as error:
+        small.structural_tag({"format": {"type": "regx", "pattern": "a"}})
+    assert error.value.problems[0].place == "#/format/type"
+    with pytest.raises(TypeError, match="structural tag"):
+        small.structural_tag(3)
+
+
 def test_a_choice_is_its_texts(small):
     grammar = small.choice(["ab", "b", "a,a"])
     walk = {(): grammar.tokens(grammar.start())}

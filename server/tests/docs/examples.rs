@@ -101,6 +101,8 @@ fn every_block_has_a_language() {
                 "console",
                 "rust",
                 "python",
+                // Compiled and run by `bindings/c/tests/programs.rs`.
+                "c",
                 "toml",
                 "text",
             ];

@@ -13,6 +13,7 @@ pub(super) enum Asked {
     Regex(String, Dialect),
     Ebnf(String),
     Choice(Vec<String>),
+    StructuralTag(String, Dialect),
 }
 
 /// Grammars by their sources.

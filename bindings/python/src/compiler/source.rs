@@ -24,6 +24,22 @@ pub(super) fn schema_text(schema: &Bound<'_, PyAny>) -> PyResult<String> {
     Err(PyTypeError::new_err(message))
 }
 
+/// The JSON text of a structural tag: a text as it is, a dict, or an object of a Pydantic model.
+pub(super) fn tag_text(tag: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = tag.cast::<PyString>() {
+        return Ok(text.to_str()?.to_owned());
+    }
+    if tag.is_instance_of::<PyDict>() {
+        return dumped(tag);
+    }
+    if let Some(method) = tag.getattr_opt("model_dump_json")? {
+        return method.call0()?.extract();
+    }
+    let given = tag.get_type().name()?;
+    let message = format!("a structural tag is a text of JSON, a dict or a Pydantic object, not {given}");
+    Err(PyTypeError::new_err(message))
+}
+
 /// The JSON text of a value of Python. Keys keep their order, which is that in which they are written.
 fn dumped(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let keywords = PyDict::new(value.py());
