@@ -67,6 +67,7 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         SCRIPT "playground/examples.js",
         SCRIPT "playground/form.js",
         SCRIPT "playground/link.js",
+        SCRIPT "playground/history.js",
         SCRIPT "playground/lint.js",
         SCRIPT "playground/main.js",
         SCRIPT "playground/places.js",

@@ -58,9 +58,10 @@ export class View {
     const list = new TokenList(`Tokens, ${what}${several ? `, sample ${sample.index + 1}` : ""}`, place => this.look(entry, place));
     const note = make("p", {className: "note soft"}), verdict = make("p", {className: "verdict"});
     const calls = make("ul", {className: "calls", hidden: true});
-    const entry = {sample, list, note, verdict, calls};
+    const formatted = make("details", {className: "formatted", hidden: true}, make("summary", {textContent: "Formatted"}), make("pre", {className: "code", tabIndex: 0}));
+    const entry = {sample, list, note, verdict, calls, formatted};
     this.shown.push(entry);
-    return make("article", {className: "card"}, several ? make(heading, {textContent: `Sample ${sample.index + 1}`}) : null, list.element, calls, note, verdict);
+    return make("article", {className: "card"}, several ? make(heading, {textContent: `Sample ${sample.index + 1}`}) : null, list.element, calls, note, verdict, formatted);
   }
 
   /** Shows what has come. */
@@ -70,7 +71,7 @@ export class View {
     if (sample.finish) this.ended(entry);
   }
 
-  ended({sample, note, calls}) {
+  ended({sample, note, calls, formatted}) {
     const {told, tokens, run} = sample;
     const parts = [`${tokens.length} ${tokens.length === 1 ? "token" : "tokens"}`, ENDS[sample.finish] ?? sample.finish];
     if (told.budget) parts.push(`steered by max tokens from token ${told.budget.from_token + 1} on`);
@@ -79,6 +80,9 @@ export class View {
     if (told.drafted) parts.push(`${told.accepted} of ${told.drafted} drafted tokens kept`);
     if (run.enforced && run.enforced !== "exact") parts.push(`enforced: ${run.enforced}`);
     note.textContent = parts.join(" · ");
+    const json = formattedJson(sample.calls.length ? sample.calls.map(call => call.input).join("") : sample.content);
+    formatted.hidden = json === null;
+    formatted.lastChild.textContent = json ?? "";
     calls.hidden = !sample.calls.length;
     calls.replaceChildren(...sample.calls.map(call => make("li", {}, make("code", {textContent: `${call.name}(${call.input})`}))));
   }
@@ -163,5 +167,15 @@ export class View {
         : result.at >= new TextEncoder().encode(texts[index]).length ? "✗ This text does not obey: it ends too early."
         : `✗ This text does not obey: it leaves the constraint at byte ${result.at}.`;
     }
+  }
+}
+
+/** An object or a list of JSON with a line for each value; null for other texts, which have no other form. */
+function formattedJson(text) {
+  try {
+    const value = JSON.parse(text);
+    return value !== null && typeof value === "object" ? JSON.stringify(value, null, 2) : null;
+  } catch {
+    return null;
   }
 }

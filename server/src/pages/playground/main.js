@@ -7,6 +7,7 @@ import {copy} from "../dom.js";
 import {Editor} from "./editor.js";
 import {DEFAULTS, EXAMPLES} from "./examples.js";
 import {Form} from "./form.js";
+import {History} from "./history.js";
 import {fromHash, toHash} from "./link.js";
 import {Lint} from "./lint.js";
 import {freed} from "./request.js";
@@ -20,6 +21,7 @@ const editor = new Editor(at("editor"));
 const view = new View();
 const form = new Form(editor, changed);
 const lint = new Lint(editor, {verdict: at("verdict"), list: at("problems"), sample: at("sample")}, () => form.state);
+const earlier = new History(at("earlier"), showAgain);
 let model = "", running = null, saving = 0;
 
 const say = text => { at("announcement").textContent = text; };
@@ -80,6 +82,7 @@ async function runs(state, signal) {
   const written = await Promise.allSettled(all.map(one => one.write(signal, (sample, tokens) => view.heard(sample, tokens))));
   const failed = written.find(({status}) => status === "rejected")?.reason;
   view.done();
+  if (run.samples.some(sample => sample.tokens.length)) earlier.add(all);
   if (failed) {
     const stopped = failed.name === "AbortError";
     if (!stopped) view.fail(failed.message);
@@ -87,6 +90,16 @@ async function runs(state, signal) {
   }
   say(`Done: ${run.samples.map(sample => sample.text).join("; ").slice(0, 300)}`);
   if (free) await view.judge(run, free);
+}
+
+/** Shows runs of before again, unless one is being written. */
+async function showAgain(all) {
+  if (running) return;
+  view.begin(all);
+  for (const sample of all.flatMap(run => run.samples)) view.heard(sample, sample.tokens);
+  view.done();
+  view.compare(form.state);
+  if (all.length > 1) await view.judge(...all);
 }
 
 /** The name of the model, asked for once. */
