@@ -1,6 +1,7 @@
 //! The masks of many sequences in one call, on the threads of the package.
 
 use lexiform::matcher::Row;
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -47,18 +48,28 @@ pub(crate) fn fill_batch(
 
 /// One item of the rows.
 fn read(item: &Bound<'_, PyTuple>) -> PyResult<(usize, Row)> {
-    let optional = |index: usize| item.get_item(index).ok().filter(|value| !value.is_none());
-    let budget = |index| optional(index).map(|budget| budget.extract()).transpose();
-    let first = item.get_item(0)?;
-    if let Ok(session) = first.cast::<Session>() {
-        return Ok((item.get_item(1)?.extract()?, session.get().row(budget(2)?)));
-    }
-    let Ok(grammar) = first.cast::<Grammar>() else {
-        let message = "a row is (grammar, state, row), perhaps with a budget and ends, or (session, row), perhaps with a budget";
-        return Err(PyTypeError::new_err(message));
+    // To ask for what is not there would make an exception, which takes longer than all the rest.
+    let optional = |index: usize| -> PyResult<Option<Borrowed<'_, '_, PyAny>>> {
+        match item.len() > index {
+            true => Ok(Some(item.get_borrowed_item(index)?).filter(|value| !value.is_none())),
+            false => Ok(None),
+        }
     };
-    let state = item.get_item(1)?;
-    let state = state.cast::<State>()?.get().of(&grammar.get().shared)?;
-    let ends = state.ends(optional(4).as_ref())?;
-    Ok((item.get_item(2)?.extract()?, state.row(budget(3)?, ends)))
+    let budget = |index| optional(index)?.map(|budget| budget.extract()).transpose();
+    let first = item.get_borrowed_item(0)?;
+    if let Ok(grammar) = first.cast::<Grammar>() {
+        let state = item.get_borrowed_item(1)?;
+        let state = state.cast::<State>()?.get().of(&grammar.get().shared)?;
+        let ends = state.ends(optional(4)?.as_deref())?;
+        return Ok((item.get_borrowed_item(2)?.extract()?, state.row(budget(3)?, ends)));
+    }
+    match first.cast::<Session>() {
+        Ok(session) => Ok((
+            item.get_borrowed_item(1)?.extract()?,
+            session.get().row(budget(2)?),
+        )),
+        Err(_) => Err(PyTypeError::new_err(
+            "a row is (grammar, state, row), perhaps with a budget and ends, or (session, row), perhaps with a budget",
+        )),
+    }
 }

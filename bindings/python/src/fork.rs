@@ -8,7 +8,8 @@
 //!   thread 2            os.fork: before (waits) ─────► fork ─► after
 //! ```
 //!
-//! There is no lock in this file, for the same reason.
+//! Who holds the interpreter all the time need not enter: nobody else can fork meanwhile. There is no lock in this file, so that
+//! none can stay locked.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -34,8 +34,7 @@ pub(crate) struct About {
 #[pymethods]
 impl Grammar {
     /// Where every sequence begins.
-    fn start(&self, py: Python<'_>) -> State {
-        let _inside = fork::enter(py);
+    fn start(&self) -> State {
         self.at_start()
     }
 
@@ -56,7 +55,7 @@ impl Grammar {
     /// The state after these bytes, or `None` if no text of the language goes on with them.
     fn step_bytes(&self, py: Python<'_>, state: &Bound<'_, State>, bytes: &[u8]) -> PyResult<Option<State>> {
         let state = state.get().of(&self.shared)?;
-        let next = asked(py, || state.grammar.try_step_bytes(state.state, bytes));
+        let next = asked(py, || state.grammar().try_step_bytes(state.state, bytes));
         Ok(next.map_err(limit_error)?.map(|next| state.kept(next)))
     }
 
@@ -72,7 +71,7 @@ impl Grammar {
     ) -> PyResult<Vec<State>> {
         let state = state.get().of(&self.shared)?;
         let ends = state.ends(ends)?;
-        let states = asked(py, || state.grammar.walk(state.state, &tokens, ends.as_ref()));
+        let states = asked(py, || state.grammar().walk(state.state, &tokens, ends.as_ref()));
         Ok(states.into_iter().map(|next| state.at(next)).collect())
     }
 
@@ -90,7 +89,7 @@ impl Grammar {
     ) -> PyResult<()> {
         let state = state.get().of(&self.shared)?;
         let ends = state.ends(ends)?;
-        let mut words = Words::of(mask, state.grammar.vocabulary().len().div_ceil(32))?;
+        let mut words = Words::of(mask, state.grammar().vocabulary().len().div_ceil(32))?;
         let number = words.row(row)?;
         state.fill(py, (budget, ends.as_ref()), words.one(number))
     }
@@ -116,7 +115,7 @@ impl Grammar {
         let row = state.row(budget, state.ends(ends)?);
         let tokens = integers(tokens)?;
         let tree = DraftTree::new(&tokens, &integers(child)?, &integers(sibling)?).map_err(tree_error)?;
-        let stride = state.grammar.vocabulary().len().div_ceil(32);
+        let stride = state.grammar().vocabulary().len().div_ceil(32);
         let mut words = Words::of(mask, stride)?;
         if let Some(last) = tree.len().checked_sub(1) {
             words.row(last)?;
@@ -144,26 +143,28 @@ impl Grammar {
     ) -> PyResult<Vec<u32>> {
         let state = state.get().of(&self.shared)?;
         let ends = state.ends(ends)?;
-        let mask = asked(py, || state.grammar.mask_for(state.state, budget, ends.as_ref()));
+        let mask = asked(py, || {
+            state.grammar().mask_for(state.state, budget, ends.as_ref())
+        });
         Ok(mask.map_err(limit_error)?.iter().collect())
     }
 
     /// Whether the text so far is complete.
     fn is_accepting(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<bool> {
         let state = state.get().of(&self.shared)?;
-        Ok(asked(py, || state.grammar.is_accepting(state.state)))
+        Ok(asked(py, || state.grammar().is_accepting(state.state)))
     }
 
     /// Whether a token that ends the sequence was taken.
     fn is_finished(&self, state: &Bound<'_, State>) -> PyResult<bool> {
         let state = state.get().of(&self.shared)?;
-        Ok(state.grammar.is_finished(state.state))
+        Ok(state.grammar().is_finished(state.state))
     }
 
     /// The bytes that every completion goes on with; empty where there is a choice, or where the text may end.
     fn forced<'py>(&self, py: Python<'py>, state: &Bound<'_, State>) -> PyResult<Bound<'py, PyBytes>> {
         let state = state.get().of(&self.shared)?;
-        let forced = asked(py, || state.grammar.forced(state.state));
+        let forced = asked(py, || state.grammar().forced(state.state));
         Ok(PyBytes::new(py, &forced))
     }
 
@@ -171,14 +172,14 @@ impl Grammar {
     /// missing.
     fn min_completion(&self, py: Python<'_>, state: &Bound<'_, State>) -> PyResult<Option<usize>> {
         let state = state.get().of(&self.shared)?;
-        asked(py, || state.grammar.try_min_completion(state.state)).map_err(limit_error)
+        asked(py, || state.grammar().try_min_completion(state.state)).map_err(limit_error)
     }
 
     /// What may come next and where in the source it stands: at most `most` ways.
     #[pyo3(signature = (state, most = 16))]
     fn explain(&self, py: Python<'_>, state: &Bound<'_, State>, most: usize) -> PyResult<Explanation> {
         let state = state.get().of(&self.shared)?;
-        let explanation = asked(py, || state.grammar.explain(state.state, most));
+        let explanation = asked(py, || state.grammar().explain(state.state, most));
         Explanation::new(py, explanation)
     }
 
@@ -207,7 +208,7 @@ impl Grammar {
     /// The special tokens and marks that texts of the language may hold.
     #[getter]
     fn specials(&self) -> Vec<u32> {
-        self.shared.current().specials().to_vec()
+        self.shared.current().grammar.specials().to_vec()
     }
 
     /// About how many bytes the masks and states take that were found so far.
@@ -219,7 +220,7 @@ impl Grammar {
     /// The 32-bit words of one row of a mask.
     #[getter]
     fn words(&self) -> usize {
-        self.shared.current().vocabulary().len().div_ceil(32)
+        self.shared.current().grammar.vocabulary().len().div_ceil(32)
     }
 }
 
@@ -233,13 +234,9 @@ impl Grammar {
 
     /// Where every sequence begins.
     pub(crate) fn at_start(&self) -> State {
-        let grammar = self.shared.current();
-        let state = grammar.start();
-        State {
-            shared: self.shared.clone(),
-            grammar,
-            state,
-        }
+        let generation = self.shared.current();
+        let state = generation.grammar.start();
+        State { generation, state }
     }
 
     /// Another handle on the same grammar.

@@ -24,8 +24,8 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
-/// What the package imports.
-#[pymodule(gil_used = false)]
+/// What the package imports. `fork.rs` relies on the interpreter's lock.
+#[pymodule(gil_used = true)]
 fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<vocabulary::Vocabulary>()?;
     module.add_class::<compiler::Compiler>()?;

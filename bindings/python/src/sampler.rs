@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use crate::error::limit_error;
 use crate::fork;
 use crate::grammar::Grammar;
-use crate::state::State;
+use crate::state::{Shared, State};
 
 /// What failed attempts at the global law taught, for all samplers of one model, prompt, warping, grammar and greatest length.
 #[pyclass(frozen, module = "lexiform")]
@@ -110,6 +110,8 @@ pub(crate) struct Sampler {
 
 /// An answer that is being drawn.
 struct Drawing {
+    /// Where the grammar that takes the place of an outgrown one is kept.
+    _shared: Arc<Shared>,
     start: State,
     state: State,
     walk: Walk,
@@ -179,6 +181,7 @@ impl Sampler {
             ),
         };
         let drawing = Drawing {
+            _shared: grammar.get().shared.clone(),
             start,
             state,
             walk,
@@ -244,7 +247,7 @@ impl Sampler {
 
 impl Drawing {
     fn next(&mut self, logits: &[f32]) -> PyResult<Step> {
-        let tokens = self.state.grammar.vocabulary().len();
+        let tokens = self.state.grammar().vocabulary().len();
         if logits.len() != tokens {
             let given = logits.len();
             let message = format!("the row has {given} logits; the vocabulary has {tokens} tokens");
@@ -254,7 +257,7 @@ impl Drawing {
         let budget = self.max_tokens.map(|most| most.saturating_sub(drawn) as usize);
         let mask = self
             .state
-            .grammar
+            .grammar()
             .mask_for(self.state.state, budget, self.ends.as_ref());
         let mask = mask.map_err(limit_error)?;
         let history = History {
@@ -280,7 +283,7 @@ impl Drawing {
     fn take(&mut self, token: u32) -> PyResult<()> {
         let next = self
             .state
-            .grammar
+            .grammar()
             .step_for(self.state.state, token, self.ends.as_ref());
         let next = next.map_err(limit_error)?;
         // The mask allowed it.
@@ -296,7 +299,7 @@ impl Drawing {
 fn ends_of(state: &State, ends: Option<&Ends>) -> Vec<u32> {
     match ends {
         Some(ends) => ends.tokens().to_vec(),
-        None => state.grammar.vocabulary().eos().to_vec(),
+        None => state.grammar().vocabulary().eos().to_vec(),
     }
 }
 

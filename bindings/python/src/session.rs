@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lexiform::briefly;
 use lexiform::matcher;
 use lexiform::matcher::SessionError;
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use crate::buffer::Words;
 use crate::error::{limit_error, session_error};
 use crate::fork;
 use crate::grammar::Grammar;
-use crate::state::{Shared, State};
+use crate::state::{SHORT, Shared, State};
 
 /// The tokens of one sequence so far, and where its grammar stands after them. Its memory does not grow with what the grammar
 /// remembers of long texts.
@@ -35,7 +36,7 @@ impl Session {
         let start = grammar.get().at_start();
         let state = state.map_or(Ok(&start), |state| state.get().of(&shared))?;
         let ends = state.ends(ends)?;
-        let inner = matcher::Session::at(state.grammar.clone(), state.state, ends);
+        let inner = matcher::Session::at(state.grammar().clone(), state.state, ends);
         Ok(Session {
             shared,
             inner: Mutex::new(inner),
@@ -48,7 +49,7 @@ impl Session {
             Ok(token) => vec![token],
             Err(_) => tokens.extract()?,
         };
-        match self.locked(py, |session| session.accept(&tokens)) {
+        match self.accepted(py, &tokens) {
             Ok(()) => Ok(true),
             Err(SessionError::NotAllowed { .. } | SessionError::Ended { .. }) => Ok(false),
             Err(error) => Err(session_error(error)),
@@ -84,8 +85,9 @@ impl Session {
         let mut words = Words::of(mask, width)?;
         let number = words.row(row)?;
         let words = words.one(number);
-        self.locked(py, |session| session.fill(budget, words))
-            .map_err(limit_error)
+        let short = self.shortly(|session| briefly(SHORT, || session.fill(budget, words)));
+        let filled = short.unwrap_or_else(|| self.locked(py, |session| session.fill(budget, words)));
+        filled.map_err(limit_error)
     }
 
     /// A session that goes on from here by itself.
@@ -113,8 +115,7 @@ impl Session {
     fn state(&self) -> State {
         let session = self.lock();
         State {
-            shared: self.shared.clone(),
-            grammar: session.grammar().clone(),
+            generation: self.shared.generation(session.grammar()),
             state: session.state(),
         }
     }
@@ -141,6 +142,21 @@ impl Session {
     /// Never held while the interpreter is waited for.
     fn lock(&self) -> MutexGuard<'_, matcher::Session> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something to the session that may turn out to be no short work; `None` then, and where another thread has the
+    /// session.
+    fn shortly<T>(&self, act: impl FnOnce(&mut matcher::Session) -> Option<T>) -> Option<T> {
+        act(&mut *self.inner.try_lock().ok()?)
+    }
+
+    fn accepted(&self, py: Python<'_>, tokens: &[u32]) -> Result<(), SessionError> {
+        // A step that was short will be shorter the second time.
+        let short = self.shortly(|session| {
+            briefly(SHORT, || session.validate(tokens))?;
+            Some(session.accept(tokens))
+        });
+        short.unwrap_or_else(|| self.locked(py, |session| session.accept(tokens)))
     }
 
     /// Does something to the session without holding the interpreter: another thread may have the session.

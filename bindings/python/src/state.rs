@@ -1,8 +1,8 @@
 //! States: where a sequence stands, as a value.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lexiform::matcher::{self, Ends};
 use lexiform::{Exhausted, briefly};
@@ -13,9 +13,20 @@ use crate::fork;
 
 /// What all handles on one compiled grammar share.
 pub(crate) struct Shared {
+    /// Tells the states of one grammar from those of others.
+    id: u64,
     /// The grammar, or what has taken its place since it outgrew its memory.
-    current: Mutex<lexiform::Grammar>,
-    /// The steps that were taken: the grammar is asked now and then whether it has outgrown its memory.
+    current: Mutex<Arc<Generation>>,
+}
+
+/// One of the grammars that follow each other.
+pub(crate) struct Generation {
+    id: u64,
+    pub(crate) grammar: lexiform::Grammar,
+    /// Where the generation that comes next is kept. Whoever steps has a handle that holds it.
+    shared: Weak<Shared>,
+    /// The steps that were taken: the grammar is asked now and then whether it has outgrown its memory. Steps of several
+    /// threads at a time may count as one.
     steps: AtomicU32,
 }
 
@@ -23,64 +34,84 @@ pub(crate) struct Shared {
 const ASKED_AFTER: u32 = 64;
 
 /// The work that is done without releasing the interpreter, in rounds: some microseconds.
-const SHORT: usize = 256;
+pub(crate) const SHORT: usize = 256;
 
 /// Does work that is mostly short: first with the interpreter held, and if it takes longer, again without.
 pub(crate) fn asked<T: Send>(py: Python<'_>, ask: impl Fn() -> T + Send + Sync) -> T {
-    let _inside = fork::enter(py);
-    briefly(SHORT, &ask).unwrap_or_else(|| py.detach(ask))
+    briefly(SHORT, &ask).unwrap_or_else(|| {
+        let _inside = fork::enter(py);
+        py.detach(ask)
+    })
 }
 
 impl Shared {
     pub(crate) fn new(grammar: lexiform::Grammar) -> Arc<Shared> {
-        Arc::new(Shared {
-            current: Mutex::new(grammar),
-            steps: AtomicU32::new(0),
+        static GRAMMARS: AtomicU64 = AtomicU64::new(0);
+        let id = GRAMMARS.fetch_add(1, Ordering::Relaxed);
+        Arc::new_cyclic(|shared| Shared {
+            id,
+            current: Mutex::new(Generation::new(id, grammar, shared.clone())),
         })
     }
 
+    fn lock(&self) -> MutexGuard<'_, Arc<Generation>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The grammar as new sequences use it.
-    pub(crate) fn current(&self) -> lexiform::Grammar {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(renewed) = current.renewed() {
-            *current = renewed;
+    pub(crate) fn current(&self) -> Arc<Generation> {
+        let mut current = self.lock();
+        if let Some(renewed) = current.grammar.renewed() {
+            *current = Generation::new(self.id, renewed, current.shared.clone());
         }
         current.clone()
     }
 
-    /// The memory of what was found so far, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .bytes()
+    /// The generation of a grammar that is one of those that follow each other.
+    pub(crate) fn generation(&self, grammar: &lexiform::Grammar) -> Arc<Generation> {
+        let current = self.lock();
+        match current.grammar.is(grammar) {
+            true => current.clone(),
+            false => Generation::new(self.id, grammar.clone(), current.shared.clone()),
+        }
     }
 
-    /// A state in the grammar that takes the place of one that has outgrown its memory.
-    fn renewed(
-        &self,
-        grammar: &lexiform::Grammar,
-        state: lexiform::State,
-    ) -> Option<(lexiform::Grammar, lexiform::State)> {
-        if !self
-            .steps
-            .fetch_add(1, Ordering::Relaxed)
-            .is_multiple_of(ASKED_AFTER)
-        {
+    /// The memory of what was found so far, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().grammar.bytes()
+    }
+}
+
+impl Generation {
+    fn new(id: u64, grammar: lexiform::Grammar, shared: Weak<Shared>) -> Arc<Generation> {
+        Arc::new(Generation {
+            id,
+            grammar,
+            shared,
+            steps: AtomicU32::new(0),
+        })
+    }
+
+    /// A state in the grammar that takes the place of this one, if it has outgrown its memory.
+    fn renewed(&self, state: lexiform::State) -> Option<State> {
+        let steps = self.steps.load(Ordering::Relaxed);
+        self.steps.store(steps.wrapping_add(1), Ordering::Relaxed);
+        if !steps.is_multiple_of(ASKED_AFTER) {
             return None;
         }
-        let renewed = grammar.renewed()?;
-        let state = renewed.adopt(grammar, state)?;
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = renewed.clone();
-        Some((renewed, state))
+        let grammar = self.grammar.renewed()?;
+        let state = grammar.adopt(&self.grammar, state)?;
+        let shared = self.shared.upgrade()?;
+        let generation = shared.generation(&grammar);
+        *shared.lock() = generation.clone();
+        Some(State { generation, state })
     }
 }
 
 /// Where a sequence stands. States are values: to keep one is to be able to go back, and equal states have the same future.
 #[pyclass(frozen, module = "lexiform")]
 pub(crate) struct State {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) grammar: lexiform::Grammar,
+    pub(crate) generation: Arc<Generation>,
     pub(crate) state: lexiform::State,
 }
 
@@ -90,13 +121,13 @@ impl State {
         let other = other.cast::<State>();
         other.is_ok_and(|other| {
             let other = other.get();
-            self.state == other.state && self.grammar.is(&other.grammar)
+            self.state == other.state && self.grammar().is(other.grammar())
         })
     }
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (Arc::as_ptr(&self.shared).addr(), self.state).hash(&mut hasher);
+        (self.generation.id, self.state).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -108,43 +139,41 @@ impl State {
 impl State {
     /// The state itself, if it belongs to the grammar.
     pub(crate) fn of(&self, shared: &Arc<Shared>) -> PyResult<&State> {
-        match Arc::ptr_eq(&self.shared, shared) {
+        match self.generation.id == shared.id {
             true => Ok(self),
             false => Err(state_error()),
         }
     }
 
+    /// The grammar that the state belongs to.
+    pub(crate) fn grammar(&self) -> &lexiform::Grammar {
+        &self.generation.grammar
+    }
+
     /// Another state of the same grammar.
     pub(crate) fn at(&self, state: lexiform::State) -> State {
         State {
-            shared: self.shared.clone(),
-            grammar: self.grammar.clone(),
+            generation: self.generation.clone(),
             state,
         }
     }
 
     /// The state after one more token; `None` if it may not come.
     pub(crate) fn after(&self, py: Python<'_>, token: u32, ends: Option<&Ends>) -> PyResult<Option<State>> {
-        let next = asked(py, || self.grammar.step_for(self.state, token, ends));
+        let next = asked(py, || self.grammar().step_for(self.state, token, ends));
         Ok(next.map_err(limit_error)?.map(|next| self.kept(next)))
     }
 
     /// A state that follows this one, in the grammar in which it goes on.
     pub(crate) fn kept(&self, state: lexiform::State) -> State {
-        match self.shared.renewed(&self.grammar, state) {
-            None => self.at(state),
-            Some((grammar, state)) => State {
-                shared: self.shared.clone(),
-                grammar,
-                state,
-            },
-        }
+        let renewed = self.generation.renewed(state);
+        renewed.unwrap_or_else(|| self.at(state))
     }
 
     /// The state as a row of a batch.
     pub(crate) fn row(&self, budget: Option<usize>, ends: Option<Ends>) -> matcher::Row {
         matcher::Row {
-            grammar: self.grammar.clone(),
+            grammar: self.grammar().clone(),
             state: self.state,
             budget,
             ends,
@@ -158,11 +187,13 @@ impl State {
         (budget, ends): (Option<usize>, Option<&Ends>),
         words: &mut [u32],
     ) -> PyResult<()> {
-        let _inside = fork::enter(py);
-        let mut fill = || self.grammar.fill(self.state, budget, ends, words);
+        let mut fill = || self.grammar().fill(self.state, budget, ends, words);
         let filled: Result<(), Exhausted> = match briefly(SHORT, &mut fill) {
             Some(filled) => filled,
-            None => py.detach(fill),
+            None => {
+                let _inside = fork::enter(py);
+                py.detach(fill)
+            }
         };
         filled.map_err(limit_error)
     }
@@ -172,7 +203,7 @@ impl State {
         let Some(ends) = ends else { return Ok(None) };
         let tokens = ends.try_iter()?.map(|token| token?.extract::<u32>());
         let tokens: Vec<u32> = tokens.collect::<PyResult<_>>()?;
-        let ends = Ends::new(tokens, self.grammar.vocabulary());
+        let ends = Ends::new(tokens, self.grammar().vocabulary());
         ends.map(Some).map_err(vocabulary_error)
     }
 }

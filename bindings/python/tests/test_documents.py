@@ -20,13 +20,15 @@ def test_examples_run(page, monkeypatch):
     blocks = blocks if page.parent != ROOT else [block for block in blocks if block.startswith("import lexiform\n")]
     assert blocks
     names = {"__name__": "__main__"}
+    left_out = set()
     for block in blocks:
         needed = re.match(r"# needs: (.*)\n", block)
-        missing = [name for name in needed[1].split(", ") if importlib.util.find_spec(name) is None] if needed else []
-        if missing:
-            print(f"skipped: {page.name}: {', '.join(missing)} is not there")
-            continue
-        exec(compile(block, str(page), "exec"), names)
+        missing = {name for name in needed[1].split(", ") if importlib.util.find_spec(name) is None} if needed else set()
+        left_out |= missing
+        if not missing:
+            exec(compile(block, str(page), "exec"), names)
+    if left_out:
+        pytest.skip(f"{', '.join(sorted(left_out))} is not there; the other examples ran")
 
 
 def test_stubs_are_those_of_the_module():

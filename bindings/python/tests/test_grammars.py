@@ -92,6 +92,15 @@ def test_what_is_no_vocabulary_is_a_value_error(make, said):
         make()
 
 
+def test_a_tokenizer_of_tokenizers_is_taken_as_it_is(demo_vocabulary):
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_file(str(DEMO / "tokenizer.json"))
+    vocabulary = lexiform.Vocabulary.from_tokenizer(tokenizer, eos=[1])
+    assert [vocabulary.bytes(token) for token in range(2048)] == [demo_vocabulary.bytes(token) for token in range(2048)]
+    with pytest.raises(ValueError, match="pass `eos`, such as `eos=\\[2\\]`"):
+        lexiform.Vocabulary.from_tokenizer(tokenizer)
+
+
 def test_objects_without_a_fast_tokenizer_are_a_type_error():
     with pytest.raises(TypeError, match="object has no fast tokenizer"):
         lexiform.Vocabulary.from_tokenizer(object())

@@ -6,7 +6,7 @@
 //! `.venv/python`, and are skipped by name elsewhere.
 
 use crate::clients::prepare;
-use crate::process::{Failure, each_line, must_succeed, root};
+use crate::process::{Failure, each_line, must_succeed, quiet_output, root};
 use crate::tally::{Tally, of_pytest};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -68,6 +68,11 @@ pub(crate) fn test() -> Result<Tally, Failure> {
 
 /// The virtual environment with maturin and what the tests import.
 fn environment() -> Result<PathBuf, String> {
+    let mut is_new = Command::new("python3");
+    is_new.args(["-c", "import sys; sys.exit(sys.version_info < (3, 11))"]);
+    if quiet_output(&mut is_new).is_none() {
+        return Err("Python 3.11 or later is not there".to_owned());
+    }
     let environment = root().join(".venv/python");
     prepare(
         &environment,

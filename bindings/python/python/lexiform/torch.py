@@ -21,8 +21,8 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> torch.Tensor:
 
 
 def fill_next_token_bitmask(session: Session, bitmask: torch.Tensor, index: int = 0) -> None:
-    """Writes what may come next in a session into one row."""
-    session.fill(bitmask, index)
+    """Writes what may come next in a session into one row of a tensor on the CPU."""
+    session.fill(bitmask.numpy(), index)
 
 
 def unpacked(bitmask: torch.Tensor, vocab_size: int) -> torch.Tensor:
