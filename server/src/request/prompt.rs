@@ -86,7 +86,7 @@ pub fn of_chat(
     };
     let conversation = Conversation {
         messages: &messages,
-        tools: &request.tools,
+        tools: offered(request, &language),
         schema: schema.as_deref(),
         arguments: &request.template_arguments,
     };
@@ -118,6 +118,14 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
         }
     }
     Ok(())
+}
+
+/// The tools that the model is shown: none where it may call none, or it would try.
+fn offered<'r>(request: &'r ChatRequest, language: &Language) -> &'r [Value] {
+    match language.calls {
+        Some(_) => &request.tools,
+        None => &[],
+    }
 }
 
 /// A model that was trained to call tools writes the frame of a call, also around a call that it must make.
