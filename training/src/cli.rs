@@ -3,14 +3,17 @@
 use crate::error::{self, Error};
 use crate::eval;
 use crate::export;
-use crate::model::{POSITIONS, Shape};
-use crate::optim::Rates;
-use crate::text::{Words, Writer};
+use crate::model::{Model, POSITIONS, Shape};
+use crate::prompt::Prompt;
+use crate::sample::{Kind, Sample};
+use crate::text::Words;
 use crate::tokenizer;
-use crate::train::{self, Plan};
+use crate::train::{self, Length, Plan, Rates};
+use crate::writer::Writer;
 use clap::{Parser, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
+use tokenizers::Tokenizer;
 
 /// Writes the text for the demo model, trains it, and measures it.
 #[derive(Debug, Parser)]
@@ -31,7 +34,7 @@ enum Command {
         #[arg(long)]
         unseen: bool,
     },
-    /// Learn the vocabulary and write the tokenizer's files.
+    /// Learn the vocabulary and write the tokenizer's files; the tokens of a tokenizer that is there already are kept.
     Tokenizer {
         #[arg(long)]
         out: PathBuf,
@@ -42,7 +45,7 @@ enum Command {
     },
     /// Train a model.
     Train(Train),
-    /// Write the model of a checkpoint into a folder.
+    /// Write the model of a checkpoint into a folder; tokens that it does not know are added.
     Export {
         #[arg(long)]
         checkpoint: PathBuf,
@@ -51,6 +54,16 @@ enum Command {
         /// Where the tokenizer is, if not in the folder itself.
         #[arg(long)]
         tokenizer: Option<PathBuf>,
+        #[arg(long)]
+        draft: bool,
+    },
+    /// Write the mean of several checkpoints.
+    Average {
+        /// A checkpoint and how much it counts, as FILE=SHARE; several of them.
+        #[arg(required = true, value_parser = part)]
+        parts: Vec<(f64, PathBuf)>,
+        #[arg(long)]
+        out: PathBuf,
         #[arg(long)]
         draft: bool,
     },
@@ -68,6 +81,9 @@ enum Command {
         /// How many wrong answers to show.
         #[arg(long, default_value_t = 0)]
         show: usize,
+        /// Only this kind of samples.
+        #[arg(long)]
+        kind: Option<String>,
     },
     /// Answer one text.
     Ask {
@@ -99,8 +115,8 @@ struct Train {
     /// Where the tokenizer is, if not in the folder itself.
     #[arg(long)]
     tokenizer: Option<PathBuf>,
-    #[arg(long)]
-    minutes: f64,
+    #[command(flatten)]
+    length: LengthArgs,
     #[arg(long, default_value_t = 1)]
     threads: i32,
     #[arg(long, default_value_t = 1)]
@@ -111,6 +127,9 @@ struct Train {
     /// Tokens in one step.
     #[arg(long, default_value_t = 2048)]
     batch: usize,
+    /// Tokens of the longest sample.
+    #[arg(long, default_value_t = 700)]
+    longest: usize,
     /// A file for the weights, written every three minutes.
     #[arg(long)]
     checkpoint: Option<PathBuf>,
@@ -131,6 +150,17 @@ struct Train {
     fall: f64,
 }
 
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct LengthArgs {
+    /// Train for so long.
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Train on so many tokens.
+    #[arg(long)]
+    tokens: Option<usize>,
+}
+
 /// Does what the command line says.
 pub(crate) fn run() -> Result<(), Error> {
     match Cli::parse().command {
@@ -143,8 +173,11 @@ pub(crate) fn run() -> Result<(), Error> {
             tokenizer,
             draft,
         } => {
-            let model = export::load_weights(shape(draft), &checkpoint)?;
+            let model = export::load_grown(shape(draft), &checkpoint)?;
             train::finish(&model, tokenizer.as_ref().unwrap_or(&out), &out)?;
+        }
+        Command::Average { parts, out, draft } => {
+            export::save_checkpoint(&export::average(shape(draft), &parts)?, &out)?;
         }
         Command::Eval {
             model,
@@ -152,7 +185,14 @@ pub(crate) fn run() -> Result<(), Error> {
             n,
             seed,
             show,
-        } => measure(model, checkpoint, n, seed, show)?,
+            kind,
+        } => {
+            let (model, tokenizer) = open(model, checkpoint)?;
+            let wanted = |of: &Kind| kind.as_ref().is_none_or(|name| name == of.name());
+            for kind in Kind::ALL.into_iter().filter(wanted) {
+                measure(&model, &tokenizer, kind, (n, seed, show))?;
+            }
+        }
         Command::Ask {
             model,
             checkpoint,
@@ -160,19 +200,19 @@ pub(crate) fn run() -> Result<(), Error> {
             text,
         } => {
             let (loaded, tokenizer) = open(model, checkpoint)?;
-            println!(
-                "{}",
-                eval::answer(
-                    &loaded,
-                    &tokenizer,
-                    &tokenizer::prompt(&text, sketch.as_deref()),
-                    300
-                )?
-            );
+            let prompt = Prompt::of(text, sketch).render();
+            println!("{}", eval::answer(&loaded, &tokenizer, &prompt, 300)?);
         }
         Command::Heldout { n, seed, out } => heldout(n, seed, out)?,
     }
     Ok(())
+}
+
+/// A checkpoint and how much it counts.
+fn part(text: &str) -> Result<(f64, PathBuf), String> {
+    let (path, share) = text.rsplit_once('=').ok_or("expected FILE=SHARE")?;
+    let share: f64 = share.parse().map_err(|_| "expected a number after =")?;
+    Ok((share, path.into()))
 }
 
 fn shape(draft: bool) -> Shape {
@@ -184,9 +224,9 @@ fn show(n: usize, seed: u64, words: Words) {
     for _ in 0..n {
         let sample = writer.sample(0);
         println!(
-            "{}\n  {}\n  {}",
-            sample.text,
-            sample.sketch.unwrap_or_default(),
+            "[{}] {}{}\n",
+            sample.kind.name(),
+            sample.prompt.render(),
             sample.answer
         );
     }
@@ -200,9 +240,13 @@ fn start(args: Train) -> Result<(), Error> {
         out: args.out,
         checkpoint: args.checkpoint,
         resume: args.resume,
-        minutes: args.minutes,
+        length: match (args.length.minutes, args.length.tokens) {
+            (Some(minutes), _) => Length::Minutes(minutes),
+            (None, tokens) => Length::Tokens(tokens.unwrap_or_default()),
+        },
         seed: args.seed,
         batch: args.batch,
+        longest: args.longest,
         rates: Rates {
             muon: args.muon,
             adam: args.adam,
@@ -213,10 +257,7 @@ fn start(args: Train) -> Result<(), Error> {
     })
 }
 
-fn open(
-    folder: PathBuf,
-    checkpoint: Option<PathBuf>,
-) -> Result<(crate::model::Model, tokenizers::Tokenizer), Error> {
+fn open(folder: PathBuf, checkpoint: Option<PathBuf>) -> Result<(Model, Tokenizer), Error> {
     tch::set_num_threads(1);
     let tokenizer = tokenizer::open(&folder)?;
     let model = match checkpoint {
@@ -229,37 +270,48 @@ fn open(
 }
 
 fn measure(
-    folder: PathBuf,
-    checkpoint: Option<PathBuf>,
-    n: usize,
-    seed: u64,
-    show: usize,
+    model: &Model,
+    tokenizer: &Tokenizer,
+    kind: Kind,
+    (n, seed, show): (usize, u64, usize),
 ) -> Result<(), Error> {
-    let (model, tokenizer) = open(folder, checkpoint)?;
     for (name, words) in [("seen", Words::Seen), ("unseen", Words::Unseen)] {
-        let score = eval::measure(&model, &tokenizer, &eval::samples(n, seed, words), show)?;
+        let score = eval::measure(model, tokenizer, &eval::samples(n, seed, words, kind), show)?;
         let percent = 100.0 * score.right as f64 / score.of.max(1) as f64;
         println!(
-            "{name} words: {} of {} answers are exact ({percent:.1} %)",
-            score.right, score.of
+            "{}, {name} words: {} of {} answers are exact ({percent:.1} %)",
+            kind.name(),
+            score.right,
+            score.of
         );
     }
     Ok(())
 }
 
+/// Of the extractions only those with a schema are of use: the service answers under it.
 fn heldout(n: usize, seed: u64, out: PathBuf) -> Result<(), Error> {
     let mut lines = String::new();
-    for (words, count) in [(Words::Seen, n - n / 2), (Words::Unseen, n / 2)] {
-        let samples = eval::samples(count * 2, seed, words)
-            .into_iter()
-            .filter(|sample| sample.schema.is_some());
-        for sample in samples.take(count) {
-            let line = json!({
-                "text": sample.text, "schema": sample.schema, "sketch": sample.sketch, "answer": sample.answer,
-                "words": if words == Words::Seen { "seen" } else { "unseen" },
-            });
-            lines += &(line.to_string() + "\n");
+    for kind in Kind::ALL {
+        for (name, words) in [("seen", Words::Seen), ("unseen", Words::Unseen)] {
+            let samples = eval::samples(n * 2, seed, words, kind).into_iter();
+            let useful = samples.filter(|sample| kind != Kind::Extraction || sample.schema.is_some());
+            for (number, sample) in useful.take(n).enumerate() {
+                let id = format!("{}-{name}-{number}", kind.name());
+                lines += &(line(&id, &sample).to_string() + "\n");
+            }
         }
     }
     error::write(&out, lines.as_bytes())
+}
+
+fn line(id: &str, sample: &Sample) -> Value {
+    let mut line = json!({"id": id, "kind": sample.kind.name(), "messages": sample.prompt.messages()});
+    if !sample.prompt.tools.is_empty() {
+        line["tools"] = json!(sample.prompt.tools);
+    }
+    if let Some(schema) = &sample.schema {
+        line["schema"] = schema.clone();
+    }
+    line["answer"] = json!(sample.answer);
+    line
 }

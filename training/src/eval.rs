@@ -3,8 +3,10 @@
 use crate::batch::{self, Row};
 use crate::error::Error;
 use crate::model::Model;
-use crate::text::{Sample, Words, Writer};
+use crate::sample::{Kind, Sample};
+use crate::text::Words;
 use crate::tokenizer::{self, END};
+use crate::writer::Writer;
 use tch::Tensor;
 use tokenizers::Tokenizer;
 
@@ -18,10 +20,10 @@ pub(crate) struct Score {
     pub(crate) of: usize,
 }
 
-/// `count` samples that training has not seen.
-pub(crate) fn samples(count: usize, seed: u64, words: Words) -> Vec<Sample> {
-    let mut writer = Writer::new(seed ^ SEED, words);
-    (0..count).map(|_| writer.sample(0)).collect()
+/// `count` samples of a kind that training has not seen.
+pub(crate) fn samples(count: usize, seed: u64, words: Words, kind: Kind) -> Vec<Sample> {
+    let mut writer = Writer::new(seed ^ SEED ^ (kind as u64) << 32, words);
+    (0..count).map(|_| writer.of(kind)).collect()
 }
 
 /// Counts the samples whose greedy answer is right, and lists up to `show` wrong ones.
@@ -45,14 +47,9 @@ pub(crate) fn measure(
             score.right += 1;
         } else if shown < show {
             shown += 1;
-            let prompt = tokenizer::prompt(&sample.text, sample.sketch.as_deref());
+            let prompt = sample.prompt.render();
             let got = answer(model, tokenizer, &prompt, 200)?;
-            println!(
-                "{}\n  {}\n  want {}\n  got  {got}",
-                sample.text,
-                sample.sketch.as_deref().unwrap_or(""),
-                sample.answer
-            );
+            println!("{prompt}\n  want {}\n  got  {got}", sample.answer);
         }
     }
     Ok(score)
@@ -60,7 +57,8 @@ pub(crate) fn measure(
 
 fn passes(model: &Model, row: Row) -> bool {
     let batch = batch::lay(&[row]);
-    let (right, all) = tch::no_grad(|| batch.right(&model.logits(&batch.inputs, &batch.places)));
+    let (right, all) =
+        tch::no_grad(|| batch.right(&model.logits(&batch.inputs, &batch.positions, &batch.places)));
     right == all
 }
 

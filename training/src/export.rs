@@ -1,9 +1,10 @@
 //! Model folders: `config.json`, `generation_config.json` and `model.safetensors`, as `transformers` reads them.
 
 use crate::error::{self, Error};
-use crate::model::{Model, Shape};
+use crate::model::{EMBEDDING, Model, Shape};
+use crate::tokenizer::SPECIAL;
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tch::{Device, Kind, Tensor};
 
 /// Writes `model` with its weights as bf16.
@@ -53,6 +54,46 @@ pub(crate) fn load_weights(shape: Shape, path: &Path) -> Result<Model, Error> {
     Ok(Model::with_weights(shape, weights))
 }
 
+/// Reads weights that may know fewer tokens: a special token that is new begins as the mean of the others.
+pub(crate) fn load_grown(shape: Shape, path: &Path) -> Result<Model, Error> {
+    let found = Tensor::read_safetensors(path).map_err(|reason| Error::content(path, reason))?;
+    let embedding = found.iter().find(|(name, _)| name == EMBEDDING);
+    let known = embedding.map_or(shape.vocabulary, |(_, rows)| rows.size()[0]);
+    let mut model = load_weights(
+        Shape {
+            vocabulary: known,
+            ..shape
+        },
+        path,
+    )?;
+    let rows = &model.weights[0];
+    let mean = rows
+        .narrow(0, 0, SPECIAL.len() as i64)
+        .mean_dim([0i64].as_slice(), true, Kind::Float);
+    let new = mean.expand([(shape.vocabulary - known).max(0), shape.width], false);
+    model.weights[0] = Tensor::cat(&[rows, &new], 0);
+    Ok(Model::with_weights(shape, model.weights))
+}
+
+/// The mean of several weights, each counted as much as is said with it: what training did at random cancels out.
+pub(crate) fn average(shape: Shape, parts: &[(f64, PathBuf)]) -> Result<Model, Error> {
+    let total: f64 = parts.iter().map(|part| part.0).sum();
+    let mut sum: Vec<Tensor> = Vec::new();
+    for (share, path) in parts {
+        let model = load_grown(shape, path)?;
+        let scaled = model.weights.iter().map(|weight| weight * (share / total));
+        sum = match sum.is_empty() {
+            true => scaled.collect(),
+            false => sum
+                .iter()
+                .zip(scaled)
+                .map(|(before, more)| before + more)
+                .collect(),
+        };
+    }
+    Ok(Model::with_weights(shape, sum))
+}
+
 fn write_json(path: &Path, value: &Value) -> Result<(), Error> {
     error::write(path, (serde_json::to_string_pretty(value)? + "\n").as_bytes())
 }
@@ -83,9 +124,10 @@ fn safetensors(model: &Model, kind: Kind) -> Result<Vec<u8>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{load, load_weights, save, save_checkpoint};
+    use super::{average, load, load_grown, load_weights, save, save_checkpoint};
     use crate::eval;
     use crate::model::{Model, Shape};
+    use crate::prompt::Prompt;
     use crate::tokenizer;
     use std::path::{Path, PathBuf};
 
@@ -125,6 +167,32 @@ mod tests {
     }
 
     #[test]
+    fn an_average_lies_between_and_new_tokens_are_like_the_old() {
+        let paths = [3, 4].map(|seed| {
+            let path = scratch(&format!("part-{seed}.safetensors"));
+            save_checkpoint(&Model::new(SMALL, seed), &path).expect("a scratch file can be written");
+            (seed as f64, path)
+        });
+        let grown = Shape {
+            vocabulary: SMALL.vocabulary + 2,
+            ..SMALL
+        };
+        let mixed = average(grown, &paths).expect("both can be read");
+        let [first, second] = paths.clone().map(|(share, path)| {
+            load_grown(grown, &path).expect("a part can be read").weights[1].shallow_clone() * (share / 7.0)
+        });
+        assert!(mixed.weights[1].allclose(&(first + second), 1e-5, 1e-6, false));
+        let rows = &mixed.weights[0];
+        let old = rows
+            .narrow(0, 0, 6)
+            .mean_dim([0i64].as_slice(), false, tch::Kind::Float);
+        assert!(rows.get(SMALL.vocabulary).allclose(&old, 1e-5, 1e-6, false));
+        for (_, path) in paths {
+            std::fs::remove_file(path).expect("a scratch file can be removed");
+        }
+    }
+
+    #[test]
     fn a_missing_tensor_is_named() {
         let path = scratch("other.safetensors");
         save_checkpoint(&Model::new(SMALL, 5), &path).expect("a scratch file can be written");
@@ -145,10 +213,11 @@ mod tests {
         tch::set_num_threads(1);
         let model = load(&demo()).expect("the demo model is in the repository");
         let tokenizer = tokenizer::open(&demo()).expect("its tokenizer too");
-        let prompt = tokenizer::prompt(
+        let prompt = Prompt::of(
             "Ada Lovelace is 36 years old and lives in London.",
-            Some("{name:string,age:integer,city:string}"),
-        );
+            Some("{name:string,age:integer,city:string}".to_owned()),
+        )
+        .render();
         let answer =
             eval::answer(&model, &tokenizer, &prompt, 60).expect("the prompt can be cut into tokens");
         assert_eq!(answer, r#"{"name":"Ada Lovelace","age":36,"city":"London"}"#);

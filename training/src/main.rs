@@ -1,22 +1,25 @@
 //! Writes the text for the demo model, trains it, and measures it.
 //!
 //! ```text
-//!  text ──► tokenizer (bpe) ──► batches ──► train (model, optim) ──► export ──► models/demo
-//!    └────► heldout.jsonl                                     └─────► eval
+//!  text, talk ──► writer ──► batches ──► train (model) ──► export ──► models/demo
+//!                   ├─────► tokenizer                 └────► eval
+//!                   └─────► heldout.jsonl
 //! ```
 
 mod batch;
-mod bpe;
 mod cli;
 mod error;
 mod eval;
 mod export;
 mod model;
-mod optim;
+mod prompt;
 mod random;
+mod sample;
+mod talk;
 mod text;
 mod tokenizer;
 mod train;
+mod writer;
 
 use std::process::ExitCode;
 

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 /// The longest sequence that the model is declared to read.
-pub(crate) const POSITIONS: usize = 1024;
+pub(crate) const POSITIONS: usize = 4096;
+/// The name of the rows that stand for tokens.
+pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
 const EPSILON: f64 = 1e-5;
 const THETA: f64 = 10_000.0;
 
@@ -36,7 +38,7 @@ impl Shape {
         heads: 8,
         key_heads: 4,
         hidden: 640,
-        vocabulary: 2048,
+        vocabulary: crate::tokenizer::VOCABULARY as i64,
     };
     /// Its draft: a tenth of that.
     pub(crate) const DRAFT: Self = Self {
@@ -45,7 +47,7 @@ impl Shape {
         heads: 4,
         key_heads: 2,
         hidden: 256,
-        vocabulary: 2048,
+        vocabulary: crate::tokenizer::VOCABULARY as i64,
     };
 
     /// The size of one attention head.
@@ -100,10 +102,7 @@ impl Shape {
     /// The name and size of every parameter, in the order in which they are applied.
     pub(crate) fn parameters(&self) -> Vec<(String, Vec<i64>)> {
         let keys = self.key_heads * self.head();
-        let mut all = vec![(
-            "model.embed_tokens.weight".to_owned(),
-            vec![self.vocabulary, self.width],
-        )];
+        let mut all = vec![(EMBEDDING.to_owned(), vec![self.vocabulary, self.width])];
         for layer in 0..self.layers {
             let mut add = |name: &str, size: &[i64]| {
                 all.push((format!("model.layers.{layer}.{name}.weight"), size.to_vec()))
@@ -172,9 +171,10 @@ impl Model {
         self.weights.iter().map(Tensor::numel).sum()
     }
 
-    /// The logits after the tokens at `places` of `ids`, which is `[rows, tokens]`, as `[places, vocabulary]`.
-    pub(crate) fn logits(&self, ids: &Tensor, places: &Tensor) -> Tensor {
-        let stream = self.advance(ids, 0, &mut self.empty_cache(), false);
+    /// The logits after the tokens at `places` of `ids`, which is `[rows, tokens]` like their `positions`, as
+    /// `[places, vocabulary]`.
+    pub(crate) fn logits(&self, ids: &Tensor, positions: &Tensor, places: &Tensor) -> Tensor {
+        let stream = self.advance(ids, positions, &mut self.empty_cache(), false);
         self.head(&stream.view([-1, self.shape.width]).index_select(0, places))
     }
 
@@ -185,7 +185,8 @@ impl Model {
 
     /// Reads one more token, the one at `position`, and gives the logits after it as `[rows, vocabulary]`.
     pub(crate) fn step(&self, ids: &Tensor, position: i64, cache: &mut Cache) -> Tensor {
-        let stream = self.advance(ids, position, cache, true);
+        let positions = Tensor::arange_start(position, position + ids.size()[1], (Kind::Int64, Device::Cpu));
+        let stream = self.advance(ids, &positions.unsqueeze(0), cache, true);
         self.head(&stream.select(1, -1))
     }
 
@@ -193,10 +194,14 @@ impl Model {
         clippy::assign_op_pattern,
         reason = "`+=` works in place, on a tensor that the gradient still needs"
     )]
-    fn advance(&self, ids: &Tensor, position: i64, cache: &mut Cache, keep: bool) -> Tensor {
-        let tokens = ids.size()[1];
-        let cosine = self.cosine.narrow(0, position, tokens);
-        let sine = self.sine.narrow(0, position, tokens);
+    fn advance(&self, ids: &Tensor, positions: &Tensor, cache: &mut Cache, keep: bool) -> Tensor {
+        let of = |angles: &Tensor| {
+            let (rows, tokens) = (positions.size()[0], positions.size()[1]);
+            angles
+                .index_select(0, &positions.reshape([-1]))
+                .view([rows, 1, tokens, -1])
+        };
+        let (cosine, sine) = (of(&self.cosine), of(&self.sine));
         let mut stream = Tensor::embedding(&self.weights[0], ids, -1, false, false);
         for (layer, kept) in self.weights[1..].chunks_exact(PER_LAYER).zip(cache) {
             let normed = norm(&stream, &layer[0]);
@@ -323,7 +328,7 @@ mod tests {
                 .map(|(_, size)| size.iter().product::<i64>())
                 .sum::<i64>()
         };
-        assert_eq!(size(Shape::DEMO), 4_656_384);
+        assert_eq!(size(Shape::DEMO), 4_657_408);
         assert!(size(Shape::DRAFT) * 8 < size(Shape::DEMO));
     }
 
@@ -345,7 +350,11 @@ mod tests {
         }
         let ids = [3i64, 14, 15, 9, 2, 6];
         let places = Tensor::from_slice(&[0i64, 1, 2, 3, 4, 5]);
-        let whole = model.logits(&Tensor::from_slice(&ids).unsqueeze(0), &places);
+        let whole = model.logits(
+            &Tensor::from_slice(&ids).unsqueeze(0),
+            &places.unsqueeze(0),
+            &places,
+        );
         let mut cache = model.empty_cache();
         for (position, &id) in ids.iter().enumerate() {
             let one = model.step(

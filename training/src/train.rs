@@ -1,18 +1,22 @@
-//! The training loop: as many steps as fit into the given minutes.
+//! The training loop: as many steps as fit into the given minutes or tokens.
 //!
 //! ```text
 //!  rate  ▁▃▇████████████▆▅▃▂▁    warm-up, then full, then down to nothing
 //!  ease  ███▆▅▃▂▁▁▁▁▁▁▁▁▁▁▁▁▁    simple samples first, so that copying is learned early
-//!        0 ───── share of the minutes ───── 1
+//!        0 ───── share of the training ───── 1
 //! ```
+
+pub(crate) mod optim;
 
 use crate::batch::Batches;
 use crate::error::Error;
 use crate::export;
 use crate::model::{Model, Shape};
-use crate::optim::{Optimizer, Rates};
-use crate::text::{Words, Writer};
+use crate::text::Words;
 use crate::tokenizer;
+use crate::writer::Writer;
+use optim::Optimizer;
+pub(crate) use optim::Rates;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tch::{Kind, Reduction, Tensor};
@@ -24,14 +28,35 @@ pub(crate) struct Plan {
     pub(crate) out: PathBuf,
     pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) resume: Option<PathBuf>,
-    pub(crate) minutes: f64,
+    pub(crate) length: Length,
     pub(crate) seed: u64,
     pub(crate) batch: usize,
+    /// Longer samples are left out.
+    pub(crate) longest: usize,
     pub(crate) rates: Rates,
     /// The share of the time during which simple samples fade out.
     pub(crate) simple: f64,
     /// The share of the time in which the rates go down to nothing.
     pub(crate) fall: f64,
+}
+
+/// How long to train.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Length {
+    /// By the clock: how far it comes depends on the machine.
+    Minutes(f64),
+    /// By tokens: the same on every machine.
+    Tokens(usize),
+}
+
+impl Length {
+    /// How much of it is done.
+    fn share(self, seconds: f64, tokens: usize) -> f64 {
+        match self {
+            Self::Minutes(minutes) => seconds / (minutes * 60.0),
+            Self::Tokens(all) => tokens as f64 / all as f64,
+        }
+    }
 }
 
 /// Between two lines of the report.
@@ -42,7 +67,7 @@ const CHECKPOINT: f64 = 180.0;
 /// Trains as planned and writes the model.
 pub(crate) fn train(plan: &Plan) -> Result<(), Error> {
     let mut model = match &plan.resume {
-        Some(path) => export::load_weights(plan.shape, path)?,
+        Some(path) => export::load_grown(plan.shape, path)?,
         None => Model::new(plan.shape, plan.seed),
     };
     let mut optimizer = Optimizer::new(&mut model);
@@ -51,7 +76,7 @@ pub(crate) fn train(plan: &Plan) -> Result<(), Error> {
         tokenizer,
         Writer::new(plan.seed, Words::Seen),
         plan.seed,
-        plan.batch,
+        (plan.batch, plan.longest),
     );
     println!("{} parameters", model.size());
     let begin = Instant::now();
@@ -59,13 +84,13 @@ pub(crate) fn train(plan: &Plan) -> Result<(), Error> {
     let mut report = Report::default();
     for step in 0.. {
         let elapsed = begin.elapsed().as_secs_f64();
-        let share = elapsed / (plan.minutes * 60.0);
+        let share = plan.length.share(elapsed, tokens);
         if share >= 1.0 {
             break;
         }
         let batch = batches.next(ease(share, plan.simple))?;
         tokens += batch.tokens;
-        let logits = model.logits(&batch.inputs, &batch.places);
+        let logits = model.logits(&batch.inputs, &batch.positions, &batch.places);
         let loss = loss(&logits, &batch.targets, &batch.weights);
         loss.backward();
         let norm = optimizer.step(&mut model, scaled(plan.rates, share, plan.fall));
@@ -176,10 +201,10 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use super::optim::{Optimizer, Rates};
     use super::{ease, loss, scaled};
     use crate::batch::{self, Row};
     use crate::model::{Model, Shape};
-    use crate::optim::{Optimizer, Rates};
 
     #[test]
     fn rates_rise_and_fall() {
@@ -209,19 +234,13 @@ mod tests {
         let mut model = Model::new(shape, 1);
         let mut optimizer = Optimizer::new(&mut model);
         let batch = batch::lay(&[
-            Row {
-                ids: vec![2, 9, 4, 7, 7, 8, 1],
-                prompt: 3,
-            },
-            Row {
-                ids: vec![2, 5, 4, 6, 1],
-                prompt: 3,
-            },
+            Row::new(vec![2, 9, 4, 7, 7, 8, 1], 3),
+            Row::new(vec![2, 5, 4, 6, 1], 3),
         ]);
         let mut losses = Vec::new();
         for _ in 0..40 {
             let loss = loss(
-                &model.logits(&batch.inputs, &batch.places),
+                &model.logits(&batch.inputs, &batch.positions, &batch.places),
                 &batch.targets,
                 &batch.weights,
             );
@@ -238,7 +257,7 @@ mod tests {
         }
         let (first, last) = (losses[0], losses[losses.len() - 1]);
         assert!(last < first / 4.0, "the loss went from {first} to {last}");
-        let (right, all) = batch.right(&model.logits(&batch.inputs, &batch.places));
+        let (right, all) = batch.right(&model.logits(&batch.inputs, &batch.positions, &batch.places));
         assert_eq!((right, all), (6.0, 6.0));
     }
 }

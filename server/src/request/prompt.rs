@@ -22,7 +22,7 @@ use crate::wire::completion::Prompt;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::error::ApiError;
 use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, SchemaInPrompt};
-use crate::wire::tools::{Calls, Input, Mode};
+use crate::wire::tools::{Callable, Calls, Input, Mode};
 
 /// The longest schema of which a sketch is shown to the model, in bytes.
 pub const SKETCHED: usize = 256 << 10;
@@ -86,7 +86,7 @@ pub fn of_chat(
     };
     let conversation = Conversation {
         messages: &messages,
-        tools: &request.tools,
+        tools: offered(request, &language, schema.is_some()),
         schema: schema.as_deref(),
         arguments: &request.template_arguments,
     };
@@ -120,9 +120,26 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
     Ok(())
 }
 
-/// A model that was trained to call tools writes the frame of a call, also around a call that it must make.
+/// The tools that the model is shown: none where it may call none, or it would try; and not the one that it must call where
+/// its schema is shown as that of the answer.
+fn offered<'r>(request: &'r ChatRequest, language: &Language, shows_schema: bool) -> &'r [Value] {
+    match &language.calls {
+        Some(calls) if calls.mode != Mode::Bare || !shows_schema => &request.tools,
+        _ => &[],
+    }
+}
+
+/// A model that was trained to call tools writes the frame of a call, also around a call that it must make; unless it was
+/// trained to obey schemas, too: then a call that it must make is an answer under the tool's schema.
 fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
-    if calls.mode != Mode::Bare || !template.takes_tools() {
+    let obeys = matches!(
+        calls.tools[..],
+        [Callable {
+            input: Input::Arguments(_),
+            ..
+        }]
+    );
+    if calls.mode != Mode::Bare || !template.takes_tools() || (obeys && template.takes_schema()) {
         return calls;
     }
     Calls {

@@ -114,6 +114,25 @@ class Answers(Client):
         self.assertEqual(call.function.name, "save_person")
         Person.model_validate_json(call.function.arguments)
 
+    def test_a_tool_is_called_if_it_fits(self):
+        if self.model != "demo":
+            self.skipTest("only the demo model is known to choose")
+        parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+        function = {"name": "get_weather", "description": "Get the current weather in a city.", "parameters": parameters}
+        ask = dict(model=self.model, temperature=0, tools=[{"type": "function", "function": function}])
+        question = {"role": "user", "content": "What is the weather in Paris?"}
+        called = self.client.chat.completions.create(messages=[question], **ask).choices[0]
+        self.assertEqual(called.finish_reason, "tool_calls")
+        call = called.message.tool_calls[0]
+        self.assertEqual((call.function.name, json.loads(call.function.arguments)), ("get_weather", {"city": "Paris"}))
+        result = {"role": "tool", "tool_call_id": call.id, "content": '{"temperature": 21}'}
+        told = self.client.chat.completions.create(messages=[question, called.message, result], **ask).choices[0]
+        self.assertIn("21", told.message.content)
+        for words in ["Hello!", "Thank you."]:
+            said = self.client.chat.completions.create(messages=[{"role": "user", "content": words}], **ask).choices[0]
+            self.assertEqual((said.finish_reason, said.message.tool_calls), ("stop", None))
+            self.assertTrue(said.message.content)
+
     def test_completions(self):
         completion = self.client.completions.create(model=self.model, prompt="Hello", max_tokens=4)
         self.assertIn(completion.choices[0].finish_reason, ["stop", "length"])

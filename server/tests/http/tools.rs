@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::service::Service;
+use super::service::{Service, roomy};
+use crate::tokenizer::TEMPLATE;
 
 const MAKE: &str = "<tool_call>\n{\"name\": \"mk\", \"arguments\": {\"age\":36}}\n</tool_call>";
 const SAY: &str = "<tool_call>\n{\"name\": \"say\", \"arguments\": {\"text\":\"}\"}}\n</tool_call>";
@@ -100,6 +101,26 @@ fn a_free_choice_may_say_something_or_call() {
     assert_eq!(called["finish_reason"], "tool_calls");
     let none = ask(&service, "text", json!({"tools": tools(), "tool_choice": "none"}));
     assert!(calls(&none["message"]).is_empty());
+}
+
+#[test]
+fn a_model_sees_the_tools_that_it_may_call() {
+    let template = format!("{{% for tool in tools %}}{{{{ tool | tojson }}}}{{% endfor %}}{TEMPLATE}");
+    let service = Service::of_model(roomy(), 1 << 20, &template, &[]);
+    let length = |more: Value| {
+        let answer = service.chat("echo text", more);
+        answer.json()["usage"]["prompt_tokens"]
+            .as_u64()
+            .expect("a length")
+    };
+    let without = length(json!({}));
+    assert!(length(json!({"tools": tools()})) > without + 100);
+    assert_eq!(length(json!({"tools": tools(), "tool_choice": "none"})), without);
+    let one = json!([function("mk", "age", "integer")]);
+    // A demanded call is an answer under the tool's schema. Each byte is a token, and so is each of the two marks.
+    let sketch = "schema\n{age:integer}\n".len() as u64 + 2;
+    let demanded = length(json!({"tools": one, "tool_choice": "required"}));
+    assert_eq!(demanded, without + sketch);
 }
 
 /// Guards against calls of tools that were not offered or with arguments of another tool (F2).

@@ -86,7 +86,7 @@ const FOLLOWERS: &[&str] = &[
 ];
 
 /// `items` as a text lists them: `a, b and c`.
-pub(super) fn listed(items: &[String]) -> String {
+pub(crate) fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),

@@ -155,7 +155,8 @@ pub(crate) enum KeyStyle {
 }
 
 impl KeyStyle {
-    fn write(self, key: &str) -> String {
+    /// Writes a key that is given in small letters and underscores.
+    pub(crate) fn write(self, key: &str) -> String {
         if self == Self::Snake {
             return key.to_owned();
         }
@@ -185,19 +186,31 @@ pub(crate) struct Questioner<'a> {
     pub(crate) random: &'a mut Random,
     /// How keys are written.
     pub(crate) style: KeyStyle,
-    /// True asks for every fact under its most usual key, in order: what a request without a schema expects.
-    pub(crate) plain: bool,
+    /// How much is left to chance.
+    pub(crate) manner: Manner,
+}
+
+/// How much of a question is left to chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Everything: which facts, in which order, under which keys and as which types.
+    Free,
+    /// Everything but the values, which have the types and the words that they have in the text: what a request expects
+    /// that only names keys.
+    Named,
+    /// Nothing: every fact under its most usual key, in order. What a request expects that names nothing.
+    Plain,
 }
 
 impl Questioner<'_> {
     /// Asks for some of the facts of `scene`; now and then for one that the text does not say.
     pub(crate) fn ask(&mut self, scene: &Scene) -> Asked {
         let mut object = self.object(&scene.said);
-        if !self.plain && !scene.unsaid.is_empty() && self.random.chance(12) {
+        if self.manner == Manner::Free && !scene.unsaid.is_empty() && self.random.chance(12) {
             self.ask_for_nothing(&mut object, scene);
         }
         let asked = object.finish();
-        if !self.plain && self.random.chance(5) {
+        if self.manner == Manner::Free && self.random.chance(5) {
             return self.wrapped(asked);
         }
         asked
@@ -206,6 +219,26 @@ impl Questioner<'_> {
     /// Asks for all of `facts`, in their order.
     pub(crate) fn all(&mut self, facts: &[Fact]) -> Asked {
         self.drawn(facts, (0..facts.len()).collect()).finish()
+    }
+
+    /// Asks for all of `said` and, as what may be left out, for `unsaid`: the arguments of a tool.
+    pub(crate) fn arguments(&mut self, said: &[Fact], unsaid: &[Fact]) -> Asked {
+        let mut drawn = Drawn::default();
+        for fact in said {
+            let key = self.key(fact, &drawn);
+            let Asked { schema, answer } = self.node(&fact.node);
+            drawn.push(key, schema, Some(answer), self.random.chance(88));
+        }
+        for fact in unsaid {
+            let key = self.key(fact, &drawn);
+            let schema = self.node(&fact.node).schema;
+            let schema = match self.random.chance(30) {
+                true => json!({"anyOf": [schema, {"type": "null"}], "default": null}),
+                false => schema,
+            };
+            drawn.push(key, schema, None, false);
+        }
+        drawn.finish()
     }
 
     fn object(&mut self, facts: &[Fact]) -> Drawn {
@@ -225,7 +258,7 @@ impl Questioner<'_> {
     }
 
     fn choose(&mut self, len: usize) -> Vec<usize> {
-        if self.plain {
+        if self.manner == Manner::Plain {
             return (0..len).collect();
         }
         let count = if self.random.chance(45) {
@@ -241,7 +274,7 @@ impl Questioner<'_> {
     }
 
     fn key(&mut self, fact: &Fact, drawn: &Drawn) -> String {
-        let first = if self.plain || self.random.chance(50) {
+        let first = if self.manner == Manner::Plain || self.random.chance(50) {
             0
         } else {
             self.random.below(fact.keys.len())
@@ -298,16 +331,18 @@ impl Questioner<'_> {
                 schema: json!({"type": "string"}),
                 answer: json!(text),
             },
-            Node::Formatted(format, text, words) => match self.random.chance(60) {
-                true => Asked {
-                    schema: json!({"type": "string", "format": format}),
-                    answer: json!(text),
-                },
-                false => Asked {
-                    schema: json!({"type": "string"}),
-                    answer: json!(words),
-                },
-            },
+            Node::Formatted(format, text, words) => {
+                match self.manner == Manner::Free && self.random.chance(60) {
+                    true => Asked {
+                        schema: json!({"type": "string", "format": format}),
+                        answer: json!(text),
+                    },
+                    false => Asked {
+                        schema: json!({"type": "string"}),
+                        answer: json!(words),
+                    },
+                }
+            }
             Node::Integer(value) => self.numeral("integer", &value.to_string()),
             Node::Number(digits) => self.numeral("number", digits),
             Node::Flag(value) => Asked {
@@ -324,11 +359,11 @@ impl Questioner<'_> {
     /// Some schemas want a number as a string, and some a whole number under the wider name.
     fn numeral(&mut self, kind: &str, digits: &str) -> Asked {
         match self.random.below(20) {
-            0 if !self.plain => Asked {
+            0 if self.manner == Manner::Free => Asked {
                 schema: json!({"type": "string"}),
                 answer: json!(digits),
             },
-            1 if !self.plain => Asked {
+            1 if self.manner == Manner::Free => Asked {
                 schema: json!({"type": "number"}),
                 answer: number(digits),
             },
@@ -346,6 +381,7 @@ impl Questioner<'_> {
             self.random.shuffle(&mut options);
         }
         let write: fn(&str) -> String = match self.random.below(10) {
+            _ if self.manner != Manner::Free => str::to_owned,
             0 => str::to_uppercase,
             1 | 2 => super::values::capital,
             _ => str::to_owned,

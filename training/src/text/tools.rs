@@ -1,20 +1,26 @@
 //! Tool calls: a wish in words, some tools to choose from, and the call as `{"name": …, "arguments": {…}}`.
 
 use super::dates::{Clock, Day};
-use super::scene::{Asked, Fact, KeyStyle, Node, Questioner, Scene, compose, fact, integer, text};
+use super::scene::{Asked, Fact, KeyStyle, Manner, Node, Questioner, Scene, compose, fact, integer, text};
 use super::values::Values;
 use super::words;
 use serde_json::{Value, json};
 
 /// What one tool does: its names, and the wishes that call it.
-struct Tool {
-    names: &'static [&'static str],
-    wishes: &'static [&'static str],
+pub(crate) struct Tool {
+    /// Its names.
+    pub(crate) names: &'static [&'static str],
+    /// Its description.
+    pub(crate) purpose: &'static str,
+    /// The wishes that call it.
+    pub(crate) wishes: &'static [&'static str],
 }
 
-const TOOLS: &[Tool] = &[
+/// The tools that everybody writes first.
+pub(crate) const TOOLS: &[Tool] = &[
     Tool {
         names: &["get_weather", "weather", "current_weather", "get_current_weather"],
+        purpose: "Get the current weather in a city.",
         wishes: &[
             "What is the weather in {city}?",
             "What's the weather like in {city} today?",
@@ -26,6 +32,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["send_email", "send_mail", "email", "compose_email"],
+        purpose: "Send an email.",
         wishes: &[
             "Send an email to {to} with the subject {subject}.",
             "Write to {to} about {subject}.",
@@ -35,6 +42,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["create_event", "schedule_meeting", "add_event", "add_to_calendar"],
+        purpose: "Create an event in the calendar.",
         wishes: &[
             "Schedule a {title} on {date} at {time}.",
             "Put a {title} in my calendar for {date}.",
@@ -44,6 +52,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["search_flights", "find_flights", "book_flight"],
+        purpose: "Search for flights.",
         wishes: &[
             "Find flights from {city} to {goal} on {date}.",
             "I need a flight from {city} to {goal}.",
@@ -52,6 +61,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["search", "web_search", "search_web", "lookup"],
+        purpose: "Search the web.",
         wishes: &[
             "Search for {query}.",
             "Look up {query}.",
@@ -61,6 +71,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["set_timer", "start_timer", "timer", "set_alarm"],
+        purpose: "Set a timer.",
         wishes: &[
             "Set a timer for {count} minutes.",
             "Start a timer: {count} minutes.",
@@ -69,6 +80,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["play_music", "play_song", "play"],
+        purpose: "Play a song.",
         wishes: &[
             "Play {song} by {person}.",
             "Play some music by {person}.",
@@ -77,6 +89,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["convert_currency", "exchange", "currency_converter"],
+        purpose: "Convert an amount from one currency to another.",
         wishes: &[
             "Convert {amount} {source} to {target}.",
             "How much is {amount} {source} in {target}?",
@@ -85,6 +98,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["translate", "translate_text"],
+        purpose: "Translate a text into another language.",
         wishes: &[
             "Translate {query} into {language}.",
             "How do you say {query} in {language}?",
@@ -92,6 +106,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["create_task", "add_todo", "create_reminder", "remind_me"],
+        purpose: "Create a task or a reminder.",
         wishes: &[
             "Remind me to buy a {thing} on {date}.",
             "Create a task for {person}: buy a {thing}.",
@@ -100,6 +115,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["order_item", "buy", "place_order", "add_to_cart"],
+        purpose: "Order an item.",
         wishes: &[
             "Order {count} x {thing}.",
             "Buy {count} {thing} for {person}.",
@@ -108,11 +124,72 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         names: &["get_user", "find_contact", "lookup_person", "call"],
+        purpose: "Find a person in the contacts.",
         wishes: &[
             "Who is {person}?",
             "Find the contact of {person}.",
             "Call {person}.",
             "Ring {person} at {phone}.",
+        ],
+    },
+    Tool {
+        names: &["add", "add_numbers", "sum"],
+        purpose: "Add two numbers.",
+        wishes: &[
+            "What is {x} + {y}?",
+            "What is {x} plus {y}?",
+            "Add {x} and {y}.",
+            "How much is {x} plus {y}?",
+        ],
+    },
+    Tool {
+        names: &["multiply", "multiply_numbers", "product"],
+        purpose: "Multiply two numbers.",
+        wishes: &[
+            "What is {x} times {y}?",
+            "Multiply {x} by {y}.",
+            "How much is {x} * {y}?",
+            "Multiply {x} and {y}.",
+        ],
+    },
+    Tool {
+        names: &["calculate", "calculator", "evaluate", "math"],
+        purpose: "Evaluate an expression.",
+        wishes: &[
+            "What is {expression}?",
+            "Calculate {expression}.",
+            "How much is {expression}?",
+            "Work out {expression}.",
+        ],
+    },
+    Tool {
+        names: &["get_time", "current_time", "get_current_time", "clock"],
+        purpose: "Get the current time in a city.",
+        wishes: &[
+            "What time is it in {city}?",
+            "What's the time in {city}?",
+            "How late is it in {city}?",
+            "Tell me the time in {city}.",
+        ],
+    },
+    Tool {
+        names: &["get_stock_price", "stock_price", "get_price", "quote"],
+        purpose: "Get the price of a stock.",
+        wishes: &[
+            "What is the stock price of {company}?",
+            "How much is a share of {company}?",
+            "Get the price of {company}.",
+            "What does {company} trade at?",
+        ],
+    },
+    Tool {
+        names: &["get_directions", "route", "navigate", "find_route"],
+        purpose: "Find the way from one place to another.",
+        wishes: &[
+            "How do I get from {city} to {goal}?",
+            "Show me the way from {city} to {goal}.",
+            "Directions to {goal} from {city}, please.",
+            "What is the fastest route from {city} to {goal}?",
         ],
     },
 ];
@@ -140,6 +217,18 @@ fn facts(values: &mut Values) -> Vec<Fact> {
         ),
         text("title", &["title", "name", "event"], values.gathering()),
         text("query", &["query", "q", "text", "term"], values.goods()),
+        integer("x", &["a", "x", "first", "left"], values.random.between(0, 999)),
+        integer("y", &["b", "y", "second", "right"], values.random.between(0, 999)),
+        text(
+            "expression",
+            &["expression", "formula", "input", "query"],
+            expression(values),
+        ),
+        text(
+            "company",
+            &["company", "symbol", "ticker", "name"],
+            values.company(),
+        ),
         text("song", &["song", "title", "track"], song),
         text("thing", &["item", "product", "thing", "name"], values.goods()),
         text("phone", &["phone", "number"], values.phone()),
@@ -178,15 +267,31 @@ fn facts(values: &mut Values) -> Vec<Fact> {
     ]
 }
 
-fn call(values: &mut Values, tool: &Tool, style: KeyStyle) -> (Scene, Asked) {
+/// A sum or a product of a few numbers, in figures.
+fn expression(values: &mut Values) -> String {
+    let mut out = values.random.between(1, 99).to_string();
+    for _ in 0..1 + values.random.below(2) {
+        let sign = *values.random.pick(&["+", "-", "*", "/"]);
+        out += &format!(" {sign} {}", values.random.between(1, 99));
+    }
+    out
+}
+
+/// A wish for a tool, with the facts that it says.
+pub(crate) fn wish(values: &mut Values, tool: &Tool) -> Scene {
     let facts = facts(values);
     let mut scene = compose(&mut values.random, facts, tool.wishes, &[]);
     scene.unsaid.clear();
+    scene
+}
+
+fn call(values: &mut Values, tool: &Tool, style: KeyStyle) -> (Scene, Asked) {
+    let scene = wish(values, tool);
     let name = *values.random.pick(tool.names);
     let inner = Questioner {
         random: &mut values.random,
         style,
-        plain: false,
+        manner: Manner::Free,
     }
     .all(&scene.said);
     let schema = json!({

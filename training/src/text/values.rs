@@ -29,7 +29,8 @@ impl Values {
         }
     }
 
-    fn admits(&self, word: &str) -> bool {
+    /// Whether `word` is one of those that may be drawn.
+    pub(crate) fn admits(&self, word: &str) -> bool {
         let hash = word.bytes().fold(17, |hash, byte| mix(hash ^ u64::from(byte)));
         (hash.is_multiple_of(10)) == (self.words == Words::Unseen)
     }

@@ -28,13 +28,14 @@ pub(crate) fn expression() -> String {
 }
 
 /// The merges that training found, in the order of their finding.
+#[derive(Default)]
 pub(crate) struct Merges {
     /// Pairs of pieces, each a string of bytes.
     pub(crate) pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Learns `count` merges from pieces and how often each occurs.
-pub(crate) fn learn(pieces: &HashMap<Vec<u8>, usize>, count: usize) -> Merges {
+/// Learns merges from pieces and how often each occurs, until with the `known` ones there are `count`.
+pub(crate) fn learn(pieces: &HashMap<Vec<u8>, usize>, known: Merges, count: usize) -> Merges {
     let mut words: Vec<(Vec<u32>, usize)> = Vec::with_capacity(pieces.len());
     let mut sorted: Vec<_> = pieces.iter().collect();
     // A hash map has no order of its own; ties between pairs must fall the same way in every run.
@@ -44,16 +45,24 @@ pub(crate) fn learn(pieces: &HashMap<Vec<u8>, usize>, count: usize) -> Merges {
     }
     let mut symbols: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut seen: BTreeSet<Vec<u8>> = symbols.iter().cloned().collect();
-    let mut pairs = Vec::new();
-    let digits = b'0'..=b'9';
-    for (left, right) in digits
-        .clone()
-        .flat_map(|left| digits.clone().map(move |right| (left, right)))
-    {
+    let mut pairs = known.pairs;
+    if pairs.is_empty() {
         // Every pair of digits is a piece, however rare.
-        join(&mut words, &mut symbols, u32::from(left), u32::from(right));
-        seen.insert(vec![left, right]);
-        pairs.push((vec![left], vec![right]));
+        let digits = b'0'..=b'9';
+        pairs = digits
+            .clone()
+            .flat_map(|left| digits.clone().map(move |right| (vec![left], vec![right])))
+            .collect();
+    }
+    for (left, right) in &pairs {
+        let id = |bytes: &Vec<u8>| {
+            symbols
+                .iter()
+                .position(|symbol| symbol == bytes)
+                .unwrap_or_default() as u32
+        };
+        let (left, right) = (id(left), id(right));
+        seen.insert(join(&mut words, &mut symbols, left, right));
     }
     while pairs.len() < count {
         let Some((left, right)) = commonest(&words, &symbols, &seen) else {
@@ -130,13 +139,13 @@ pub(crate) fn byte_letters() -> [char; 256] {
 
 #[cfg(test)]
 mod tests {
-    use super::{byte_letters, learn};
+    use super::{Merges, byte_letters, learn};
     use std::collections::{BTreeSet, HashMap};
 
     #[test]
     fn common_pairs_are_merged_after_the_digits() {
         let pieces = HashMap::from([(b"lola".to_vec(), 5), (b"lost".to_vec(), 3), (b"36".to_vec(), 1)]);
-        let merges = learn(&pieces, 102);
+        let merges = learn(&pieces, Merges::default(), 102);
         assert_eq!(merges.pairs[36], (b"3".to_vec(), b"6".to_vec()));
         assert_eq!(merges.pairs[100], (b"l".to_vec(), b"o".to_vec()));
         assert_eq!(merges.pairs[101], (b"l".to_vec(), b"a".to_vec()));
@@ -145,7 +154,7 @@ mod tests {
     #[test]
     fn no_symbol_is_made_twice() {
         let pieces = HashMap::from([(b"abcabcabc".to_vec(), 2), (b"bcbcab".to_vec(), 3)]);
-        let merges = learn(&pieces, 140);
+        let merges = learn(&pieces, Merges::default(), 140);
         let made: Vec<Vec<u8>> = merges
             .pairs
             .iter()
