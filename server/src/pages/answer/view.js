@@ -58,7 +58,7 @@ export class View {
     const list = new TokenList(`Tokens, ${what}${several ? `, sample ${sample.index + 1}` : ""}`, place => this.look(entry, place));
     const note = make("p", {className: "note soft"}), verdict = make("p", {className: "verdict"});
     const calls = make("ul", {className: "calls", hidden: true});
-    const formatted = make("details", {className: "formatted", hidden: true}, make("summary", {textContent: "Formatted"}), make("pre", {className: "code", tabIndex: 0}));
+    const formatted = make("details", {className: "formatted", hidden: true}, make("summary", {textContent: "Formatted"}), make("pre", {className: "code"}));
     const entry = {sample, list, note, verdict, calls, formatted};
     this.shown.push(entry);
     return make("article", {className: "card"}, several ? make(heading, {textContent: `Sample ${sample.index + 1}`}) : null, list.element, calls, note, verdict, formatted);

@@ -19,8 +19,9 @@ import urllib.request
 URL = os.environ.get("LEXIFORM_URL", "http://127.0.0.1:8000")
 EXAMPLES = os.environ.get("LEXIFORM_EXAMPLES", "8")
 SEED = os.environ.get("LEXIFORM_SEED", "1")
-# No request may take longer; those of a few tokens take milliseconds.
-SECONDS = "60"
+# No request may take longer. Those of a few tokens take milliseconds, but a prompt that is no conversation may lead the demo
+# model on to the end of its 4,096 tokens, which takes a program without optimisation more than a minute.
+SECONDS = "300"
 
 
 def counted(name):
