@@ -143,7 +143,7 @@ def test_answers_are_complete_within_their_tokens(answers, grammar, tokenizer):
 def test_a_prompt_that_goes_on_with_an_answer_goes_on_with_its_grammar_until_reset(grammar, tokenizer):
     processor = LogitsProcessor(grammar)
     prompt = tokenizer([PROMPT], return_tensors="pt")["input_ids"]
-    scores = torch.zeros(1, 2048)
+    scores = torch.zeros(1, 2052)
 
     def allowed(ids):
         return processor(ids, scores).isfinite().nonzero()[:, 1].tolist()
@@ -171,7 +171,7 @@ def test_wrong_calls_are_errors_with_a_sentence(compiler, grammar, small):
     with pytest.raises(ValueError, match="vocabularies of different sizes"):
         LogitsProcessor([grammar, small.regex("a")])
     with pytest.raises(ValueError, match="there are 2 grammars for a batch of 3 rows"):
-        LogitsProcessor([grammar, grammar])(torch.zeros(3, 4, dtype=torch.long), torch.zeros(3, 2048))
+        LogitsProcessor([grammar, grammar])(torch.zeros(3, 4, dtype=torch.long), torch.zeros(3, 2052))
 
 
 def likelihoods(model, grammar, prompt, temperature):
