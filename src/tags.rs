@@ -22,7 +22,7 @@ pub use lower::{Contents, free_text, lower};
 pub use read::{read, read_value};
 
 /// The formats that are understood, for messages.
-pub(crate) const FORMATS: [&str; 14] = [
+pub(crate) const FORMATS: [&str; 15] = [
     "any_text",
     "const_string",
     "grammar",
@@ -36,6 +36,7 @@ pub(crate) const FORMATS: [&str; 14] = [
     "star",
     "tag",
     "tags_with_separator",
+    "token",
     "triggered_tags",
 ];
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::compile::{Compiler, Options, Source};
-use lexiform::error::CompileError;
+use lexiform::error::{CompileError, ProblemKind};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, State};
 use serde_json::{Value, json};
@@ -105,4 +105,17 @@ fn broken_json_has_a_line_and_a_column() {
         Compiler::new(vocabulary()).compile(Source::StructuralTag("{\n  \"format\": }"), &Options::default());
     let error = compiled.expect_err("no JSON");
     assert_eq!(error.problems[0].place.to_string(), "line 2, column 13");
+}
+
+#[test]
+fn exclusions_that_are_too_long_are_refused_in_words_of_the_tag() {
+    let long: Vec<String> = (0..250).map(|at| format!("{at:0300}")).collect();
+    let error =
+        compile(&json!({"format": {"type": "any_text", "excludes": long}})).expect_err("75,000 bytes");
+    assert_eq!(error.problems.len(), 1);
+    assert_eq!(error.problems[0].kind, ProblemKind::Limit);
+    assert!(
+        error.problems[0].message.contains("`excludes` of free text"),
+        "{error}"
+    );
 }

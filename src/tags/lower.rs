@@ -246,7 +246,17 @@ pub fn free_text<'t>(
     without: impl Iterator<Item = &'t str>,
     limits: &Limits,
 ) -> Result<Vec<Part>, CompileError> {
-    let regular = |pattern: &str| regex::rust(pattern, limits).map_err(|error| error.into_problem());
+    // Nobody wrote these patterns, so an error says what they are made of and names no place in them.
+    let regular = |pattern: &str| {
+        regex::rust(pattern, limits).map_err(|error| {
+            let problem = error.into_problem();
+            let message = format!(
+                "the triggers, ends and `excludes` of free text: {}",
+                problem.message
+            );
+            Problem::new(problem.kind, Place::Whole, message)
+        })
+    };
     let mut parts = regular("(?s:.*)")?.parts;
     let excluded: Vec<String> = without
         .filter(|text| !text.is_empty())

@@ -16,14 +16,13 @@ const DEPTH: usize = 64;
 const TIMES: u32 = 10_000;
 
 /// Formats of xgrammar that no grammar over text expresses, or that are not supported yet.
-const REFUSED: [&str; 7] = [
+const REFUSED: [&str; 6] = [
     "any_tokens",
     "dispatch",
     "exclude_token",
     "qwen_xml_parameter",
     "token_dispatch",
     "token_triggered_tags",
-    "xml",
 ];
 
 /// Reads the JSON text of a structural tag.

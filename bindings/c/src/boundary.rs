@@ -34,12 +34,18 @@ pub(crate) unsafe fn value<'a, T>(pointer: *const T) -> Option<&'a T> {
     unsafe { pointer.as_ref() }
 }
 
+/// Whether a buffer can have this many entries at all.
+fn is_possible<T>(len: usize) -> bool {
+    len.checked_mul(size_of::<T>())
+        .is_some_and(|bytes| isize::try_from(bytes).is_ok())
+}
+
 /// A buffer of C to read from. An empty one may be null.
 ///
 /// # Safety
 /// The pointer is null, or the buffer has this many entries for as long as the call.
 pub(crate) unsafe fn slice<'a, T>(pointer: *const T, len: usize) -> Option<&'a [T]> {
-    match (pointer.is_null(), len) {
+    match (pointer.is_null() || !is_possible::<T>(len), len) {
         (_, 0) => Some(&[]),
         (true, _) => None,
         // SAFETY: as the caller promises.
@@ -52,7 +58,7 @@ pub(crate) unsafe fn slice<'a, T>(pointer: *const T, len: usize) -> Option<&'a [
 /// # Safety
 /// As for [`slice`], and nobody else uses the buffer during the call.
 pub(crate) unsafe fn slice_mut<'a, T>(pointer: *mut T, len: usize) -> Option<&'a mut [T]> {
-    match (pointer.is_null(), len) {
+    match (pointer.is_null() || !is_possible::<T>(len), len) {
         (_, 0) => Some(&mut []),
         (true, _) => None,
         // SAFETY: as the caller promises.

@@ -1,6 +1,6 @@
 //! The library's errors as exceptions of Python.
 
-use lexiform::error::{self, Place, ProblemKind};
+use lexiform::error::{self, Place};
 use lexiform::matcher::{SessionError, TreeError};
 use lexiform::vocab::VocabularyError;
 use lexiform::{CompileError, Exhausted};
@@ -53,27 +53,13 @@ impl From<&error::Problem> for Problem {
             Place::Whole | Place::Rule(_) => {}
         }
         Problem {
-            kind: name(problem.kind),
+            kind: problem.kind.name(),
             place: problem.place.to_string(),
             message: problem.message.clone(),
             pointer,
             line: line_column.map(|(line, _)| line),
             column: line_column.map(|(_, column)| column),
         }
-    }
-}
-
-fn name(kind: ProblemKind) -> &'static str {
-    match kind {
-        ProblemKind::Syntax => "syntax",
-        ProblemKind::Invalid => "invalid",
-        ProblemKind::Unsupported => "unsupported",
-        ProblemKind::Narrowed => "narrowed",
-        ProblemKind::Reference => "reference",
-        ProblemKind::Unsatisfiable => "unsatisfiable",
-        ProblemKind::Limit => "limit",
-        ProblemKind::Cancelled => "cancelled",
-        ProblemKind::Busy => "busy",
     }
 }
 

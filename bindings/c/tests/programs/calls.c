@@ -75,6 +75,7 @@ static void states(const lexiform_compiler *compiler) {
   /* Whatever is null, too short or strange is an error and no more. */
   CHECK(lexiform_mask(grammar, start, -1, words, 0) == LEXIFORM_INVALID);
   CHECK(lexiform_mask(grammar, start, -1, NULL, 2) == LEXIFORM_INVALID);
+  CHECK(lexiform_mask(grammar, start, -1, words, SIZE_MAX) == LEXIFORM_INVALID);
   CHECK(lexiform_mask(grammar, 1000000, -1, words, 2) == LEXIFORM_INVALID);
   CHECK(lexiform_mask(grammar, LEXIFORM_NONE, -1, words, 2) == LEXIFORM_INVALID);
   CHECK(lexiform_mask(NULL, start, -1, words, 2) == LEXIFORM_INVALID);
