@@ -1,10 +1,11 @@
 //! `cargo xtask test`: every test there is, and one closing line that counts them. `cargo xtask test clients`: those with
 //! the programs of others alone; `cargo xtask test python`: those of the Python package alone.
 
+pub(crate) mod programs;
 pub(crate) mod python;
 
-use crate::process::{Failure, cargo, each_line, root, succeeds};
-use crate::tally::{LibtestReader, Tally};
+use crate::process::{Failure, root, succeeds};
+use crate::tally::Tally;
 use crate::{clients, setup};
 use std::process::{Command, ExitCode};
 
@@ -12,18 +13,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     setup::ensure()?;
     unpack_data()?;
     let mut tally = Tally::default();
-    // First the library alone, by the very command that its users run: it must need neither torch nor a server.
-    tally += cargo_test(&["test"])?;
-    tally += cargo_test(&[
-        "test",
-        "--workspace",
-        "--exclude",
-        "lexiform",
-        "--exclude",
-        "lexiform-python",
-        "--features",
-        "lexiform-c/llguidance",
-    ])?;
+    tally += programs::test()?;
     tally += clients::run()?;
     tally += python::test()?;
     Ok(closed(tally))
@@ -48,14 +38,6 @@ fn closed(tally: Tally) -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
-}
-
-fn cargo_test(args: &[&str]) -> Result<Tally, Failure> {
-    let mut command = cargo(args.iter().copied());
-    command.args(["--no-fail-fast", "--", "--show-output"]);
-    let mut reader = LibtestReader::default();
-    let finished_well = each_line(&mut command, |line| reader.read(line))?;
-    Ok(reader.finish(finished_well))
 }
 
 /// Large test data is not part of the repository. Where a folder with it lies beside the checkout, it is unpacked;

@@ -1,0 +1,131 @@
+//! The tests in Rust: one build of all test programs, which then run side by side.
+//!
+//! `cargo test` runs one program after the other, and many of them have one long test, so that a processor waits. Here
+//! as many programs run at a time as there are processors. What a program prints is shown when it has ended.
+
+use crate::process::{Failure, cargo, each_line, line};
+use crate::tally::{LibtestReader, Tally};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Packages and features of the one build. The wheel is built by maturin, and the models of the lock-free tables run
+/// under loom alone (`cargo xtask loom`).
+pub(crate) const BUILT: [&str; 7] = [
+    "--workspace",
+    "--exclude",
+    "lexiform-python",
+    "--exclude",
+    "lexiform-interning",
+    "--features",
+    "lexiform-c/llguidance",
+];
+
+/// A test program as cargo built it.
+struct Program {
+    name: String,
+    executable: PathBuf,
+    /// Tests run in the folder of their package, as under cargo.
+    package: PathBuf,
+}
+
+/// Builds and runs all of them, and the examples in the documentation.
+pub(super) fn test() -> Result<Tally, Failure> {
+    let Some(programs) = build()? else {
+        return Ok(Tally::FAILED);
+    };
+    let mut tally = run(&programs);
+    tally += examples()?;
+    Ok(tally)
+}
+
+/// Builds the programs; none where the build failed, of which cargo has said why.
+fn build() -> Result<Option<Vec<Program>>, Failure> {
+    let mut command = cargo(["test", "--no-run", "--message-format=json-render-diagnostics"]);
+    command.args(BUILT).stdin(Stdio::null()).stderr(Stdio::inherit());
+    eprintln!("$ {}", line(&command));
+    let output = command
+        .output()
+        .map_err(|error| Failure::new(format!("could not run cargo: {error}")))?;
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let programs = messages.lines().filter_map(program).collect();
+    Ok(output.status.success().then_some(programs))
+}
+
+/// The test program that a message of cargo speaks of, if it is one.
+fn program(message: &str) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_test = message["profile"]["test"].as_bool()?;
+    let package = Path::new(message["manifest_path"].as_str()?).parent()?;
+    let target = &message["target"];
+    let folder = package.file_name()?.to_string_lossy();
+    is_test.then_some(Program {
+        name: format!(
+            "{folder}: {} ({})",
+            target["name"].as_str()?,
+            target["kind"][0].as_str()?
+        ),
+        executable: message["executable"].as_str()?.into(),
+        package: package.to_owned(),
+    })
+}
+
+/// Runs the programs, as many at a time as there are processors.
+fn run(programs: &[Program]) -> Tally {
+    let (next, sum) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+    let work = || {
+        while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (text, tally) = run_one(program);
+            let mut sum = sum.lock().unwrap_or_else(|broken| broken.into_inner());
+            println!("{text}");
+            *sum += tally;
+        }
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(work);
+        }
+    });
+    sum.into_inner().unwrap_or_else(|broken| broken.into_inner())
+}
+
+/// Runs one program; gives what it printed, and its counts.
+fn run_one(program: &Program) -> (String, Tally) {
+    let start = Instant::now();
+    let mut command = Command::new(&program.executable);
+    command
+        .arg("--show-output")
+        .current_dir(&program.package)
+        .env("CARGO_MANIFEST_DIR", &program.package)
+        .stdin(Stdio::null());
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            let text = format!("{}: could not run {}: {error}", program.name, line(&command));
+            return (text, Tally::FAILED);
+        }
+    };
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let mut reader = LibtestReader::default();
+    printed.lines().for_each(|line| reader.read(line));
+    let text = format!(
+        "== {}, {:.0} s\n{printed}{}",
+        program.name,
+        start.elapsed().as_secs_f64(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (text, reader.finish(output.status.success()))
+}
+
+/// The examples in the documentation, which cargo alone can build.
+fn examples() -> Result<Tally, Failure> {
+    let mut command = cargo(["test", "--doc", "--no-fail-fast"]);
+    command.args(BUILT).args(["--", "--show-output"]);
+    let mut reader = LibtestReader::default();
+    let finished_well = each_line(&mut command, |line| reader.read(line))?;
+    Ok(reader.finish(finished_well))
+}
