@@ -22,6 +22,11 @@
 //! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens |
 //! | `global-weighted` | drawn as `local` after the attempts ran out |
 //! | `best-of` | the likeliest of several samples, of no law that can be written down |
+//! | `beam` | the likeliest text that a beam search has found |
+//! | `smc` | drawn by weight from [`Particles`]: `global-exact` in the limit of many |
+//! | `sir` | drawn by weight from several `local` samples: `global-exact` in the limit of many |
+//! | `mcmc` | a text of a [`Chain`]: `global-exact` in the limit of many steps |
+//! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
 //!
 //! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](crate::Grammar::mask_within)). Then the
 //! budget is part of the constraint: `L` is the texts that these masks allow, each at most `T` tokens long with its end
@@ -36,7 +41,9 @@
 //! | `local`, `global-weighted` | `Σ ln m` | `Z` times the mean of `f` under the global law |
 //! | `local-filtered` | `Σ ln k`, see below | the same, restricted to what the filters leave |
 //! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
-//! | `greedy`, `best-of` | none | |
+//! | `asap` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
+//! | `smc`, `sir` | `ln` of the mean weight | `Z` times the mean of `f` under the global law |
+//! | `greedy`, `best-of`, `beam`, `mcmc` | none | |
 //!
 //! A `global-exact` sample has weight 1 because it has the normalised law already, while the weights of the other laws are
 //! relative to `Z`, which nobody knows. So the weights of samples of different laws must not be summed or compared: samples
@@ -68,30 +75,28 @@
 //! returns its exact law in any number type, which is how the tests prove equalities instead of estimating them.
 
 mod awrs;
-mod cars;
 mod chooser;
 mod distribution;
 mod exact;
 mod exp;
 mod filter;
+mod global;
 mod row;
 mod sampler;
 mod sums;
 mod tag;
-mod trie;
 mod walk;
 mod warp;
 mod weight;
 
 pub use awrs::{Weighted, adaptive, recursive};
-pub use cars::Attempt;
 pub use chooser::{Chooser, Place, Purpose, Seeded};
 pub use distribution::{Distribution, Measured, Portion, RowError};
 pub use exact::{Every, law_of};
+pub use global::{Attempt, Chain, Cuts, LogWeight, Particles, Resampling, Trie};
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{Fallback, Law, LawError, LawTag};
-pub use trie::Trie;
 pub use walk::Walk;
 pub use warp::{History, Warper, Warping};
 pub use weight::Weight;

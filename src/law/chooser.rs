@@ -34,6 +34,14 @@ pub enum Purpose {
     DraftGroup,
     /// Which group, where a token replaces rejected ones.
     ResidualGroup,
+    /// Which particles are copied; the attempt counts resamplings, the round their draws.
+    Resample,
+    /// Which particle is the answer.
+    Pick,
+    /// Where a Markov chain cuts its text; the attempt counts its steps.
+    Cut,
+    /// Whether a Markov chain goes on from the text that was proposed; the attempt counts its steps.
+    Move,
 }
 
 /// The address of one choice inside a sequence. The same place gives the same draw, whatever else was drawn before.

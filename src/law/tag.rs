@@ -17,6 +17,8 @@ pub enum Law {
         /// What to do when they have all failed.
         fallback: Fallback,
     },
+    /// The local law corrected by what texts before this one have taught; nears the global law as they grow in number.
+    Adaptive,
 }
 
 /// What happens when no attempt at the global law was accepted.
@@ -48,6 +50,16 @@ pub enum LawTag {
     GlobalWeighted,
     /// The likeliest of several samples, whatever their law.
     BestOf,
+    /// Drawn by weight from particles that were resampled on the way: the global law in the limit of many.
+    Smc,
+    /// Drawn by weight from several local samples: the global law in the limit of many.
+    Sir,
+    /// A text of a Markov chain: the global law in the limit of many steps.
+    Mcmc,
+    /// Drawn with what texts before it have taught: the global law in the limit of many.
+    Asap,
+    /// The likeliest texts that a beam search has found.
+    Beam,
 }
 
 impl LawTag {
@@ -62,6 +74,11 @@ impl LawTag {
             LawTag::GlobalExact => "global-exact",
             LawTag::GlobalWeighted => "global-weighted",
             LawTag::BestOf => "best-of",
+            LawTag::Smc => "smc",
+            LawTag::Sir => "sir",
+            LawTag::Mcmc => "mcmc",
+            LawTag::Asap => "asap",
+            LawTag::Beam => "beam",
         }
     }
 }

@@ -5,6 +5,7 @@
 //!   global:   Token Token Restart        attempt 0 failed: back to the prompt
 //!             Token Restart              attempt 1
 //!             Token Token Token End      attempt 2: accepted, the answer
+//!   adaptive: Token Token Token … End    like local, with what others have learned
 //! ```
 //!
 //! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says. All draws
@@ -47,6 +48,11 @@ enum Stage<W> {
         limit: u32,
         fallback: Fallback,
     },
+    /// Draw a text that a trie makes likelier to be one of the global law.
+    Adaptive {
+        trie: SharedTrie<W>,
+        attempt: Attempt<W>,
+    },
 }
 
 /// The sampler of one sequence under a [`Law`](super::Law).
@@ -59,7 +65,7 @@ pub struct Walk<W = f64> {
     failed: u32,
     /// The attempt as [`Place`] counts them.
     number: u32,
-    /// `ln p` and the log of what was kept, for each token of this attempt.
+    /// `ln p` and the log of its factor of the weight, for each token of this attempt.
     logs: Vec<(f64, f64)>,
     log_probability: f64,
     log_weight: f64,
@@ -98,6 +104,20 @@ impl<W: Weight> Walk<W> {
         }
     }
 
+    /// A walk that draws a text under the bounds that others over the same trie have left, and leaves its own; see
+    /// [`Attempt::adaptive`].
+    pub fn adaptive(trie: SharedTrie<W>) -> Self {
+        let (number, attempt, ends) = {
+            let mut trie = lock(&trie);
+            let number = trie.attempts();
+            (number, Attempt::adaptive(&mut trie, number), trie.ends().clone())
+        };
+        Walk {
+            number,
+            ..Self::at(Stage::Adaptive { trie, attempt }, LawTag::Asap, ends)
+        }
+    }
+
     /// A walk that goes on from here by itself. Its draws must come from another sequence of the chooser. One that has
     /// drawn nothing under the global law begins an attempt of its own over the same trie.
     #[must_use]
@@ -108,8 +128,8 @@ impl<W: Weight> Walk<W> {
             logs: self.logs.clone(),
             ..*self
         };
-        if let (Stage::Attempt { trie, attempt, .. }, true) = (&mut fork.stage, self.logs.is_empty()) {
-            (fork.number, *attempt) = begin(&mut lock(trie));
+        if self.logs.is_empty() {
+            fork.begin();
         }
         fork
     }
@@ -123,13 +143,24 @@ impl<W: Weight> Walk<W> {
             return false;
         }
         self.number = self.number.wrapping_add(1);
-        if let Stage::Attempt { trie, attempt, .. } = &mut self.stage {
-            (self.number, *attempt) = begin(&mut lock(trie));
-        }
+        self.begin();
         self.logs.truncate(position as usize);
         let sum = |(all, kept), &(probability, one_kept): &(f64, f64)| (all + probability, kept + one_kept);
         (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
         true
+    }
+
+    /// Begins an attempt of its own, if it makes any.
+    fn begin(&mut self) {
+        match &mut self.stage {
+            Stage::Attempt { trie, attempt, .. } => (self.number, *attempt) = begin(&mut lock(trie)),
+            Stage::Adaptive { trie, attempt } => {
+                let mut trie = lock(trie);
+                self.number = trie.attempts();
+                *attempt = Attempt::adaptive(&mut trie, self.number);
+            }
+            Stage::Local | Stage::Weighted => (),
+        }
     }
 
     fn at(stage: Stage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
@@ -179,6 +210,11 @@ impl<W: Weight> Walk<W> {
         Some(self.step_of(drawn))
     }
 
+    /// The tokens that end a sequence.
+    pub fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
     /// How many attempts have failed.
     pub fn failed_attempts(&self) -> u32 {
         self.failed
@@ -197,9 +233,14 @@ impl<W: Weight> Walk<W> {
         }
     }
 
+    /// `ln p` and the log of its factor of the weight, for each token of this attempt.
+    pub fn rows(&self) -> &[(f64, f64)] {
+        &self.logs
+    }
+
     /// Whether the tokens are certain as they are drawn; under the global law only [`Step::End`] makes them so.
     pub fn is_certain(&self) -> bool {
-        !matches!(self.stage, Stage::Attempt { .. })
+        matches!(self.stage, Stage::Local | Stage::Weighted)
     }
 
     /// A token from the masked row. What is told of it depends on the row, the mask and the token, not on the rule.
@@ -236,9 +277,13 @@ impl<W: Weight> Walk<W> {
     }
 
     fn advance(&mut self, drawn: &Drawn<W>) {
-        self.logs.push((drawn.log_probability, drawn.log_kept));
+        let weight = match &self.stage {
+            Stage::Adaptive { attempt, .. } => attempt.factor().ln(),
+            _ => drawn.log_kept,
+        };
+        self.logs.push((drawn.log_probability, weight));
         self.log_probability += drawn.log_probability;
-        self.log_weight += drawn.log_kept;
+        self.log_weight += weight;
     }
 
     fn fail(&mut self) -> Step<W> {
@@ -247,6 +292,16 @@ impl<W: Weight> Walk<W> {
         self.logs.clear();
         self.log_probability = 0.0;
         self.log_weight = 0.0;
+        if let Stage::Adaptive { trie, .. } = &self.stage {
+            let is_hopeless = lock(trie).is_hopeless();
+            self.begin();
+            return match is_hopeless {
+                true => Step::Stuck(LawError::Exhausted {
+                    attempts: self.failed,
+                }),
+                false => Step::Restart,
+            };
+        }
         let Stage::Attempt {
             trie,
             attempt,
@@ -295,7 +350,9 @@ impl<W: Weight> Sampler<W> for Walk<W> {
         C: Chooser<W> + ?Sized,
     {
         let step = match &mut self.stage {
-            Stage::Attempt { trie, attempt, .. } => attempt.next(&mut lock(trie), row, allowed, chooser),
+            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt } => {
+                attempt.next(&mut lock(trie), row, allowed, chooser)
+            }
             _ => self.masked(row, allowed, rule, chooser),
         };
         match &step {

@@ -84,7 +84,7 @@ impl Warper {
     /// Checks the parameters. The law decides whether the filters cut before the mask (global) or after it (local).
     pub fn new(warping: Warping, law: Law) -> Result<Self, LawError> {
         check(&warping)?;
-        let before_mask = matches!(law, Law::Global { .. });
+        let before_mask = law != Law::Local;
         if before_mask && warping.temperature == 0.0 {
             return Err(LawError::GreedyGlobal);
         }

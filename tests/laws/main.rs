@@ -4,12 +4,15 @@
 //! rationals, and two laws are equal or they are not. The mutants are samplers with a plausible mistake; each must fail,
 //! which shows that the equalities can.
 
+mod adaptive;
 mod awrs;
+mod chain;
 mod drafts;
 mod float;
 mod global;
 mod model;
 mod number;
+mod particles;
 mod siblings;
 mod speculation;
 mod trees;

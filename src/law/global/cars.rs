@@ -16,14 +16,19 @@
 //! the mask forbids is ever drawn, so none has to be taken back from the model's cache.
 //!
 //! Sequences longer than the trie's greatest length are invalid: at the last place only ending tokens are possible.
+//! **Without surviving** ([`Attempt::adaptive`]) this is adaptive sampling with approximate expected futures (ASAp; Park et al.
+//! 2024, arXiv 2405.21047): every attempt is a text, the first has the local law, and their laws near the global one as the
+//! trie grows, though not each more than the last. The product of the now/held that nobody survived is the importance
+//! weight of such a text, proper for any trie.
+//!
 //! Several attempts over one trie may be under way at once, because a change to the trie between two steps of an attempt
 //! only lowers `now`. Their *results* must be used in the order in which the attempts began: to take whichever ends
 //! first would favour short sequences.
 
 use std::sync::Arc;
 
-use super::trie::Spot;
-use super::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Trie, Weight};
+use super::trie::{Spot, Trie};
+use crate::law::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Weight};
 
 /// One attempt; the decode loop calls [`next`](Self::next) at every prefix until it ends or fails.
 #[derive(Clone, Debug)]
@@ -34,6 +39,10 @@ pub struct Attempt<W> {
     held: W,
     spot: Spot,
     deepest: Option<usize>,
+    /// Whether it may fail; if not, what it would have failed by is a weight.
+    thins: bool,
+    /// now/held of the last step.
+    factor: W,
     _in_flight: Arc<()>,
 }
 
@@ -59,8 +68,24 @@ impl<W: Weight> Attempt<W> {
             held: W::one(),
             spot: Spot::Root,
             deepest: None,
+            thins: true,
+            factor: W::one(),
             _in_flight,
         }
+    }
+
+    /// Begins an attempt that does not fail: see the documentation of the file.
+    pub fn adaptive(trie: &mut Trie<W>, number: u32) -> Self {
+        Attempt {
+            thins: false,
+            ..Attempt::begin(trie, number)
+        }
+    }
+
+    /// The factor of the importance weight that the last step brought. Where attempts may fail, it says by how much
+    /// the step could have.
+    pub fn factor(&self) -> &W {
+        &self.factor
     }
 
     /// The step at the current prefix: [`Step::Token`], [`Step::End`], or [`Step::Restart`] if the attempt failed.
@@ -79,10 +104,11 @@ impl<W: Weight> Attempt<W> {
         let mut words = trie.possible(allowed, self.position, row.len());
         let known = trie.node_at(self.spot);
         for token in known.iter().flat_map(|&node| trie.edge_tokens(node)) {
-            super::row::remove(&mut words, token);
+            crate::law::row::remove(&mut words, token);
         }
         let part = row.part(Allowed::Words(&words));
         let arrival = self.arrive(trie, known, &part);
+        self.factor = arrival.now.clone() / self.held.clone();
         let step = match self.survives(&arrival, chooser) {
             true => self.draw(trie, row, &part, &arrival, chooser),
             false => Step::Restart,
@@ -128,7 +154,7 @@ impl<W: Weight> Attempt<W> {
         if !now.is_positive() {
             return false;
         }
-        if self.position == 0 || now >= self.held {
+        if !self.thins || self.position == 0 || now >= self.held {
             return true;
         }
         chooser.choose(

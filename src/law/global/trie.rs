@@ -29,8 +29,8 @@
 
 use std::sync::Arc;
 
-use super::weight::sum;
-use super::{Allowed, Weight};
+use crate::law::weight::sum;
+use crate::law::{Allowed, Weight};
 
 #[derive(Clone, Debug)]
 struct Edge<W> {
@@ -156,7 +156,7 @@ impl<W: Weight> Trie<W> {
     }
 
     /// Whether it is known that no valid sequence has any probability.
-    pub(super) fn is_hopeless(&self) -> bool {
+    pub(in crate::law) fn is_hopeless(&self) -> bool {
         self.nodes.first().is_some_and(|root| !root.bound.is_positive())
     }
 

@@ -1,0 +1,21 @@
+//! Samplers of the global law: the model conditioned on the whole constraint.
+//!
+//! | file | sampler | law of what it returns |
+//! |---|---|---|
+//! | `cars` | attempts over a trie, constrained adaptive rejection sampling | the global law |
+//! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
+//! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
+//!
+//! `trie` is what attempts learn; `logs` the number type of weights that are products of many factors.
+
+mod cars;
+mod chain;
+mod logs;
+mod particles;
+mod trie;
+
+pub use cars::Attempt;
+pub use chain::{Chain, Cuts};
+pub use logs::LogWeight;
+pub use particles::{Particles, Resampling};
+pub use trie::Trie;
