@@ -115,7 +115,7 @@ impl Run {
             grammar: self.grammar.clone(),
             on_budget: match self.law {
                 LawChoice::Local => OnBudget::Cut,
-                LawChoice::Global { .. } => OnBudget::Complete,
+                _ => OnBudget::Complete,
             },
             law: self.law,
             samples: self.samples,

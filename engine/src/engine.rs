@@ -10,7 +10,7 @@ mod drive;
 pub(crate) mod errand;
 mod step;
 
-use self::check::{check_attempts, check_budget, check_config, check_samples};
+use self::check::{check_budget, check_config, check_law, check_samples};
 use crate::config::EngineConfig;
 use crate::engine::drive::driver;
 use crate::engine::step::{Core, Parts};
@@ -223,7 +223,8 @@ impl Engine {
             waiting,
             limit: queue.limit(),
         };
-        let branches = request.best_of.unwrap_or(request.samples);
+        let texts = request.best_of.unwrap_or(request.samples);
+        let branches = law::choice(&request).branches(texts);
         let place = queue.take(&request.owner, branches).map_err(busy)?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let job = Job::new(driver(&request), sinks);
@@ -272,7 +273,7 @@ impl Engine {
             });
         }
         check_samples(request, limits.max_branches)?;
-        check_attempts(request)?;
+        check_law(request, limits.max_branches)?;
         let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
@@ -287,7 +288,7 @@ impl Engine {
             return Err(Refusal::Invalid {
                 name: "on_budget",
                 value: format!("{:?}", request.on_budget),
-                expected: "Complete under the global law, which is about whole texts",
+                expected: "Complete under any law but the local one: the others are about whole texts",
             });
         }
         let len = limits.vocab_size;

@@ -42,7 +42,7 @@ pub use fairness::room::{Place, Room};
 #[doc(hidden)]
 pub use grammar::masks::MaskHook;
 pub use lexiform::draft::Tokenise;
-pub use lexiform::law::{Fallback, LawTag};
+pub use lexiform::law::{Cuts, Fallback, LawTag, Resampling};
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 pub use metrics::histogram::Histogram;
@@ -53,8 +53,8 @@ pub use model::logits::{Logits, Numbers, Row};
 pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
 pub use request::{
-    Candidate, Candidates, Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome, Request,
-    Sampling, Speculation, Steered, Verification,
+    Candidate, Candidates, Diagnostics, Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome,
+    Request, Sampling, Speculation, Steered, Verification,
 };
 pub use sequence::job::Sink;
 pub use speculation::policy::{CountedTime, Worked};

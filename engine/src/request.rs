@@ -7,7 +7,7 @@ use crate::Grammar;
 use crate::error::EngineError;
 use crate::fairness::pool::Owner;
 use crate::metrics::meters::Times;
-use lexiform::law::{Fallback, LawTag};
+use lexiform::law::{Cuts, Fallback, LawTag, Resampling};
 use std::time::Instant;
 
 /// One text to continue.
@@ -166,7 +166,7 @@ pub enum OnBudget {
 }
 
 /// The law that an answer is drawn from, where `p` is the warped model and `L` the grammar's texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum LawChoice {
     /// Every token from `p` restricted to what the grammar allows there. One pass, and tokens stream as they are drawn.
     #[default]
@@ -180,6 +180,56 @@ pub enum LawChoice {
         /// under the local law, which is tagged [`LawTag::GlobalWeighted`] and whose weight leads back to the global law.
         fallback: Fallback,
     },
+    /// Near the global law: like the local one, corrected by what the texts before have taught
+    /// ([`Attempt::adaptive`](lexiform::law::Attempt::adaptive)). Answers of one request teach one another, and requests with
+    /// [`Request::share_attempts`] as well.
+    Asap,
+    /// Near the global law: particles with weights, resampled on the way ([`Particles`](lexiform::law::Particles)). The
+    /// answers are drawn from them by weight, so several of one request may be the same text.
+    Smc {
+        /// How many texts are under way; at least as many as answers.
+        particles: usize,
+        /// They are resampled when their effective size is below this share of their number; above 0, at most 1.
+        threshold: f64,
+        /// How.
+        resampling: Resampling,
+    },
+    /// Near the global law: answers drawn by weight from so many texts of the local law.
+    Sir {
+        /// How many texts; at least as many as answers.
+        candidates: usize,
+    },
+    /// No law: the likeliest texts that a beam search finds. What is drawn is not left to chance, so temperature and filters
+    /// are part of what is likely.
+    Beam {
+        /// Prefixes followed at a time; at least as many as answers.
+        width: usize,
+        /// A text of `t` tokens has the score `ln P / t^length_penalty`; from 0 to 10.
+        length_penalty: f64,
+        /// The search ends once this many times the width texts are finished, if not before; above 0.
+        patience: Option<f64>,
+    },
+    /// Near the global law: a Markov chain of texts for each answer ([`Chain`](lexiform::law::Chain)).
+    Mcmc {
+        /// How many texts are proposed after the first.
+        steps: u32,
+        /// Where a text is cut to propose another.
+        cuts: Cuts,
+    },
+}
+
+impl LawChoice {
+    /// How many branches one request for so many answers has under way at most.
+    pub(crate) fn branches(self, answers: usize) -> usize {
+        match self {
+            LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap => answers,
+            LawChoice::Smc { particles, .. } => particles,
+            LawChoice::Sir { candidates } => candidates,
+            // Each beam may leave a text that has ended and is not told yet.
+            LawChoice::Beam { width, .. } => 2 * width,
+            LawChoice::Mcmc { .. } => answers + 1,
+        }
+    }
 }
 
 /// Where drafts come from, and how those of a draft model are verified.
@@ -363,6 +413,36 @@ pub struct Outcome {
     pub times: Times,
     /// How [`Request::max_tokens`] narrowed what the grammar allows, if it did.
     pub steered: Option<Steered>,
+    /// What a law that draws several texts for an answer says of them.
+    pub diagnostics: Option<Diagnostics>,
+}
+
+/// How near an answer is to its law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Diagnostics {
+    /// Of [`LawChoice::Smc`] and [`LawChoice::Sir`], whose [`Outcome::log_weight`] is the log of the estimate of `Z`.
+    Particles {
+        /// How many there were.
+        particles: usize,
+        /// How many of equal weight would have said as much, at the end.
+        effective_size: f64,
+        /// How often they were resampled.
+        resampled: usize,
+    },
+    /// Of [`LawChoice::Mcmc`].
+    Chain {
+        /// Texts proposed after the first.
+        steps: usize,
+        /// Those of them that were accepted.
+        moves: usize,
+    },
+    /// Of [`LawChoice::Beam`].
+    Beam {
+        /// Prefixes followed at a time.
+        width: usize,
+        /// The score of the text.
+        score: f64,
+    },
 }
 
 /// An answer that its tokens did not leave as it would have been.

@@ -20,12 +20,13 @@ use crate::State;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row as Read};
+use crate::request::driver::Ranked;
 use crate::request::{Candidates, LogprobsOf, Verification};
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
 use lexiform::draft::{self, Node, NodeId, Proposal};
-use lexiform::law::{Allowed, Distribution, Drawn, History, LawError, Row, RowError, Seeded};
+use lexiform::law::{Allowed, Distribution, Drawn, History, LawError, Part, Row, RowError, Seeded};
 use lexiform::verify::{Verified, down, tree};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::convert::Infallible;
@@ -201,6 +202,46 @@ fn draw_from(
         }
     }
     Ok(Drawing { verified, own })
+}
+
+/// The likeliest tokens after the sequence, at most so many, the likeliest first.
+pub(crate) fn rank(
+    sequence: &Sequence,
+    row: &Read<'_>,
+    bounds: Option<&Bounds>,
+    count: usize,
+) -> Result<Vec<Ranked>, EngineError> {
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let history = History {
+        prompt,
+        answer,
+        draft: &[],
+    };
+    let warped = sequence.warper.row_of(row.logits, row.measured, history);
+    let warped = warped.map_err(not_a_law)?;
+    let part = warped.part(bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words())));
+    let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
+    let top = part
+        .top(count)
+        .into_iter()
+        .filter(|(_, log_share)| log_share.is_finite());
+    let ranked = top.map(|(token, log_share)| Ranked {
+        drawn: Drawn {
+            token,
+            mass,
+            log_mass,
+            log_probability: log_share + log_kept,
+            log_kept,
+        },
+        ends: sequence.walk.ends().contains(&token),
+    });
+    let ranked: Vec<Ranked> = ranked.collect();
+    match ranked.is_empty() {
+        true => Err(EngineError::DeadEnd {
+            generated: answer.len(),
+        }),
+        false => Ok(ranked),
+    }
 }
 
 /// How the draft model's tokens are verified. Without chance both ways are one, and the global law's draws are more than

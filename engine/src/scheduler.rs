@@ -89,10 +89,20 @@ impl Scheduler {
         }
     }
 
-    /// Of some running sequences the one to give way: that of the lowest priority, and of several the last one admitted.
+    /// Of some running sequences the one to give way: one that waits for its driver before all others, then that of the lowest
+    /// priority, and of several the last one admitted.
     fn least_urgent(&self, among: impl Fn(usize) -> bool) -> Option<usize> {
         let indices = (0..self.running.len()).filter(|&index| among(index));
-        indices.min_by_key(|&index| (self.running[index].request.priority, Reverse(index)))
+        indices.min_by_key(|&index| {
+            let sequence = &self.running[index];
+            (!sequence.is_idle(), sequence.request.priority, Reverse(index))
+        })
+    }
+
+    /// A running sequence that waits for its driver, the last one admitted of those.
+    fn last_idle(&self, among: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut indices = (0..self.running.len()).rev();
+        indices.find(|&index| self.running[index].is_idle() && among(index))
     }
 
     fn owner_of(&self, index: usize) -> &Owner {

@@ -13,7 +13,7 @@ use crate::grammar::masks::{Bounds, Finder};
 use crate::grammar::outlook::{Outlook, Reading, draft_room};
 use crate::grammar::reply::{Errand, Reply};
 use crate::metrics::meters::Moments;
-use crate::request::driver::Branch;
+use crate::request::driver::{Branch, Ranked};
 use crate::request::law;
 use crate::request::{Event, Finish, OnBudget, Outcome, Request, Speculation, Steered};
 use crate::sequence::replay::Replay;
@@ -46,6 +46,8 @@ pub(crate) enum Doing {
     Drawing,
     /// It goes on with tokens that it was given.
     Scoring,
+    /// Its row is looked at: at most so many of the likeliest tokens are told, and none is drawn.
+    Ranking(usize),
 }
 
 /// How a branch ended.
@@ -91,6 +93,8 @@ pub(crate) struct Sequence {
     pub(crate) drafts: Vec<Draft>,
     /// Tokens that it is to go on with.
     pub(crate) given: Vec<u32>,
+    /// What was found where it was to be ranked, until its driver knows.
+    pub(crate) ranked: Vec<Ranked>,
     /// How long its drafts may become by what the draft model adds to them.
     pub(crate) reach: usize,
     /// What became of its drafts.
@@ -157,6 +161,7 @@ impl Sequence {
             table: Table::default(),
             drafts: Vec::new(),
             given: Vec::new(),
+            ranked: Vec::new(),
             warper,
             walk,
             trie: None,
@@ -198,6 +203,7 @@ impl Sequence {
             table: Table::default(),
             drafts: Vec::new(),
             given: Vec::new(),
+            ranked: Vec::new(),
             warper: self.warper.clone(),
             walk: self.walk.fork(),
             trie: self.trie.clone(),
@@ -299,9 +305,12 @@ impl Sequence {
             budget: self.budget(),
             ends_early: self.ends_early() && self.given.is_empty(),
             given: self.given.iter().copied().take(GIVEN).collect(),
-            speculation: Speculation {
-                forced: self.request.speculation.forced && self.rests == 0,
-                ..self.request.speculation
+            speculation: match self.doing {
+                Doing::Ranking(_) => Speculation::none(),
+                _ => Speculation {
+                    forced: self.request.speculation.forced && self.rests == 0,
+                    ..self.request.speculation
+                },
             },
             drafts: self.drafts.clone(),
             finder,
@@ -314,13 +323,18 @@ impl Sequence {
         match self.doing {
             Doing::Waiting => false,
             Doing::Reading => self.unfed() > 0 && !self.closed,
-            Doing::Drawing | Doing::Scoring => is_known && !self.closed,
+            Doing::Drawing | Doing::Scoring | Doing::Ranking(_) => is_known && !self.closed,
         }
+    }
+
+    /// Whether it waits for its driver to say what comes next.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.doing == Doing::Waiting && !self.closed
     }
 
     /// Whether its grammar has to be asked what follows the last draw.
     pub(crate) fn asks(&self) -> bool {
-        let goes_on = matches!(self.doing, Doing::Drawing | Doing::Scoring);
+        let goes_on = matches!(self.doing, Doing::Drawing | Doing::Scoring | Doing::Ranking(_));
         goes_on && self.is_due && self.errand.is_none() && !self.closed
     }
 
@@ -477,6 +491,16 @@ impl Sequence {
         Ok(std::mem::take(&mut self.events))
     }
 
+    /// The tokens that were not told yet.
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// These tokens, the first of the text, are told to another answer, too.
+    pub(crate) fn untell(&mut self, events: Vec<Event>) {
+        (self.events, self.emitted) = (events, 0);
+    }
+
     /// The text is complete, or as long as it may be.
     pub(crate) fn finish(&mut self, finish: Finish) {
         self.end(Ending::Finished(finish));
@@ -544,6 +568,7 @@ impl Sequence {
             }),
             times: self.moments.times(),
             attempts: self.walk.failed_attempts() as usize + 1,
+            diagnostics: None,
         }
     }
 }

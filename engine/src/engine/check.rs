@@ -28,17 +28,59 @@ pub(super) fn check_samples(request: &Request, limit: usize) -> Result<(), Refus
             "from samples to the engine's max_branches",
         ));
     }
+    let chooses = !matches!(
+        request.law,
+        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap
+    );
+    if chooses && request.best_of.is_some() {
+        return Err(invalid(
+            "best_of",
+            most,
+            "absent: the law chooses among texts itself",
+        ));
+    }
     Ok(())
 }
 
-/// Whether the global law has an attempt to make.
-pub(super) fn check_attempts(request: &Request) -> Result<(), Refusal> {
+/// Whether the numbers that a law has are numbers that it can have, and its texts no more than may be under way.
+pub(super) fn check_law(request: &Request, limit: usize) -> Result<(), Refusal> {
+    let invalid = |name, value: &dyn ToString, expected| {
+        let value = value.to_string();
+        Err(Refusal::Invalid {
+            name,
+            value,
+            expected,
+        })
+    };
+    let texts = request.samples..=limit;
     match request.law {
-        LawChoice::Global { max_attempts: 0, .. } => Err(Refusal::Invalid {
-            name: "max_attempts",
-            value: "0".to_string(),
-            expected: "at least 1",
-        }),
+        LawChoice::Global { max_attempts: 0, .. } => invalid("max_attempts", &0, "at least 1"),
+        LawChoice::Smc { threshold, .. } if !(threshold > 0.0 && threshold <= 1.0) => {
+            invalid("ess_threshold", &threshold, "above 0 and at most 1")
+        }
+        LawChoice::Smc { particles, .. }
+        | LawChoice::Sir {
+            candidates: particles,
+        } if !texts.contains(&particles) => {
+            let expected = "at least the number of answers, and at most the engine's max_branches";
+            invalid("particles", &particles, expected)
+        }
+        LawChoice::Beam { width, .. } if width < request.samples || width > limit / 2 => {
+            let expected = "at least the number of answers, and at most half of the engine's max_branches";
+            invalid("beam_width", &width, expected)
+        }
+        LawChoice::Beam { length_penalty, .. } if !(0.0..=10.0).contains(&length_penalty) => {
+            invalid("length_penalty", &length_penalty, "from 0 to 10")
+        }
+        LawChoice::Beam {
+            patience: Some(patience),
+            ..
+        } if !(patience > 0.0 && patience.is_finite()) => invalid("patience", &patience, "above 0"),
+        LawChoice::Mcmc { steps: 0, .. } => invalid("steps", &0, "at least 1"),
+        LawChoice::Mcmc { .. } if request.samples >= limit => {
+            let expected = "below the engine's max_branches: the prompt takes a branch of its own";
+            invalid("samples", &request.samples, expected)
+        }
         _ => Ok(()),
     }
 }

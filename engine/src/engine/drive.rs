@@ -8,20 +8,66 @@
 
 use crate::engine::step::Core;
 use crate::error::EngineError;
-use crate::request::driver::{BestOf, Branch, Driver, News, Order, Orders, Report, Samples};
-use crate::request::{Event, Finish, Outcome, Request};
+use crate::request::driver::{
+    Beams, BestOf, Branch, Chains, Driver, News, Order, Orders, Plan, Population, Report, Samples, Search,
+};
+use crate::request::{Event, Finish, LawChoice, Outcome, Request, law};
+use crate::sampling::write::Writer;
 use crate::sequence::job::Job;
 use crate::sequence::{Doing, Ending, Sequence};
+use lexiform::law::{Resampling, Seeded};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// News that have not been told yet: of which request, of which of its branches, and what.
 type Untold = VecDeque<(u64, Branch, News)>;
 
 /// The driver that a request asks for.
 pub(crate) fn driver(request: &Request) -> Box<dyn Driver> {
-    match request.best_of {
-        Some(candidates) => Box::new(BestOf::new(request.samples, candidates)),
-        None => Box::new(Samples::new(request.samples)),
+    let chooser = |stream: usize| {
+        let first = request.sampling.stream;
+        Seeded::new(request.sampling.seed, first.wrapping_add(stream as u32))
+    };
+    let answers = request.samples;
+    match law::choice(request) {
+        LawChoice::Smc {
+            particles,
+            threshold,
+            resampling,
+        } => {
+            let plan = Plan {
+                particles,
+                threshold,
+                resampling,
+            };
+            Box::new(Population::new(plan, answers, chooser(0)))
+        }
+        LawChoice::Sir { candidates } => {
+            let plan = Plan {
+                particles: candidates,
+                threshold: 0.0,
+                resampling: Resampling::default(),
+            };
+            Box::new(Population::new(plan, answers, chooser(0)))
+        }
+        LawChoice::Beam {
+            width,
+            length_penalty,
+            patience,
+        } => {
+            let search = Search {
+                width,
+                length_penalty,
+                patience,
+                longest: request.max_tokens,
+            };
+            Box::new(Beams::new(search, answers))
+        }
+        LawChoice::Mcmc { steps, cuts } => Box::new(Chains::new(steps, cuts, (0..answers).map(chooser))),
+        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap => match request.best_of {
+            Some(candidates) => Box::new(BestOf::new(answers, candidates)),
+            None => Box::new(Samples::new(answers)),
+        },
     }
 }
 
@@ -47,7 +93,19 @@ impl Core {
                 news,
                 tokens: sequence.generated().len(),
                 log_probability: sequence.walk.log_probability(),
+                log_weight: sequence.walk.log_weight(),
                 is_certain: sequence.walk.is_certain(),
+                text: if is_over {
+                    Arc::new(sequence.generated().to_vec())
+                } else {
+                    Arc::default()
+                },
+                ranked: std::mem::take(&mut sequence.ranked),
+                rows: if is_over {
+                    sequence.walk.rows().to_vec()
+                } else {
+                    Vec::new()
+                },
             };
             let mut orders = std::mem::take(&mut self.orders);
             job.driver.next(&report, &mut orders);
@@ -96,6 +154,17 @@ impl Core {
                 self.order(id, branch, Doing::Drawing);
                 Ok(())
             }
+            Order::Rank { branch, count } => {
+                self.order(id, branch, Doing::Ranking(count));
+                Ok(())
+            }
+            Order::Take { branch, drawn } => match self.scheduler.find(id, branch) {
+                Some(sequence) => {
+                    let vocabulary = &self.vocabulary;
+                    Writer { vocabulary }.take_ranked(sequence, &drawn)
+                }
+                None => Ok(()),
+            },
             Order::Score { branch, tokens } => match self.scheduler.find(id, branch) {
                 Some(sequence) => sequence.give(tokens),
                 None => Ok(()),
@@ -110,16 +179,19 @@ impl Core {
             Order::Finish { branch, answer } => {
                 self.with_branch((id, job), branch, |job, sequence| {
                     job.emit(answer, sequence, orders)?;
-                    let mut outcome = sequence.outcome(sequence.finished());
-                    if let Some(law) = job.driver.law() {
-                        (outcome.law, outcome.log_weight) = (law, None);
-                    }
-                    job.send(answer, Event::Done(outcome), orders);
+                    job.close(answer, sequence, orders);
                     Ok(())
                 })?;
                 self.drop_branch((id, job), branch);
                 Ok(())
             }
+            Order::Tell { branch, answer } => self.with_branch((id, job), branch, |job, sequence| {
+                let events = sequence.events().to_vec();
+                job.emit(answer, sequence, orders)?;
+                job.close(answer, sequence, orders);
+                sequence.untell(events);
+                Ok(())
+            }),
             Order::Fail { answer, error } => {
                 job.send(answer, Event::Failed(error), orders);
                 Ok(())
@@ -274,6 +346,7 @@ impl Core {
             accepted: 0,
             attempts: 1,
             steered: None,
+            diagnostics: None,
             ..outcome
         })
     }

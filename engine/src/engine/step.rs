@@ -81,7 +81,7 @@ const RENEWED_EVERY: u64 = 16;
 /// All that the decode thread owns.
 pub(crate) struct Core {
     model: Box<dyn Model>,
-    vocabulary: Arc<Vocabulary>,
+    pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) config: EngineConfig,
     pub(crate) blocks: Blocks,
     pub(crate) scheduler: Scheduler,
@@ -164,14 +164,16 @@ impl Core {
     pub(crate) fn take_in(&mut self, mut sequence: Sequence, job: Job) {
         self.stats.requests += job.answers() as u64;
         self.stats.prompt_tokens += sequence.request.prompt.len() as u64;
-        if let (Law::Global { attempts, fallback }, Some(grammar)) =
-            (law(&sequence.request), &sequence.request.grammar)
-        {
+        let law = law(&sequence.request);
+        if let (Law::Global { .. } | Law::Adaptive, Some(grammar)) = (law, &sequence.request.grammar) {
             let trie = match sequence.request.share_attempts {
                 true => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
                 false => tries::new(&sequence.request, &self.vocabulary),
             };
-            sequence.walk = Walk::global(trie.clone(), attempts, fallback);
+            sequence.walk = match law {
+                Law::Global { attempts, fallback } => Walk::global(trie.clone(), attempts, fallback),
+                _ => Walk::adaptive(trie.clone()),
+            };
             sequence.trie = Some(trie);
         }
         sequence.id = self.next_sequence;
@@ -537,6 +539,7 @@ fn news(sequence: &Sequence, drawn: usize) -> Option<News> {
     }
     match sequence.doing {
         Doing::Scoring => sequence.given.is_empty().then_some(News::Scored),
+        Doing::Ranking(_) => (!sequence.ranked.is_empty()).then_some(News::Ranked),
         _ => (drawn > 0).then_some(News::Drew),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         frequency_penalty,
         bias: request.sampling.logit_bias.clone(),
     };
-    Warper::new(warping, law(request)).map_err(|error| match error {
+    Warper::new(warping, order(request)).map_err(|error| match error {
         LawError::OutOfRange {
             name,
             value,
@@ -43,28 +43,47 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         _ => Refusal::Invalid {
             name: "temperature",
             value: temperature.to_string(),
-            expected: "above 0 under the global law",
+            expected: "above 0 under any law but the local one",
         },
     })
 }
 
-/// Without a grammar there is nothing to condition on, and both laws are the model's own.
+/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the model's own, but a
+/// search is one.
+pub(crate) fn choice(request: &Request) -> LawChoice {
+    match (&request.grammar, request.law) {
+        (None, LawChoice::Beam { .. }) | (Some(_), _) => request.law,
+        (None, _) => LawChoice::Local,
+    }
+}
+
+/// The law that settles where filters cut. All laws but the local one are about the model after the filters.
+fn order(request: &Request) -> Law {
+    match choice(request) {
+        LawChoice::Local => Law::Local,
+        // Of the laws that cut before the mask, the one without parameters.
+        _ => Law::Adaptive,
+    }
+}
+
+/// How each branch is drawn. Those that particles and chains are made of are drawn under the local law.
 pub(crate) fn law(request: &Request) -> Law {
-    match request.law {
+    match choice(request) {
         LawChoice::Global {
             max_attempts,
             fallback,
-        } if request.grammar.is_some() => Law::Global {
+        } => Law::Global {
             attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
             fallback,
         },
+        LawChoice::Asap => Law::Adaptive,
         _ => Law::Local,
     }
 }
 
 /// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's tokens.
 pub(crate) fn ends_unasked(request: &Request) -> bool {
-    !request.weigh_end && law(request) == Law::Local
+    !request.weigh_end && choice(request) == LawChoice::Local
 }
 
 /// The walk of a request that is not under the global law.

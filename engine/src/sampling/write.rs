@@ -9,7 +9,7 @@ use crate::sampling::{self, Drawing, Found, Own, draw};
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::{Draft, Source};
 use lexiform::draft::NodeId;
-use lexiform::law::Drawn;
+use lexiform::law::{Drawn, Step};
 use lexiform::verify::Next;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::sync::Arc;
@@ -105,6 +105,10 @@ impl Writer<'_> {
         found: Found<'_>,
         masks: Option<&[Bounds]>,
     ) -> Written {
+        if let Doing::Ranking(count) = sequence.doing {
+            self.rank(sequence, found, masks, count);
+            return Written::default();
+        }
         let drafted = sequence.drafts.len();
         let (first, guess) = (sequence.generated().len(), sequence.guess());
         let written = Written {
@@ -126,6 +130,46 @@ impl Writer<'_> {
             self.replay(sequence);
         }
         written
+    }
+
+    /// Finds the likeliest tokens after a sequence.
+    fn rank(&self, sequence: &mut Sequence, found: Found<'_>, masks: Option<&[Bounds]>, count: usize) {
+        let Found::Rows([row, ..]) = found else {
+            return sequence.fail(EngineError::Panicked("without a row".to_string()));
+        };
+        let bounds = masks.and_then(<[Bounds]>::first);
+        if bounds.is_some_and(|bounds| bounds.steered) {
+            sequence.steer(sequence.generated().len());
+        }
+        match sampling::rank(sequence, row, bounds, count) {
+            Ok(ranked) => sequence.ranked = ranked,
+            Err(error) => sequence.fail(error),
+        }
+    }
+
+    /// Goes on with a token that was found by ranking the sequence where it stands.
+    ///
+    /// # Errors
+    /// The sequence is in the middle of an attempt of the global law, or has ended.
+    pub(crate) fn take_ranked(&self, sequence: &mut Sequence, drawn: &Drawn) -> Result<(), EngineError> {
+        let place = sequence.generated().len();
+        let step = match sequence.closed {
+            true => None,
+            false => sequence.walk.take(drawn.clone()),
+        };
+        let Some(step) = step else {
+            return Err(EngineError::NoSuchPlace {
+                place,
+                tokens: place,
+                told: place,
+            });
+        };
+        let own = Own {
+            logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),
+            ..Own::default()
+        };
+        self.append(sequence, drawn, own, None, matches!(step, Step::End(_)));
+        Ok(())
     }
 
     /// Remembers what became of drafts; where there were none, whether a guess at the token of this number was right. One that

@@ -39,7 +39,7 @@ impl Scheduler {
             if unfed >= config.max_step_tokens && self.can_wait(&sequence) {
                 return self.waiting.push_front(sequence);
             }
-            let has_place = self.running.len() < config.max_running;
+            let has_place = self.running.len() < config.max_running || self.set_aside(blocks);
             let admitted = if has_place || self.make_way(&sequence.request.owner, blocks) {
                 self.admit_one(sequence, blocks)
             } else {
@@ -65,7 +65,8 @@ impl Scheduler {
         theirs.peek().is_some() && theirs.all(|it| it.request.priority >= priority)
     }
 
-    /// The waiting sequence whose turn it is: the first of the owner whose turn it is.
+    /// The waiting sequence whose turn it is: the first of the owner whose turn it is. One whose driver has not said what
+    /// comes next needs no place.
     fn next_in_line(&self) -> Option<usize> {
         let mut places: HashMap<&Owner, usize> = HashMap::new();
         for sequence in &self.running {
@@ -76,15 +77,23 @@ impl Scheduler {
             let places = places.get(owner).copied().unwrap_or_default();
             (places, self.share.of(owner), index)
         };
-        let next = (0..self.waiting.len()).min_by_key(turn)?;
+        let in_line = || (0..self.waiting.len()).filter(|&index| !self.waiting[index].is_idle());
+        let next = in_line().min_by_key(turn)?;
         let owner = &self.waiting[next].request.owner;
-        let theirs = (0..self.waiting.len()).filter(|&index| self.waiting[index].request.owner == *owner);
+        let theirs = in_line().filter(|&index| self.waiting[index].request.owner == *owner);
         theirs.min_by_key(|&index| (rank(&self.waiting[index]), index))
     }
 
     fn running_of(&self, owner: &Owner) -> usize {
         let theirs = |sequence: &&Sequence| sequence.request.owner == *owner;
         self.running.iter().filter(theirs).count()
+    }
+
+    /// Takes the place of a sequence that waits for its driver, which may wait for the one that needs the place; whether there
+    /// was any.
+    fn set_aside(&mut self, blocks: &mut Blocks) -> bool {
+        let idle = self.last_idle(|_| true);
+        idle.inspect(|&index| self.preempt(index, blocks)).is_some()
     }
 
     /// Takes a place in the batch from the owner that has the most, if this one has at least two fewer; whether it did.
@@ -132,7 +141,8 @@ impl Scheduler {
             let is_before = waiting[index].request.priority > running[victim].request.priority;
             is_before.then_some((index, victim))
         };
-        let pairs = (0..self.waiting.len()).filter_map(overtakes);
+        let in_line = (0..self.waiting.len()).filter(|&index| !self.waiting[index].is_idle());
+        let pairs = in_line.filter_map(overtakes);
         pairs.min_by_key(|&(index, _)| (rank(&self.waiting[index]), index))
     }
 
@@ -170,12 +180,15 @@ impl Scheduler {
     /// The sequence that gives its blocks to another which will hold so many, those that it finds in the cache included: whoever
     /// gives way leaves what it computed there, and would be back for it at once. An owner that holds twice as much of the cache as
     /// the other's would gives way to it: the factor keeps the two from taking turns. Of the same owner a lower priority
-    /// gives way to a higher one.
+    /// gives way to a higher one. Before all of these goes one that waits for its driver, which may wait for this one.
     fn in_the_way_of(&self, sequence: &Sequence, needed: usize) -> Option<usize> {
         let (owner, priority) = (&sequence.request.owner, sequence.request.priority);
         let fair = 2 * (self.blocks_of(owner) + needed + 1);
         let held = |index: usize| self.blocks_of(self.owner_of(index));
         let holds = |index: usize| !self.running[index].table.blocks().is_empty();
+        if let Some(idle) = self.last_idle(holds) {
+            return Some(idle);
+        }
         let last_of_most = (0..self.running.len()).max_by_key(|&index| (held(index), index));
         let most = last_of_most.filter(|&index| held(index) >= fair && self.owner_of(index) != owner);
         let other = most.and_then(|most| {

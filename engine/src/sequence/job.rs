@@ -111,6 +111,16 @@ impl Job {
         Ok(())
     }
 
+    /// Tells an answer that it ended as this branch did.
+    pub(crate) fn close(&mut self, answer: usize, sequence: &Sequence, orders: &mut Orders) {
+        let mut outcome = sequence.outcome(sequence.finished());
+        if let Some(verdict) = self.driver.verdict(answer) {
+            (outcome.law, outcome.log_weight) = (verdict.law, verdict.log_weight);
+            outcome.diagnostics = verdict.diagnostics;
+        }
+        self.send(answer, Event::Done(outcome), orders);
+    }
+
     /// Sends an event. A client that says no, or whose sink panics, has left.
     pub(crate) fn send(&mut self, number: usize, event: Event, orders: &mut Orders) {
         let Some(answer) = self.answers.get_mut(number).filter(|answer| !answer.closed) else {

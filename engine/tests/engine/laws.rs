@@ -38,7 +38,7 @@ fn script(prefix: &[u32]) -> Vec<f32> {
     probabilities.map(f32::ln).to_vec()
 }
 
-fn engine(config: EngineConfig) -> Engine {
+pub(crate) fn engine(config: EngineConfig) -> Engine {
     let model = ScriptedModel::new(3, 100, script);
     Engine::start(Box::new(model), None, vocabulary(), config).unwrap()
 }
@@ -46,7 +46,7 @@ fn engine(config: EngineConfig) -> Engine {
 /// Only 000, or anything that begins with 1.
 const PATTERN: &str = "000|1[01][01]";
 
-fn request(law: LawChoice, seed: u64) -> Request {
+pub(crate) fn request(law: LawChoice, seed: u64) -> Request {
     Request {
         grammar: Some(grammar_over(&vocabulary(), PATTERN)),
         sampling: Sampling::seeded(seed),
@@ -55,12 +55,12 @@ fn request(law: LawChoice, seed: u64) -> Request {
     }
 }
 
-fn text(heard: &Heard) -> String {
+pub(crate) fn text(heard: &Heard) -> String {
     heard.tokens().iter().map(|token| token.to_string()).collect()
 }
 
 /// The share of each text in `count` answers.
-fn shares(engine: &Engine, request: impl Fn(u64) -> Request, count: u64) -> BTreeMap<String, f64> {
+pub(crate) fn shares(engine: &Engine, request: impl Fn(u64) -> Request, count: u64) -> BTreeMap<String, f64> {
     let mut shares = BTreeMap::new();
     for seed in 0..count {
         *shares

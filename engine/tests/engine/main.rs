@@ -13,6 +13,7 @@ mod flights;
 mod grammars;
 mod laws;
 mod meters;
+mod populations;
 mod priorities;
 mod residual;
 mod rig;

@@ -3,7 +3,7 @@
 //! A sample chosen this way has no simple law, whatever law each candidate has: the likeliest texts are favoured. Nothing is
 //! heard of any before all of them have ended.
 
-use super::{Branch, Driver, News, Order, Orders, Report, Samples};
+use super::{Branch, Driver, News, Order, Orders, Report, Samples, Verdict};
 use crate::error::EngineError;
 use lexiform::law::LawTag;
 
@@ -58,7 +58,7 @@ impl Driver for BestOf {
         let branch = report.branch;
         match &report.news {
             News::Begun | News::Read => self.candidates.next(report, orders),
-            News::Drew | News::Scored => orders.push_back(Order::Draw(branch)),
+            News::Drew | News::Scored | News::Ranked => orders.push_back(Order::Draw(branch)),
             News::Ended(_) => {
                 let mean = report.log_probability / report.tokens.max(1) as f64;
                 self.ended.push((branch, mean));
@@ -85,8 +85,12 @@ impl Driver for BestOf {
         }
     }
 
-    fn law(&self) -> Option<LawTag> {
-        Some(LawTag::BestOf)
+    fn verdict(&self, _: usize) -> Option<Verdict> {
+        Some(Verdict {
+            law: LawTag::BestOf,
+            log_weight: None,
+            diagnostics: None,
+        })
     }
 
     fn branch_of(&self, _: usize) -> Option<Branch> {

@@ -1,0 +1,173 @@
+//! Markov chains: a text is cut, its rest drawn anew, and the new text accepted or not, for a number of steps.
+//!
+//! ```text
+//!   read the prompt (branch 0) ─► fork, draw to the end ─► the first text
+//!     each step:  fork of branch 0 ─ go on with what is kept ─ draw to the end ─► accepted: the text from now on
+//! ```
+//!
+//! Every answer has a chain of its own. The cut and the acceptance are those of [`lexiform::law::Chain`]. Branches that have
+//! ended cannot be forked, so what a step keeps of its text is read again, many tokens a pass.
+//!
+//! Nothing is heard of a text before its chain has made all its steps.
+
+use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
+use crate::error::EngineError;
+use crate::request::Diagnostics;
+use lexiform::law::{Chain, Chooser, Cuts, LawTag, LogWeight};
+use std::sync::Arc;
+
+/// The chain of one answer.
+struct Link<C> {
+    chain: Chain<LogWeight>,
+    chooser: C,
+    /// The branch of the text that the chain is at.
+    at: Option<Branch>,
+    /// Its tokens.
+    text: Arc<Vec<u32>>,
+    /// The branch that is being drawn.
+    drawing: Branch,
+    is_open: bool,
+}
+
+/// The chains of a request.
+pub(crate) struct Chains<C> {
+    links: Vec<Link<C>>,
+    steps: u32,
+    next_branch: Branch,
+    has_begun: bool,
+}
+
+impl<C: Chooser<LogWeight> + Send> Chains<C> {
+    /// Chains of so many steps after the first text, one for each answer, which has this chooser.
+    pub(crate) fn new(steps: u32, cuts: Cuts, choosers: impl IntoIterator<Item = C>) -> Self {
+        let link = |(number, chooser): (usize, C)| Link {
+            chain: Chain::new(cuts),
+            chooser,
+            at: None,
+            text: Arc::default(),
+            drawing: number as Branch + 1,
+            is_open: true,
+        };
+        let links: Vec<_> = choosers.into_iter().enumerate().map(link).collect();
+        Chains {
+            next_branch: links.len() as Branch + 1,
+            links,
+            steps,
+            has_begun: false,
+        }
+    }
+
+    fn begin(&mut self, orders: &mut Orders) {
+        self.has_begun = true;
+        for link in self.links.iter().filter(|link| link.is_open) {
+            let to = link.drawing;
+            orders.extend([Order::Fork { of: 0, to, at: 0 }, Order::Draw(to)]);
+        }
+    }
+
+    /// The chain of an answer has been proposed a text, or one that cannot be whole.
+    fn step(&mut self, answer: usize, report: &Report, orders: &mut Orders) {
+        let link = &mut self.links[answer];
+        let is_accepted = report.is_whole() && {
+            let rows = report.rows.iter().map(|&(log_probability, log_mass)| {
+                (LogWeight::from_ln(log_probability), LogWeight::from_ln(log_mass))
+            });
+            let tokens = report.text.to_vec();
+            link.chain.propose(tokens, rows.collect(), &mut link.chooser)
+        };
+        if !report.is_whole() {
+            link.chain.reject();
+        }
+        if is_accepted {
+            orders.extend(link.at.replace(report.branch).map(Order::Drop));
+            link.text = report.text.clone();
+        } else {
+            orders.push_back(Order::Drop(report.branch));
+        }
+        match (&report.news, link.at) {
+            (News::Failed(error), None) => self.end(answer, Err(error.clone()), orders),
+            (_, None) => self.end(answer, Err(EngineError::Unanswered), orders),
+            (_, Some(branch)) if link.chain.steps() >= self.steps => self.end(answer, Ok(branch), orders),
+            _ => self.propose(answer, orders),
+        }
+    }
+
+    /// Draws the next text of a chain.
+    fn propose(&mut self, answer: usize, orders: &mut Orders) {
+        let link = &mut self.links[answer];
+        let kept = link.chain.cut(&mut link.chooser);
+        let branch = self.next_branch;
+        (self.next_branch, link.drawing) = (branch + 1, branch);
+        orders.push_back(Order::Fork {
+            of: 0,
+            to: branch,
+            at: 0,
+        });
+        orders.push_back(match kept {
+            0 => Order::Draw(branch),
+            _ => Order::Score {
+                branch,
+                tokens: link.text[..kept].to_vec(),
+            },
+        });
+    }
+
+    fn end(&mut self, answer: usize, with: Result<Branch, EngineError>, orders: &mut Orders) {
+        self.links[answer].is_open = false;
+        orders.push_back(match with {
+            Ok(branch) => Order::Finish { branch, answer },
+            Err(error) => Order::Fail { answer, error },
+        });
+        self.drop_prompt(orders);
+    }
+
+    /// Once no chain goes on, nothing is forked from the prompt any more.
+    fn drop_prompt(&self, orders: &mut Orders) {
+        if self.links.iter().all(|link| !link.is_open) {
+            orders.push_back(Order::Drop(0));
+        }
+    }
+}
+
+impl<C: Chooser<LogWeight> + Send> Driver for Chains<C> {
+    fn next(&mut self, report: &Report, orders: &mut Orders) {
+        let answer = self.links.iter().position(|link| link.drawing == report.branch);
+        match (&report.news, answer) {
+            (News::Begun, _) => orders.push_back(Order::Read(report.branch)),
+            (News::Read, _) => self.begin(orders),
+            (News::Failed(error), _) if !self.has_begun => {
+                for answer in 0..self.links.len() {
+                    self.end(answer, Err(error.clone()), orders);
+                }
+            }
+            (_, None) => (),
+            (News::Drew | News::Scored | News::Ranked, _) => orders.push_back(Order::Draw(report.branch)),
+            (News::Ended(_) | News::Failed(_), Some(answer)) => self.step(answer, report, orders),
+        }
+    }
+
+    fn leave(&mut self, answer: usize, orders: &mut Orders) {
+        if let Some(link) = self.links.get_mut(answer) {
+            link.is_open = false;
+            orders.extend(link.at.map(Order::Drop));
+            orders.push_back(Order::Drop(link.drawing));
+        }
+        self.drop_prompt(orders);
+    }
+
+    fn verdict(&self, answer: usize) -> Option<Verdict> {
+        let chain = &self.links.get(answer)?.chain;
+        Some(Verdict {
+            law: LawTag::Mcmc,
+            log_weight: None,
+            diagnostics: Some(Diagnostics::Chain {
+                steps: chain.steps() as usize,
+                moves: chain.moves() as usize,
+            }),
+        })
+    }
+
+    fn branch_of(&self, _: usize) -> Option<Branch> {
+        None
+    }
+}

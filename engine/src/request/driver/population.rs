@@ -1,0 +1,261 @@
+//! Particles: several texts under way with weights, of which unlikely ones give way to copies of likelier ones.
+//!
+//! ```text
+//!   read the prompt ─┬─ draw ─┐          ┌─ draw ─┐
+//!                    ├─ draw ─┼ resample ┼─ draw ─┼ … all have ended ─► an answer is a text drawn by weight
+//!                    └─ draw ─┘          └─ draw ─┘
+//! ```
+//!
+//! Weights, resampling and the choice of the answer are those of [`lexiform::law::Particles`]; here they meet branches. A
+//! particle that was copied goes on in its branch, and each copy in a fork of it. Texts that have ended are not forked:
+//! several particles can stand for one of them. Without resampling nobody waits for the others.
+//!
+//! Nothing is heard of any text before the last has ended.
+
+use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
+use crate::error::EngineError;
+use crate::request::Diagnostics;
+use lexiform::law::{Chooser, LawTag, LogWeight, Particles, Resampling, Weight};
+
+/// Where a particle is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// A pass will bring it a token.
+    Drawing,
+    /// It waits for the others.
+    Waiting,
+    /// Its text is whole.
+    Ended,
+    /// Its text can never be whole; its weight is zero.
+    Lost,
+}
+
+/// A particle as the population has it; its weight stands apart.
+#[derive(Clone, Debug)]
+struct Particle {
+    branch: Branch,
+    stage: Stage,
+    /// Tokens of its text.
+    tokens: usize,
+    /// The log weight of its text when it was weighed last.
+    weighed: f64,
+}
+
+/// How a population is run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) particles: usize,
+    /// Resample when the effective size is below this share of the particles; 0 is never.
+    pub(crate) threshold: f64,
+    pub(crate) resampling: Resampling,
+}
+
+/// Particles of one request; so many answers are drawn from them at the end.
+pub(crate) struct Population<C> {
+    plan: Plan,
+    chooser: C,
+    weights: Particles<LogWeight>,
+    particles: Vec<Particle>,
+    next_branch: Branch,
+    resampled: u32,
+    /// Which answers somebody waits for.
+    wanted: Vec<bool>,
+    failure: Option<EngineError>,
+    /// The effective size at the end.
+    effective_size: f64,
+}
+
+impl<C: Chooser<LogWeight> + Send> Population<C> {
+    pub(crate) fn new(plan: Plan, answers: usize, chooser: C) -> Self {
+        Population {
+            chooser,
+            weights: Particles::new(plan.particles),
+            particles: Vec::new(),
+            next_branch: plan.particles as Branch,
+            resampled: 0,
+            wanted: vec![true; answers],
+            failure: None,
+            effective_size: 0.0,
+            plan,
+        }
+    }
+
+    /// The particles begin after the prompt.
+    fn begin(&mut self, orders: &mut Orders) {
+        let branches = 0..self.plan.particles as Branch;
+        orders.extend(
+            branches
+                .clone()
+                .skip(1)
+                .map(|to| Order::Fork { of: 0, to, at: 0 }),
+        );
+        orders.extend(branches.clone().map(Order::Draw));
+        let particle = |branch| Particle {
+            branch,
+            stage: Stage::Drawing,
+            tokens: 0,
+            weighed: 0.0,
+        };
+        self.particles = branches.map(particle).collect();
+    }
+
+    /// Brings the weight of the particle that a report is of up to date.
+    fn weigh(&mut self, report: &Report, stage: Stage) {
+        let is_its =
+            |particle: &Particle| particle.branch == report.branch && particle.stage == Stage::Drawing;
+        let Some(number) = self.particles.iter().position(is_its) else {
+            return;
+        };
+        let particle = &mut self.particles[number];
+        let factor = match stage {
+            Stage::Lost => LogWeight::zero(),
+            _ => LogWeight::from_ln(report.log_weight - particle.weighed),
+        };
+        self.weights.weigh(number, factor);
+        (particle.stage, particle.tokens, particle.weighed) = (stage, report.tokens, report.log_weight);
+    }
+
+    /// Goes on once no particle is behind.
+    fn go_on(&mut self, orders: &mut Orders) {
+        if self
+            .particles
+            .iter()
+            .any(|particle| particle.stage == Stage::Drawing)
+        {
+            return;
+        }
+        let threshold = LogWeight::from_ln(self.plan.threshold.ln());
+        if self.weights.is_degenerate(&threshold) {
+            self.resample(orders);
+        }
+        self.draw(orders);
+        if self
+            .particles
+            .iter()
+            .all(|particle| matches!(particle.stage, Stage::Ended | Stage::Lost))
+        {
+            self.choose(orders);
+        }
+    }
+
+    fn draw(&mut self, orders: &mut Orders) {
+        let waiting = self
+            .particles
+            .iter_mut()
+            .filter(|particle| particle.stage == Stage::Waiting);
+        for particle in waiting {
+            particle.stage = Stage::Drawing;
+            orders.push_back(Order::Draw(particle.branch));
+        }
+    }
+
+    fn resample(&mut self, orders: &mut Orders) {
+        let ancestors = self
+            .weights
+            .resample(self.plan.resampling, self.resampled, &mut self.chooser);
+        self.resampled += 1;
+        let lives = |branch: Branch, old: &[Particle]| ancestors.iter().any(|&it| old[it].branch == branch);
+        let old = std::mem::take(&mut self.particles);
+        // Room first: a request may have only so many branches.
+        let lost = old.iter().filter(|particle| !lives(particle.branch, &old));
+        orders.extend(lost.map(|particle| Order::Drop(particle.branch)));
+        for (place, &ancestor) in ancestors.iter().enumerate() {
+            let mut particle = old[ancestor].clone();
+            let is_copy = place > 0 && ancestors[place - 1] == ancestor;
+            if is_copy && particle.stage == Stage::Waiting {
+                let of = std::mem::replace(&mut particle.branch, self.next_branch);
+                self.next_branch += 1;
+                orders.push_back(Order::Fork {
+                    of,
+                    to: particle.branch,
+                    at: particle.tokens,
+                });
+            }
+            self.particles.push(particle);
+        }
+    }
+
+    /// Draws the answers from the texts.
+    fn choose(&mut self, orders: &mut Orders) {
+        self.effective_size = self.weights.effective_size().ln().exp();
+        let answers = (0..self.wanted.len()).filter(|&answer| self.wanted[answer]);
+        for answer in answers {
+            orders.push_back(match self.weights.pick(answer as u32, &mut self.chooser) {
+                Some(number) => Order::Tell {
+                    branch: self.particles[number].branch,
+                    answer,
+                },
+                None => Order::Fail {
+                    answer,
+                    error: self.failure.clone().unwrap_or(EngineError::Unanswered),
+                },
+            });
+        }
+        self.give_up(orders);
+    }
+
+    fn give_up(&mut self, orders: &mut Orders) {
+        orders.extend(self.particles.iter().map(|particle| Order::Drop(particle.branch)));
+    }
+}
+
+impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
+    fn next(&mut self, report: &Report, orders: &mut Orders) {
+        match &report.news {
+            News::Begun => return orders.push_back(Order::Read(report.branch)),
+            News::Read => return self.begin(orders),
+            News::Failed(error) if self.particles.is_empty() => {
+                let fail = |answer| Order::Fail {
+                    answer,
+                    error: error.clone(),
+                };
+                return orders.extend((0..self.wanted.len()).map(fail));
+            }
+            News::Drew | News::Scored | News::Ranked => self.weigh(report, Stage::Waiting),
+            News::Ended(_) if report.is_whole() => self.weigh(report, Stage::Ended),
+            News::Ended(_) => {
+                self.weigh(report, Stage::Lost);
+                orders.push_back(Order::Drop(report.branch));
+            }
+            News::Failed(error) => {
+                self.failure.get_or_insert(error.clone());
+                self.weigh(report, Stage::Lost);
+                orders.push_back(Order::Drop(report.branch));
+            }
+        }
+        if self.plan.threshold <= 0.0 {
+            self.draw(orders);
+        }
+        self.go_on(orders);
+    }
+
+    fn leave(&mut self, answer: usize, orders: &mut Orders) {
+        if let Some(wanted) = self.wanted.get_mut(answer) {
+            *wanted = false;
+        }
+        if self.wanted.iter().all(|wanted| !wanted) {
+            orders.push_back(Order::Drop(0));
+            self.give_up(orders);
+        }
+    }
+
+    fn verdict(&self, _: usize) -> Option<Verdict> {
+        let law = match self.plan.threshold > 0.0 {
+            true => LawTag::Smc,
+            false => LawTag::Sir,
+        };
+        Some(Verdict {
+            law,
+            log_weight: Some(self.weights.estimate().ln()),
+            diagnostics: Some(Diagnostics::Particles {
+                particles: self.plan.particles,
+                effective_size: self.effective_size,
+                resampled: self.resampled as usize,
+            }),
+        })
+    }
+
+    fn branch_of(&self, _: usize) -> Option<Branch> {
+        None
+    }
+}

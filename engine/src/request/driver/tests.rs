@@ -1,0 +1,390 @@
+//! Drivers over a model that is a table: every path of choices enumerated, so that their laws are computed, not estimated.
+
+use super::*;
+use crate::request::Diagnostics;
+use lexiform::law::{
+    Allowed, Chooser, Cuts, Every, LogWeight, Part, Place, Resampling, Row, Table, Weight, law_of,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Tokens 0 and 1 write; token 2 ends.
+const END: u32 = 2;
+
+type Word = Vec<u32>;
+
+/// Words of three letters. After a leading 0 the model writes 0 one time in ten; all words with a leading 1 are valid, and
+/// `000`.
+fn row(prefix: &[u32]) -> [f64; 3] {
+    match (prefix.len(), prefix.first()) {
+        (3, _) => [0.0, 0.0, 1.0],
+        (1 | 2, Some(0)) => [0.1, 0.9, 0.0],
+        _ => [0.5, 0.5, 0.0],
+    }
+}
+
+fn mask(prefix: &[u32]) -> [u32; 1] {
+    match (prefix.len(), prefix.first()) {
+        (3, _) => [0b100],
+        (1 | 2, Some(0)) => [0b001],
+        _ => [0b011],
+    }
+}
+
+const Z: f64 = 101.0 / 200.0;
+
+/// The words with their probabilities under the model.
+fn words() -> BTreeMap<Word, f64> {
+    let mut words = BTreeMap::from([(vec![0, 0, 0, END], 0.005)]);
+    words.extend((0..4).map(|bits| (vec![1, bits >> 1, bits & 1, END], 0.125)));
+    words
+}
+
+/// A chooser that a driver and its branches share.
+#[derive(Clone)]
+struct Shared<'e>(Arc<Mutex<&'e mut Every<LogWeight>>>);
+
+impl Chooser<LogWeight> for Shared<'_> {
+    fn choose(&mut self, place: Place, weights: &[LogWeight]) -> usize {
+        self.0.lock().expect("one thread").choose(place, weights)
+    }
+}
+
+/// A branch as the loop has it.
+#[derive(Clone, Default)]
+struct Text {
+    tokens: Word,
+    given: Word,
+    rows: Vec<(f64, f64)>,
+    is_drawing: bool,
+    ranked: Vec<Ranked>,
+    ranks: bool,
+}
+
+impl Text {
+    /// Goes on with a token, drawn or given; what is to be told.
+    fn go_on(&mut self, chooser: &mut Shared<'_>) -> News {
+        let row = Table(row(&self.tokens).map(|p| LogWeight::from_ln(p.ln())).to_vec());
+        let mask = mask(&self.tokens);
+        let part = row.part(Allowed::Words(&mask));
+        let given = !self.given.is_empty();
+        let token = match given {
+            true => self.given.remove(0),
+            false => part
+                .draw(Place::new(0, 0), chooser)
+                .expect("every prefix can be completed"),
+        };
+        self.rows.push((row.probability(token).ln(), part.mass().ln()));
+        self.tokens.push(token);
+        match token {
+            END => News::Ended(Finish::Stop),
+            _ if given => News::Scored,
+            _ => News::Drew,
+        }
+    }
+
+    /// The likeliest tokens after it.
+    fn rank(&self, count: usize) -> Vec<Ranked> {
+        let (row, mask) = (row(&self.tokens), mask(&self.tokens)[0]);
+        let allowed = (0..3).filter(|&token| mask >> token & 1 == 1 && row[token as usize] > 0.0);
+        let mass: f64 = allowed.clone().map(|token| row[token as usize]).sum();
+        let ranked = allowed.map(|token: u32| Ranked {
+            drawn: Drawn {
+                token,
+                mass,
+                log_mass: mass.ln(),
+                log_probability: row[token as usize].ln(),
+                log_kept: mass.ln(),
+            },
+            ends: token == END,
+        });
+        let mut ranked: Vec<Ranked> = ranked.collect();
+        let by = |ranked: &Ranked| ranked.drawn.log_probability;
+        ranked.sort_by(|one, other| by(other).total_cmp(&by(one)));
+        ranked.truncate(count);
+        ranked
+    }
+
+    fn report(&self, branch: Branch, news: News) -> Report {
+        Report {
+            branch,
+            tokens: self.tokens.len(),
+            log_probability: self.rows.iter().map(|row| row.0).sum(),
+            log_weight: self.rows.iter().map(|row| row.1).sum(),
+            is_certain: true,
+            text: Arc::new(self.tokens.clone()),
+            rows: self.rows.clone(),
+            ranked: self.ranked.clone(),
+            news,
+        }
+    }
+}
+
+/// The loop: branches with an order go on by a token, one after the other, until no branch has one. What the answers heard.
+fn run<'e>(
+    mut driver: Box<dyn Driver + 'e>,
+    chooser: &mut Shared<'e>,
+    answers: usize,
+) -> Vec<(Word, Option<Verdict>)> {
+    let mut branches = BTreeMap::from([(0, Text::default())]);
+    let mut untold = VecDeque::from([(0, News::Begun)]);
+    let mut heard = vec![(Word::new(), None); answers];
+    loop {
+        while let Some((branch, news)) = untold.pop_front() {
+            let Some(text) = branches.get_mut(&branch) else {
+                continue;
+            };
+            text.is_drawing = false;
+            let mut orders = Orders::new();
+            driver.next(&text.report(branch, news), &mut orders);
+            for order in orders {
+                match order {
+                    Order::Fork { of, to, at } => {
+                        let mut fork = branches[&of].clone();
+                        fork.tokens.truncate(at);
+                        fork.rows.truncate(at);
+                        assert!(branches.insert(to, fork).is_none());
+                    }
+                    Order::Read(branch) => untold.push_back((branch, News::Read)),
+                    Order::Draw(branch) => branches.get_mut(&branch).expect("a branch").is_drawing = true,
+                    Order::Score { branch, tokens } => {
+                        let text = branches.get_mut(&branch).expect("a branch");
+                        (text.given, text.is_drawing) = (tokens, true);
+                    }
+                    Order::Drop(branch) => drop(branches.remove(&branch)),
+                    Order::Tell { branch, answer } => {
+                        heard[answer] = (branches[&branch].tokens.clone(), driver.verdict(answer));
+                    }
+                    Order::Finish { branch, answer } => {
+                        let text = branches.remove(&branch).expect("a branch");
+                        heard[answer] = (text.tokens, driver.verdict(answer));
+                    }
+                    Order::Rank { branch, count } => {
+                        let text = branches.get_mut(&branch).expect("a branch");
+                        (text.ranked, text.ranks) = (text.rank(count), true);
+                    }
+                    Order::Take { branch, drawn } => {
+                        let text = branches.get_mut(&branch).expect("a branch");
+                        text.rows.push((drawn.log_probability, drawn.log_mass));
+                        text.tokens.push(drawn.token);
+                        if drawn.token == END {
+                            untold.push_back((branch, News::Ended(Finish::Stop)));
+                        }
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        for (&branch, text) in &mut branches {
+            if std::mem::take(&mut text.ranks) {
+                untold.push_back((branch, News::Ranked));
+            }
+        }
+        if !untold.is_empty() {
+            continue;
+        }
+        let Some((&branch, text)) = branches.iter_mut().find(|(_, text)| text.is_drawing) else {
+            assert!(branches.is_empty(), "branches are left");
+            return heard;
+        };
+        let news = text.go_on(chooser);
+        match (&news, text.given.is_empty()) {
+            (News::Scored, false) => (),
+            _ => untold.push_back((branch, news)),
+        }
+    }
+}
+
+/// The law of the word of each answer, and the mean of its weight on each word.
+fn laws(
+    driver: impl for<'e> Fn(Shared<'e>) -> Box<dyn Driver + 'e>,
+    answer: usize,
+) -> (BTreeMap<Word, f64>, BTreeMap<Word, f64>) {
+    let outcomes = law_of(|every| {
+        let mut shared = Shared(Arc::new(Mutex::new(every)));
+        let driver = driver(shared.clone());
+        let heard = run(driver, &mut shared, answer + 1);
+        let (word, verdict) = heard[answer].clone();
+        let weight = verdict.and_then(|verdict| verdict.log_weight).unwrap_or(0.0);
+        (word, (weight.exp() * 1e12).round() as u64)
+    });
+    let (mut law, mut weighted) = (BTreeMap::new(), BTreeMap::new());
+    for ((word, weight), p) in outcomes {
+        *law.entry(word.clone()).or_insert(0.0) += p.ln().exp();
+        *weighted.entry(word).or_insert(0.0) += p.ln().exp() * weight as f64 * 1e-12;
+    }
+    (law, weighted)
+}
+
+fn assert_near(one: &BTreeMap<Word, f64>, other: &BTreeMap<Word, f64>) {
+    assert!(one.keys().eq(other.keys()), "{one:?} {other:?}");
+    for (word, p) in one {
+        assert!((p - other[word]).abs() < 1e-9, "{word:?}: {p}, {}", other[word]);
+    }
+}
+
+fn plan(particles: usize, threshold: f64, resampling: Resampling) -> Plan {
+    Plan {
+        particles,
+        threshold,
+        resampling,
+    }
+}
+
+#[test]
+fn what_a_population_gives_is_properly_weighted() {
+    for resampling in [Resampling::Systematic, Resampling::Residual] {
+        for (particles, threshold) in [(1, 1.0), (2, 0.0), (2, 0.5), (2, 1.0)] {
+            let plan = plan(particles, threshold, resampling);
+            let (_, weighted) = laws(|chooser| Box::new(Population::new(plan, 1, chooser)), 0);
+            assert_near(&weighted, &words());
+        }
+    }
+}
+
+#[test]
+fn a_second_answer_of_a_population_is_as_good_as_the_first() {
+    let plan = plan(2, 1.0, Resampling::Systematic);
+    let (_, weighted) = laws(|chooser| Box::new(Population::new(plan, 2, chooser)), 1);
+    assert_near(&weighted, &words());
+}
+
+#[test]
+fn a_population_says_what_became_of_it() {
+    law_of(|every| {
+        let mut shared = Shared(Arc::new(Mutex::new(every)));
+        let driver = Population::new(plan(2, 1.0, Resampling::Systematic), 1, shared.clone());
+        let heard = run(Box::new(driver), &mut shared, 1);
+        let verdict = heard[0].1.clone().expect("a verdict");
+        assert_eq!(verdict.law, LawTag::Smc);
+        let Some(Diagnostics::Particles {
+            particles: 2,
+            effective_size,
+            ..
+        }) = verdict.diagnostics
+        else {
+            panic!("{verdict:?}");
+        };
+        assert!((1.0..2.0 + 1e-9).contains(&effective_size));
+    });
+}
+
+/// `q(to | from)` under cuts at every place alike, from its formula.
+fn uniform_proposal(from: &Word, to: &Word) -> f64 {
+    let common = from
+        .iter()
+        .zip(to)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let rest = |at: usize| -> f64 {
+        let factor = |place: usize| {
+            let (row, mask) = (row(&to[..place]), mask(&to[..place])[0]);
+            let mass: f64 = (0..3)
+                .filter(|token| mask >> token & 1 == 1)
+                .map(|token| row[token])
+                .sum();
+            row[to[place] as usize] / mass
+        };
+        (at..to.len()).map(factor).product()
+    };
+    (0..=common.min(from.len() - 1)).map(rest).sum::<f64>() / from.len() as f64
+}
+
+#[test]
+fn a_chain_takes_the_steps_that_its_law_says() {
+    for (steps, expected) in [(1, 0.2525), (2, 0.5 * 0.2525 + 0.7475 / 200.0)] {
+        let (law, _) = laws(
+            |chooser| Box::new(Chains::new(steps, Cuts::Restart, [chooser])),
+            0,
+        );
+        assert!((law[&vec![0, 0, 0, END]] - expected).abs() < 1e-9);
+    }
+    let (law, _) = laws(|chooser| Box::new(Chains::new(1, Cuts::Uniform, [chooser])), 0);
+    let words = words();
+    let local = |word: &Word| if word[0] == 0 { 0.5 } else { 0.125 };
+    let mut expected: BTreeMap<Word, f64> = words.keys().map(|word| (word.clone(), 0.0)).collect();
+    for (from, p) in &words {
+        let mut stays = 1.0;
+        for (to, other) in words.iter().filter(|(to, _)| *to != from) {
+            let (there, back) = (uniform_proposal(from, to), uniform_proposal(to, from));
+            let moves = there * f64::min(1.0, other * back / (p * there));
+            *expected.get_mut(to).expect("a word") += local(from) * moves;
+            stays -= moves;
+        }
+        *expected.get_mut(from).expect("a word") += local(from) * stays;
+    }
+    assert_near(&law, &expected);
+}
+
+#[test]
+fn the_law_of_the_table_is_what_it_is_taken_for() {
+    let total: f64 = words().values().sum();
+    assert!((total - Z).abs() < 1e-12);
+}
+
+/// What a search tells, with a chooser that is never asked.
+fn found(search: Search, answers: usize) -> Vec<(Word, f64)> {
+    let law = law_of(|every| {
+        let mut shared = Shared(Arc::new(Mutex::new(every)));
+        let heard = run(Box::new(Beams::new(search, answers)), &mut shared, answers);
+        let score = |verdict: Option<Verdict>| match verdict.and_then(|verdict| verdict.diagnostics) {
+            Some(Diagnostics::Beam { score, .. }) => (score * 1e9).round() as i64,
+            other => panic!("{other:?}"),
+        };
+        heard
+            .into_iter()
+            .map(|(word, verdict)| (word, score(verdict)))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(law.len(), 1);
+    let (words, _) = law.into_iter().next().expect("one outcome");
+    words
+        .into_iter()
+        .map(|(word, score)| (word, score as f64 * 1e-9))
+        .collect()
+}
+
+fn search(width: usize, length_penalty: f64) -> Search {
+    Search {
+        width,
+        length_penalty,
+        patience: None,
+        longest: 4,
+    }
+}
+
+#[test]
+fn wide_beams_find_the_likeliest_words_in_order() {
+    for penalty in [0.0, 1.0] {
+        let heard = found(search(5, penalty), 5);
+        let mut expected: Vec<f64> = words().values().map(|p| p.ln() / 4_f64.powf(penalty)).collect();
+        expected.sort_by(|one, other| other.total_cmp(one));
+        let scores: Vec<f64> = heard.iter().map(|(_, score)| *score).collect();
+        assert!(
+            scores
+                .iter()
+                .zip(&expected)
+                .all(|(one, other)| (one - other).abs() < 1e-6),
+            "{scores:?}"
+        );
+        let texts: std::collections::BTreeSet<Word> = heard.into_iter().map(|(word, _)| word).collect();
+        assert!(texts.iter().eq(words().keys()));
+    }
+}
+
+/// Greedy decoding goes astray at once: the masked row after a leading 0 hides that 000 is unlikely.
+#[test]
+fn beams_weigh_by_the_model_and_not_by_what_the_mask_leaves() {
+    let heard = found(search(2, 0.0), 1);
+    assert_eq!(heard[0].0[0], 1);
+    assert!((heard[0].1 - 0.125_f64.ln()).abs() < 1e-6);
+}
+
+#[test]
+fn patience_ends_a_search() {
+    let impatient = Search {
+        patience: Some(0.5),
+        ..search(4, 0.0)
+    };
+    assert_eq!(found(impatient, 1).len(), 1);
+}
