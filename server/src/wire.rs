@@ -12,6 +12,7 @@ pub mod error;
 pub mod fields;
 pub mod generation;
 pub mod grammars;
+pub mod law;
 pub mod models;
 pub mod otlp;
 pub mod response;

@@ -4,7 +4,7 @@
 mod token_watch;
 
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Event, Finish, Grammar, Outcome, Steered, Times};
+use lexiform_engine::{Diagnostics, Event, Finish, Grammar, Outcome, Steered, Times};
 
 use self::token_watch::{Seen, TokenWatch};
 use crate::answer::confidence::Trace;
@@ -15,7 +15,9 @@ use crate::operate::metrics::FinishedSample;
 use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
 use crate::wire::generation::LogprobsMode;
-use crate::wire::response::{Budget, Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite};
+use crate::wire::response::{
+    self, Budget, Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
+};
 
 /// What a request wants to be told beside the text.
 #[derive(Clone, Copy, Debug, Default)]
@@ -241,6 +243,26 @@ fn sample(outcome: &Outcome) -> Sample {
         attempts: outcome.attempts,
         drafted: outcome.drafted,
         accepted: outcome.accepted,
+        diagnostics: outcome.diagnostics.map(diagnostics),
+    }
+}
+
+fn diagnostics(of: Diagnostics) -> response::Diagnostics {
+    match of {
+        Diagnostics::Particles {
+            particles,
+            effective_size,
+            resampled,
+        } => response::Diagnostics::Particles {
+            particles,
+            effective_size: finite(effective_size),
+            resampled,
+        },
+        Diagnostics::Beam { width, score } => response::Diagnostics::Beam {
+            beam_width: width,
+            score: finite(score),
+        },
+        Diagnostics::Chain { steps, moves } => response::Diagnostics::Chain { steps, moves },
     }
 }
 

@@ -44,8 +44,9 @@ pub struct Args {
 /// How the texts are drawn.
 #[derive(Debug, clap::Args)]
 struct Sampling {
-    /// The law to draw from: local (each token from what is allowed there) or global (the whole text, exactly)
-    #[arg(long, default_value = "local", value_parser = [LOCAL, GLOBAL])]
+    /// The law to draw from: local (each token from what is allowed there), global (the whole text, exactly), or an
+    /// approximation of global by what earlier texts teach (asap), particles (smc, sir) or a Markov chain (mcmc)
+    #[arg(long, default_value = LOCAL, value_parser = LAWS)]
     law: String,
     /// How many texts
     #[arg(long, short, default_value_t = 1)]
@@ -53,8 +54,8 @@ struct Sampling {
     /// The seed; the same seed gives the same texts
     #[arg(long, allow_hyphen_values = true)]
     seed: Option<i64>,
-    /// The temperature; 0 takes the most likely token. By default what the model recommends, and 1 for the global law, which
-    /// needs one, where that is 0
+    /// The temperature; 0 takes the most likely token. By default what the model recommends, and 1 for any law but local,
+    /// which needs one, where that is 0
     #[arg(long)]
     temperature: Option<f64>,
     /// The most tokens to write
@@ -66,7 +67,7 @@ struct Sampling {
 }
 
 const LOCAL: &str = "local";
-const GLOBAL: &str = "global";
+const LAWS: [&str; 6] = [LOCAL, "global", "asap", "smc", "sir", "mcmc"];
 
 impl Args {
     /// Whether the answer is JSON.
@@ -167,7 +168,7 @@ fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: S
         };
         body[field] = json!(source.text());
     }
-    let needs_one = sampling.law == GLOBAL && served.text().defaults.temperature == 0.0;
+    let needs_one = sampling.law != LOCAL && served.text().defaults.temperature == 0.0;
     for (name, value) in [
         ("seed", sampling.seed.map(Value::from)),
         (

@@ -16,13 +16,18 @@ use crate::grammars::language::{CALL, END_CALL, END_THINK, Language, THINK, Thou
 use crate::grammars::store::Compiled;
 use crate::model::served::ServedModel;
 use crate::model::template::{ChatTemplate, Conversation, Piece, TemplateError};
+use crate::model::text::Defaults;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::completion::Prompt;
 use crate::wire::constraint::{Constraint, Source};
 use crate::wire::error::ApiError;
-use crate::wire::generation::{self as wire, Generation, Law, LogprobsMode, SchemaInPrompt};
+use crate::wire::generation::{self as wire, Generation, LogprobsMode, SchemaInPrompt};
+use crate::wire::law::Law;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
+
+/// Streams of random numbers that the prompts of one request are apart where an answer takes more texts than it returns.
+const STREAMS: usize = 1 << 16;
 
 /// The longest schema of which a sketch is shown to the model, in bytes.
 pub const SKETCHED: usize = 256 << 10;
@@ -336,13 +341,24 @@ pub fn engine_requests(
     logprobs: Option<u8>,
 ) -> Result<Vec<Request>, ApiError> {
     check_tokens(served, generation)?;
+    if matches!(generation.law, Law::Beam { .. }) && logprobs.is_some_and(|top| top > 0) {
+        let message =
+            "top_logprobs: a beam search reports the log-probability of its tokens, and not of others.";
+        let param = Some("top_logprobs".to_owned());
+        return Err(ApiError::invalid("invalid_value", param, message.to_owned()));
+    }
     let seed = generation.seed.unwrap_or_else(crate::operate::random::seed);
     let logprobs = logprobs.or(generation.confidence.then_some(0));
     let candidates = generation.best_of.unwrap_or(generation.n);
     let mut requests = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
         let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
-        let stream = u32::try_from(number * candidates).unwrap_or(u32::MAX);
+        let streams = if generation.law.chooses() {
+            STREAMS
+        } else {
+            candidates
+        };
+        let stream = u32::try_from(number * streams).unwrap_or(u32::MAX);
         requests.push(Request {
             prompt,
             // Known where it is submitted, as the deadline is.
@@ -360,14 +376,8 @@ pub fn engine_requests(
                 wire::OnBudget::Truncate => OnBudget::Cut,
                 wire::OnBudget::Error => OnBudget::Fail,
             },
-            law: match generation.law {
-                Law::Local => LawChoice::Local,
-                Law::Global => LawChoice::Global {
-                    max_attempts: generation.max_attempts,
-                    fallback: generation.on_exhaustion,
-                },
-            },
-            share_attempts: generation.share_attempts,
+            law: law(generation),
+            share_attempts: generation.law.shares(),
             reference: Vec::new(),
             speculation: speculation(generation),
             logprobs,
@@ -382,6 +392,43 @@ pub fn engine_requests(
         });
     }
     Ok(requests)
+}
+
+fn law(generation: &Generation) -> LawChoice {
+    match generation.law {
+        Law::Local => LawChoice::Local,
+        Law::Global {
+            max_attempts,
+            on_exhaustion: fallback,
+            ..
+        } => LawChoice::Global {
+            max_attempts,
+            fallback,
+        },
+        Law::Asap { .. } => LawChoice::Asap,
+        Law::Smc {
+            particles,
+            ess_threshold: threshold,
+            resampling,
+        } => LawChoice::Smc {
+            particles,
+            threshold,
+            resampling,
+        },
+        Law::Sir {
+            particles: candidates,
+        } => LawChoice::Sir { candidates },
+        Law::Beam {
+            width,
+            length_penalty,
+            patience,
+        } => LawChoice::Beam {
+            width,
+            length_penalty,
+            patience,
+        },
+        Law::Mcmc { steps, cuts } => LawChoice::Mcmc { steps, cuts },
+    }
 }
 
 /// What to draft. Who names a seed wants its text, drafted or not.
@@ -439,9 +486,17 @@ fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), Api
 }
 
 fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
-    let defaults = served.text().defaults;
+    let defaults = match generation.law {
+        // What a model recommends is for sampling; a search leaves nothing to chance.
+        Law::Beam { .. } => Defaults::default(),
+        _ => served.text().defaults,
+    };
+    let temperature = generation.temperature.unwrap_or(defaults.temperature);
     Sampling {
-        temperature: generation.temperature.unwrap_or(defaults.temperature),
+        temperature: match generation.law {
+            Law::Beam { .. } => 1.0,
+            _ => temperature,
+        },
         // Zero is allowed by the API and means the smallest nucleus, a single token.
         top_p: generation.top_p.unwrap_or(defaults.top_p).max(f32::MIN_POSITIVE),
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),

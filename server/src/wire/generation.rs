@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lexiform_engine::Fallback;
 use serde_json::Value;
 
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
+use super::law::Law;
 
 /// The most samples one request may ask for.
 const SAMPLES: i64 = 16;
@@ -15,27 +15,11 @@ const STOPS: (usize, usize) = (4, 256);
 /// The most likely tokens that may be listed beside each token.
 pub(super) const TOP_LOGPROBS: i64 = 20;
 
-/// The most attempts of the global law, which are also those that it has unless the request says otherwise.
-const ATTEMPTS: i64 = 1_000;
-/// What may become of an answer none of whose attempts is accepted.
-const EXHAUSTION: [(&str, Fallback); 2] = [("error", Fallback::Fail), ("weighted", Fallback::Weighted)];
-/// Fields that are about the global law alone.
-const GLOBAL: [&str; 3] = ["max_attempts", "on_exhaustion", "share_attempts"];
-
 /// The least and the greatest penalty for tokens that were there before; 1 is none.
 const REPETITION: (f64, f64) = (0.01, 100.0);
 
 /// The most tokens that may be biased.
 const BIASED_TOKENS: usize = 1_024;
-
-/// The law that the output is drawn from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Law {
-    /// Each token from the model's distribution over the allowed tokens.
-    Local,
-    /// The whole text from the model's distribution over the texts that obey.
-    Global,
-}
 
 /// What becomes of an answer for which `max_tokens` are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,12 +129,6 @@ pub struct Generation {
     pub constraint: Option<Constraint>,
     /// The law.
     pub law: Law,
-    /// The most attempts of the global law.
-    pub max_attempts: usize,
-    /// What becomes of an answer none of whose attempts is accepted.
-    pub on_exhaustion: Fallback,
-    /// Whether attempts learn from those of other requests that agree in all but the seed.
-    pub share_attempts: bool,
     /// What becomes of an answer for which the tokens are few.
     pub on_budget: OnBudget,
     /// Whose law log-probabilities are of, if they are asked for.
@@ -193,10 +171,8 @@ const PASSED_OVER: &[&str] = &[
 
 /// Fields that this server knows and cannot honour, with the values that ask for nothing.
 const NEUTRAL: &[(&str, &[&str])] = &[
-    ("length_penalty", &["1", "1.0"]),
     ("min_tokens", &["0"]),
     ("ignore_eos", &["false"]),
-    ("use_beam_search", &["false"]),
     ("bad_words", &["[]"]),
     ("allowed_token_ids", &[]),
     ("prompt_logprobs", &["0"]),
@@ -210,7 +186,6 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         problems.invalid("model", "expected the name of a model");
     }
     let constraint = constraint::fields::read(fields, problems);
-    let about_global = GLOBAL.into_iter().find(|name| fields.has(name));
     let generation = Generation {
         model: model.unwrap_or_default(),
         max_tokens: max_tokens(fields, problems),
@@ -245,16 +220,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         stop_tokens: stop_tokens(fields, problems),
         stream: stream(fields, problems),
         constraint,
-        law: fields
-            .word("law", &[("local", Law::Local), ("global", Law::Global)], problems)
-            .unwrap_or(Law::Local),
-        max_attempts: fields
-            .integer("max_attempts", 1, ATTEMPTS, problems)
-            .unwrap_or(ATTEMPTS) as usize,
-        on_exhaustion: fields
-            .word("on_exhaustion", &EXHAUSTION, problems)
-            .unwrap_or(Fallback::Fail),
-        share_attempts: fields.boolean("share_attempts", problems).unwrap_or(false),
+        law: Law::read(fields, problems),
         on_budget: on_budget(fields, problems),
         logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
@@ -275,19 +241,40 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     };
     fields.ignore(PASSED_OVER);
     fields.only_neutral(NEUTRAL, problems);
-    if let (Some(name), Law::Local) = (about_global, generation.law) {
-        problems.invalid(name, "requires law: global");
-    }
     contradictions(&generation, problems);
     generation
 }
 
 /// What cannot be honoured together.
 fn contradictions(generation: &Generation, problems: &mut Problems) {
-    if generation.law == Law::Global && generation.on_budget != OnBudget::Complete {
-        let message =
-            "law: global samples whole texts that fit into max_tokens; the only possible value is complete";
+    let law = generation.law;
+    if law != Law::Local && generation.on_budget != OnBudget::Complete {
+        let message = format!(
+            "{} is about whole texts that fit into max_tokens; the only possible value is complete",
+            law.name()
+        );
         problems.invalid("on_budget", message);
+    }
+    if law.chooses() && generation.best_of.is_some() {
+        let message = format!("{} chooses among texts itself", law.name());
+        problems.invalid("best_of", message);
+    }
+    if let Law::Beam { width, .. } = law {
+        if width < generation.n {
+            problems.invalid("beam_width", "beam_width must be at least n");
+        }
+        if generation
+            .temperature
+            .is_some_and(|temperature| temperature > 0.0 && temperature != 1.0)
+        {
+            let message = "a beam search leaves nothing to chance: the possible values are 0 and 1, which mean the same";
+            problems.invalid("temperature", message);
+        }
+    }
+    if let Law::Smc { particles, .. } | Law::Sir { particles } = law
+        && particles < generation.n
+    {
+        problems.invalid("particles", "particles must be at least n");
     }
     if let Some(best_of) = generation.best_of {
         if best_of < generation.n {
@@ -345,9 +332,6 @@ impl Generation {
             stream: None,
             constraint: None,
             law: Law::Local,
-            max_attempts: ATTEMPTS as usize,
-            on_exhaustion: Fallback::Fail,
-            share_attempts: false,
             on_budget: OnBudget::Complete,
             logprobs_mode: LogprobsMode::Raw,
             schema_in_prompt: SchemaInPrompt::Auto,

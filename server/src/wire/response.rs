@@ -460,14 +460,15 @@ pub struct Keyword {
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, and the first and third
-    /// with `-filtered`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `beam`, `asap`, `smc`, `sir`, `mcmc`,
+    /// and the first and third with `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature (at 0 as at 1),
     /// without the constraint. The table of numbers in [`lexiform::law`] says what this and the weight are under which law.
     pub log_probability: f64,
     /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`, which has the
-    /// normalised law already: not to be mixed with the weights of other laws. Absent for `greedy` and `best-of`, for what
+    /// normalised law already: not to be mixed with the weights of other laws. For `smc` and `sir` the estimate of the normaliser.
+    /// Absent for `greedy`, `best-of`, `beam` and `mcmc`, for what
     /// was cut, and where the probability of the end is not known because `weights` was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_weight: Option<f64>,
@@ -477,6 +478,38 @@ pub struct Sample {
     pub drafted: usize,
     /// Those that were kept.
     pub accepted: usize,
+    /// What a law that draws several texts for an answer says of them.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<Diagnostics>,
+}
+
+/// How near a sample is to its law.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Diagnostics {
+    /// Of `smc` and `sir`.
+    Particles {
+        /// Texts under way.
+        particles: usize,
+        /// How many of equal weight would say as much.
+        effective_size: f64,
+        /// How often they were resampled.
+        resampled: usize,
+    },
+    /// Of `beam`.
+    Beam {
+        /// Prefixes followed at a time.
+        beam_width: usize,
+        /// The log-probability of the text, divided by its length to the power of `length_penalty`.
+        score: f64,
+    },
+    /// Of `mcmc`.
+    Chain {
+        /// Texts proposed after the first.
+        steps: usize,
+        /// Those of them that were accepted.
+        moves: usize,
+    },
 }
 
 #[cfg(test)]

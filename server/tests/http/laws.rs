@@ -88,3 +88,157 @@ fn what_is_no_number_of_attempts_and_what_is_not_about_this_law_is_refused() {
         json!({"law": "local", "max_attempts": null, "on_exhaustion": null, "share_attempts": null});
     assert_eq!(ask(&service, nothing).status, 200);
 }
+
+#[test]
+fn laws_that_draw_several_texts_say_what_became_of_them() {
+    let service = Service::start();
+    let smc = sample(&ask(
+        &service,
+        json!({"law": "smc", "particles": 4, "resampling": "residual"}),
+    ));
+    assert_eq!((&smc["law"], &smc["particles"]), (&json!("smc"), &json!(4)));
+    let size = smc["effective_size"].as_f64().expect("a number");
+    assert!((1.0..4.01).contains(&size), "{size}");
+    let weight = smc["log_weight"].as_f64().expect("an estimate");
+    assert!(weight < -10.0, "{weight}: what matches is rare");
+    let sir = sample(&ask(&service, json!({"law": "sir", "n": 2})));
+    assert_eq!(
+        (&sir["law"], &sir["particles"], &sir["resampled"]),
+        (&json!("sir"), &json!(8), &json!(0))
+    );
+    let asap = sample(&ask(&service, json!({"law": "asap"})));
+    assert_eq!((&asap["law"], &asap["attempts"]), (&json!("asap"), &json!(1)));
+    assert!(asap["log_weight"].as_f64().expect("a weight") < -10.0);
+    for cuts in ["restart", "uniform", "priority"] {
+        let mcmc = sample(&ask(
+            &service,
+            json!({"law": "mcmc", "mcmc_steps": 5, "mcmc_cuts": cuts}),
+        ));
+        assert_eq!((&mcmc["law"], &mcmc["steps"]), (&json!("mcmc"), &json!(5)));
+        assert!(mcmc["moves"].as_u64().expect("a count") <= 5);
+        assert!(mcmc.get("log_weight").is_none());
+    }
+}
+
+#[test]
+fn a_seed_names_the_text_of_every_law() {
+    let service = Service::start();
+    for law in ["asap", "smc", "sir", "mcmc"] {
+        let text =
+            |seed: u64| ask(&service, json!({"law": law, "seed": seed, "n": 3})).json()["choices"].clone();
+        let contents = |choices: Value| -> Vec<Value> {
+            let choices = choices.as_array().expect("choices").clone();
+            choices
+                .iter()
+                .map(|choice| choice["message"]["content"].clone())
+                .collect()
+        };
+        assert_eq!(contents(text(5)), contents(text(5)), "{law}");
+    }
+}
+
+#[test]
+fn fields_of_one_law_are_refused_with_another() {
+    let service = Service::start();
+    for (name, value, law) in [
+        ("particles", json!(0), "smc"),
+        ("particles", json!(65), "sir"),
+        ("ess_threshold", json!(0), "smc"),
+        ("resampling", json!("none"), "smc"),
+        ("mcmc_steps", json!(0), "mcmc"),
+        ("mcmc_cuts", json!("nowhere"), "mcmc"),
+        ("particles", json!(4), "local"),
+        ("particles", json!(4), "mcmc"),
+        ("ess_threshold", json!(0.5), "sir"),
+        ("resampling", json!("systematic"), "global"),
+        ("mcmc_steps", json!(3), "smc"),
+        ("max_attempts", json!(3), "smc"),
+        ("best_of", json!(3), "smc"),
+        ("on_budget", json!("truncate"), "mcmc"),
+        ("temperature", json!(0), "smc"),
+        ("temperature", json!(0), "mcmc"),
+    ] {
+        let answer = ask(&service, json!({name: value, "law": law}));
+        assert_eq!(
+            (answer.status, answer.json()["error"]["param"].clone()),
+            (400, json!(name)),
+            "{name} {value} {law}: {}",
+            answer.text()
+        );
+    }
+    let answer = ask(&service, json!({"law": "smc", "particles": 2, "n": 3}));
+    assert_eq!(answer.json()["error"]["param"], "particles");
+}
+
+#[test]
+fn a_beam_search_tells_the_likeliest_texts_first() {
+    let service = Service::start();
+    let search = |more: Value| {
+        let mut body = json!({"guided_regex": "x[bc]", "use_beam_search": true});
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.extend(more);
+        }
+        service.chat("echo x", body)
+    };
+    let answer = search(json!({"n": 2, "beam_width": 3, "length_penalty": 0, "logprobs": true}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let choices = answer.json()["choices"].as_array().expect("choices").clone();
+    let texts: Vec<&Value> = choices
+        .iter()
+        .map(|choice| &choice["message"]["content"])
+        .collect();
+    assert!(
+        texts.contains(&&json!("xb")) && texts.contains(&&json!("xc")),
+        "{texts:?}"
+    );
+    let score = |choice: &Value| choice["lexiform"]["score"].as_f64().expect("a score");
+    assert!(score(&choices[0]) >= score(&choices[1]));
+    for choice in &choices {
+        let told = &choice["lexiform"];
+        assert_eq!((&told["law"], &told["beam_width"]), (&json!("beam"), &json!(3)));
+        let written = told["log_probability"].as_f64().expect("a number");
+        assert!((written - score(choice)).abs() < 1e-6, "{told}");
+        assert_eq!(choice["logprobs"]["content"].as_array().expect("tokens").len(), 2);
+    }
+    let free = service.chat("echo hello", json!({"use_beam_search": true, "max_tokens": 4}));
+    assert_eq!(free.status, 200, "{}", free.text());
+    for (name, value) in [
+        ("beam_width", json!(0)),
+        ("beam_width", json!(33)),
+        ("length_penalty", json!(-1)),
+        ("patience", json!(0)),
+        ("temperature", json!(0.5)),
+        ("best_of", json!(2)),
+        ("use_beam_search", json!("yes")),
+        ("on_budget", json!("truncate")),
+    ] {
+        let answer = search(json!({name: value}));
+        assert_eq!(
+            (answer.status, &answer.json()["error"]["param"]),
+            (400, &json!(name)),
+            "{}",
+            answer.text()
+        );
+    }
+    assert_eq!(
+        search(json!({"law": "smc"})).json()["error"]["param"],
+        "use_beam_search"
+    );
+    assert_eq!(
+        search(json!({"logprobs": true, "top_logprobs": 2})).json()["error"]["param"],
+        "top_logprobs"
+    );
+    let plain = |more: Value| service.chat("echo x", more);
+    assert_eq!(
+        plain(json!({"use_beam_search": false, "length_penalty": 1.0})).status,
+        200
+    );
+    assert_eq!(
+        plain(json!({"length_penalty": 2})).json()["error"]["param"],
+        "length_penalty"
+    );
+    assert_eq!(
+        plain(json!({"beam_width": 2})).json()["error"]["param"],
+        "beam_width"
+    );
+}

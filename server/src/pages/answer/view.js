@@ -76,6 +76,8 @@ export class View {
     const parts = [`${tokens.length} ${tokens.length === 1 ? "token" : "tokens"}`, ENDS[sample.finish] ?? sample.finish];
     if (told.budget) parts.push(`steered by max tokens from token ${told.budget.from_token + 1} on`);
     if (told.law) parts.push(`law ${told.law}`);
+    if (told.particles) parts.push(`${told.effective_size.toFixed(1)} of ${told.particles} particles effective`);
+    if (told.steps) parts.push(`${told.moves} of ${told.steps} proposals accepted`);
     if (told.attempts > 1) parts.push(`${told.attempts} attempts`);
     if (told.drafted) parts.push(`${told.accepted} of ${told.drafted} drafted tokens kept`);
     if (run.enforced && run.enforced !== "exact") parts.push(`enforced: ${run.enforced}`);

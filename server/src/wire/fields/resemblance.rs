@@ -56,6 +56,14 @@ const BINDING: &[&str] = &[
     "on_budget",
     "on_exhaustion",
     "max_attempts",
+    "particles",
+    "beam_width",
+    "use_beam_search",
+    "patience",
+    "ess_threshold",
+    "resampling",
+    "mcmc_steps",
+    "mcmc_cuts",
     "timeout_ms",
 ];
 
