@@ -5,7 +5,8 @@ sequence stands; states are values, so that a copy is a fork and an older one is
 accept and roll back tokens use a :class:`Session`, and a :class:`Sampler` draws tokens from rows of logits under the laws of
 the library.
 
-The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages.
+The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch`, :mod:`lexiform.hf` and :mod:`lexiform.outlines` are for those who have
+these packages; :mod:`lexiform.compat` has the names of others.
 """
 
 from lexiform._lexiform import (
@@ -13,6 +14,7 @@ from lexiform._lexiform import (
     Compiler,
     Explanation,
     Grammar,
+    Masks,
     Problem,
     Sampler,
     Session,
@@ -35,6 +37,7 @@ __all__ = [
     "Explanation",
     "Grammar",
     "LimitError",
+    "Masks",
     "Problem",
     "Sampler",
     "Session",
