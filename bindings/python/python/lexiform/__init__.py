@@ -5,8 +5,7 @@ sequence stands; states are values, so that a copy is a fork and an older one is
 accept and roll back tokens use a :class:`Session`, and a :class:`Sampler` draws tokens from rows of logits under the laws of
 the library.
 
-The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch`, :mod:`lexiform.hf` and :mod:`lexiform.outlines` are for those who have
-these packages; :mod:`lexiform.compat` has the names of others.
+The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages.
 """
 
 from lexiform._lexiform import (
