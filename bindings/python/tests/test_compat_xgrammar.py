@@ -317,6 +317,9 @@ def test_strict_mode_closes_what_holds_together_together():
         compiler.compile_json_schema(old)
     with pytest.raises(NotImplementedError, match=r"strict_mode: 1e999 is no number of Python"):
         compiler.compile_json_schema('{"maximum": 1e999}')
+    for depth in (400, 100_000):
+        with pytest.raises(NotImplementedError, match="nested too deeply"):
+            compiler.compile_json_schema('{"items": ' * depth + "{}" + "}" * depth)
 
 
 def both_named(named):

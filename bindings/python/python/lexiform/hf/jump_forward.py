@@ -64,7 +64,7 @@ class JumpForward:
         """Returns the prompts with their answers, padded on the right."""
         if model.config.is_encoder_decoder:
             raise ValueError("JumpForward is for models without an encoder")
-        if generation_config.num_beams > 1:
+        if (generation_config.num_beams or 1) > 1:
             raise ValueError("JumpForward is for greedy decoding and for sampling, not for beams")
         if all(given is not self._processor for given in logits_processor):
             raise ValueError("pass the processor to `logits_processor` too; JumpForward does not add it")

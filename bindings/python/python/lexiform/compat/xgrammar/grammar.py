@@ -135,10 +135,12 @@ def _strict(schema: str | dict[str, Any] | type) -> str:
     text = _schema_text(schema)
     try:
         read = json.loads(text, parse_float=_number)
-    except (ValueError, RecursionError):
+        strict = closed(read)
+    except RecursionError as deep:
+        raise NotImplementedError("strict_mode: the schema is nested too deeply; pass strict_mode=False") from deep
+    except ValueError:
         # The compiler says what is wrong with it.
         return text
-    strict = closed(read)
     return text if strict == read else json.dumps(strict, ensure_ascii=False)
 
 
