@@ -1,11 +1,12 @@
 """How long the calls of a decode loop take from Python: `python bindings/python/benches/calls.py [tokenizer.json]`.
 
-Each figure is the least of several rounds, in processor time of the thread where one thread works, and in wall time where
-several do. The wheel must be one of `cargo xtask wheel`; one for tests is slow.
+Each figure is the least of many rounds, in processor time of the thread where one thread works, and in wall time where several do.
+The loop around the call is part of it. The wheel must be one of `cargo xtask wheel`; one for tests is slow.
 """
 
 import sys
 import time
+import timeit
 from pathlib import Path
 
 import lexiform
@@ -19,26 +20,23 @@ SCHEMA = {
 }
 
 
-def microseconds(call, count, clock=time.thread_time_ns, rounds=9):
-    """The least time of one call."""
-    best = float("inf")
-    for _ in range(rounds):
-        began = clock()
-        for _ in range(count):
-            call()
-        best = min(best, (clock() - began) / count / 1000)
-    return best
+def microseconds(call, names, count, clock=time.thread_time_ns, rounds=60):
+    """The least time of one call, which is written as a statement."""
+    timer = timeit.Timer(call, globals=names, timer=clock)
+    return min(timer.repeat(rounds, count)) / count / 1000
 
 
 def arrays(words):
     """Arrays that masks are written to, by name."""
     yield "numpy", np.zeros((256, words), np.int32)
+    yield "numpy, by lexiform.Masks(array)", lexiform.Masks(np.zeros((256, words), np.int32))
     try:
         import torch
     except ImportError:
         return
     tensor = torch.zeros(256, words, dtype=torch.int32)
     yield "torch, by tensor.numpy()", tensor.numpy()
+    yield "torch, by lexiform.Masks(tensor)", lexiform.Masks(tensor)
     yield "torch, the tensor itself", tensor
 
 
@@ -58,27 +56,23 @@ def main(path):
     state = grammar.step_bytes(grammar.start(), b'{"name":"Ada","tags":["')
     token = grammar.tokens(state)[-1]
     print(f"{len(vocabulary)} tokens, lexiform {lexiform.__version__}, Python {sys.version.split()[0]}")
-    for name, array in arrays(vocabulary.words):
-        grammar.fill(state, array)
-        took = microseconds(lambda array=array: grammar.fill(state, array), 20000)
-        print(f"known mask into {name}: {took:.3f} µs")
     grammar.step(state, token)
-    print(f"step: {microseconds(lambda: grammar.step(state, token), 20000):.3f} µs")
     session = lexiform.Session(grammar, state=state)
-
-    def accepted():
-        session.accept(token)
-        session.rollback(1)
-
-    print(f"session, accept and rollback: {microseconds(accepted, 20000):.3f} µs")
     mask = np.zeros((256, vocabulary.words), np.int32)
     rows = [(grammar, state, row) for row in range(256)]
     lexiform.fill_batch(rows, mask)
-    took = microseconds(lambda: lexiform.fill_batch(rows, mask), 200, time.perf_counter_ns)
-    read = microseconds(lambda: refused(rows, mask), 200, time.perf_counter_ns)
+    names = {**globals(), **locals()}
+    for name, array in arrays(vocabulary.words):
+        took = microseconds("grammar.fill(state, array)", {**names, "array": array}, 5000)
+        print(f"known mask into {name}: {took:.3f} µs")
+    print(f"step: {microseconds('grammar.step(state, token)', names, 5000):.3f} µs")
+    took = microseconds("session.accept(token); session.rollback(1)", names, 5000)
+    print(f"session, accept and rollback: {took:.3f} µs")
+    took = microseconds("lexiform.fill_batch(rows, mask)", names, 200, time.perf_counter_ns)
+    read = microseconds("refused(rows, mask)", names, 200, time.perf_counter_ns)
     print(f"fill_batch of 256 rows, known masks: {took:.1f} µs, of which {read:.1f} µs to read the rows from Python")
-    took = microseconds(lambda: mask.copy(), 200)
-    print(f"for comparison, numpy copies so many words in {took:.1f} µs, an empty call takes {microseconds(int, 100000):.3f} µs")
+    copy, empty = microseconds("mask.copy()", names, 200), microseconds("int()", names, 50000)
+    print(f"for comparison, numpy copies so many words in {copy:.1f} µs, an empty call takes {empty:.3f} µs")
 
 
 main(sys.argv[1] if len(sys.argv) > 1 else ROOT / "models" / "demo" / "tokenizer.json")

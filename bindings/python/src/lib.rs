@@ -27,6 +27,7 @@ use pyo3::prelude::*;
 /// What the package imports. `fork.rs` relies on the interpreter's lock.
 #[pymodule(gil_used = true)]
 fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<buffer::Masks>()?;
     module.add_class::<vocabulary::Vocabulary>()?;
     module.add_class::<compiler::Compiler>()?;
     module.add_class::<grammar::Grammar>()?;

@@ -56,6 +56,47 @@ def test_other_arrays_are_refused_with_a_sentence(grammar, demo_vocabulary):
         ):
             with pytest.raises(error, match=said):
                 fill(mask)
+            if "words for each row" not in said and error is not IndexError:
+                with pytest.raises(error, match=said):
+                    lexiform.Masks(mask)
+            else:
+                with pytest.raises(error, match=said):
+                    fill(lexiform.Masks(mask))
+
+
+def test_masks_are_taken_where_their_array_is(grammar, demo_vocabulary):
+    array, other = np.full((2, 3, demo_vocabulary.words), 7, np.int32)
+    masks = lexiform.Masks(array)
+    assert (len(masks), masks.words) == (3, demo_vocabulary.words)
+    state = grammar.start()
+    for fill in (
+        lambda mask: grammar.fill(state, mask, 1),
+        lambda mask: lexiform.Session(grammar).fill(mask, 2, budget=5),
+        lambda mask: lexiform.fill_batch([(grammar, state, 0), (grammar, state, 2)], mask),
+        lambda mask: grammar.fill_tree(state, [1, -1], [-1, -1], [0, grammar.tokens(state)[0]], mask),
+    ):
+        array[:] = other[:] = 7
+        fill(masks)
+        fill(other)
+        assert (array == other).all() and not (array == 7).all()
+    with pytest.raises(IndexError, match="row 3 is outside of the mask, which has 3 rows"):
+        grammar.fill(state, masks, 3)
+
+
+def test_masks_hold_their_array(grammar, demo_vocabulary):
+    memory = bytearray(4 * demo_vocabulary.words)
+    masks = lexiform.Masks(memoryview(memory).cast("i"))
+    with pytest.raises(BufferError):
+        memory.extend(b"more")
+    grammar.fill(grammar.start(), masks)
+    assert any(memory)
+    del masks
+    memory.extend(b"more")
+    # The array goes, and its memory stays for as long as somebody may write to it.
+    masks = lexiform.Masks(np.zeros(demo_vocabulary.words, np.int32))
+    for _ in range(100):
+        grammar.fill(grammar.start(), masks)
+        np.ones(demo_vocabulary.words, np.int32)
 
 
 def test_rows_outside_of_the_mask_are_refused(grammar, demo_vocabulary):
@@ -104,6 +145,8 @@ def test_tensors_on_the_cpu_share_their_memory_and_others_are_refused(grammar, d
     array = np.zeros(demo_vocabulary.words, np.int32)
     grammar.fill(grammar.start(), array)
     assert mask[1].tolist() == array.tolist()
+    grammar.fill(grammar.start(), lexiform.Masks(mask), 0)
+    assert mask[0].tolist() == array.tolist()
     tree = [torch.tensor(values) for values in ([-1], [-1], [0])]
     assert grammar.fill_tree(grammar.start(), *tree, mask[:1]) == [grammar.start()]
     for wrong in (

@@ -77,7 +77,15 @@ def test_forks_while_other_threads_work_go_on_in_both_processes():
     assert printed == "all forks went on\n"
 
 
-def test_ctrl_c_ends_a_compile(patient):
+@pytest.fixture
+def interrupts():
+    """Interrupts are exceptions, which they are not in a process that a shell has put into the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_a_compile(patient, interrupts):
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 jsonschema = pytest.importorskip("jsonschema")
 
-from lexiform.hf import GlobalLaw, LogitsProcessor  # noqa: E402
+from lexiform.hf import GlobalLaw, JumpForward, LogitsProcessor  # noqa: E402
 
 SCHEMA = {
     "type": "object",
@@ -54,12 +54,12 @@ def grammar(compiler):
 
 @pytest.fixture
 def answers(model, tokenizer):
-    def answers(processor, prompts=(PROMPT,), **options):
+    def answers(processor, prompts=(PROMPT,), more=(), **options):
         prompt = tokenizer(list(prompts), return_tensors="pt", padding=True)
         prompt.pop("token_type_ids", None)
         options = {"max_new_tokens": LENGTH, "do_sample": False, "pad_token_id": 0, "eos_token_id": 1, **options}
         with torch.no_grad():
-            found = model.generate(**prompt, logits_processor=[processor], **options)
+            found = model.generate(**prompt, logits_processor=[processor, *more], **options)
         return [answer[prompt["input_ids"].shape[1] :].tolist() for answer in found]
 
     return answers
@@ -218,3 +218,79 @@ def test_the_global_law_takes_padded_prompts_and_refuses_what_it_cannot_allow_fo
         model.generate(**prompts, custom_generate=exact, do_sample=False, **options)
     with pytest.raises(ValueError, match="MaxTimeCriteria would cut answers"):
         model.generate(**prompts, custom_generate=exact, do_sample=True, max_time=60.0, **options)
+
+
+FORCED = {
+    "type": "object",
+    "properties": {"surname": {"enum": ["Keller", "Kell"]}, "residence": {"const": "Vienna"}, "years": {"enum": [34, 43]}},
+    "required": ["surname", "residence", "years"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("drafts", [False, True], ids=["single tokens", "drafts too"])
+@pytest.mark.parametrize("options", [{}, {"do_sample": True, "temperature": 1.5}], ids=["greedy", "sampling"])
+def test_forced_runs_change_no_token_and_save_passes(options, drafts, answers, compiler, tokenizer):
+    for schema in (SCHEMA, FORCED, OTHER):
+        processor = LogitsProcessor(compiler.json_schema(schema, whitespace="compact"), max_new_tokens=LENGTH)
+        jump = JumpForward(processor, tokenizer if drafts else None)
+        for seed in range(4):
+            torch.manual_seed(seed)
+            expected = answers(processor, **options)
+            torch.manual_seed(seed)
+            assert answers(processor, custom_generate=jump, **options) == expected
+            check(expected, tokenizer, schema)
+            assert 0 < jump.passes <= len(expected[0])
+            # The keys of the schema and one of its values are forced.
+            if drafts and schema is FORCED:
+                assert jump.passes < len(expected[0])
+
+
+def test_a_token_that_is_the_only_one_takes_no_pass(answers, compiler, demo_vocabulary):
+    texts = ["\u00d8\u00df\u0111", "\u00d8\u00df\u00fe"]
+    grammar = compiler.choice(texts)
+    processor = LogitsProcessor(grammar)
+    jump = JumpForward(processor)
+    for options in ({}, {"do_sample": True}):
+        (answer,) = answers(processor, custom_generate=jump, **options)
+        state, choices = grammar.start(), 0
+        for token in answer:
+            choices += len(grammar.tokens(state)) > 1
+            state = grammar.step(state, token)
+        assert grammar.is_finished(state)
+        assert jump.passes == choices < len(answer)
+
+
+def test_forced_runs_of_batches_with_padding_and_a_grammar_each(answers, compiler, grammar, tokenizer):
+    other = compiler.json_schema(OTHER, whitespace="compact")
+    prompts = [PROMPT, "Colours:", "Anna is 7."]
+    processor = LogitsProcessor([grammar, other, None], max_new_tokens=LENGTH)
+    found = answers(processor, prompts, custom_generate=JumpForward(processor, tokenizer))
+    expected = answers(processor, prompts)
+    assert len(found) == 3
+    for one, same in zip(found[:2], expected[:2], strict=True):
+        assert one[: one.index(1) + 1] == same[: same.index(1) + 1]
+
+
+def test_a_processor_that_chooses_otherwise_is_asked_for_every_token(answers, compiler, tokenizer):
+    class Recorded(transformers.LogitsProcessor):
+        calls = 0
+
+        def __call__(self, input_ids, scores):
+            self.calls += 1
+            return scores
+
+    recorded = Recorded()
+    processor = LogitsProcessor(compiler.json_schema(FORCED, whitespace="compact"))
+    jump = JumpForward(processor, tokenizer)
+    (expected,) = answers(processor)
+    (found,) = answers(processor, custom_generate=jump, more=[recorded])
+    assert found == expected and recorded.calls == len(found)
+
+
+def test_forced_runs_refuse_what_they_cannot_do(answers, grammar):
+    processor = LogitsProcessor(grammar)
+    with pytest.raises(ValueError, match="pass the processor to `logits_processor` too"):
+        answers(LogitsProcessor(grammar), custom_generate=JumpForward(processor))
+    with pytest.raises(ValueError, match="not for beams"):
+        answers(processor, custom_generate=JumpForward(processor), num_beams=2)

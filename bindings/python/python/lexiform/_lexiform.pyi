@@ -6,6 +6,7 @@ __all__ = [
     "Compiler",
     "Explanation",
     "Grammar",
+    "Masks",
     "Problem",
     "Sampler",
     "Session",
@@ -20,7 +21,7 @@ __all__ = [
     "weighted_token",
 ]
 
-# An array of int32 that shares its memory: of numpy, or a tensor of torch on the CPU.
+# An array of int32 that shares its memory: of numpy, or a tensor of torch on the CPU; or `Masks`.
 _Mask: TypeAlias = Any
 # An array or a sequence of integers.
 _Integers: TypeAlias = Any
@@ -142,6 +143,13 @@ class Grammar:
 class State:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class Masks:
+    def __new__(cls, array: Any) -> Masks: ...
+    def __len__(self) -> int: ...
+    @property
+    def words(self) -> int: ...
 
 @final
 class Session:

@@ -1,0 +1,1 @@
+"""Lexiform under the names of other libraries, for scripts that were written for these."""
