@@ -271,3 +271,15 @@ def test_names_that_have_moved_are_one_line(monkeypatch, caplog):
         with pytest.raises(EngineError, match=f"lexiform does not fit E 2.0: {said}.*; tested with 1.0, 1.1") as caught:
             check_names("E", "2.0", ("1.0", "1.1"), names)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["vllm"])
+def test_plugins_say_that_an_engine_is_not_there(engine, monkeypatch, caplog):
+    module = __import__(f"lexiform.{engine}", fromlist=["register"])
+    monkeypatch.setitem(sys.modules, engine, None)
+    with pytest.raises(EngineError, match="is not there"):
+        module.register()
+    with caplog.at_level("WARNING", logger="lexiform"):
+        module.plugin()
+    (record,) = caplog.records
+    assert record.getMessage().startswith("the backend `lexiform` is not available: ") and "\n" not in record.getMessage()
