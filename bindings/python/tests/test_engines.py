@@ -273,7 +273,7 @@ def test_names_that_have_moved_are_one_line(monkeypatch, caplog):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("engine", ["vllm"])
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_plugins_say_that_an_engine_is_not_there(engine, monkeypatch, caplog):
     module = __import__(f"lexiform.{engine}", fromlist=["register"])
     monkeypatch.setitem(sys.modules, engine, None)
