@@ -12,7 +12,10 @@ use std::process::{Command, Stdio};
 
 /// The engines: the folder that `install.py` puts each into, and the tests that run with it.
 const ENGINES: [(&str, &[&str]); 3] = [
-    ("vllm-0.32.0", &["test_vllm.py", "test_vllm_engine.py"]),
+    (
+        "vllm-0.32.0",
+        &["test_vllm.py", "test_vllm_engine.py", "test_vllm_server.py"],
+    ),
     ("vllm-0.33.0", &["test_vllm.py"]),
     ("sglang-0.5.23", &["test_sglang.py"]),
 ];
