@@ -7,6 +7,7 @@ tokens ended it; a request is refused if the backend does not take it. Some of w
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
@@ -87,19 +88,20 @@ def table(backend, asked, found, rate):
 
 
 def main():
-    """Runs the backends that are named, or all."""
-    speculation = None
-    if "--drafts" in sys.argv:
+    """Runs the backends that are named, or all: each in a process of its own, as vLLM starts one engine for a process."""
+    flags = [argument for argument in sys.argv[1:] if argument.startswith("-")]
+    backends = [argument for argument in sys.argv[1:] if argument not in flags] or BACKENDS
+    if len(backends) > 1:
+        for backend in backends:
+            subprocess.run([sys.executable, __file__, *flags, backend], check=False)
+        return
+    (backend,), speculation, asked = backends, None, requests()
+    if "--drafts" in flags:
         speculation = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
-    asked = requests()
-    for backend in [name for name in sys.argv[1:] if not name.startswith("-")] or BACKENDS:
-        try:
-            model = start(backend, speculation)
-            table(backend, asked, *outcomes(model, asked))
-        except Exception as error:
-            print(f"{backend:20} ended: {type(error).__name__}: {str(error)[:200]}", flush=True)
-        else:
-            model.llm_engine.engine_core.shutdown()
+    try:
+        table(backend, asked, *outcomes(start(backend, speculation), asked))
+    except Exception as error:
+        print(f"{backend:20} ended: {type(error).__name__}: {str(error)[:200]}", flush=True)
 
 
 if __name__ == "__main__":

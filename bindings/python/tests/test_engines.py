@@ -41,7 +41,7 @@ class Replay:
         for token in tokens:
             if self.terminated() or self.grammar.is_finished(self.state(self.tokens + valid)):
                 break
-            if self.state(self.tokens + valid + [token]) is None:
+            if token < 0 or not self.mask(self.tokens + valid) >> token & 1:
                 break
             valid.append(token)
         return valid
@@ -52,10 +52,11 @@ class Replay:
     def terminated(self):
         return self.grammar.is_finished(self.state(self.tokens))
 
-    def mask(self):
-        state, in_time = self.state(self.tokens), []
+    def mask(self, tokens=None):
+        tokens = self.tokens if tokens is None else tokens
+        state, in_time = self.state(tokens), []
         if self.limit is not None:
-            in_time = self.grammar.tokens(state, ends=self.ends, budget=max(0, self.limit - len(self.tokens)))
+            in_time = self.grammar.tokens(state, ends=self.ends, budget=max(0, self.limit - len(tokens)))
         return sum(1 << token for token in in_time or self.grammar.tokens(state, ends=self.ends))
 
 
@@ -136,13 +137,15 @@ def test_trees_are_walks(small):
         for _ in range(60):
             sequence = Sequence(grammar, limit=chance.choice([None, 9]))
             sequence.accept(along(Replay(grammar, None, None), chance))
+            free = Sequence(grammar)
+            free.accept(sequence.tokens)
             tokens, child, sibling, parents = tree(chance)
             found = np.full((len(tokens), 1), 77, np.int32)
             sequence.fill_tree(child, sibling, tokens, found)
             for node in range(len(tokens)):
                 path = spelled(node, tokens, parents)
                 expected = np.full(1, 77, np.int32)
-                if sequence.validate(path) == path:
+                if free.validate(path) == path:
                     assert sequence.accept(path)
                     if not sequence.terminated:
                         sequence.fill(expected)

@@ -10,11 +10,18 @@ use crate::tally::{Tally, of_pytest};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The engines: the folder that `install.py` puts each into, and the tests that run with it.
+/// The engines: the folder that `install.py` puts each into, and the tests that run with it, each in a process of its own: vLLM
+/// starts one engine for a process.
 const ENGINES: [(&str, &[&str]); 3] = [
     (
         "vllm-0.32.0",
-        &["test_vllm.py", "test_vllm_engine.py", "test_vllm_server.py"],
+        &[
+            "test_vllm.py",
+            "test_vllm_engine.py",
+            "test_vllm_drafts.py",
+            "test_vllm_thoughts.py",
+            "test_vllm_server.py",
+        ],
     ),
     ("vllm-0.33.0", &["test_vllm.py"]),
     ("sglang-0.5.23", &["test_sglang.py"]),
@@ -44,10 +51,13 @@ pub(crate) fn test() -> Result<Tally, Failure> {
     let mut tally = Tally::default();
     for (name, tests) in ENGINES {
         let engine = engines.join(name);
-        tally += match engine.is_dir() {
-            true => pytest(&engines, &engine, tests)?,
-            false => skipped(name, "it is not installed"),
-        };
+        if !engine.is_dir() {
+            tally += skipped(name, "it is not installed");
+            continue;
+        }
+        for test in tests {
+            tally += pytest(&engines, &engine, test)?;
+        }
     }
     Ok(tally)
 }
@@ -72,11 +82,10 @@ fn install(engines: &Path, wheel: &Path) -> Result<(), String> {
     }
 }
 
-fn pytest(environment: &Path, engine: &Path, tests: &[&str]) -> Result<Tally, Failure> {
+fn pytest(environment: &Path, engine: &Path, test: &str) -> Result<Tally, Failure> {
     let mut pytest = Command::new(environment.join("bin/python"));
     pytest.args(["-m", "pytest", "-rs", "--color=no", "--disable-warnings"]);
-    let folder = root().join("bindings/python/tests/plugins");
-    pytest.args(tests.iter().map(|test| folder.join(test)));
+    pytest.arg(root().join("bindings/python/tests/plugins").join(test));
     pytest
         .envs(SETTINGS)
         .env("PYTHONPATH", engine)

@@ -18,6 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence as
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from lexiform._lexiform import Compiler, Grammar, Session, State, Vocabulary, fill_batch
 from lexiform.errors import CompileError, LimitError
 
@@ -57,6 +59,11 @@ class Sequence:
         return self._taken
 
     @property
+    def tokens(self) -> list[int]:
+        """The tokens up to the end, with the one that ends the sequence."""
+        return self._session.tokens
+
+    @property
     def terminated(self) -> bool:
         """Whether a token that ends the sequence was accepted; to be able to end is not enough."""
         return self._session.terminated
@@ -76,9 +83,31 @@ class Sequence:
         return True
 
     def validate(self, tokens: Items[int]) -> list[int]:
-        """Returns the longest prefix of these tokens that could be accepted; nothing after an end."""
+        """Returns the longest prefix of these tokens of which each could be accepted and is in its mask.
+
+        Nothing may follow an end, and near the limit no draft may lead to where the text cannot be completed in time: vLLM's
+        sampler for CPUs hands out drafts that a mask has just refused (0.32.0, with a temperature).
+        """
+        fitting = self._fitting(tokens)
+        return fitting if self.limit is None else self._in_time(fitting)
+
+    def _fitting(self, tokens: Items[int]) -> list[int]:
+        """The longest prefix of these tokens that could be accepted."""
         count = next((at for at, token in enumerate(tokens) if token < 0), len(tokens))
         return list(tokens[: self._session.validate(tokens[:count])])
+
+    def _in_time(self, tokens: list[int]) -> list[int]:
+        """The tokens up to the first that is not in its mask."""
+        if not tokens:
+            return tokens
+        root = self.row(0)
+        states = [root.state, *self.grammar.walk(root.state, tokens[:-1], ends=self._ends)]
+        left = root.budget or 0
+        rows = [root._replace(state=state, number=at, budget=max(0, left - at)) for at, state in enumerate(states)]
+        masks = np.zeros((len(rows), self.grammar.words), np.int32)
+        fill_sequences(rows, masks)
+        allowed = (masks[at, token // 32] >> token % 32 & 1 for at, token in enumerate(tokens))
+        return tokens[: next((at for at, is_allowed in enumerate(allowed) if not is_allowed), len(tokens))]
 
     def rollback(self, count: int) -> None:
         """Takes back the last tokens."""
@@ -126,7 +155,7 @@ class Sequence:
         """Takes tokens until one ends the sequence and returns their number; takes none where none of them does."""
         if self.terminated:
             return 0
-        fitting = self.validate(tokens)
+        fitting = self._fitting(tokens)
         if not fitting or not self._takes(fitting):
             return None
         if not self.terminated:
