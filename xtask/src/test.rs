@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test there is, and one closing line that counts them. `cargo xtask test clients`: those with
 //! the programs of others alone; `cargo xtask test python`: those of the Python package alone.
 
+mod plugins;
 pub(crate) mod programs;
 pub(crate) mod python;
 
@@ -28,6 +29,11 @@ pub(crate) fn clients() -> Result<ExitCode, Failure> {
 /// The tests of the Python package alone.
 pub(crate) fn of_python() -> Result<ExitCode, Failure> {
     Ok(closed(python::test()?))
+}
+
+/// The tests of the plugins for engines alone, which are no part of the others: they fetch whole engines.
+pub(crate) fn of_plugins() -> Result<ExitCode, Failure> {
+    Ok(closed(plugins::test()?))
 }
 
 /// Prints the counts, and says whether all is well.

@@ -28,3 +28,17 @@ def demo_vocabulary():
 @pytest.fixture(scope="session")
 def demo(demo_vocabulary):
     return lexiform.Compiler(demo_vocabulary, primed=False)
+
+
+class FastTokenizer:
+    """The demo model's tokenizer as the packages of tokenizers show it."""
+
+    eos_token_id = 1
+
+    def to_str(self):
+        return (DEMO / "tokenizer.json").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def demo_tokenizer():
+    return FastTokenizer()

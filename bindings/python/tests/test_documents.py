@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "bindings" / "python" / "README.md", ROOT / "docs" / "src" / "python.md"]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "bindings" / "python" / "README.md",
+    ROOT / "docs" / "src" / "python.md",
+    ROOT / "docs" / "src" / "engines.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -39,8 +39,7 @@ pub(crate) fn test() -> Result<Tally, Failure> {
             return Ok(Tally::SKIPPED);
         }
     };
-    let wheels = root().join("target/wheels/dev");
-    build(&environment, Profile::Dev, &wheels)?;
+    let wheel = wheel_for_tests(&environment)?;
     let mut pip = Command::new(environment.join("bin/python"));
     pip.args([
         "-m",
@@ -50,9 +49,7 @@ pub(crate) fn test() -> Result<Tally, Failure> {
         "--disable-pip-version-check",
         "--no-index",
     ]);
-    pip.args(["--force-reinstall", "--no-deps", "--find-links"])
-        .arg(&wheels)
-        .arg("lexiform");
+    pip.args(["--force-reinstall", "--no-deps"]).arg(&wheel);
     must_succeed(&mut pip)?;
     let mut pytest = Command::new(environment.join("bin/python"));
     pytest
@@ -66,8 +63,22 @@ pub(crate) fn test() -> Result<Tally, Failure> {
     Ok(of_pytest(&output, finished_well))
 }
 
+/// Builds the wheel quickly, and returns where it is.
+pub(super) fn wheel_for_tests(environment: &Path) -> Result<PathBuf, Failure> {
+    let wheels = root().join("target/wheels/dev");
+    build(environment, Profile::Dev, &wheels)?;
+    let entries =
+        std::fs::read_dir(&wheels).map_err(|error| Failure::io("could not read", &wheels, &error))?;
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let built = files.filter(|file| file.extension().is_some_and(|extension| extension == "whl"));
+    // One of an earlier version may lie beside it.
+    built
+        .max_by_key(|file| file.metadata().and_then(|about| about.modified()).ok())
+        .ok_or_else(|| Failure::new(format!("maturin left no wheel in {}", wheels.display())))
+}
+
 /// The virtual environment with maturin and what the tests import.
-fn environment() -> Result<PathBuf, String> {
+pub(super) fn environment() -> Result<PathBuf, String> {
     let mut is_new = Command::new("python3");
     is_new.args(["-c", "import sys; sys.exit(sys.version_info < (3, 11))"]);
     if quiet_output(&mut is_new).is_none() {
