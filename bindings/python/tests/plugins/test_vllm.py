@@ -456,16 +456,3 @@ def test_a_mask_that_costs_too_much_ends_its_request_alone(monkeypatch):
     rows = engine.masks(hard, easy)
     assert allowed(rows[0]) == [1], "the end of the request alone"
     assert allowed(rows[1]) and not engine.take(hard, [1]) and engine.take(easy, allowed(rows[1])[-1:])
-
-
-def test_both_spellings_of_the_command_line_choose_it():
-    from vllm.engine.arg_utils import EngineArgs
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
-
-    parser = EngineArgs.add_cli_args(FlexibleArgumentParser())
-    for spelled in (
-        ["--structured-outputs-config.backend", "lexiform"],
-        ["--structured-outputs-config", '{"backend": "lexiform"}'],
-    ):
-        chosen = EngineArgs.from_cli_args(parser.parse_args(["--model", str(DEMO), *spelled])).structured_outputs_config
-        assert (chosen["backend"] if isinstance(chosen, dict) else chosen.backend) == "lexiform"

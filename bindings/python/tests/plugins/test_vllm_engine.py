@@ -7,7 +7,7 @@ from collections import Counter
 from unittest import mock
 
 import pytest
-from conftest import ROOT
+from conftest import DEMO, ROOT
 from whole_engine import SamplingParams, StructuredOutputsParams, answers, check, params, start
 from workload import requests
 
@@ -57,3 +57,16 @@ def test_the_example_of_the_docs_is_this_engine(engine):
     example = page.partition("```python\n")[2].partition("```")[0]
     with mock.patch("vllm.LLM", lambda **given: engine if given["structured_outputs_config"] else None):
         exec(compile(example, "engines.md", "exec"), {})
+
+
+def test_both_spellings_of_the_command_line_choose_it():
+    from vllm.engine.arg_utils import EngineArgs
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    parser = EngineArgs.add_cli_args(FlexibleArgumentParser())
+    for spelled in (
+        ["--structured-outputs-config.backend", "lexiform"],
+        ["--structured-outputs-config", '{"backend": "lexiform"}'],
+    ):
+        chosen = EngineArgs.from_cli_args(parser.parse_args(["--model", str(DEMO), *spelled])).structured_outputs_config
+        assert (chosen["backend"] if isinstance(chosen, dict) else chosen.backend) == "lexiform"
