@@ -13,9 +13,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::cut::Logs;
 use super::{
-    Allowed, Attempt, Chooser, Drawn, Fallback, LawError, LawTag, Part, Place, Row, Rule, Sampler, Step,
-    Trie, Warper, Weight,
+    Allowed, Attempt, Ceiling, Chooser, Drawn, Fallback, LawError, LawTag, Mirostat, Part, Place, Row, Rule,
+    Sampler, Step, Trie, Warper, Weight,
 };
 
 /// Draws the token.
@@ -59,10 +60,12 @@ pub struct Walk<W = f64> {
     failed: u32,
     /// The attempt as [`Place`] counts them.
     number: u32,
-    /// `ln p` and the log of what was kept, for each token of this attempt.
-    logs: Vec<(f64, f64)>,
+    /// Of each token of this attempt.
+    logs: Vec<Logs>,
     log_probability: f64,
     log_weight: f64,
+    /// What steers the surprise of the text, with the bound on that of the next token.
+    mirostat: Option<(Mirostat, Ceiling)>,
 }
 
 impl<W: Weight> Walk<W> {
@@ -75,7 +78,11 @@ impl<W: Weight> Walk<W> {
             (false, true, false) => LawTag::Local,
             (false, true, true) => LawTag::LocalFiltered,
         };
-        Self::at(Stage::Local, local, ends.into())
+        let mirostat = warper.mirostat();
+        Walk {
+            mirostat: mirostat.map(|mirostat| (mirostat, mirostat.first())),
+            ..Self::at(Stage::Local, local, ends.into())
+        }
     }
 
     /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model, prompt,
@@ -127,9 +134,19 @@ impl<W: Weight> Walk<W> {
             (self.number, *attempt) = begin(&mut lock(trie));
         }
         self.logs.truncate(position as usize);
-        let sum = |(all, kept), &(probability, one_kept): &(f64, f64)| (all + probability, kept + one_kept);
+        let sum = |(all, kept), one: &Logs| (all + one.token, kept + one.kept);
         (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
+        if let (Some(ceiling), Some((_, current))) = (self.ceiling_at(position), &mut self.mirostat) {
+            *current = ceiling;
+        }
         true
+    }
+
+    /// The bound on the surprise of the token at this position of what was drawn; `None` without [`Mirostat`].
+    pub fn ceiling_at(&self, position: u32) -> Option<Ceiling> {
+        let (mirostat, _) = self.mirostat?;
+        let drawn = self.logs.iter().take(position as usize);
+        Some(drawn.fold(mirostat.first(), |ceiling, logs| mirostat.next(ceiling, *logs)))
     }
 
     fn at(stage: Stage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
@@ -142,6 +159,7 @@ impl<W: Weight> Walk<W> {
             logs: Vec::new(),
             log_probability: 0.0,
             log_weight: 0.0,
+            mirostat: None,
         }
     }
 
@@ -208,7 +226,7 @@ impl<W: Weight> Walk<W> {
         R: Row<W>,
         C: Chooser<W> + ?Sized,
     {
-        let part = row.part(allowed);
+        let part = row.part_under(allowed, self.mirostat.map(|(_, ceiling)| ceiling));
         let place = self.place();
         let Some(token) = rule.choose(&part, place, chooser) else {
             return Step::Stuck(LawError::NoMass {
@@ -236,7 +254,15 @@ impl<W: Weight> Walk<W> {
     }
 
     fn advance(&mut self, drawn: &Drawn<W>) {
-        self.logs.push((drawn.log_probability, drawn.log_kept));
+        let logs = Logs {
+            token: drawn.log_probability,
+            mass: drawn.log_mass,
+            kept: drawn.log_kept,
+        };
+        self.logs.push(logs);
+        if let Some((mirostat, ceiling)) = &mut self.mirostat {
+            *ceiling = mirostat.next(*ceiling, logs);
+        }
         self.log_probability += drawn.log_probability;
         self.log_weight += drawn.log_kept;
     }

@@ -5,9 +5,12 @@
 //! which shows that the equalities can.
 
 mod awrs;
+mod contrast;
+mod cuts;
 mod drafts;
 mod float;
 mod global;
+mod mirostat;
 mod model;
 mod number;
 mod siblings;

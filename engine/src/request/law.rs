@@ -26,6 +26,7 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         presence_penalty,
         frequency_penalty,
         bias: request.sampling.logit_bias.clone(),
+        ..Warping::default()
     };
     Warper::new(warping, law(request)).map_err(|error| match error {
         LawError::OutOfRange {
