@@ -454,5 +454,6 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
         presence_penalty: generation.presence_penalty,
         frequency_penalty: generation.frequency_penalty,
         logit_bias: generation.logit_bias.clone(),
+        ..Sampling::default()
     }
 }
