@@ -439,13 +439,22 @@ fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), Api
 }
 
 fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
-    let defaults = served.text().defaults;
+    let (defaults, filters) = (served.text().defaults, generation.filters);
     Sampling {
         temperature: generation.temperature.unwrap_or(defaults.temperature),
         // Zero is allowed by the API and means the smallest nucleus, a single token.
         top_p: generation.top_p.unwrap_or(defaults.top_p).max(f32::MIN_POSITIVE),
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),
         min_p: generation.min_p.unwrap_or(defaults.min_p),
+        // Zero means the smallest set, as with top_p.
+        typical_p: filters
+            .typical_p
+            .unwrap_or(defaults.typical_p)
+            .max(f32::MIN_POSITIVE),
+        top_n_sigma: filters.top_n_sigma,
+        epsilon_cutoff: filters.epsilon_cutoff.unwrap_or(defaults.epsilon_cutoff),
+        eta_cutoff: filters.eta_cutoff.unwrap_or(defaults.eta_cutoff),
+        mirostat: filters.mirostat,
         seed,
         stream,
         repetition_penalty: generation
@@ -454,6 +463,5 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
         presence_penalty: generation.presence_penalty,
         frequency_penalty: generation.frequency_penalty,
         logit_bias: generation.logit_bias.clone(),
-        ..Sampling::default()
     }
 }
