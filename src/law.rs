@@ -15,10 +15,10 @@
 //! | tag | law of the sequence `w` |
 //! |---|---|
 //! | `raw` | `Π p(x\|u)`, no constraint |
-//! | `raw-filtered` | no constraint, each row cut to its best tokens and renormalised |
+//! | `raw-filtered` | no constraint, each row cut to what its filters keep and renormalised |
 //! | `greedy` | the largest allowed token at each place |
 //! | `local` | `Π p(x\|u) 1_A(x) / m(u)`, what a masked sampler draws |
-//! | `local-filtered` | the same, cut to the best allowed tokens and renormalised at each place |
+//! | `local-filtered` | the same, cut to the allowed tokens that the filters keep and renormalised at each place |
 //! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens |
 //! | `global-weighted` | drawn as `local` after the attempts ran out |
 //! | `best-of` | the likeliest of several samples, of no law that can be written down |
@@ -61,12 +61,37 @@
 //!
 //! # Filters and the mask
 //!
-//! Top-k, top-p and min-p cut the tail of a row. Cutting *before* the mask can leave no allowed token at all. For the
+//! A filter keeps some of the tokens of a law, which is then renormalised. Each is a part of its own; those that are asked for
+//! cut in this order, each the law that the one before it left:
+//!
+//! | filter | keeps | paper |
+//! |---|---|---|
+//! | plausibility ([`Contrastive`]) | what the expert finds at least `α` times as likely as its most likely token | Li 2022, arXiv 2210.15097 |
+//! | top-nσ | `l(x) ≥ max l − n σ`, with `σ` the standard deviation of the logits `l` | Tang 2024, arXiv 2411.07641 |
+//! | top-k | the `k` most likely tokens | Fan 2018, arXiv 1805.04833 |
+//! | typical | the fewest tokens, by the distance of `−ln p(x)` from the entropy, that reach `τ` | Meister 2022, arXiv 2202.00666 |
+//! | top-p | the fewest most likely tokens that reach `p` | Holtzman 2019, arXiv 1904.09751 |
+//! | min-p | `p(x) ≥ min_p · max p` | Minh 2024, arXiv 2407.01082 |
+//! | epsilon | `p(x) ≥ ε` | Hewitt 2022, arXiv 2210.15191 |
+//! | eta | `p(x) ≥ min(ε, √ε · exp(−H))`, with `H` the entropy | Hewitt 2022, arXiv 2210.15191 |
+//! | Bregman top-k | the most likely tokens as long as `p_{k+1} > (e^λ − 1) (p₁ + … + p_k)` | Noarov 2025, arXiv 2505.19371 |
+//! | Mirostat 1 | the `k` most likely tokens, with `k` from a bound `μ` on the surprise and an estimate of Zipf's exponent | Basu 2020, arXiv 2007.14966 |
+//! | Mirostat 2 | `−log₂ p(x) ≤ μ` | Basu 2020, arXiv 2007.14966 |
+//!
+//! None leaves nothing of a law that has a token. All but the last two are functions of the row and of the mask. Mirostat's
+//! `μ` is a function of the tokens drawn so far, of which the [`Walk`] knows the probabilities: it has the `μ` of the place at
+//! which it draws ([`Walk::ceiling_at`]), forks and rewinds with it, and drafts are verified under the `μ` that they would
+//! have been drawn under. Under the global law Mirostat is refused ([`LawError::MirostatGlobal`]).
+//!
+//! Cutting *before* the mask can leave no allowed token at all. For the
 //! global law that is harmless and the only reading that makes sense: the cut row is the model, a prefix without
 //! allowed mass has no valid completion, and the attempt fails like any other. A local sampler cannot go back, and
 //! to fall back to an uncut row there would change the law at some places and not at others. So under `local` the filters
 //! cut the *masked* row, which is never empty, and the tag says `local-filtered`; `k(u)`, the mass under `p` of the
 //! tokens kept, takes the place of `m(u)` in the weight. Greedy decoding is the case of one token kept.
+//!
+//! A filter that depends on the whole law (top-nσ, typical, eta, Mirostat 1) is one of the allowed tokens then: the entropy, the
+//! standard deviation and the number of tokens are those of the masked row.
 //!
 //! # Draws
 //!
@@ -76,10 +101,10 @@
 
 mod awrs;
 mod chooser;
+mod cut;
 mod distribution;
 mod exact;
 mod exp;
-mod filter;
 mod global;
 mod row;
 mod sampler;
@@ -91,6 +116,7 @@ mod weight;
 
 pub use awrs::{Weighted, adaptive, recursive};
 pub use chooser::{Chooser, Place, Purpose, Seeded};
+pub use cut::{Ceiling, Mirostat, MirostatVersion};
 pub use distribution::{Distribution, Measured, Portion, RowError};
 pub use exact::{Every, law_of};
 pub use global::{Attempt, Chain, Cuts, LogWeight, Particles, Resampling, Trie};
@@ -98,5 +124,5 @@ pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{Fallback, Law, LawError, LawTag};
 pub use walk::Walk;
-pub use warp::{History, Warper, Warping};
+pub use warp::{Contrast, Contrastive, History, Warper, Warping};
 pub use weight::Weight;

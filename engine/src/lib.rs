@@ -42,7 +42,7 @@ pub use fairness::room::{Place, Room};
 #[doc(hidden)]
 pub use grammar::masks::MaskHook;
 pub use lexiform::draft::Tokenise;
-pub use lexiform::law::{Cuts, Fallback, LawTag, Resampling};
+pub use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, MirostatVersion, Resampling};
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 pub use metrics::histogram::Histogram;

@@ -7,7 +7,7 @@ use crate::Grammar;
 use crate::error::EngineError;
 use crate::fairness::pool::Owner;
 use crate::metrics::meters::Times;
-use lexiform::law::{Cuts, Fallback, LawTag, Resampling};
+use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, Resampling};
 use std::time::Instant;
 
 /// One text to continue.
@@ -109,6 +109,16 @@ pub struct Sampling {
     pub top_k: Option<u32>,
     /// Keeps tokens with at least this fraction of the most likely token's probability; 0 keeps all.
     pub min_p: f32,
+    /// Keeps the smallest set of tokens of nearly the expected surprise with at least this probability; 1 keeps all.
+    pub typical_p: f32,
+    /// Keeps tokens whose logits are at most this many standard deviations below the largest.
+    pub top_n_sigma: Option<f32>,
+    /// Keeps tokens with at least this probability; 0 keeps all.
+    pub epsilon_cutoff: f32,
+    /// The same, with a bound that falls where the entropy is large; 0 keeps all.
+    pub eta_cutoff: f32,
+    /// Steers the surprise of the answer. Under the local law only.
+    pub mirostat: Option<Mirostat>,
     /// The source of all chance: the same request with the same seed gives the same tokens.
     pub seed: u64,
     /// Which of the sequences of random numbers that a seed has is that of the first sample; the others follow. Requests
@@ -132,6 +142,11 @@ impl Default for Sampling {
             top_p: 1.0,
             top_k: None,
             min_p: 0.0,
+            typical_p: 1.0,
+            top_n_sigma: None,
+            epsilon_cutoff: 0.0,
+            eta_cutoff: 0.0,
+            mirostat: None,
             seed: 0,
             stream: 0,
             repetition_penalty: 1.0,

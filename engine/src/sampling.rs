@@ -15,7 +15,6 @@ pub(crate) mod crew;
 mod given;
 pub(crate) mod write;
 
-use crate::Mask;
 use crate::State;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
@@ -26,7 +25,7 @@ use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
 use lexiform::draft::{self, Node, NodeId, Proposal};
-use lexiform::law::{Allowed, Distribution, Drawn, History, LawError, Part, Row, RowError, Seeded};
+use lexiform::law::{Allowed, Distribution, Drawn, History, LawError, Part, Portion, Row, RowError, Seeded};
 use lexiform::verify::{Verified, down, tree};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::convert::Infallible;
@@ -178,6 +177,7 @@ fn draw_from(
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
     let walk = &mut sequence.walk;
+    let position = walk.position();
     let verified = match sequence.doing {
         Doing::Scoring => given::along(&nodes, row, walk, &mut chooser),
         _ => tree(&nodes, row, walk, &mut chooser),
@@ -190,14 +190,17 @@ fn draw_from(
         let row = rows[index].logits;
         let bounds = masks.map(|masks| &masks[index]);
         own.push(self::own(sequence, drawn, row)?);
-        if sequence.request.logprobs_of == LogprobsOf::Allowed {
-            let mask = bounds.map(|bounds| &*bounds.mask);
-            own[number].top = top_allowed(sequence, row, mask, &drafted(node))?;
+        let allowed = bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words()));
+        let ceiling = || sequence.walk.ceiling_at(position + number as u32);
+        if let (LogprobsOf::Allowed, Some(count @ 1..)) =
+            (sequence.request.logprobs_of, sequence.request.logprobs)
+        {
+            let drawn_from = warped(sequence, row, &drafted(node))?;
+            own[number].top = top(&drawn_from.part_under(allowed, ceiling()), count);
         }
         if let Some(count) = sequence.request.candidates {
-            let draft = drafted(node);
-            let drawn_from = warped(sequence, row, &draft)?;
-            let found = candidates::of(row, &drawn_from, bounds, count);
+            let drawn_from = warped(sequence, row, &drafted(node))?;
+            let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
             own[number].candidates = Some(found.map_err(not_a_law)?);
         }
     }
@@ -293,21 +296,10 @@ fn warped<'r>(
     })
 }
 
-/// The most likely of what is allowed after these drafts.
-fn top_allowed(
-    sequence: &Sequence,
-    row: &[f32],
-    mask: Option<&Mask>,
-    draft: &[u32],
-) -> Result<Vec<(u32, f32)>, EngineError> {
-    let count = usize::from(sequence.request.logprobs.unwrap_or(0));
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let row = warped(sequence, row, draft)?;
-    let part = row.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
-    let top = part.top(count).into_iter();
-    Ok(top.map(|(token, logprob)| (token, logprob as f32)).collect())
+/// The most likely of what may be drawn.
+fn top(part: &Portion<'_>, count: u8) -> Vec<(u32, f32)> {
+    let top = part.top(usize::from(count)).into_iter();
+    top.map(|(token, logprob)| (token, logprob as f32)).collect()
 }
 
 fn own(sequence: &Sequence, drawn: &Drawn, row: &[f32]) -> Result<Own, EngineError> {

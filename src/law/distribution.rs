@@ -4,7 +4,7 @@
 //!   logits   │ 32 tokens │ 32 tokens │ 32 tokens │ …     one pass finds the peak, one the sum of every block
 //!   mask     │ all       │ none      │ some bits │ …     whole blocks take the sum of the row, empty ones cost nothing
 //!   sums     │ 0.31      │ 0         │ 0.02      │ …     a draw chooses a block by these, then a token inside it
-//!   filter   │ can hold a kept token   │ cannot    │ …     only blocks that can are looked at, by their sums
+//!   cuts     │ can hold a kept token   │ cannot    │ …     only blocks that can are looked at, by their sums
 //! ```
 //!
 //! Sums are kept relative to a peak, in `f64`. A mask that leaves only tokens hundreds of nats below the peak of the row
@@ -12,11 +12,11 @@
 
 use std::borrow::Cow;
 
+use super::cut::{self, Blocks, Candidate, Candidates, Cuts, Peaks, Scale};
 use super::exp::exp;
-use super::filter::Filter;
 use super::row::Allowed;
 use super::sums::{BLOCK, Sums};
-use super::{Chooser, Part, Place, Row};
+use super::{Ceiling, Chooser, Part, Place, Row};
 
 /// The bit of each token of a block. Testing against these, rather than shifting by a variable, is what vectorises.
 const BITS: [u32; BLOCK] = {
@@ -28,7 +28,7 @@ const BITS: [u32; BLOCK] = {
     }
     bits
 };
-/// So few tokens of a block are exponentiated one by one: a filter leaves one or two in most blocks that it leaves any in.
+/// So few tokens of a block are exponentiated one by one: a cut leaves one or two in most blocks that it leaves any in.
 const FEW: u32 = 8;
 /// A masked sum below this has lost digits to the bottom of the number range and is taken again.
 const LEAST_SUM: f64 = 1e-200;
@@ -47,6 +47,14 @@ pub enum RowError {
     /// Every logit is minus infinity, or there is none.
     #[error("no token has a finite logit")]
     Empty,
+    /// Two rows that are to be contrasted are not of one vocabulary.
+    #[error("the expert's row has {expert} logits, the amateur's {amateur}")]
+    Unlike {
+        /// The expert's.
+        expert: usize,
+        /// The amateur's.
+        amateur: usize,
+    },
 }
 
 /// What is known of a row of logits before it is looked at: a device that computed it can find this out in no time.
@@ -72,8 +80,8 @@ pub struct Distribution<'a> {
     /// What the sums are relative to: the largest logit, or a larger number.
     peak: f32,
     sums: Sums,
-    /// Cuts each masked row; the row itself is whole.
-    masked: Option<Filter>,
+    /// Cut each masked row; the row itself is whole.
+    masked: Cow<'a, Cuts>,
 }
 
 impl<'a> Distribution<'a> {
@@ -121,7 +129,7 @@ impl<'a> Distribution<'a> {
             scale,
             peak,
             sums,
-            masked: None,
+            masked: Cow::default(),
         })
     }
 
@@ -134,7 +142,7 @@ impl<'a> Distribution<'a> {
             support,
             peak,
             sums: Sums::default(),
-            masked: None,
+            masked: Cow::default(),
         };
         row.sums = row.sums_of(&row.support, peak);
         if row.peak == f32::NEG_INFINITY || !row.sums.total.is_finite() {
@@ -143,25 +151,25 @@ impl<'a> Distribution<'a> {
         Ok(row)
     }
 
-    /// The same row, with each masked row cut by the filter.
-    pub(super) fn cut_masked(self, filter: Filter) -> Self {
-        Distribution {
-            masked: Some(filter),
-            ..self
-        }
+    /// The same row, with each masked row cut.
+    pub(super) fn cut_masked(self, cuts: Cow<'a, Cuts>) -> Self {
+        Distribution { masked: cuts, ..self }
     }
 
-    /// The row cut by the filter, and renormalised.
-    pub(super) fn cut_row(mut self, filter: Filter) -> Self {
-        let kept = self.kept(filter, &self.support, (self.peak, &self.sums));
+    /// The row cut, and renormalised.
+    pub(super) fn cut_row(mut self, cuts: &Cuts) -> Self {
+        let kept = self.kept(cuts, &self.support, (self.peak, &self.sums));
         self.sums = self.sums_of(&kept, self.peak);
         self.support = Cow::Owned(kept);
         self
     }
 
-    /// The row without the filter that cuts it where it is masked. Of a greedy row this is the law of temperature 1.
+    /// The row without the filters that cut it where it is masked. Of a greedy row this is the law of temperature 1.
     pub fn uncut(self) -> Self {
-        Distribution { masked: None, ..self }
+        Distribution {
+            masked: Cow::default(),
+            ..self
+        }
     }
 
     /// The same row, owning its logits.
@@ -170,6 +178,7 @@ impl<'a> Distribution<'a> {
         Distribution {
             logits: Cow::Owned(logits),
             support: Cow::Owned(support),
+            masked: Cow::Owned(self.masked.into_owned()),
             ..self
         }
     }
@@ -215,33 +224,55 @@ impl<'a> Distribution<'a> {
         Sums::of(blocks.collect())
     }
 
-    /// The words of the tokens that a filter keeps of some others, of which the sums relative to a peak are known.
-    fn kept(&self, filter: Filter, words: &[u32], (peak, sums): (f32, &Sums)) -> Vec<u32> {
-        let least = filter.least_block(&sums.blocks, sums.total, self.logits.len());
+    /// The words of the tokens that cuts keep of some others, of which the sums relative to a peak are known.
+    fn kept(&self, cuts: &Cuts, words: &[u32], (peak, sums): (f32, &Sums)) -> Vec<u32> {
+        let scale = Scale {
+            factor: self.scale,
+            peak,
+        };
+        let candidates = Candidates::new(self.candidates(cuts, words, scale, sums), scale, sums.total);
+        let mut words = vec![0; self.support.len()];
+        for token in cut::keep(cuts, candidates) {
+            words[token as usize / BLOCK] |= BITS[token as usize % BLOCK];
+        }
+        words
+    }
+
+    /// The tokens in these words that cuts may keep.
+    fn candidates(&self, cuts: &Cuts, words: &[u32], scale: Scale, sums: &Sums) -> Vec<Candidate> {
+        let (total, len) = (sums.total, self.logits.len());
+        let blocks = Blocks {
+            sums: &sums.blocks,
+            total,
+            len,
+        };
+        let least = cut::least_block(cuts, &blocks);
         let mut possible: Vec<(usize, f32)> = Vec::new();
         for (index, (block, &word)) in self.logits.chunks(BLOCK).zip(words).enumerate() {
             if word != 0 && sums.blocks[index] >= least {
                 possible.push((index, block_peak(block, word)));
             }
         }
-        let peaks: Vec<f32> = possible.iter().map(|&(_, peak)| peak).collect();
-        let floor = filter.floor(&peaks, self.logits.len(), self.scale);
-        let mut candidates: Vec<(f32, u32)> = Vec::new();
+        let logits: Vec<f32> = possible.iter().map(|&(_, peak)| peak).collect();
+        let peaks = Peaks {
+            logits: &logits,
+            total,
+            len,
+            scale,
+        };
+        let floor = cut::floor(cuts, &peaks);
+        let mut candidates: Vec<Candidate> = Vec::new();
         for (index, _) in possible.into_iter().filter(|&(_, peak)| peak >= floor) {
             let first = index * BLOCK;
             let block = &self.logits[first..self.logits.len().min(first + BLOCK)];
-            let is_possible = |&(logit, token): &(f32, u32)| {
+            let is_possible = |&(logit, token): &Candidate| {
                 logit >= floor
                     && logit > f32::NEG_INFINITY
                     && words[index] & BITS[token as usize % BLOCK] != 0
             };
             candidates.extend(block.iter().copied().zip(first as u32..).filter(is_possible));
         }
-        let mut words = vec![0; self.support.len()];
-        for token in filter.keep(candidates, self.scale, (peak, sums.total)) {
-            words[token as usize / BLOCK] |= BITS[token as usize % BLOCK];
-        }
-        words
+        candidates
     }
 
     fn fault(&self) -> RowError {
@@ -277,7 +308,7 @@ impl Row<f64> for Distribution<'_> {
         (f64::from(self.logits[token as usize]) - f64::from(self.peak)) * self.scale - self.sums.total.ln()
     }
 
-    fn part<'b>(&'b self, allowed: Allowed<'b>) -> Portion<'b> {
+    fn part_under<'b>(&'b self, allowed: Allowed<'b>, ceiling: Option<Ceiling>) -> Portion<'b> {
         let words: Vec<u32> = match allowed {
             Allowed::All => self.support.to_vec(),
             Allowed::Words(words) => words
@@ -287,10 +318,14 @@ impl Row<f64> for Distribution<'_> {
                 .collect(),
         };
         let whole = Portion::measure(self, words);
-        let Some(filter) = self.masked else {
+        let mut cuts = Cow::Borrowed(&*self.masked);
+        if let Some(ceiling) = ceiling {
+            cuts.to_mut().push(ceiling.cut());
+        }
+        if cuts.is_empty() {
             return whole;
-        };
-        let kept = self.kept(filter, &whole.words, (whole.peak, &whole.sums));
+        }
+        let kept = self.kept(&cuts, &whole.words, (whole.peak, &whole.sums));
         let log_mass = whole.log_mass;
         Portion {
             log_mass,

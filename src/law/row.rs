@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::cut::{self, Candidates, Scale};
 use super::weight::sum;
-use super::{Chooser, Place, Weight};
+use super::{Ceiling, Chooser, Place, Weight};
 
 /// The tokens that may come next.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,12 @@ pub trait Row<W: Weight> {
     }
 
     /// The row inside `allowed`, measured once and ready to be drawn from.
-    fn part<'a>(&'a self, allowed: Allowed<'a>) -> Self::Part<'a>;
+    fn part<'a>(&'a self, allowed: Allowed<'a>) -> Self::Part<'a> {
+        self.part_under(allowed, None)
+    }
+
+    /// The same, without the tokens that surprise more than [`Mirostat`](super::Mirostat) admits at this place.
+    fn part_under<'a>(&'a self, allowed: Allowed<'a>, ceiling: Option<Ceiling>) -> Self::Part<'a>;
 }
 
 /// The part of a [`Row`] inside a mask (and inside the filters, where they follow the mask), as a law of its own.
@@ -119,8 +125,12 @@ pub struct Table<W>(pub Vec<W>);
 /// A part of a [`Table`].
 #[derive(Clone, Debug)]
 pub struct TablePart<W> {
+    /// Of the tokens that can be drawn; nothing of the others.
     weights: Vec<W>,
+    /// Of the mask.
     mass: W,
+    /// Of the tokens that can be drawn.
+    kept: W,
 }
 
 impl<W: Weight> Row<W> for Table<W> {
@@ -137,7 +147,7 @@ impl<W: Weight> Row<W> for Table<W> {
         self.0.get(token as usize).cloned().unwrap_or_else(W::zero)
     }
 
-    fn part<'a>(&'a self, allowed: Allowed<'a>) -> TablePart<W> {
+    fn part_under<'a>(&'a self, allowed: Allowed<'a>, ceiling: Option<Ceiling>) -> TablePart<W> {
         let keep = |token: usize| allowed.contains(token as u32);
         let weights: Vec<W> = (0..self.0.len())
             .map(|token| {
@@ -149,7 +159,41 @@ impl<W: Weight> Row<W> for Table<W> {
             })
             .collect();
         let mass = sum(&weights);
-        TablePart { weights, mass }
+        let part = TablePart {
+            weights,
+            kept: mass.clone(),
+            mass,
+        };
+        match ceiling {
+            Some(ceiling) => part.under(ceiling),
+            None => part,
+        }
+    }
+}
+
+impl<W: Weight> TablePart<W> {
+    /// The tokens that a ceiling leaves. What they are is found in floating point, their weights stay as they are.
+    fn under(mut self, ceiling: Ceiling) -> Self {
+        let listed: Vec<(f32, u32)> = (0..)
+            .zip(&self.weights)
+            .filter(|(_, weight)| weight.is_positive())
+            .map(|(token, weight)| (weight.ln() as f32, token))
+            .collect();
+        let peak = listed
+            .iter()
+            .fold(f32::NEG_INFINITY, |peak, &(logit, _)| peak.max(logit));
+        let scale = Scale { factor: 1.0, peak };
+        let total = (self.mass.ln() - f64::from(peak)).exp();
+        let kept = cut::keep(&[ceiling.cut()], Candidates::new(listed, scale, total));
+        for (token, weight) in (0..).zip(&mut self.weights) {
+            if kept.binary_search(&token).is_err() {
+                *weight = W::zero();
+            }
+        }
+        TablePart {
+            kept: sum(&self.weights),
+            ..self
+        }
     }
 }
 
@@ -158,9 +202,13 @@ impl<W: Weight> Part<W> for TablePart<W> {
         self.mass.clone()
     }
 
+    fn log_kept(&self) -> f64 {
+        self.kept.ln()
+    }
+
     fn share(&self, token: u32) -> W {
         match self.weights.get(token as usize) {
-            Some(weight) if weight.is_positive() => weight.clone() / self.mass.clone(),
+            Some(weight) if weight.is_positive() => weight.clone() / self.kept.clone(),
             _ => W::zero(),
         }
     }
@@ -178,11 +226,11 @@ impl<W: Weight> Part<W> for TablePart<W> {
             .iter()
             .enumerate()
             .filter(|&(index, _)| index != token as usize);
-        sum(others.map(|(_, weight)| weight)) / self.mass.clone()
+        sum(others.map(|(_, weight)| weight)) / self.kept.clone()
     }
 
     fn draw<C: Chooser<W> + ?Sized>(&self, place: Place, chooser: &mut C) -> Option<u32> {
-        self.mass
+        self.kept
             .is_positive()
             .then(|| chooser.choose(place, &self.weights) as u32)
     }

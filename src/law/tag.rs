@@ -36,13 +36,13 @@ pub enum Fallback {
 pub enum LawTag {
     /// No constraint.
     Raw,
-    /// No constraint, and rows cut by top-k, top-p or min-p.
+    /// No constraint, and rows cut by filters.
     RawFiltered,
     /// The most likely allowed token at each place.
     Greedy,
     /// The masked rows.
     Local,
-    /// The masked rows, cut by top-k, top-p or min-p.
+    /// The masked rows, cut by filters.
     LocalFiltered,
     /// The model conditioned on the constraint.
     GlobalExact,
@@ -105,6 +105,9 @@ pub enum LawError {
     /// Greedy decoding has no global form short of a search for the most likely sequence.
     #[error("the global law needs a temperature above 0")]
     GreedyGlobal,
+    /// Mirostat's bound depends on the surprise under a mask, and the global law is about the model before it.
+    #[error("Mirostat needs the local law")]
+    MirostatGlobal,
     /// The global law is about a constraint, and there is none.
     #[error("the global law needs a constraint")]
     NothingToCondition,

@@ -14,9 +14,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::cut::Logs;
 use super::{
-    Allowed, Attempt, Chooser, Drawn, Fallback, LawError, LawTag, Part, Place, Row, Rule, Sampler, Step,
-    Trie, Warper, Weight,
+    Allowed, Attempt, Ceiling, Chooser, Drawn, Fallback, LawError, LawTag, Mirostat, Part, Place, Row, Rule,
+    Sampler, Step, Trie, Warper, Weight,
 };
 
 /// Draws the token.
@@ -65,10 +66,12 @@ pub struct Walk<W = f64> {
     failed: u32,
     /// The attempt as [`Place`] counts them.
     number: u32,
-    /// `ln p` and the log of its factor of the weight, for each token of this attempt.
-    logs: Vec<(f64, f64)>,
+    /// Of each token of this attempt.
+    logs: Vec<Logs>,
     log_probability: f64,
     log_weight: f64,
+    /// What steers the surprise of the text, with the bound on that of the next token.
+    mirostat: Option<(Mirostat, Ceiling)>,
 }
 
 impl<W: Weight> Walk<W> {
@@ -81,7 +84,11 @@ impl<W: Weight> Walk<W> {
             (false, true, false) => LawTag::Local,
             (false, true, true) => LawTag::LocalFiltered,
         };
-        Self::at(Stage::Local, local, ends.into())
+        let mirostat = warper.mirostat();
+        Walk {
+            mirostat: mirostat.map(|mirostat| (mirostat, mirostat.first())),
+            ..Self::at(Stage::Local, local, ends.into())
+        }
     }
 
     /// A walk under the global law, of at most `attempts` attempts. The trie must belong to this model, prompt,
@@ -145,8 +152,11 @@ impl<W: Weight> Walk<W> {
         self.number = self.number.wrapping_add(1);
         self.begin();
         self.logs.truncate(position as usize);
-        let sum = |(all, kept), &(probability, one_kept): &(f64, f64)| (all + probability, kept + one_kept);
+        let sum = |(all, kept), one: &Logs| (all + one.token, kept + one.kept);
         (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
+        if let (Some(ceiling), Some((_, current))) = (self.ceiling_at(position), &mut self.mirostat) {
+            *current = ceiling;
+        }
         true
     }
 
@@ -163,6 +173,13 @@ impl<W: Weight> Walk<W> {
         }
     }
 
+    /// The bound on the surprise of the token at this position of what was drawn; `None` without [`Mirostat`].
+    pub fn ceiling_at(&self, position: u32) -> Option<Ceiling> {
+        let (mirostat, _) = self.mirostat?;
+        let drawn = self.logs.iter().take(position as usize);
+        Some(drawn.fold(mirostat.first(), |ceiling, logs| mirostat.next(ceiling, *logs)))
+    }
+
     fn at(stage: Stage<W>, local: LawTag, ends: Arc<[u32]>) -> Self {
         Walk {
             stage,
@@ -173,6 +190,7 @@ impl<W: Weight> Walk<W> {
             logs: Vec::new(),
             log_probability: 0.0,
             log_weight: 0.0,
+            mirostat: None,
         }
     }
 
@@ -234,8 +252,8 @@ impl<W: Weight> Walk<W> {
     }
 
     /// `ln p` and the log of its factor of the weight, for each token of this attempt.
-    pub fn rows(&self) -> &[(f64, f64)] {
-        &self.logs
+    pub fn rows(&self) -> Vec<(f64, f64)> {
+        self.logs.iter().map(|logs| (logs.token, logs.kept)).collect()
     }
 
     /// Whether the tokens are certain as they are drawn; under the global law only [`Step::End`] makes them so.
@@ -249,7 +267,7 @@ impl<W: Weight> Walk<W> {
         R: Row<W>,
         C: Chooser<W> + ?Sized,
     {
-        let part = row.part(allowed);
+        let part = row.part_under(allowed, self.mirostat.map(|(_, ceiling)| ceiling));
         let place = self.place();
         let Some(token) = rule.choose(&part, place, chooser) else {
             return Step::Stuck(LawError::NoMass {
@@ -281,7 +299,15 @@ impl<W: Weight> Walk<W> {
             Stage::Adaptive { attempt, .. } => attempt.factor().ln(),
             _ => drawn.log_kept,
         };
-        self.logs.push((drawn.log_probability, weight));
+        let logs = Logs {
+            token: drawn.log_probability,
+            mass: drawn.log_mass,
+            kept: weight,
+        };
+        self.logs.push(logs);
+        if let Some((mirostat, ceiling)) = &mut self.mirostat {
+            *ceiling = mirostat.next(*ceiling, logs);
+        }
         self.log_probability += drawn.log_probability;
         self.log_weight += weight;
     }

@@ -6,29 +6,48 @@
 //! 2. the frequency and presence penalties, for the tokens of the answer;
 //! 3. the logit bias;
 //! 4. the temperature;
-//! 5. top-k, then top-p of what is left, then min-p: before the mask under the global law, after it under the local
-//!    one (the reason is in the documentation of [`law`](crate::law)).
+//! 5. the filters, in the order of the table in [`law`](crate::law#filters-and-the-mask): before the mask under the global
+//!    law, after it under the local one (the reason is there, too).
+//!
+//! A [`Contrastive`] row is made of two rows before all this.
 //!
 //! All of it depends on the tokens so far and on nothing else, so `p(·|u)` is a law of the prefix `u` and the sequence
 //! laws are well defined.
 
+mod contrast;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::filter::Filter;
-use super::{Allowed, Distribution, Law, LawError, Measured, RowError};
+use super::cut::{Bregman, Cut, Epsilon, Eta, MinP, TopK, TopNSigma, TopP, Typical};
+use super::{Allowed, Distribution, Law, LawError, Measured, Mirostat, RowError};
+
+pub use contrast::{Contrast, Contrastive};
 
 /// How the model's rows are changed before they are sampled. The default changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warping {
     /// Divides the logits; 0 takes the most likely token.
     pub temperature: f32,
+    /// Keeps the tokens whose logits are at most this number of standard deviations below the largest; `None` keeps all.
+    pub top_n_sigma: Option<f32>,
     /// Keeps this number of the most likely tokens; `None` keeps all.
     pub top_k: Option<u32>,
+    /// Keeps the fewest tokens of nearly the expected surprise that together are at least this likely; 1 keeps all.
+    pub typical_p: f32,
     /// Keeps the fewest tokens that together are at least this likely; 1 keeps all.
     pub top_p: f32,
     /// Keeps tokens at least this likely, where the most likely one counts as 1; 0 keeps all.
     pub min_p: f32,
+    /// Keeps tokens at least this likely; 0 keeps all.
+    pub epsilon_cutoff: f32,
+    /// The same, with a bound that falls where the entropy is large; 0 keeps all.
+    pub eta_cutoff: f32,
+    /// What a token must be worth to be kept, by the cost of Bregman top-k; 0 keeps all.
+    pub bregman_lambda: f32,
+    /// Steers the surprise of the text, under the local law; `None` keeps all.
+    pub mirostat: Option<Mirostat>,
     /// Divides the positive logits of tokens seen before and multiplies the negative ones; 1 changes nothing.
     pub repetition_penalty: f32,
     /// Subtracted from a logit for each time that the token stands in the answer.
@@ -43,9 +62,15 @@ impl Default for Warping {
     fn default() -> Self {
         Warping {
             temperature: 1.0,
+            top_n_sigma: None,
             top_k: None,
+            typical_p: 1.0,
             top_p: 1.0,
             min_p: 0.0,
+            epsilon_cutoff: 0.0,
+            eta_cutoff: 0.0,
+            bregman_lambda: 0.0,
+            mirostat: None,
             repetition_penalty: 1.0,
             frequency_penalty: 0.0,
             presence_penalty: 0.0,
@@ -75,9 +100,11 @@ impl History<'_> {
 #[derive(Clone, Debug)]
 pub struct Warper {
     warping: Warping,
-    filter: Filter,
+    cuts: Vec<Arc<dyn Cut>>,
     before_mask: bool,
     tokens: Option<Vec<u32>>,
+    /// Whether its rows are made of two, by [`Contrastive`] alone.
+    is_contrast: bool,
 }
 
 impl Warper {
@@ -88,22 +115,15 @@ impl Warper {
         if before_mask && warping.temperature == 0.0 {
             return Err(LawError::GreedyGlobal);
         }
-        let filter = match warping.temperature {
-            0.0 => Filter {
-                top_k: Some(1),
-                ..Filter::NONE
-            },
-            _ => Filter {
-                top_k: warping.top_k.map(|k| k as usize),
-                top_p: f64::from(warping.top_p),
-                min_p: f64::from(warping.min_p),
-            },
-        };
+        if before_mask && warping.mirostat.is_some() {
+            return Err(LawError::MirostatGlobal);
+        }
         Ok(Warper {
+            cuts: cuts(&warping),
             warping,
-            filter,
             before_mask,
             tokens: None,
+            is_contrast: false,
         })
     }
 
@@ -126,21 +146,28 @@ impl Warper {
         self.warping.temperature == 0.0
     }
 
-    /// Whether top-k, top-p or min-p cut anything.
+    /// Whether a filter may cut anything.
     pub fn is_filtered(&self) -> bool {
-        self.filter != Filter::NONE
+        !self.cuts.is_empty() || self.is_contrast || self.mirostat().is_some()
+    }
+
+    /// What steers the surprise of the text. A greedy text cannot be steered.
+    pub fn mirostat(&self) -> Option<Mirostat> {
+        self.warping.mirostat.filter(|_| !self.is_greedy())
     }
 
     /// Whether the rows give every token the probability that the model itself gives it. Filters that follow the mask, and
     /// greedy decoding among them, change what is drawn but not the row.
     pub fn is_identity(&self) -> bool {
-        !self.changes_logits() && self.scale() == 1.0 && !(self.is_filtered() && self.before_mask)
+        let is_cut = self.is_filtered() && self.before_mask;
+        !self.changes_logits() && !self.is_contrast && self.scale() == 1.0 && !is_cut
     }
 
     /// Whether the logits, the scale and the mask are all that a draw depends on: no penalty, no bias, and no filter but
     /// that of greedy decoding.
     pub fn is_plain(&self) -> bool {
-        !self.changes_logits() && self.tokens.is_none() && (self.is_greedy() || !self.is_filtered())
+        let is_row = !self.changes_logits() && !self.is_contrast && self.tokens.is_none();
+        is_row && (self.is_greedy() || !self.is_filtered())
     }
 
     /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.
@@ -155,8 +182,18 @@ impl Warper {
         measured: Option<Measured<'_>>,
         history: History<'_>,
     ) -> Result<Distribution<'a>, RowError> {
+        self.row_cut(Cow::Borrowed(logits), measured, history, None)
+    }
+
+    /// The same, with a cut before those of the warping.
+    fn row_cut<'a>(
+        &'a self,
+        mut logits: Cow<'a, [f32]>,
+        measured: Option<Measured<'_>>,
+        history: History<'_>,
+        first: Option<Arc<dyn Cut>>,
+    ) -> Result<Distribution<'a>, RowError> {
         let measured = measured.filter(|measured| measured.scale == self.scale() && self.tokens.is_none());
-        let mut logits = Cow::Borrowed(logits);
         let changed = match self.changes_logits() {
             true => self.change(logits.to_mut(), history),
             false => Vec::new(),
@@ -168,10 +205,14 @@ impl Warper {
                 Distribution::scaled(logits, self.scale(), tokens)?
             }
         };
-        Ok(match (self.is_filtered(), self.before_mask) {
-            (false, _) => row,
-            (true, true) => row.cut_row(self.filter),
-            (true, false) => row.cut_masked(self.filter),
+        let mut cuts = Cow::Borrowed(&self.cuts[..]);
+        if let Some(first) = first {
+            cuts.to_mut().insert(0, first);
+        }
+        Ok(match (cuts.is_empty(), self.before_mask) {
+            (true, _) => row,
+            (false, true) => row.cut_row(&cuts),
+            (false, false) => row.cut_masked(cuts),
         })
     }
 
@@ -241,44 +282,35 @@ impl Warper {
     }
 }
 
-fn check(warping: &Warping) -> Result<(), LawError> {
-    let finite = |value: f32| value.is_finite();
-    let checks: [(&'static str, f32, bool, &'static str); 7] = [
-        (
-            "temperature",
-            warping.temperature,
-            warping.temperature >= 0.0,
-            "a number of at least 0",
-        ),
-        (
-            "top_p",
-            warping.top_p,
-            warping.top_p > 0.0 && warping.top_p <= 1.0,
-            "above 0 and at most 1",
-        ),
-        (
-            "min_p",
-            warping.min_p,
-            (0.0..=1.0).contains(&warping.min_p),
-            "between 0 and 1",
-        ),
-        (
-            "repetition_penalty",
-            warping.repetition_penalty,
-            warping.repetition_penalty > 0.0,
-            "a number above 0",
-        ),
-        ("frequency_penalty", warping.frequency_penalty, true, "a number"),
-        ("presence_penalty", warping.presence_penalty, true, "a number"),
-        (
-            "top_k",
-            warping.top_k.unwrap_or(1) as f32,
-            warping.top_k != Some(0),
-            "at least 1",
-        ),
+/// The filters of a warping, in their order.
+fn cuts(warping: &Warping) -> Vec<Arc<dyn Cut>> {
+    fn some<C: Cut + 'static>(is_some: bool, cut: C) -> Option<Arc<dyn Cut>> {
+        is_some.then(|| Arc::new(cut) as Arc<dyn Cut>)
+    }
+    if warping.temperature == 0.0 {
+        return vec![Arc::new(TopK(1))];
+    }
+    let sigmas = f64::from(warping.top_n_sigma.unwrap_or_default());
+    let (typical, nucleus) = (f64::from(warping.typical_p), f64::from(warping.top_p));
+    let (min_p, epsilon) = (f64::from(warping.min_p), f64::from(warping.epsilon_cutoff));
+    let (eta, lambda) = (f64::from(warping.eta_cutoff), f64::from(warping.bregman_lambda));
+    let top_k = warping.top_k.map_or(usize::MAX, |k| k as usize);
+    let cuts = [
+        some(warping.top_n_sigma.is_some(), TopNSigma(sigmas)),
+        some(warping.top_k.is_some(), TopK(top_k)),
+        some(typical < 1.0, Typical(typical)),
+        some(nucleus < 1.0, TopP(nucleus)),
+        some(min_p > 0.0, MinP(min_p)),
+        some(epsilon > 0.0, Epsilon(epsilon)),
+        some(eta > 0.0, Eta(eta)),
+        some(lambda > 0.0, Bregman(lambda)),
     ];
-    for (name, value, in_range, expected) in checks {
-        if !finite(value) || !in_range {
+    cuts.into_iter().flatten().collect()
+}
+
+fn check(warping: &Warping) -> Result<(), LawError> {
+    for (name, value, in_range, expected) in filters(warping).into_iter().chain(others(warping)) {
+        if !value.is_finite() || !in_range {
             return Err(LawError::OutOfRange {
                 name,
                 value: f64::from(value),
@@ -298,4 +330,54 @@ fn check(warping: &Warping) -> Result<(), LawError> {
         }),
         None => Ok(()),
     }
+}
+
+/// A parameter, its value, whether it is in its range, and what this is.
+type Check = (&'static str, f32, bool, &'static str);
+
+fn filters(warping: &Warping) -> [Check; 10] {
+    let share = |name, share: f32| (name, share, share > 0.0 && share <= 1.0, "above 0 and at most 1");
+    let bound = |name, bound: f32| (name, bound, (0.0..=1.0).contains(&bound), "between 0 and 1");
+    let above = |name, value: f32| (name, value, value > 0.0, "a number above 0");
+    let top_k = warping.top_k.unwrap_or(1);
+    let lambda = warping.bregman_lambda;
+    let (tau, eta) = warping
+        .mirostat
+        .map_or((1.0, 1.0), |mirostat| (mirostat.tau, mirostat.eta));
+    [
+        above("top_n_sigma", warping.top_n_sigma.unwrap_or(1.0)),
+        ("top_k", top_k as f32, top_k != 0, "at least 1"),
+        share("typical_p", warping.typical_p),
+        share("top_p", warping.top_p),
+        bound("min_p", warping.min_p),
+        bound("epsilon_cutoff", warping.epsilon_cutoff),
+        bound("eta_cutoff", warping.eta_cutoff),
+        ("bregman_lambda", lambda, lambda >= 0.0, "a number of at least 0"),
+        above("mirostat_tau", tau),
+        above("mirostat_eta", eta),
+    ]
+}
+
+fn others(warping: &Warping) -> [Check; 4] {
+    let Warping {
+        temperature,
+        repetition_penalty,
+        ..
+    } = *warping;
+    [
+        (
+            "temperature",
+            temperature,
+            temperature >= 0.0,
+            "a number of at least 0",
+        ),
+        (
+            "repetition_penalty",
+            repetition_penalty,
+            repetition_penalty > 0.0,
+            "a number above 0",
+        ),
+        ("frequency_penalty", warping.frequency_penalty, true, "a number"),
+        ("presence_penalty", warping.presence_penalty, true, "a number"),
+    ]
 }

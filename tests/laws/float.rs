@@ -41,7 +41,7 @@ fn warper(warping: Warping) -> Warper {
 }
 
 /// Logits, a mask over them with at least one token, and a temperature.
-fn masked() -> impl Strategy<Value = (Vec<f32>, Vec<u32>, f32)> {
+pub(crate) fn masked() -> impl Strategy<Value = (Vec<f32>, Vec<u32>, f32)> {
     let word = prop_oneof![Just(0u32), Just(u32::MAX), any::<u32>()];
     (logits(), prop::collection::vec(word, 10), 0.2f32..3.0).prop_map(|(logits, mut words, temperature)| {
         words[0] |= 1;

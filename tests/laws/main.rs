@@ -7,9 +7,12 @@
 mod adaptive;
 mod awrs;
 mod chain;
+mod contrast;
+mod cuts;
 mod drafts;
 mod float;
 mod global;
+mod mirostat;
 mod model;
 mod number;
 mod particles;

@@ -257,7 +257,7 @@ pub(crate) fn local<W: Weight>(ends: &[u32]) -> Walk<W> {
 }
 
 /// Decodes with drafts of up to three tokens, right and wrong ones, until the end.
-fn speculate<W: Weight>(
+pub(crate) fn speculate<W: Weight>(
     task: &Task,
     number: impl Fn(Exact) -> W,
     drafts: &dyn Fn(&[u32]) -> Word,
@@ -295,9 +295,9 @@ fn speculate<W: Weight>(
     }
 }
 
-type DraftRule = fn(&[u32]) -> Word;
+pub(crate) type DraftRule = fn(&[u32]) -> Word;
 
-const DRAFTERS: [DraftRule; 4] = [
+pub(crate) const DRAFTERS: [DraftRule; 4] = [
     |_| vec![],
     |_| vec![0, 0, 0],
     |word| vec![word.len() as u32 % 2; 2],

@@ -101,11 +101,7 @@ impl Core {
                     Arc::default()
                 },
                 ranked: std::mem::take(&mut sequence.ranked),
-                rows: if is_over {
-                    sequence.walk.rows().to_vec()
-                } else {
-                    Vec::new()
-                },
+                rows: if is_over { sequence.walk.rows() } else { Vec::new() },
             };
             let mut orders = std::mem::take(&mut self.orders);
             job.driver.next(&report, &mut orders);

@@ -12,6 +12,11 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         top_p,
         top_k,
         min_p,
+        typical_p,
+        top_n_sigma,
+        epsilon_cutoff,
+        eta_cutoff,
+        mirostat,
         repetition_penalty,
         presence_penalty,
         frequency_penalty,
@@ -22,30 +27,42 @@ pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
         top_k,
         top_p,
         min_p,
+        typical_p,
+        top_n_sigma,
+        epsilon_cutoff,
+        eta_cutoff,
+        mirostat,
         repetition_penalty,
         presence_penalty,
         frequency_penalty,
         bias: request.sampling.logit_bias.clone(),
+        ..Warping::default()
     };
-    Warper::new(warping, order(request)).map_err(|error| match error {
+    Warper::new(warping, order(request)).map_err(|error| refusal(&error, temperature))
+}
+
+fn refusal(error: &LawError, temperature: f32) -> Refusal {
+    match *error {
         LawError::OutOfRange {
             name,
             value,
             expected,
-        } => {
-            let name = if name == "bias" { "logit_bias" } else { name };
-            Refusal::Invalid {
-                name,
-                value: value.to_string(),
-                expected,
-            }
-        }
+        } => Refusal::Invalid {
+            name: if name == "bias" { "logit_bias" } else { name },
+            value: value.to_string(),
+            expected,
+        },
+        LawError::MirostatGlobal => Refusal::Invalid {
+            name: "mirostat_mode",
+            value: "on".to_owned(),
+            expected: "off under the global law",
+        },
         _ => Refusal::Invalid {
             name: "temperature",
             value: temperature.to_string(),
             expected: "above 0 under any law but the local one",
         },
-    })
+    }
 }
 
 /// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the model's own, but a

@@ -7,21 +7,20 @@
 
 use crate::grammar::masks::Bounds;
 use crate::request::{Candidate, Candidates};
-use lexiform::law::{Allowed, Distribution, Part as _, Row as _, RowError};
+use lexiform::law::{Distribution, Part as _, Portion, Row as _, RowError};
 
-/// The candidates of a row: up to `count` of the model's, and as many of those that may be drawn.
+/// The candidates of a row: up to `count` of the model's, and as many of the part that may be drawn.
 ///
 /// # Errors
 /// The row is no distribution.
 pub(super) fn of(
     row: &[f32],
-    drawn_from: &Distribution<'_>,
+    part: &Portion<'_>,
     bounds: Option<&Bounds>,
     count: u8,
 ) -> Result<Candidates, RowError> {
     let mask = bounds.map(|bounds| &*bounds.mask);
     let own = Distribution::new(row)?;
-    let part = drawn_from.part(mask.map_or(Allowed::All, |mask| Allowed::Words(mask.words())));
     let count = usize::from(count);
     let both = own.top(count).into_iter().chain(part.top(count));
     let mut tokens: Vec<u32> = both.map(|(token, _)| token).collect();

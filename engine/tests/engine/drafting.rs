@@ -29,7 +29,7 @@ fn drawing_once() -> Speculation {
     }
 }
 
-fn sources() -> [Speculation; 5] {
+pub(crate) fn sources() -> [Speculation; 5] {
     let none = Speculation {
         verification: Verification::DrawOnce,
         ..Speculation::none()
@@ -47,14 +47,17 @@ fn sources() -> [Speculation; 5] {
     ]
 }
 
-fn with_draft_model(draft: impl Fn(&[u32]) -> Vec<f32> + Send + 'static, config: EngineConfig) -> Engine {
+pub(crate) fn with_draft_model(
+    draft: impl Fn(&[u32]) -> Vec<f32> + Send + 'static,
+    config: EngineConfig,
+) -> Engine {
     let model = |script| Box::new(ScriptedModel::new(WIDTH, 100_000, script));
     let draft = Box::new(ScriptedModel::new(WIDTH, 100_000, draft));
     Engine::start(model(wordy_script), Some(draft), vocabulary(), config).unwrap()
 }
 
 /// Close to [`wordy_script`], not equal to it.
-fn nearly_wordy(prefix: &[u32]) -> Vec<f32> {
+pub(crate) fn nearly_wordy(prefix: &[u32]) -> Vec<f32> {
     let noise = wordy_script(&[prefix, &[1]].concat());
     wordy_script(prefix)
         .iter()

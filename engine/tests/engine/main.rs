@@ -9,6 +9,7 @@ mod devices;
 mod drafting;
 mod fairness;
 mod families;
+mod filters;
 mod flights;
 mod grammars;
 mod laws;

@@ -59,6 +59,12 @@ pub struct Defaults {
     pub top_k: Option<u32>,
     /// The least probability, as a share of the most likely token's.
     pub min_p: f32,
+    /// What tokens of nearly the expected surprise reach together; 1 keeps all.
+    pub typical_p: f32,
+    /// The least probability; 0 keeps all.
+    pub epsilon_cutoff: f32,
+    /// The least probability where the entropy is small; 0 keeps all.
+    pub eta_cutoff: f32,
     /// The penalty for tokens that were there before; 1 is none.
     pub repetition_penalty: f32,
 }
@@ -70,6 +76,9 @@ impl Default for Defaults {
             top_p: 1.0,
             top_k: None,
             min_p: 0.0,
+            typical_p: 1.0,
+            epsilon_cutoff: 0.0,
+            eta_cutoff: 0.0,
             repetition_penalty: 1.0,
         }
     }
@@ -84,6 +93,8 @@ impl Defaults {
                 .and_then(Value::as_f64)
                 .map(|number| number as f32)
         };
+        let share = |name: &str| number(name).filter(|p| *p > 0.0 && *p <= 1.0).unwrap_or(1.0);
+        let bound = |name: &str| number(name).filter(|p| (0.0..=1.0).contains(p)).unwrap_or(0.0);
         let greedy = config.get("do_sample").and_then(Value::as_bool) == Some(false);
         let top_k = config
             .get("top_k")
@@ -95,9 +106,12 @@ impl Defaults {
             } else {
                 number("temperature").unwrap_or(1.0).clamp(0.0, 2.0)
             },
-            top_p: number("top_p").filter(|p| *p > 0.0 && *p <= 1.0).unwrap_or(1.0),
+            top_p: share("top_p"),
             top_k: top_k.filter(|k| *k > 0 && !greedy),
-            min_p: number("min_p").filter(|p| (0.0..=1.0).contains(p)).unwrap_or(0.0),
+            min_p: bound("min_p"),
+            typical_p: share("typical_p"),
+            epsilon_cutoff: bound("epsilon_cutoff"),
+            eta_cutoff: bound("eta_cutoff"),
             repetition_penalty: number("repetition_penalty")
                 .filter(|penalty| (0.01..=100.0).contains(penalty))
                 .unwrap_or(1.0),
@@ -233,7 +247,10 @@ mod tests {
                 ..Defaults::default()
             }
         );
-        let sampled = json!({"temperature": 0.6, "top_p": 0.9, "top_k": 20, "repetition_penalty": 1.05});
+        let sampled = json!({
+            "temperature": 0.6, "top_p": 0.9, "top_k": 20, "repetition_penalty": 1.05, "typical_p": 0.95,
+            "epsilon_cutoff": 3e-4, "eta_cutoff": 7,
+        });
         let sampled = Defaults::read(&sampled);
         assert_eq!(
             sampled,
@@ -242,6 +259,9 @@ mod tests {
                 top_p: 0.9,
                 top_k: Some(20),
                 min_p: 0.0,
+                typical_p: 0.95,
+                epsilon_cutoff: 3e-4,
+                eta_cutoff: 0.0,
                 repetition_penalty: 1.05,
             }
         );

@@ -492,6 +492,7 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
         _ => served.text().defaults,
     };
     let temperature = generation.temperature.unwrap_or(defaults.temperature);
+    let filters = generation.filters;
     Sampling {
         temperature: match generation.law {
             Law::Beam { .. } => 1.0,
@@ -501,6 +502,15 @@ fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64,
         top_p: generation.top_p.unwrap_or(defaults.top_p).max(f32::MIN_POSITIVE),
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),
         min_p: generation.min_p.unwrap_or(defaults.min_p),
+        // Zero means the smallest set, as with top_p.
+        typical_p: filters
+            .typical_p
+            .unwrap_or(defaults.typical_p)
+            .max(f32::MIN_POSITIVE),
+        top_n_sigma: filters.top_n_sigma,
+        epsilon_cutoff: filters.epsilon_cutoff.unwrap_or(defaults.epsilon_cutoff),
+        eta_cutoff: filters.eta_cutoff.unwrap_or(defaults.eta_cutoff),
+        mirostat: filters.mirostat,
         seed,
         stream,
         repetition_penalty: generation

@@ -1,5 +1,7 @@
 //! The fields that every generating route shares: length, sampling, law, streaming, constraint.
 
+mod filters;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -7,6 +9,8 @@ use serde_json::Value;
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 use super::law::Law;
+
+pub use filters::Filters;
 
 /// The most samples one request may ask for.
 const SAMPLES: i64 = 16;
@@ -107,6 +111,8 @@ pub struct Generation {
     pub top_k: Option<u32>,
     /// The least probability, as a share of the most likely token's.
     pub min_p: Option<f32>,
+    /// The other filters.
+    pub filters: Filters,
     /// The seed.
     pub seed: Option<u64>,
     /// Divides the positive logits of all tokens of the prompt and the output, and multiplies the negative ones.
@@ -202,6 +208,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
             .integer("top_k", -1, i64::from(u32::MAX), problems)
             .map(|k| k.max(0) as u32),
         min_p: fields.number("min_p", 0.0, 1.0, problems),
+        filters: Filters::read(fields, problems),
         seed: fields
             .integer("seed", i64::MIN, i64::MAX, problems)
             .map(|seed| seed as u64),
@@ -276,6 +283,9 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     {
         problems.invalid("particles", "particles must be at least n");
     }
+    if law != Law::Local {
+        generation.filters.not_local(problems);
+    }
     if let Some(best_of) = generation.best_of {
         if best_of < generation.n {
             problems.invalid("best_of", "best_of must be at least n");
@@ -321,6 +331,7 @@ impl Generation {
             top_p: None,
             top_k: None,
             min_p: None,
+            filters: Filters::default(),
             seed: None,
             repetition_penalty: None,
             presence_penalty: 0.0,

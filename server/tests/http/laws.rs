@@ -1,4 +1,4 @@
-//! What a request may say about the global law, and what its answers tell of themselves.
+//! What a request may say about laws and filters, and what its answers tell of themselves.
 
 use serde_json::{Value, json};
 
@@ -241,4 +241,94 @@ fn a_beam_search_tells_the_likeliest_texts_first() {
         plain(json!({"beam_width": 2})).json()["error"]["param"],
         "beam_width"
     );
+}
+
+/// The model wants to write a word, and at this temperature it may miss it; a filter that leaves one token leaves that of the word.
+#[test]
+fn a_filter_is_of_the_allowed_tokens_and_told_by_the_law() {
+    let service = Service::start();
+    let local = |more: Value| {
+        let mut body = json!({"guided_regex": "[a-z]{4}", "temperature": 2, "seed": 5});
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.extend(more);
+        }
+        let answer = service.chat("echo word", body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let choice = answer.json()["choices"][0].clone();
+        (
+            choice["message"]["content"].clone(),
+            choice["lexiform"]["law"].clone(),
+        )
+    };
+    for off in [
+        json!({"typical_p": 1}),
+        json!({"top_n_sigma": 0}),
+        json!({"top_n_sigma": -1}),
+        json!({"epsilon_cutoff": 0, "eta_cutoff": 0}),
+        json!({"mirostat_mode": 0}),
+        json!({"typical_p": null, "top_n_sigma": null, "mirostat_mode": null, "mirostat_tau": null}),
+    ] {
+        assert_eq!(local(off.clone()), local(json!({})), "{off}");
+        assert_eq!(local(off).1, "local");
+    }
+    for narrow in [
+        json!({"top_n_sigma": 0.01}),
+        json!({"epsilon_cutoff": 1}),
+        json!({"eta_cutoff": 1, "epsilon_cutoff": 1}),
+        json!({"mirostat_mode": 1, "mirostat_tau": 0.01, "mirostat_eta": 0.001}),
+        json!({"mirostat_mode": 2, "mirostat_tau": 0.01, "mirostat_eta": 0.001}),
+    ] {
+        let (content, law) = local(narrow.clone());
+        assert_eq!(
+            (content, law),
+            (json!("word"), json!("local-filtered")),
+            "{narrow}"
+        );
+    }
+    for wide in [
+        json!({"typical_p": 0.9}),
+        json!({"eta_cutoff": 0.001}),
+        json!({"mirostat_mode": 2}),
+    ] {
+        assert_eq!(local(wide).1, "local-filtered");
+    }
+}
+
+#[test]
+fn what_no_filter_can_be_is_refused_by_its_field() {
+    let service = Service::start();
+    for (more, param) in [
+        (json!({"typical_p": 1.5}), "typical_p"),
+        (json!({"typical_p": "much"}), "typical_p"),
+        (json!({"top_n_sigma": -2}), "top_n_sigma"),
+        (json!({"epsilon_cutoff": -0.1}), "epsilon_cutoff"),
+        (json!({"eta_cutoff": 2}), "eta_cutoff"),
+        (json!({"mirostat_mode": 3}), "mirostat_mode"),
+        (json!({"mirostat_mode": true}), "mirostat_mode"),
+        (json!({"mirostat_mode": 2, "mirostat_tau": 0}), "mirostat_tau"),
+        (json!({"mirostat_mode": 2, "mirostat_eta": 11}), "mirostat_eta"),
+        (json!({"mirostat_tau": 3}), "mirostat_tau"),
+        (json!({"mirostat_mode": 0, "mirostat_eta": 0.2}), "mirostat_eta"),
+        (
+            json!({"mirostat_mode": 1, "law": "global", "guided_regex": "x[bc]"}),
+            "mirostat_mode",
+        ),
+    ] {
+        let answer = service.chat("echo x", more.clone());
+        assert_eq!(
+            (
+                answer.status,
+                answer.error_code(),
+                answer.json()["error"]["param"].clone()
+            ),
+            (400, "invalid_value".to_owned(), json!(param)),
+            "{more}"
+        );
+    }
+    let answer = service.chat("echo x", json!({"mirostat": 2}));
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (400, "unknown_field")
+    );
+    assert!(answer.text().contains("mirostat_mode"), "{}", answer.text());
 }

@@ -1,0 +1,74 @@
+//! The fields of the filters that keep some of the allowed tokens, but for the three that every server has.
+//!
+//! Their names are those of llama.cpp's server, vLLM's relatives and transformers.
+
+use lexiform_engine::{Mirostat, MirostatVersion};
+
+use super::super::fields::{Fields, Problems};
+
+/// The most standard deviations.
+const SIGMAS: f64 = 1_000.0;
+/// The least and the greatest surprise of a token that may be aimed at, in bits, and what is aimed at otherwise.
+const TAU: (f64, f64, f32) = (0.01, 100.0, 5.0);
+/// The least and the greatest share of an error that is corrected at the next token, and what is corrected otherwise.
+const ETA: (f64, f64, f32) = (0.001, 10.0, 0.1);
+
+/// The filters that a request asks for. Absent values are the model's own defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Filters {
+    /// The probability that tokens of nearly the expected surprise reach together; 1 keeps all.
+    pub typical_p: Option<f32>,
+    /// The most standard deviations of a logit below the largest.
+    pub top_n_sigma: Option<f32>,
+    /// The least probability; 0 keeps all.
+    pub epsilon_cutoff: Option<f32>,
+    /// The least probability where the entropy is small; 0 keeps all.
+    pub eta_cutoff: Option<f32>,
+    /// What steers the surprise of the text.
+    pub mirostat: Option<Mirostat>,
+}
+
+impl Filters {
+    /// Takes the fields.
+    pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
+        Filters {
+            typical_p: fields.number("typical_p", 0.0, 1.0, problems),
+            // Below zero there is no filter, as llama.cpp has it.
+            top_n_sigma: fields
+                .number("top_n_sigma", -1.0, SIGMAS, problems)
+                .filter(|sigmas| *sigmas > 0.0),
+            epsilon_cutoff: fields.number("epsilon_cutoff", 0.0, 1.0, problems),
+            eta_cutoff: fields.number("eta_cutoff", 0.0, 1.0, problems),
+            mirostat: mirostat(fields, problems),
+        }
+    }
+
+    /// Notes what the global law has no place for.
+    pub(super) fn not_local(&self, problems: &mut Problems) {
+        if self.mirostat.is_some() {
+            problems.invalid("mirostat_mode", "requires law: local");
+        }
+    }
+}
+
+fn mirostat(fields: &mut Fields, problems: &mut Problems) -> Option<Mirostat> {
+    let mode = fields.integer("mirostat_mode", 0, 2, problems);
+    let tau = fields.number("mirostat_tau", TAU.0, TAU.1, problems);
+    let eta = fields.number("mirostat_eta", ETA.0, ETA.1, problems);
+    let version = match mode {
+        Some(1) => MirostatVersion::One,
+        Some(2) => MirostatVersion::Two,
+        _ => {
+            let without = [("mirostat_tau", tau), ("mirostat_eta", eta)];
+            for (name, _) in without.into_iter().filter(|(_, value)| value.is_some()) {
+                problems.invalid(name, "requires mirostat_mode: 1 or 2");
+            }
+            return None;
+        }
+    };
+    Some(Mirostat {
+        version,
+        tau: tau.unwrap_or(TAU.2),
+        eta: eta.unwrap_or(ETA.2),
+    })
+}

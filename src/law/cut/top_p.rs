@@ -1,0 +1,36 @@
+//! Top-p, or nucleus sampling: the fewest most likely tokens whose probabilities together reach `p`.
+//!
+//! A. Holtzman, J. Buys, L. Du, M. Forbes, Y. Choi, *The Curious Case of Neural Text Degeneration*, 2019, arXiv 1904.09751.
+//! Price: the tokens of the nucleus are sorted, and those that could not together hold `1 − p` are listed.
+
+use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads, by_rank};
+
+/// The share of the law that is reached; above 0.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::law) struct TopP(pub(in crate::law) f64);
+
+impl Cut for TopP {
+    fn reads(&self) -> Reads {
+        Reads::Sum
+    }
+
+    /// Tokens this light cannot together hold what is cut.
+    fn least_block(&self, blocks: &Blocks<'_>) -> f64 {
+        (1.0 - self.0) * blocks.total / blocks.len as f64
+    }
+
+    /// Nor can tokens this far below the best.
+    fn floor(&self, peaks: &Peaks<'_>) -> f64 {
+        peaks.below_best((1.0 - self.0) / peaks.len as f64)
+    }
+
+    fn keep(&self, candidates: &mut Candidates) {
+        let (bound, scale) = (self.0 * candidates.sum(), candidates.scale());
+        let mut reached = 0.0;
+        candidates.keep_run(by_rank, |candidate| {
+            let before = reached;
+            reached += scale.weight(candidate);
+            before < bound
+        });
+    }
+}

@@ -1,0 +1,169 @@
+//! Contrastive decoding: a law made of two rows, of what an expert finds likelier than an amateur does.
+//!
+//! ```text
+//!   expert's logits e ──┬─► plausible: e(x) ≥ max e + ln α ────────────┐ the first cut, among the allowed tokens
+//!   amateur's logits a ─┴─► a row of v e(x) − w a(x) ─ warp ─► mask ───┴─► the other cuts ─► a token
+//! ```
+//!
+//! The amateur is a smaller model of the same vocabulary, or an earlier layer of the expert. What both find likely (to repeat,
+//! to be vague) cancels out. The constraint of plausibility is needed because a token that both find impossible may have any
+//! difference.
+//!
+//! | rule | `v` | `w` |
+//! |---|---|---|
+//! | X. L. Li and others, *Contrastive Decoding: Open-ended Text Generation as Optimization*, 2022, arXiv 2210.15097 | 1 | 1 over the amateur's temperature |
+//! | S. O'Brien, M. Lewis, *Contrastive Decoding Improves Reasoning in Large Language Models*, 2023, arXiv 2309.09117 | `1 + β` | `β` |
+//!
+//! Their scores are of log probabilities, which are logits but for a constant of each row.
+//!
+//! **Under a mask.** Under the local law the most plausible token is that of the masked row: otherwise the mask and the
+//! constraint could exclude each other. Under the global law the constraint is part of the model's law, like every filter.
+//!
+//! **Speculative contrastive decoding** (H. Yuan and others, 2023, arXiv 2311.08981) lets the amateur draft. Its tokens are
+//! proposals like any others: with its own masked row as `q` and this one as `p` the residual rule of
+//! [`verify`](crate::verify) has the contrastive law exactly.
+//!
+//! Price: both rows are read once and a third one is written; then every allowed token is listed for the constraint.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::super::cut::Plausible;
+use super::super::{Distribution, Law, LawError, RowError, Walk};
+use super::{History, Warper, Warping};
+
+/// How two rows become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contrast {
+    /// What a token must have of the probability that the expert gives its most likely one; above 0 and at most 1.
+    pub alpha: f32,
+    /// What the expert's logits are multiplied with; above 0.
+    pub expert: f32,
+    /// What the amateur's logits are multiplied with before they are subtracted; 0 makes the law the expert's.
+    pub amateur: f32,
+}
+
+impl Contrast {
+    /// The difference of the log probabilities, with the amateur at this temperature, as Li and others have it.
+    pub fn difference(alpha: f32, amateur_temperature: f32) -> Self {
+        Contrast {
+            alpha,
+            expert: 1.0,
+            amateur: 1.0 / amateur_temperature,
+        }
+    }
+
+    /// The expert's log probabilities and `β` times what they are above the amateur's, as O'Brien and Lewis have it.
+    pub fn beyond(alpha: f32, beta: f32) -> Self {
+        Contrast {
+            alpha,
+            expert: 1.0 + beta,
+            amateur: beta,
+        }
+    }
+
+    fn check(&self) -> Result<(), LawError> {
+        let Contrast {
+            alpha,
+            expert,
+            amateur,
+        } = *self;
+        let checks = [
+            (
+                "alpha",
+                alpha,
+                alpha > 0.0 && alpha <= 1.0,
+                "above 0 and at most 1",
+            ),
+            ("expert", expert, expert > 0.0, "a number above 0"),
+            ("amateur", amateur, amateur >= 0.0, "a number of at least 0"),
+        ];
+        match checks
+            .into_iter()
+            .find(|(_, value, in_range, _)| !in_range || !value.is_finite())
+        {
+            Some((name, value, _, expected)) => Err(LawError::OutOfRange {
+                name,
+                value: f64::from(value),
+                expected,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The logit of a token. What the expert cannot write stays impossible, whatever the amateur says.
+    fn logit(&self, (&expert, &amateur): (&f32, &f32)) -> f32 {
+        if expert == f32::NEG_INFINITY || self.amateur == 0.0 {
+            return self.expert * expert;
+        }
+        self.expert * expert - self.amateur * amateur
+    }
+}
+
+/// A [`Warper`] of rows that are made of two.
+///
+/// ```
+/// use lexiform::law::{Allowed, Contrast, Contrastive, History, Law, Part, Row, Warping};
+///
+/// let contrast = Contrast::difference(0.1, 1.0);
+/// let contrastive = Contrastive::new(contrast, Warping::default(), Law::Local)?;
+/// // The amateur prefers what the expert finds likeliest; of the last token neither thinks much.
+/// let (expert, amateur) = ([2.0, 1.5, -9.0], [3.0, 0.5, -12.0]);
+/// let row = contrastive.row(&expert, &amateur, History::default())?;
+/// let part = row.part(Allowed::All);
+/// assert!(part.share(1) > part.share(0) && part.share(2) == 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Contrastive {
+    contrast: Contrast,
+    warper: Warper,
+}
+
+impl Contrastive {
+    /// Checks the parameters; see [`Warper::new`].
+    ///
+    /// # Errors
+    /// A parameter is out of its range, or the law cannot be sampled from.
+    pub fn new(contrast: Contrast, warping: Warping, law: Law) -> Result<Self, LawError> {
+        contrast.check()?;
+        let warper = Warper {
+            is_contrast: true,
+            ..Warper::new(warping, law)?
+        };
+        Ok(Contrastive { contrast, warper })
+    }
+
+    /// The law of the next token after `history`, from the logits of the expert and the amateur. The warping is of the
+    /// contrasted row.
+    ///
+    /// # Errors
+    /// The rows are of different vocabularies, or the logit of a token is not finite: one that the expert can write and the
+    /// amateur cannot has none.
+    pub fn row<'a>(
+        &'a self,
+        expert: &[f32],
+        amateur: &[f32],
+        history: History<'_>,
+    ) -> Result<Distribution<'a>, RowError> {
+        if expert.len() != amateur.len() {
+            return Err(RowError::Unlike {
+                expert: expert.len(),
+                amateur: amateur.len(),
+            });
+        }
+        let logits = expert.iter().zip(amateur).map(|pair| self.contrast.logit(pair));
+        let logits: Vec<f32> = logits.collect();
+        let plausible = Plausible {
+            expert: expert.into(),
+            alpha: f64::from(self.contrast.alpha),
+        };
+        let first = Some(Arc::new(plausible) as _);
+        self.warper.row_cut(Cow::Owned(logits), None, history, first)
+    }
+
+    /// A walk of such rows under the local law, or without a constraint; see [`Walk::local`].
+    pub fn walk(&self, constrained: bool, ends: &[u32]) -> Walk {
+        Walk::local(&self.warper, constrained, ends)
+    }
+}
