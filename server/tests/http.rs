@@ -30,6 +30,8 @@ mod growing;
 mod laws;
 #[path = "http/leaving.rs"]
 mod leaving;
+#[path = "http/messages.rs"]
+mod messages;
 #[path = "http/metrics.rs"]
 mod metrics;
 #[path = "http/operations.rs"]

@@ -71,7 +71,7 @@ impl Slow {
     }
 
     /// Keeps the tokens whose logarithm is not below this, and the most likely one in any case.
-    fn from_log(&mut self, least: f64) {
+    fn down_to(&mut self, least: f64) {
         let (logs, tokens) = (self.logs(), self.tokens.clone());
         self.tokens.clear();
         for (token, log) in tokens.iter().zip(logs) {
@@ -161,7 +161,7 @@ impl Slow {
     }
 
     pub(crate) fn mirostat_2(&mut self, bits: f64) {
-        self.from_log(-bits * std::f64::consts::LN_2);
+        self.down_to(-bits * std::f64::consts::LN_2);
     }
 
     /// All filters of a warping but Mirostat, in their order.
@@ -179,14 +179,14 @@ impl Slow {
         }
         if warping.min_p > 0.0 {
             let best = self.logs().into_iter().fold(f64::NEG_INFINITY, f64::max);
-            self.from_log(best + f64::from(warping.min_p).ln());
+            self.down_to(best + f64::from(warping.min_p).ln());
         }
         if warping.epsilon_cutoff > 0.0 {
-            self.from_log(f64::from(warping.epsilon_cutoff).ln());
+            self.down_to(f64::from(warping.epsilon_cutoff).ln());
         }
         if warping.eta_cutoff > 0.0 {
             let epsilon = f64::from(warping.eta_cutoff);
-            self.from_log(epsilon.ln().min(0.5 * epsilon.ln() - self.entropy()));
+            self.down_to(epsilon.ln().min(0.5 * epsilon.ln() - self.entropy()));
         }
         if warping.bregman_lambda > 0.0 {
             self.bregman(f64::from(warping.bregman_lambda));
@@ -347,7 +347,7 @@ fn plausible_mistakes_keep_other_tokens() {
                 epsilon_cutoff: 0.1,
                 ..Warping::default()
             },
-            |slow| slow.from_log(slow.logs()[0] + 0.1_f64.ln()),
+            |slow| slow.down_to(slow.logs()[0] + 0.1_f64.ln()),
         ),
         (
             // The cost of a token as a share of the best rather than of all before it.
@@ -355,7 +355,7 @@ fn plausible_mistakes_keep_other_tokens() {
                 bregman_lambda: 0.2,
                 ..Warping::default()
             },
-            |slow| slow.from_log(slow.logs()[0] + 0.2_f64.exp_m1().ln()),
+            |slow| slow.down_to(slow.logs()[0] + 0.2_f64.exp_m1().ln()),
         ),
     ];
     for (warping, mistake) in mistakes {

@@ -217,12 +217,9 @@ pub(crate) fn template_arguments(
 }
 
 fn messages(fields: &mut Fields, problems: &mut Problems) -> Vec<Message> {
-    let items = fields.array("messages", problems).unwrap_or_default();
-    if items.is_empty() || items.len() > MESSAGES {
-        problems.invalid("messages", format!("expected 1 to {MESSAGES} messages"));
-        return Vec::new();
-    }
+    let items = fields.array_of("messages", MESSAGES, "messages", problems);
     items
+        .unwrap_or_default()
         .into_iter()
         .enumerate()
         .filter_map(|(index, item)| message(&format!("messages[{index}]"), item, problems))

@@ -76,12 +76,10 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
     }
     let model = fields.string("model", &mut problems).unwrap_or_default();
     let messages = responses::conversation(&mut fields, &mut problems);
-    let items = fields.array("questions", &mut problems).unwrap_or_default();
-    if items.is_empty() || items.len() > QUESTIONS {
-        problems.invalid("questions", format!("expected 1 to {QUESTIONS} questions"));
-    }
-    let mut questions = Vec::with_capacity(items.len().min(QUESTIONS));
-    for (index, item) in items.into_iter().enumerate().take(QUESTIONS) {
+    let items = fields.array_of("questions", QUESTIONS, "questions", &mut problems);
+    let items = items.unwrap_or_default();
+    let mut questions = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
         questions.extend(question(&format!("questions[{index}]"), item, &mut problems));
     }
     fields.ignore(&[

@@ -292,6 +292,26 @@ impl Fields {
         }
     }
 
+    /// Takes an array of so many items; `None`, and said once, if there is none or another number. `items` names them.
+    pub fn array_of(
+        &mut self,
+        name: &'static str,
+        most: usize,
+        items: &str,
+        problems: &mut Problems,
+    ) -> Option<Vec<Value>> {
+        let is_given = self.has(name);
+        let found = self.array(name, problems);
+        if is_given && found.is_none() {
+            return None;
+        }
+        let found = found.filter(|found| (1..=most).contains(&found.len()));
+        if found.is_none() {
+            problems.invalid(self.path(name), format!("expected 1 to {most} {items}"));
+        }
+        found
+    }
+
     /// Takes an object.
     pub fn object(&mut self, name: &'static str, problems: &mut Problems) -> Option<Fields> {
         let value = self.take(name)?;

@@ -268,7 +268,7 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     }
     if let Law::Beam { width, .. } = law {
         if width < generation.n {
-            problems.invalid("beam_width", "beam_width must be at least n");
+            problems.invalid("beam_width", "must be at least n");
         }
         if generation
             .temperature
@@ -281,14 +281,14 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     if let Law::Smc { particles, .. } | Law::Sir { particles } = law
         && particles < generation.n
     {
-        problems.invalid("particles", "particles must be at least n");
+        problems.invalid("particles", "must be at least n");
     }
     if law != Law::Local {
         generation.filters.not_local(problems);
     }
     if let Some(best_of) = generation.best_of {
         if best_of < generation.n {
-            problems.invalid("best_of", "best_of must be at least n");
+            problems.invalid("best_of", "must be at least n");
         } else if best_of > generation.n && generation.stream.is_some() {
             problems.invalid(
                 "best_of",

@@ -143,6 +143,9 @@ fn tool(index: usize, item: Value, spelling: Spelling, problems: &mut Problems) 
     let (mut inner, described) = match spelling {
         Spelling::Nested => {
             let name = if kind == "function" { "function" } else { "custom" };
+            if !fields.has(name) {
+                problems.invalid(fields.path(name), format!("{name} is required"));
+            }
             let inner = fields.object(name, problems);
             fields.finish(problems);
             (inner?, item)
