@@ -92,6 +92,16 @@ impl Report {
     pub(crate) fn is_whole(&self) -> bool {
         self.news == News::Ended(Finish::Stop)
     }
+
+    /// Why the branch failed, where that says nothing of its text: a law that took such a text for an impossible one would be
+    /// another law.
+    pub(crate) fn breakdown(&self) -> Option<&EngineError> {
+        match &self.news {
+            News::Failed(EngineError::DeadEnd { .. }) => None,
+            News::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 /// What is told of an answer that is not simply one branch's.

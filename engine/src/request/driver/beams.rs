@@ -236,6 +236,14 @@ impl Driver for Beams {
                     self.go_on(orders);
                 }
             }
+            News::Failed(error) if report.breakdown().is_some() => {
+                let fail = |answer| Order::Fail {
+                    answer,
+                    error: error.clone(),
+                };
+                orders.extend((0..self.wanted.len()).map(fail));
+                self.give_up(orders);
+            }
             News::Failed(error) => {
                 self.failure.get_or_insert(error.clone());
                 self.take(branch);

@@ -84,6 +84,9 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         } else {
             orders.push_back(Order::Drop(report.branch));
         }
+        if let Some(error) = report.breakdown() {
+            return self.end(answer, Err(error.clone()), orders);
+        }
         match (&report.news, link.at) {
             (News::Failed(error), None) => self.end(answer, Err(error.clone()), orders),
             (_, None) => self.end(answer, Err(EngineError::Unanswered), orders),
@@ -114,10 +117,13 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
 
     fn end(&mut self, answer: usize, with: Result<Branch, EngineError>, orders: &mut Orders) {
         self.links[answer].is_open = false;
-        orders.push_back(match with {
-            Ok(branch) => Order::Finish { branch, answer },
-            Err(error) => Order::Fail { answer, error },
-        });
+        match with {
+            Ok(branch) => orders.push_back(Order::Finish { branch, answer }),
+            Err(error) => {
+                orders.extend(self.links[answer].at.take().map(Order::Drop));
+                orders.push_back(Order::Fail { answer, error });
+            }
+        }
         self.drop_prompt(orders);
     }
 

@@ -204,12 +204,13 @@ impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
         match &report.news {
             News::Begun => return orders.push_back(Order::Read(report.branch)),
             News::Read => return self.begin(orders),
-            News::Failed(error) if self.particles.is_empty() => {
+            News::Failed(error) if self.particles.is_empty() || report.breakdown().is_some() => {
                 let fail = |answer| Order::Fail {
                     answer,
                     error: error.clone(),
                 };
-                return orders.extend((0..self.wanted.len()).map(fail));
+                orders.extend((0..self.wanted.len()).map(fail));
+                return self.give_up(orders);
             }
             News::Drew | News::Scored | News::Ranked => self.weigh(report, Stage::Waiting),
             News::Ended(_) if report.is_whole() => self.weigh(report, Stage::Ended),

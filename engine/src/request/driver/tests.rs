@@ -388,3 +388,32 @@ fn patience_ends_a_search() {
     };
     assert_eq!(found(impatient, 1).len(), 1);
 }
+
+/// A branch that broke down is no text that cannot be: to go on without it would be another law.
+#[test]
+fn a_breakdown_of_one_branch_fails_the_answer() {
+    let report = |branch, news| Text::default().report(branch, news);
+    let broken = EngineError::Panicked("a mask".to_string());
+    law_of(|every| {
+        let shared = Shared(Arc::new(Mutex::new(every)));
+        let drivers: [Box<dyn Driver + '_>; 3] = [
+            Box::new(Population::new(
+                plan(2, 1.0, Resampling::Systematic),
+                1,
+                shared.clone(),
+            )),
+            Box::new(Chains::new(3, Cuts::Restart, [shared])),
+            Box::new(Beams::new(search(2, 0.0), 1)),
+        ];
+        for (mut driver, branch) in drivers.into_iter().zip([1, 1, 0]) {
+            let mut orders = Orders::new();
+            driver.next(&report(0, News::Read), &mut orders);
+            orders.clear();
+            driver.next(&report(branch, News::Failed(broken.clone())), &mut orders);
+            let fails = orders
+                .iter()
+                .any(|order| matches!(order, Order::Fail { answer: 0, error } if *error == broken));
+            assert!(fails, "{orders:?}");
+        }
+    });
+}
