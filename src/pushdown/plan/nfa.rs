@@ -208,7 +208,6 @@ pub(crate) fn build(cfg: &Cfg, limits: &Limits, held: &mut Account) -> Result<Nf
         cfg,
         limits,
         held,
-        reported: nfa.nodes.capacity(),
         nfa,
         open: Vec::new(),
         items: FxHashMap::default(),
@@ -239,8 +238,6 @@ struct Builder<'a> {
     cfg: &'a Cfg,
     limits: &'a Limits,
     held: &'a mut Account,
-    /// The nodes that were reported.
-    reported: usize,
     nfa: Nfa,
     /// Expressions that still have to be laid between two nodes; a list instead of recursion.
     open: Vec<(ExprId, u32, u32)>,
@@ -261,6 +258,8 @@ impl Builder<'_> {
 
     fn add_rule(&mut self, name: String, body: ExprId) -> u32 {
         self.held.grow(RULE_BYTES + name.len());
+        // Where they do not fit, the compile ends before the next expression.
+        self.reserve(2);
         let (start, accept) = (self.node(), self.node());
         self.nfa.rules.push(Rule { name, start, accept });
         self.open.push((body, start, accept));
@@ -316,12 +315,10 @@ impl Builder<'_> {
             if self.limits.cancel.is_asked() {
                 return Ok(());
             }
-            self.connect(expr, from, to);
-            // The list grows to twice its length.
-            if self.nfa.nodes.len() > self.reported {
-                self.held.grow(self.reported * NODE_BYTES);
-                self.reported *= 2;
+            if !self.reserve(self.most_nodes(expr)) {
+                return Ok(());
             }
+            self.connect(expr, from, to);
             if self.nfa.nodes.len() > self.limits.rule_states {
                 let message = format!(
                     "the grammar has too many rule states; the limit `rule_states` is {}",
@@ -331,6 +328,30 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The most nodes that laying this expression adds, without those of what it contains.
+    fn most_nodes(&self, expr: ExprId) -> usize {
+        match self.cfg.expr(expr) {
+            Expr::Bytes(bytes) => bytes.len(),
+            Expr::Seq(parts) => parts.len(),
+            Expr::Repeat { .. } => UNROLLED as usize + 2,
+            _ => 0,
+        }
+    }
+
+    /// Makes room for so many nodes, which are reported before they are allocated; false where the compile may not hold them.
+    fn reserve(&mut self, nodes: usize) -> bool {
+        let (length, capacity) = (self.nfa.nodes.len(), self.nfa.nodes.capacity());
+        if length + nodes <= capacity {
+            return true;
+        }
+        let larger = (2 * capacity).max(length + nodes);
+        if !self.held.grow((larger - capacity) * NODE_BYTES) {
+            return false;
+        }
+        self.nfa.nodes.reserve_exact(larger - length);
+        true
     }
 
     fn connect(&mut self, expr: ExprId, from: u32, to: u32) {
