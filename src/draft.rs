@@ -10,6 +10,9 @@
 //! drafter can propose what the mask would reject, and each node carries the constraint's state after it. A draft is a
 //! tree: [`Draft::offer`] goes on below the last node, [`Draft::offer_below`] below any.
 //!
+//! Drafters that learn are made of two parts: a [`Predictor`] says what may come next at a place, a [`Shape`] which of it is
+//! drafted.
+//!
 //! What a drafter looks at is its own affair, if it offers tokens as chosen without chance ([`Proposal::Point`]): these are
 //! verified by drawing once, and a draft model may even draw them with the random numbers that the target will use, so that
 //! it guesses the very token where both models agree about a row. A token offered as [`Proposal::Sampled`] must have been
@@ -19,6 +22,8 @@ mod constraint;
 mod drafter;
 mod forced;
 mod lookup;
+mod predict;
+mod shape;
 mod tree;
 mod turns;
 
@@ -26,5 +31,10 @@ pub use constraint::Constraint;
 pub use drafter::{Drafter, Text};
 pub use forced::{Forced, LongestMatch, Tokenise};
 pub use lookup::{Lookup, PromptLookup};
+pub use predict::{
+    Candidate, Combined, Consensus, Context, CorpusError, Layer, NGrams, Observation, Phrases, Predictor,
+    Recycling, Retrieval, StateKeyed, Suffixes, Trigram, Union,
+};
+pub use shape::{BestFirst, Chain, OptTree, Predicted, Sequoia, Shape, Stop, Template};
 pub use tree::{Draft, Node, NodeId, Origin, Proposal};
 pub use turns::InTurn;

@@ -14,6 +14,10 @@ pub trait Constraint {
     /// The bytes that every completion begins with.
     fn forced(&self, state: Self::State) -> Vec<u8>;
 
+    /// A number for the state: equal where the same may follow, and as good as never equal for states of other constraints. What
+    /// is learned at a state is kept under it ([`predict`](super::Predictor)).
+    fn key(&self, state: Self::State) -> u64;
+
     /// Whether the text may end here.
     fn is_accepting(&self, state: Self::State) -> bool;
 }

@@ -16,6 +16,22 @@ pub enum Origin {
     Predicted,
     /// A draft model's choice.
     Model,
+    /// What was likely after the token before it ([`Recycling`](super::Recycling)).
+    Recycled,
+    /// What followed the two tokens before it ([`Trigram`](super::Trigram)).
+    Trigram,
+    /// What was likely after the last few tokens ([`NGrams`](super::NGrams)).
+    NGram,
+    /// What was likely at the constraint's state ([`StateKeyed`](super::StateKeyed)).
+    Keyed,
+    /// What followed in earlier answers ([`Suffixes`](super::Suffixes)).
+    Suffix,
+    /// What followed in a corpus ([`Retrieval`](super::Retrieval)).
+    Retrieved,
+    /// What other samples of the request went on with ([`Consensus`](super::Consensus)).
+    Consensus,
+    /// A phrase of a pool ([`Phrases`](super::Phrases)).
+    Phrase,
 }
 
 /// How a token was chosen.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::masks::Masks;
-use super::{Grammar, Inner, State};
+use super::{Grammar, Inner, State, next_number};
 
 impl Grammar {
     /// The same grammar with nothing found yet. O(1).
@@ -36,6 +36,7 @@ impl Grammar {
                 allowances: old.allowances,
                 brought: AtomicUsize::new(0),
                 lineage: old.lineage.clone(),
+                number: next_number(),
             }),
         }
     }

@@ -61,6 +61,10 @@ impl Constraint for Words {
         forced
     }
 
+    fn key(&self, state: usize) -> u64 {
+        state as u64
+    }
+
     fn is_accepting(&self, state: usize) -> bool {
         self.prefixes
             .get(state)

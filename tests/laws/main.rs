@@ -16,6 +16,7 @@ mod mirostat;
 mod model;
 mod number;
 mod particles;
+mod predictors;
 mod siblings;
 mod speculation;
 mod trees;

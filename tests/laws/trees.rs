@@ -17,10 +17,10 @@ use crate::number::Exact;
 use crate::speculation::local;
 
 /// The words of a task as a constraint; a state is a prefix, a token in every two bits below a leading one.
-struct Words<'t>(&'t Task);
+pub(crate) struct Words<'t>(pub(crate) &'t Task);
 
 impl Words<'_> {
-    const START: u32 = 1;
+    pub(crate) const START: u32 = 1;
 
     fn prefix(state: u32) -> Word {
         let length = (31 - state.leading_zeros()) / 2;
@@ -44,6 +44,10 @@ impl Constraint for Words<'_> {
 
     fn forced(&self, _state: u32) -> Vec<u8> {
         Vec::new()
+    }
+
+    fn key(&self, state: u32) -> u64 {
+        state.into()
     }
 
     fn is_accepting(&self, _state: u32) -> bool {
@@ -235,7 +239,7 @@ impl<W: Weight> Rig<'_, W> {
     }
 }
 
-fn tokens<W>(drawn: &[Drawn<W>]) -> Word {
+pub(crate) fn tokens<W>(drawn: &[Drawn<W>]) -> Word {
     drawn.iter().map(|drawn| drawn.token).collect()
 }
 

@@ -108,6 +108,7 @@ fn drafted(node: &draft::Node<State>, parent: Option<NodeId>) -> Draft {
             draft::Origin::Copied => Source::Copied,
             draft::Origin::Predicted => Source::Predicted,
             draft::Origin::Model => Source::Model,
+            learned => Source::Learned(learned),
         },
         state: node.state,
         proposal: node.proposal.clone(),

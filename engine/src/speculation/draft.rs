@@ -2,7 +2,7 @@
 
 use crate::State;
 use crate::request::Origin;
-use lexiform::draft::{NodeId, Proposal};
+use lexiform::draft::{self, NodeId, Proposal};
 
 /// A token that may come next, to be verified.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub(crate) enum Source {
     Predicted,
     /// The draft model.
     Model,
+    /// A store that learns from what was verified.
+    Learned(draft::Origin),
     /// Whoever drives the request goes on with it, whatever is likely.
     Given,
 }
@@ -47,7 +49,7 @@ impl Source {
     pub(crate) fn origin(self) -> Origin {
         match self {
             Source::Forced => Origin::Forced,
-            Source::Copied | Source::Predicted | Source::Model => Origin::Drafted,
+            Source::Copied | Source::Predicted | Source::Model | Source::Learned(_) => Origin::Drafted,
             Source::Given => Origin::Given,
         }
     }

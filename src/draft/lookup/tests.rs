@@ -22,6 +22,10 @@ impl Constraint for Free {
         Vec::new()
     }
 
+    fn key(&self, (): ()) -> u64 {
+        0
+    }
+
     fn is_accepting(&self, (): ()) -> bool {
         true
     }

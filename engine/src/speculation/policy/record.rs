@@ -1,6 +1,7 @@
 //! How many drafts were confirmed, by where they came from.
 
 use crate::speculation::draft::{Draft, Source, path};
+use lexiform::draft::Origin;
 
 /// How much of what a sequence's drafts showed is left after one more of the kind.
 const KEPT: f64 = 0.95;
@@ -36,11 +37,19 @@ impl Count {
 }
 
 /// The sources whose drafts are guesses, and what is thought of them before any was verified.
-const SOURCES: [(Source, [f64; 2]); 4] = [
+const SOURCES: [(Source, [f64; 2]); 12] = [
     (Source::Forced, [0.9, 0.95]),
     (Source::Copied, [0.5, 0.8]),
     (Source::Predicted, [0.7, 0.9]),
     (Source::Model, [0.7, 0.7]),
+    (Source::Learned(Origin::Recycled), [0.4, 0.4]),
+    (Source::Learned(Origin::Trigram), [0.4, 0.4]),
+    (Source::Learned(Origin::NGram), [0.4, 0.4]),
+    (Source::Learned(Origin::Keyed), [0.5, 0.5]),
+    (Source::Learned(Origin::Suffix), [0.5, 0.8]),
+    (Source::Learned(Origin::Retrieved), [0.4, 0.6]),
+    (Source::Learned(Origin::Consensus), [0.5, 0.6]),
+    (Source::Learned(Origin::Phrase), [0.3, 0.6]),
 ];
 
 type Counts = [[Count; 2]; SOURCES.len()];

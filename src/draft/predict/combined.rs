@@ -1,0 +1,85 @@
+//! Several predictors as one, by a table.
+
+use super::{Candidate, Context, Observation, Predictor};
+
+/// A predictor with the depths of a draft at which it is asked.
+pub struct Layer {
+    /// The predictor.
+    pub predictor: Box<dyn Predictor>,
+    /// The drafted tokens before a place, from 0, at which it is asked; outside of these it only learns. A horizontal cascade
+    /// ([Chen et al. 2023](https://arxiv.org/abs/2312.11462)) asks good predictors early and cheap ones late.
+    pub depths: std::ops::Range<usize>,
+}
+
+impl Layer {
+    /// A predictor that is asked at every depth.
+    pub fn new(predictor: impl Predictor + 'static) -> Layer {
+        Layer {
+            predictor: Box::new(predictor),
+            depths: 0..usize::MAX,
+        }
+    }
+}
+
+/// Whose candidates count where several predictors have some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Union {
+    /// Those of the first that has any: hierarchy drafting ([Cho et al. 2025](https://arxiv.org/abs/2502.05609)), where the store
+    /// that is nearest in time comes first.
+    #[default]
+    First,
+    /// Those of all, each with its largest chance: the fused trees of RASD ([Quan et al. 2025](https://arxiv.org/abs/2503.03434)).
+    All,
+}
+
+/// Predictors in an order. All of them learn.
+pub struct Combined {
+    /// The table.
+    pub layers: Vec<Layer>,
+    /// Whose candidates count.
+    pub union: Union,
+}
+
+impl Predictor for Combined {
+    fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
+        let begin = found.len();
+        for layer in self
+            .layers
+            .iter()
+            .filter(|layer| layer.depths.contains(&at.path.len()))
+        {
+            if self.union == Union::First && found.len() > begin {
+                return;
+            }
+            let mut more = Vec::new();
+            layer.predictor.predict(at, &mut more);
+            for candidate in more {
+                match found[begin..]
+                    .iter_mut()
+                    .find(|known| known.token == candidate.token)
+                {
+                    Some(known) if known.chance < candidate.chance => *known = candidate,
+                    Some(_) => {}
+                    None => found.push(candidate),
+                }
+            }
+        }
+        found[begin..].sort_by(|one, other| other.chance.total_cmp(&one.chance));
+    }
+
+    fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
+        for layer in &mut self.layers {
+            layer.predictor.learn(at, seen);
+        }
+    }
+
+    fn record(&mut self, answer: &[u32]) {
+        for layer in &mut self.layers {
+            layer.predictor.record(answer);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.layers.iter().map(|layer| layer.predictor.bytes()).sum()
+    }
+}

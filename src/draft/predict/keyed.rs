@@ -1,0 +1,52 @@
+//! Rows by the constraint's state: keys, enums and names of tools, learned across requests.
+
+use super::context::mixed;
+use super::table::Table;
+use super::{Candidate, Context, Observation, Predictor};
+use crate::draft::Origin;
+
+/// The most tokens that a context has beside the state.
+const LONGEST: usize = 2;
+
+/// The average of the model's masked rows at a state of the constraint, after the last few tokens.
+///
+/// A state of a grammar knows where in the document a text is, which the last tokens do not: after `": "` stands another
+/// value for each key. So what comes at a place of a schema is learned from all texts that were there, however different
+/// they were before. Rows are kept as the mask left them, because the mask is a function of the state; each slot holds only
+/// tokens that may be drawn. The context is the state with the last 2, 1 or 0 tokens, the longest that is known first: in
+/// free text the state is the same everywhere, and the tokens decide.
+#[derive(Clone, Debug)]
+pub struct StateKeyed(Table);
+
+impl StateKeyed {
+    /// An empty store of at most so many bytes.
+    pub fn new(bytes: usize) -> StateKeyed {
+        StateKeyed(Table::new(bytes))
+    }
+}
+
+fn key(at: &Context<'_>, length: usize) -> Option<u64> {
+    Some(mixed(at.state?, at.suffix(length)?))
+}
+
+impl Predictor for StateKeyed {
+    fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
+        let rows = (0..=LONGEST).rev();
+        let mut rows = rows.filter_map(|length| self.0.get(key(at, length)?));
+        if let Some(row) = rows.next() {
+            row.candidates(Origin::Keyed, found);
+        }
+    }
+
+    fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
+        for length in 0..=LONGEST {
+            if let Some(key) = key(at, length) {
+                self.0.learn(key).average(seen.allowed);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}

@@ -1,0 +1,45 @@
+//! Rows by the last few tokens: the store of STAND.
+
+use super::table::Table;
+use super::{Candidate, Context, Observation, Predictor};
+use crate::draft::Origin;
+
+/// The most tokens of a context.
+const LONGEST: usize = 3;
+
+/// The average of the model's rows after the last few tokens ([Song et al. 2025](https://arxiv.org/abs/2506.04708), STAND).
+///
+/// Where most n-gram drafters count tokens, this one keeps probabilities, so that it says how sure the model was. Contexts of
+/// 3, 2 and 1 tokens are looked up, the longest that is known first. The paper draws its drafts by Gumbel-top-k; here they are
+/// the likeliest, which drawing once accepts with the same probability as long as the store is right.
+#[derive(Clone, Debug)]
+pub struct NGrams(Table);
+
+impl NGrams {
+    /// An empty store of at most so many bytes.
+    pub fn new(bytes: usize) -> NGrams {
+        NGrams(Table::new(bytes))
+    }
+}
+
+impl Predictor for NGrams {
+    fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
+        let rows = (1..=LONGEST).rev();
+        let mut rows = rows.filter_map(|length| self.0.get(at.suffix(length)?));
+        if let Some(row) = rows.next() {
+            row.candidates(Origin::NGram, found);
+        }
+    }
+
+    fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
+        for length in 1..=LONGEST {
+            if let Some(last) = at.suffix(length) {
+                self.0.learn(last).average(seen.likely);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}

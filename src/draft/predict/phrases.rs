@@ -1,0 +1,107 @@
+//! A pool of phrases by their first token, as lookahead decoding has it.
+
+use super::{Candidate, Context, Observation, Predictor};
+use crate::draft::Origin;
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
+
+/// The phrases that begin with the same token.
+const EACH: usize = 7;
+
+/// N-grams that were guessed or written, by their first token ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
+///
+/// Lookahead decoding fills its pool from the trajectories of Jacobi iterations, Ouroboros
+/// ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)) from what verification threw away: both by
+/// [`add`](Self::add). A phrase is offered whole after a text that ends in its first token; of the
+/// same first token the 7 latest are kept.
+#[derive(Clone, Debug)]
+pub struct Phrases {
+    pool: HashMap<u32, VecDeque<Box<[u32]>>>,
+    /// First tokens in the order in which they came.
+    order: VecDeque<u32>,
+    /// The tokens of a phrase, the first one included.
+    length: usize,
+    most: usize,
+}
+
+impl Phrases {
+    /// An empty pool of phrases of so many tokens, 2 at least, which holds at most so many bytes.
+    pub fn new(length: usize, bytes: usize) -> Phrases {
+        Phrases {
+            pool: HashMap::default(),
+            order: VecDeque::new(),
+            length: length.max(2),
+            most: bytes,
+        }
+    }
+
+    /// Adds all phrases of these tokens.
+    pub fn add(&mut self, tokens: &[u32]) {
+        for phrase in tokens.windows(self.length) {
+            self.add_phrase(phrase);
+        }
+    }
+
+    fn add_phrase(&mut self, phrase: &[u32]) {
+        let first = phrase[0];
+        if !self.pool.contains_key(&first) {
+            while self.order.len() + 1 > self.most / self.each() {
+                let Some(oldest) = self.order.pop_front() else {
+                    return;
+                };
+                self.pool.remove(&oldest);
+            }
+            self.order.push_back(first);
+        }
+        let known = self.pool.entry(first).or_default();
+        known.retain(|known| known[..] != phrase[1..]);
+        known.truncate(EACH - 1);
+        known.push_front(phrase[1..].into());
+    }
+
+    /// The most bytes that the phrases of one first token take.
+    fn each(&self) -> usize {
+        let phrase = size_of::<Box<[u32]>>() + (self.length - 1) * size_of::<u32>();
+        // The deque grows to a power of two, the map and the order to twice their length.
+        2 * size_of::<(u32, VecDeque<Box<[u32]>>, u64)>() + (EACH + 1) * phrase
+    }
+}
+
+impl Predictor for Phrases {
+    fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
+        let last = Context { path: &[], ..*at }.back().next();
+        let Some(phrases) = last.and_then(|last| self.pool.get(&last)) else {
+            return;
+        };
+        let mut left = 1.0;
+        for phrase in phrases {
+            let Some(&token) = phrase.strip_prefix(at.path).and_then(|rest| rest.first()) else {
+                continue;
+            };
+            if found.iter().all(|known| known.token != token) {
+                // The latest is as likely as all others together.
+                left /= 2.0;
+                found.push(Candidate {
+                    token,
+                    chance: left,
+                    origin: Origin::Phrase,
+                });
+            }
+        }
+    }
+
+    fn learn(&mut self, at: &Context<'_>, seen: &Observation<'_>) {
+        let Some(drawn) = seen.drawn else { return };
+        let mut phrase: Vec<u32> = at.back().take(self.length - 1).collect();
+        phrase.reverse();
+        phrase.push(drawn);
+        if phrase.len() == self.length {
+            self.add_phrase(&phrase);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.order.len() * self.each()
+    }
+}

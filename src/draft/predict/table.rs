@@ -1,0 +1,147 @@
+//! A table of a fixed size from contexts to the few tokens that are likeliest after each.
+//!
+//! ```text
+//!   key ─► set of WAYS slots ─► the slot with this key, or else the one that was learned longest ago
+//! ```
+//!
+//! A set-associative cache, as processors have: the size never changes, a lookup reads one set, and what was not learned for
+//! long gives way. Different contexts with the same 64 bits share a slot, which makes a draft worse and nothing wrong.
+
+use super::context::Candidate;
+use crate::draft::Origin;
+
+/// The tokens of a slot; Token Recycling's adjacency matrix has as many.
+pub(super) const WIDTH: usize = 8;
+/// The slots that may hold a key.
+const WAYS: usize = 8;
+/// Rows of a running average count at least one part in so many, so that what is new is learned at any time.
+const MEMORY: f32 = 64.0;
+
+/// The likeliest tokens after a context.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slot {
+    /// 0 for none.
+    key: u64,
+    learned: u32,
+    /// How many rows or tokens were learned.
+    seen: f32,
+    /// The likeliest first; those without weight are none.
+    tokens: [(u32, f32); WIDTH],
+}
+
+impl Slot {
+    /// Replaces what was known by the likeliest tokens of a row.
+    pub(super) fn replace(&mut self, row: &[(u32, f32)]) {
+        self.seen = 1.0;
+        self.tokens = [(0, 0.0); WIDTH];
+        self.tokens
+            .iter_mut()
+            .zip(row)
+            .for_each(|(known, new)| *known = *new);
+    }
+
+    /// Takes the likeliest tokens of a row into the running average of all rows.
+    pub(super) fn average(&mut self, row: &[(u32, f32)]) {
+        let part = 1.0 / (self.seen + 1.0).min(MEMORY);
+        self.seen += 1.0;
+        self.mix(
+            row.iter().map(|&(token, chance)| (token, part * chance)),
+            1.0 - part,
+        );
+    }
+
+    /// Counts a token; older ones count less after many.
+    pub(super) fn count(&mut self, token: u32) {
+        self.average(&[(token, 1.0)]);
+    }
+
+    /// Weakens what is known, adds to it, and keeps what is strongest.
+    fn mix(&mut self, row: impl Iterator<Item = (u32, f32)>, kept: f32) {
+        let mut all: [(u32, f32); 2 * WIDTH] = [(0, 0.0); 2 * WIDTH];
+        all[..WIDTH].copy_from_slice(&self.tokens);
+        let mut length = self.tokens.iter().take_while(|(_, weight)| *weight > 0.0).count();
+        all[..length].iter_mut().for_each(|(_, weight)| *weight *= kept);
+        for (token, weight) in row.take(WIDTH) {
+            match all[..length].iter_mut().find(|(known, _)| *known == token) {
+                Some((_, known)) => *known += weight,
+                None => {
+                    all[length] = (token, weight);
+                    length += 1;
+                }
+            }
+        }
+        all[..length].sort_by(|one, other| other.1.total_cmp(&one.1));
+        self.tokens.copy_from_slice(&all[..WIDTH]);
+        self.tokens[length.min(WIDTH)..].fill((0, 0.0));
+    }
+
+    /// Adds the tokens as candidates.
+    pub(super) fn candidates(&self, origin: Origin, found: &mut Vec<Candidate>) {
+        let tokens = self.tokens.iter().take_while(|(_, weight)| *weight > 0.0);
+        found.extend(tokens.map(|&(token, chance)| Candidate {
+            token,
+            chance,
+            origin,
+        }));
+    }
+}
+
+/// Contexts with the likeliest tokens after each.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// As many as whole sets fit into the bytes; empty until something is learned.
+    slots: Vec<Slot>,
+    sets: usize,
+    clock: u32,
+}
+
+impl Table {
+    /// A table of at most so many bytes, and of one set at least.
+    pub(super) fn new(bytes: usize) -> Table {
+        Table {
+            slots: Vec::new(),
+            sets: (bytes / (WAYS * size_of::<Slot>())).max(1),
+            clock: 0,
+        }
+    }
+
+    fn set(&self, key: u64) -> std::ops::Range<usize> {
+        let set = (u128::from(key) * self.sets as u128 >> 64) as usize;
+        set * WAYS..(set + 1) * WAYS
+    }
+
+    /// What is known after a context.
+    pub(super) fn get(&self, key: u64) -> Option<&Slot> {
+        let key = key.max(1);
+        self.slots.get(self.set(key))?.iter().find(|slot| slot.key == key)
+    }
+
+    /// The slot of a context, in which to learn.
+    pub(super) fn learn(&mut self, key: u64) -> &mut Slot {
+        let key = key.max(1);
+        if self.slots.is_empty() {
+            self.slots = vec![Slot::default(); self.sets * WAYS];
+        }
+        self.clock = self.clock.wrapping_add(1);
+        let (set, clock) = (self.set(key), self.clock);
+        let slots = &mut self.slots[set];
+        let place = slots.iter().position(|slot| slot.key == key).unwrap_or_else(|| {
+            let oldest = (0..WAYS).max_by_key(|&way| match slots[way].key {
+                0 => u32::MAX,
+                _ => clock.wrapping_sub(slots[way].learned),
+            });
+            let oldest = oldest.unwrap_or(0);
+            slots[oldest] = Slot {
+                key,
+                ..Slot::default()
+            };
+            oldest
+        });
+        slots[place].learned = clock;
+        &mut slots[place]
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
+}

@@ -1,0 +1,251 @@
+//! Predictors against slow ones that look at everything, and what they hold.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::draft::Text;
+
+/// The candidates after a text.
+fn after(predictor: &dyn Predictor, text: &[u32], path: &[u32], state: Option<u64>) -> Vec<(u32, f32)> {
+    let text = Text {
+        prompt: &text[..text.len() / 2],
+        answer: &text[text.len() / 2..],
+    };
+    let mut found = Vec::new();
+    predictor.predict(&Context { text, path, state }, &mut found);
+    let chances: f32 = found.iter().map(|candidate| candidate.chance).sum();
+    assert!(chances <= 1.0 + 1e-5, "{chances}");
+    assert!(found.is_sorted_by(|one, other| one.chance >= other.chance));
+    let mut tokens: Vec<u32> = found.iter().map(|candidate| candidate.token).collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), found.len(), "a token twice");
+    found
+        .into_iter()
+        .map(|candidate| (candidate.token, candidate.chance))
+        .collect()
+}
+
+fn learn(predictor: &mut dyn Predictor, text: &[u32], state: Option<u64>, row: &[(u32, f32)], drawn: u32) {
+    let context = Context {
+        text: Text {
+            prompt: text,
+            answer: &[],
+        },
+        path: &[],
+        state,
+    };
+    let seen = Observation {
+        likely: row,
+        allowed: row,
+        drawn: Some(drawn),
+    };
+    predictor.learn(&context, &seen);
+}
+
+const BYTES: usize = 1 << 20;
+
+#[test]
+fn recycling_keeps_the_last_row_after_a_token() {
+    let mut recycling = Recycling::new(BYTES);
+    learn(&mut recycling, &[1, 2], None, &[(7, 0.5), (8, 0.25)], 7);
+    learn(&mut recycling, &[3, 2], None, &[(9, 0.75)], 9);
+    assert_eq!(after(&recycling, &[5, 2], &[], None), [(9, 0.75)]);
+    assert_eq!(after(&recycling, &[5, 6], &[2], None), [(9, 0.75)]);
+    assert_eq!(after(&recycling, &[5, 6], &[], None), []);
+}
+
+#[test]
+fn trigrams_count_what_was_drawn_and_fall_back_to_the_last_token() {
+    let mut trigram = Trigram::new(BYTES);
+    for drawn in [7, 7, 8, 7] {
+        learn(&mut trigram, &[1, 2], None, &[], drawn);
+    }
+    learn(&mut trigram, &[3, 2], None, &[], 9);
+    assert_eq!(after(&trigram, &[1, 2], &[], None), [(7, 0.75), (8, 0.25)]);
+    assert_eq!(after(&trigram, &[3, 2], &[], None), [(9, 1.0)]);
+    let of_last = after(&trigram, &[4, 2], &[], None);
+    assert_eq!(
+        of_last.iter().map(|(token, _)| *token).collect::<Vec<_>>(),
+        [7, 8, 9]
+    );
+}
+
+#[test]
+fn ngrams_average_rows_after_the_longest_context_that_is_known() {
+    let mut ngrams = NGrams::new(BYTES);
+    learn(&mut ngrams, &[1, 2, 3], None, &[(7, 1.0)], 7);
+    learn(&mut ngrams, &[1, 2, 3], None, &[(8, 1.0)], 8);
+    learn(&mut ngrams, &[0, 2, 3], None, &[(9, 1.0)], 9);
+    let likely = |text: &[u32]| -> Vec<u32> {
+        let found = after(&ngrams, text, &[], None).into_iter();
+        let mut tokens: Vec<u32> = found.map(|(token, _)| token).collect();
+        tokens.sort_unstable();
+        tokens
+    };
+    assert_eq!(after(&ngrams, &[1, 2, 3], &[], None), [(7, 0.5), (8, 0.5)]);
+    assert_eq!(likely(&[0, 2, 3]), [9]);
+    assert_eq!(likely(&[5, 2, 3]), [7, 8, 9], "two tokens are known");
+    assert_eq!(likely(&[5, 5, 3]), [7, 8, 9], "one token is known");
+    assert_eq!(likely(&[5, 5, 5]), [] as [u32; 0]);
+}
+
+#[test]
+fn a_state_says_what_the_last_tokens_do_not() {
+    let mut keyed = StateKeyed::new(BYTES);
+    learn(&mut keyed, &[1, 2], Some(10), &[(7, 1.0)], 7);
+    learn(&mut keyed, &[1, 2], Some(11), &[(8, 1.0)], 8);
+    assert_eq!(after(&keyed, &[1, 2], &[], Some(10)), [(7, 1.0)]);
+    assert_eq!(after(&keyed, &[1, 2], &[], Some(11)), [(8, 1.0)]);
+    assert_eq!(
+        after(&keyed, &[5, 6], &[], Some(11)),
+        [(8, 1.0)],
+        "by the state alone"
+    );
+    assert_eq!(after(&keyed, &[], &[], Some(11)), [(8, 1.0)], "without a text");
+    assert_eq!(after(&keyed, &[1, 2], &[], Some(12)), []);
+    assert_eq!(after(&keyed, &[1, 2], &[], None), []);
+}
+
+#[test]
+fn samples_of_a_request_agree_at_the_same_place() {
+    let mut consensus = Consensus::new(BYTES);
+    for drawn in [7, 7, 8] {
+        learn(&mut consensus, &[1, 2], Some(10), &[], drawn);
+    }
+    let tokens = |state| -> Vec<u32> {
+        let found = after(&consensus, &[1, 2], &[], state);
+        found.into_iter().map(|(token, _)| token).collect()
+    };
+    assert_eq!(tokens(Some(10)), [7, 8]);
+    assert_eq!(tokens(Some(11)), [] as [u32; 0]);
+}
+
+#[test]
+fn phrases_are_offered_whole_after_their_first_token() {
+    let mut phrases = Phrases::new(3, BYTES);
+    phrases.add(&[1, 2, 3, 4]);
+    phrases.add(&[1, 5, 6]);
+    assert_eq!(after(&phrases, &[9, 1], &[], None), [(5, 0.5), (2, 0.25)]);
+    assert_eq!(after(&phrases, &[9, 1], &[2], None), [(3, 0.5)]);
+    assert_eq!(after(&phrases, &[9, 1], &[2, 3], None), []);
+    assert_eq!(after(&phrases, &[9, 2], &[], None), [(3, 0.5)]);
+    // What is drawn after two tokens is a phrase, too.
+    learn(&mut phrases, &[7, 1, 8], None, &[], 9);
+    assert_eq!(after(&phrases, &[1], &[8], None), [(9, 0.5)]);
+}
+
+#[test]
+fn a_table_says_who_is_asked_at_which_depth() {
+    let store = |token: u32| {
+        let mut phrases = Phrases::new(3, BYTES);
+        phrases.add(&[1, token, token]);
+        phrases
+    };
+    let first = Layer {
+        depths: 0..1,
+        ..Layer::new(store(2))
+    };
+    let mut combined = Combined {
+        layers: vec![first, Layer::new(store(3))],
+        union: Union::First,
+    };
+    assert_eq!(after(&combined, &[1], &[], None), [(2, 0.5)]);
+    assert_eq!(after(&combined, &[1], &[3], None), [(3, 0.5)]);
+    assert_eq!(
+        after(&combined, &[1], &[2], None),
+        [],
+        "the first is not asked there"
+    );
+    combined.union = Union::All;
+    assert_eq!(after(&combined, &[1], &[], None), [(2, 0.5), (3, 0.5)]);
+}
+
+/// What followed the longest suffix of at least two tokens, with how often, where it ends in some text.
+fn followers(texts: &[Vec<u32>], text: &[u32], longest: usize) -> BTreeMap<u32, usize> {
+    let begin = text.len().saturating_sub(longest);
+    for begin in begin..text.len().saturating_sub(1) {
+        let wanted = &text[begin..];
+        let windows = texts.iter().flat_map(|text| text.windows(wanted.len() + 1));
+        let mut found = BTreeMap::new();
+        for window in windows.filter(|window| window.starts_with(wanted)) {
+            *found.entry(window[wanted.len()]).or_default() += 1;
+        }
+        let is_there = (texts.iter()).any(|text| text.windows(wanted.len()).any(|window| window == wanted));
+        if is_there {
+            return found;
+        }
+    }
+    BTreeMap::new()
+}
+
+fn tokens() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(0u32..4, 0..24)
+}
+
+proptest! {
+    #[test]
+    fn the_automaton_finds_the_longest_suffix_with_all_that_followed(
+        texts in prop::collection::vec(tokens(), 0..6),
+        text in tokens(),
+    ) {
+        let mut suffixes = Suffixes::new(BYTES);
+        texts.iter().for_each(|text| suffixes.record(text));
+        let mut found: Vec<u32> = after(&suffixes, &text, &[], None).into_iter().map(|(token, _)| token).collect();
+        found.sort_unstable();
+        let wanted: Vec<u32> = followers(&texts, &text, 32).into_keys().collect();
+        prop_assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn retrieval_counts_what_followed(corpus in prop::collection::vec(0u32..4, 0..200), text in tokens()) {
+        let retrieval = Retrieval::new(corpus.clone()).expect("it is short");
+        let found = after(&retrieval, &text, &[], None);
+        let wanted = followers(&[corpus], &text, 16);
+        prop_assert_eq!(found.len(), wanted.len());
+        let all: f32 = found.iter().map(|(_, chance)| chance).sum();
+        let places: usize = wanted.values().sum();
+        for (token, chance) in found {
+            let share = wanted[&token] as f32 / places as f32;
+            prop_assert!((chance / all - share).abs() < 1e-5);
+        }
+    }
+}
+
+/// Every store with the bytes that it may hold.
+fn stores(bytes: usize) -> Vec<Box<dyn Predictor>> {
+    vec![
+        Box::new(Recycling::new(bytes)),
+        Box::new(Trigram::new(bytes)),
+        Box::new(NGrams::new(bytes)),
+        Box::new(StateKeyed::new(bytes)),
+        Box::new(Consensus::new(bytes)),
+        Box::new(Suffixes::new(bytes)),
+        Box::new(Phrases::new(4, bytes)),
+    ]
+}
+
+#[test]
+fn no_store_outgrows_its_bytes_and_all_of_them_go_on_learning() {
+    for (number, mut store) in stores(1 << 16).into_iter().enumerate() {
+        for round in 0..2_000_u32 {
+            let text: Vec<u32> = (0..40)
+                .map(|at| round.wrapping_mul(7919) % 997 * 64 + at)
+                .collect();
+            let row = [(text[39], 1.0)];
+            for end in 2..text.len() {
+                learn(&mut *store, &text[..end], Some(round.into()), &row, text[end]);
+            }
+            store.record(&text);
+            assert!(
+                store.bytes() <= 1 << 16,
+                "store {number}: {} bytes",
+                store.bytes()
+            );
+            let known = after(&*store, &text[..20], &[], Some(round.into()));
+            assert!(!known.is_empty(), "store {number} forgot the last text");
+        }
+    }
+}

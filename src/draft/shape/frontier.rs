@@ -1,0 +1,70 @@
+//! A draft that grows: the candidates below a node that the constraint allows, and their nodes.
+
+use crate::draft::{Candidate, Constraint, Context, Draft, NodeId, Predictor, Proposal, Text};
+
+/// A draft with what decides over its next nodes.
+pub(super) struct Frontier<'a, 'c, C: Constraint, Q> {
+    predictor: &'a dyn Predictor,
+    text: Text<'a>,
+    draft: &'a mut Draft<'c, C, Q>,
+}
+
+impl<'a, 'c, C: Constraint, Q> Frontier<'a, 'c, C, Q> {
+    pub(super) fn new(predictor: &'a dyn Predictor, text: Text<'a>, draft: &'a mut Draft<'c, C, Q>) -> Self {
+        Frontier {
+            predictor,
+            text,
+            draft,
+        }
+    }
+
+    /// The node to begin at: the last one of the draft, or the text.
+    pub(super) fn tip(&self) -> Option<NodeId> {
+        self.draft.nodes().len().checked_sub(1)
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.draft.room_below(None)
+    }
+
+    /// What may come below a node: the candidates that the constraint allows, the likeliest first, with chances that sum up to
+    /// what they did before.
+    ///
+    /// A mask moves the chances of what it forbids to what it allows, so those that are left share what those that fell out
+    /// had.
+    pub(super) fn candidates(&self, node: Option<NodeId>) -> Vec<Candidate> {
+        if self.draft.room_below(node) == 0 {
+            return Vec::new();
+        }
+        let path = self.draft.path(node).into_iter();
+        let path: Vec<u32> = path.map(|node| self.draft.nodes()[node].token).collect();
+        let at = self.draft.at(node);
+        let context = Context {
+            text: self.text,
+            path: &path,
+            state: at.map(|(constraint, state)| constraint.key(state)),
+        };
+        let mut found = Vec::new();
+        self.predictor.predict(&context, &mut found);
+        let Some((constraint, state)) = at else {
+            return found;
+        };
+        let all: f32 = found.iter().map(|candidate| candidate.chance).sum();
+        found.retain(|candidate| constraint.step(state, candidate.token).is_some());
+        let left: f32 = found.iter().map(|candidate| candidate.chance).sum();
+        if left > 0.0 {
+            found
+                .iter_mut()
+                .for_each(|candidate| candidate.chance *= all / left);
+        }
+        found
+    }
+
+    /// Adds a candidate; its node, unless there is no room or it was there.
+    pub(super) fn add(&mut self, parent: Option<NodeId>, candidate: &Candidate) -> Option<NodeId> {
+        let before = self.draft.nodes().len();
+        let (token, origin) = (candidate.token, candidate.origin);
+        let node = self.draft.offer_below(parent, token, origin, Proposal::Point)?;
+        (node >= before).then_some(node)
+    }
+}

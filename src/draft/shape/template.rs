@@ -1,0 +1,65 @@
+//! A tree of ranks that was fixed before.
+
+use super::Shape;
+use super::frontier::Frontier;
+use crate::draft::{Constraint, Draft, NodeId, Predictor, Text};
+
+/// Which ranks have nodes: the likeliest child of the text, the second child of that, and so on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// The node above and the rank below it, in an order in which parents come first.
+    nodes: Vec<(Option<usize>, usize)>,
+}
+
+impl Template {
+    /// The tree of these nodes, each with the number of the node above it, which stands before it, and its rank among the
+    /// children of that.
+    ///
+    /// `None` where a node does not stand after the one above it.
+    pub fn new(nodes: Vec<(Option<usize>, usize)>) -> Option<Template> {
+        let mut numbered = nodes.iter().enumerate();
+        let is_tree = numbered.all(|(number, (above, _))| above.is_none_or(|above| above < number));
+        is_tree.then_some(Template { nodes })
+    }
+
+    /// The tree of nodes that stand after those above them.
+    pub(super) fn of(nodes: Vec<(Option<usize>, usize)>) -> Template {
+        Template { nodes }
+    }
+
+    /// The node above each and its rank below that.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (Option<usize>, usize)> + '_ {
+        self.nodes.iter().copied()
+    }
+
+    /// How many nodes it has.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}
+
+impl<C: Constraint, Q> Shape<C, Q> for Template {
+    fn grow(&self, predictor: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
+        let mut frontier = Frontier::new(predictor, text, draft);
+        let tip = frontier.tip();
+        let below_text = frontier.candidates(tip);
+        // What each node has become, and what may come below it.
+        let mut grown: Vec<Option<(NodeId, Vec<_>)>> = Vec::with_capacity(self.nodes.len());
+        for &(above, rank) in &self.nodes {
+            let place = match above.map(|above| grown[above].as_ref()) {
+                None => Some((tip, &below_text)),
+                Some(None) => None,
+                Some(Some((node, candidates))) => Some((Some(*node), candidates)),
+            };
+            let candidate = place.and_then(|(parent, candidates)| Some((parent, *candidates.get(rank)?)));
+            let node = candidate.and_then(|(parent, candidate)| frontier.add(parent, &candidate));
+            let node = node.map(|node| (node, frontier.candidates(Some(node))));
+            grown.push(node);
+        }
+    }
+}
