@@ -35,7 +35,8 @@ Usage: cargo xtask COMMAND
   serve [ARGS]    set up, build in release (with --dev first, as for tests), and run `lexiform serve ARGS`
   test            set up and run every test of the workspace, those with clients and those of Python too;
                   `test clients` and `test python` run these alone
-  plugins         the plugins for vLLM and SGLang in these engines, which it installs into .venv/plugins (1.3 GB)
+  plugins         the plugins for vLLM and SGLang in these engines, which it installs into .venv/plugins (1.3 GB), and the
+                  examples for candle and mistral.rs
   check           formatting, clippy, docs, layering, dependencies and licences
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
   fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)

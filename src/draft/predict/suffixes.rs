@@ -7,7 +7,7 @@
 
 use super::{Candidate, Context, Predictor};
 use crate::draft::Origin;
-use hashbrown::HashMap;
+use foldhash::HashMap;
 use smallvec::SmallVec;
 
 /// The most tokens of a text that are matched.
@@ -46,7 +46,7 @@ impl Automaton {
     fn new() -> Automaton {
         Automaton {
             nodes: vec![Node::default()],
-            first: HashMap::new(),
+            first: HashMap::default(),
             tokens: 0,
         }
     }

@@ -1,12 +1,12 @@
-//! The plugins for inference engines: `cargo xtask plugins` installs vLLM and SGLang for the CPU into `.venv/plugins` and runs
-//! the tests in `bindings/python/tests/plugins` with each of them.
+//! The plugins for inference engines: `cargo xtask plugins` runs the examples for engines in Rust (`bindings/examples`), installs
+//! vLLM and SGLang for the CPU into `.venv/plugins` and runs the tests in `bindings/python/tests/plugins` with each of them.
 //!
 //! `bindings/python/tests/plugins/install.py` says what is fetched, which is too much for `cargo xtask test`: 1.3 GB. An engine
 //! that is not there is skipped by name.
 
 use super::python::{environment, wheel_for_tests};
-use crate::process::{Failure, each_line, line, root};
-use crate::tally::{Tally, of_pytest};
+use crate::process::{Failure, cargo, each_line, line, root};
+use crate::tally::{LibtestReader, Tally, of_pytest};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -27,6 +27,9 @@ const ENGINES: [(&str, &[&str]); 3] = [
     ("sglang-0.5.23", &["test_sglang.py"]),
 ];
 
+/// The examples for engines in Rust, packages of their own.
+const EXAMPLES: [&str; 2] = ["candle", "mistralrs"];
+
 /// What an engine needs to know to run on a few cores without a network.
 const SETTINGS: [(&str, &str); 6] = [
     ("HF_HUB_OFFLINE", "1"),
@@ -39,6 +42,23 @@ const SETTINGS: [(&str, &str); 6] = [
 
 /// Installs the engines and runs the tests, or says why they are skipped.
 pub(crate) fn test() -> Result<Tally, Failure> {
+    let mut tally = Tally::default();
+    for example in EXAMPLES {
+        tally += example_test(example)?;
+    }
+    tally += engines()?;
+    Ok(tally)
+}
+
+fn example_test(name: &str) -> Result<Tally, Failure> {
+    let manifest = format!("bindings/examples/{name}/Cargo.toml");
+    let mut command = cargo(["test", "--locked", "--manifest-path", &manifest]);
+    let mut reader = LibtestReader::default();
+    let finished_well = each_line(&mut command, |line| reader.read(line))?;
+    Ok(reader.finish(finished_well))
+}
+
+fn engines() -> Result<Tally, Failure> {
     let environment = match environment() {
         Ok(environment) => environment,
         Err(why) => return Ok(skipped("all", &why)),
