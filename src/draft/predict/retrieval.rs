@@ -106,7 +106,7 @@ impl Corpus {
             following.extend(token.map(|token| (token, length)));
             places = &places[length..];
         }
-        following.sort_by(|one, other| other.1.cmp(&one.1));
+        following.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         following
     }
 }

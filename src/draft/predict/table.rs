@@ -106,7 +106,7 @@ impl Table {
     }
 
     fn set(&self, key: u64) -> std::ops::Range<usize> {
-        let set = (u128::from(key) * self.sets as u128 >> 64) as usize;
+        let set = ((u128::from(key) * self.sets as u128) >> 64) as usize;
         set * WAYS..(set + 1) * WAYS
     }
 
