@@ -274,7 +274,9 @@ pub enum Verification {
     /// the tokens. The same seed gives a text of the same law, but not the same text as without drafts, nor the same in
     /// every company: which random number decides about a token depends on whether it was drafted.
     ///
-    /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by drawing once.
+    /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by drawing once. Under the
+    /// global law and that of [`LawChoice::Asap`] the rows of all drafts teach what attempts would have to fail to find out, except
+    /// for what a draft model drew: an answer takes fewer attempts, and its text depends on what was drafted.
     #[default]
     Residual,
     /// The request's own random numbers draw the token as if nothing were drafted, and the draft is accepted if it is this

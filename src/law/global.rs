@@ -6,10 +6,11 @@
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
 //!
-//! `trie` is what attempts learn; `logs` the number type of weights that are products of many factors.
+//! `trie` is what attempts learn, and `harvest` how drafts teach it; `logs` the number type of weights that are products of many factors.
 
 mod cars;
 mod chain;
+mod harvest;
 mod logs;
 mod particles;
 mod trie;

@@ -228,6 +228,27 @@ impl<W: Weight> Walk<W> {
         Some(self.step_of(drawn))
     }
 
+    /// Teaches the trie, under a law that has one, what the rows of a drafted tree say; see [`Attempt::harvest`]. To be asked
+    /// before the step at this place.
+    ///
+    /// # Errors
+    /// The first that `rows` returns.
+    pub fn harvest<'m, R, E>(
+        &mut self,
+        tree: &[(Option<usize>, u32)],
+        rows: impl FnMut(Option<usize>) -> Result<Option<(R, Allowed<'m>)>, E>,
+    ) -> Result<(), E>
+    where
+        R: Row<W>,
+    {
+        match &mut self.stage {
+            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt } => {
+                attempt.harvest(&mut lock(trie), tree, rows)
+            }
+            Stage::Local | Stage::Weighted => Ok(()),
+        }
+    }
+
     /// The tokens that end a sequence.
     pub fn ends(&self) -> &[u32] {
         &self.ends

@@ -12,6 +12,7 @@ mod cuts;
 mod drafts;
 mod float;
 mod global;
+mod harvest;
 mod mirostat;
 mod model;
 mod number;

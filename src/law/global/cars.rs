@@ -34,10 +34,10 @@ use crate::law::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Weigh
 #[derive(Clone, Debug)]
 pub struct Attempt<W> {
     number: u32,
-    time: u64,
-    position: u32,
+    pub(super) time: u64,
+    pub(super) position: u32,
     held: W,
-    spot: Spot,
+    pub(super) spot: Spot,
     deepest: Option<usize>,
     /// Whether it may fail; if not, what it would have failed by is a weight.
     thins: bool,

@@ -241,7 +241,8 @@ impl<W: Weight> Trie<W> {
         self.nodes[node].bound.clone()
     }
 
-    fn refresh(&mut self, node: usize) {
+    /// Sums `θ` anew from what is right below.
+    pub(super) fn refresh(&mut self, node: usize) {
         let edges = self.edge_bounds(node);
         self.nodes[node].bound = self.nodes[node].rest.clone() + sum(&edges);
     }
