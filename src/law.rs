@@ -25,7 +25,7 @@
 //! | `beam` | the likeliest text that a beam search has found |
 //! | `smc` | drawn by weight from [`Particles`]: `global-exact` in the limit of many |
 //! | `sir` | drawn by weight from several `local` samples: `global-exact` in the limit of many |
-//! | `mcmc` | a text of a [`Chain`]: `global-exact` in the limit of many steps |
+//! | `mcmc` | a text of a [`Chain`], or of one that took the place of attempts ([`Fallback::Chain`]): `global-exact` in the limit of many steps |
 //! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
 //!
 //! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](crate::Grammar::mask_within)). Then the

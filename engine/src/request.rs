@@ -192,7 +192,8 @@ pub enum LawChoice {
         /// The most attempts; at least 1.
         max_attempts: usize,
         /// What becomes of an answer none of whose attempts is accepted: [`EngineError::AttemptsExhausted`], or one drawn as
-        /// under the local law, which is tagged [`LawTag::GlobalWeighted`] and whose weight leads back to the global law.
+        /// under the local law, which is tagged [`LawTag::GlobalWeighted`] and whose weight leads back to the global law, or a
+        /// text of a Markov chain over what the attempts have learned, tagged [`LawTag::Mcmc`].
         fallback: Fallback,
     },
     /// Near the global law: like the local one, corrected by what the texts before have taught
@@ -446,7 +447,7 @@ pub enum Diagnostics {
         /// How often they were resampled.
         resampled: usize,
     },
-    /// Of [`LawChoice::Mcmc`].
+    /// Of [`LawChoice::Mcmc`], and of [`Fallback::Chain`].
     Chain {
         /// Texts proposed after the first.
         steps: usize,

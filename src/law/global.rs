@@ -3,6 +3,7 @@
 //! | file | sampler | law of what it returns |
 //! |---|---|---|
 //! | `cars` | attempts over a trie, constrained adaptive rejection sampling | the global law |
+//! | `independence` | a chain of independent texts over what attempts have taught, after these have run out | global as steps grow |
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
 //!
@@ -11,12 +12,14 @@
 mod cars;
 mod chain;
 mod harvest;
+mod independence;
 mod logs;
 mod particles;
 mod trie;
 
 pub use cars::Attempt;
 pub use chain::{Chain, Cuts};
+pub(super) use independence::Independence;
 pub use logs::LogWeight;
 pub use particles::{Particles, Resampling};
 pub use trie::Trie;

@@ -29,6 +29,11 @@ pub enum Fallback {
     Fail,
     /// One local sample, tagged `global-weighted` and weighted.
     Weighted,
+    /// A text of a Markov chain over what the attempts have learned, tagged `mcmc`: the global law in the limit of many steps.
+    Chain {
+        /// How many texts are proposed after the first.
+        steps: u32,
+    },
 }
 
 /// The law that a sample was drawn from; the table is in the documentation of [`law`](crate::law).

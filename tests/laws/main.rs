@@ -13,6 +13,7 @@ mod drafts;
 mod float;
 mod global;
 mod harvest;
+mod independence;
 mod mirostat;
 mod model;
 mod number;

@@ -7,7 +7,7 @@
 use crate::rig::{Heard, drafting, generate, global, grammar_over, listen};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Fallback, LawChoice, LawTag, Refusal, Request, Sampling,
+    Diagnostics, Engine, EngineConfig, EngineError, Fallback, LawChoice, LawTag, Refusal, Request, Sampling,
     ScriptedModel, Speculation, Verification,
 };
 use std::collections::BTreeMap;
@@ -195,6 +195,37 @@ fn drafts_teach_attempts_and_leave_their_law() {
     agrees(&shares, &GLOBAL, count);
     let mean = attempts as f64 / count as f64;
     assert!((mean - 1.495).abs() < 0.025, "{mean}");
+}
+
+/// One attempt, and then a chain of as many steps as make its law the global one to within what can be measured.
+#[test]
+fn a_chain_in_place_of_attempts_nears_the_global_law() {
+    let engine = engine(EngineConfig::default());
+    let (mut shares, mut count) = (BTreeMap::new(), 0);
+    for seed in 0..2000 {
+        let law = LawChoice::Global {
+            max_attempts: 1,
+            fallback: Fallback::Chain { steps: 20 },
+        };
+        let heard = generate(&engine, request(law, seed));
+        let outcome = heard.outcome();
+        if outcome.law == LawTag::GlobalExact {
+            assert_eq!((outcome.attempts, outcome.diagnostics), (1, None));
+            continue;
+        }
+        assert_eq!(
+            (outcome.law, outcome.log_weight, outcome.attempts),
+            (LawTag::Mcmc, None, 2)
+        );
+        let Some(Diagnostics::Chain { steps: 20, moves }) = outcome.diagnostics else {
+            panic!("{outcome:?}");
+        };
+        assert!(moves <= 20);
+        count += 1;
+        *shares.entry(text(&heard)).or_insert(0.0) += 1.0;
+    }
+    shares.values_mut().for_each(|share| *share /= count as f64);
+    agrees(&shares, &GLOBAL, count);
 }
 
 /// Pearson's sum over the texts of a law; large where they are not of it.

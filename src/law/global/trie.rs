@@ -79,7 +79,7 @@ pub struct Trie<W = f64> {
 }
 
 /// A copy knows the same and learns on its own; no attempt is under way over it.
-impl<W: Weight> Clone for Trie<W> {
+impl<W: Clone> Clone for Trie<W> {
     fn clone(&self) -> Self {
         let (nodes, ends) = (self.nodes.clone(), self.ends.clone());
         Trie {
