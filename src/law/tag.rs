@@ -63,6 +63,8 @@ pub enum LawTag {
     Mcmc,
     /// Drawn with what texts before it have taught: the global law in the limit of many.
     Asap,
+    /// Drawn with what errors have taught, and back where one was met ([`Aprad`](crate::law::Aprad)): approximate.
+    Aprad,
     /// The likeliest texts that a beam search has found.
     Beam,
 }
@@ -83,6 +85,7 @@ impl LawTag {
             LawTag::Sir => "sir",
             LawTag::Mcmc => "mcmc",
             LawTag::Asap => "asap",
+            LawTag::Aprad => "aprad",
             LawTag::Beam => "beam",
         }
     }

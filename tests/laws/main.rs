@@ -5,9 +5,11 @@
 //! which shows that the equalities can.
 
 mod adaptive;
+mod aprad;
 mod awrs;
 mod chain;
 mod contrast;
+mod control;
 mod cuts;
 mod drafts;
 mod float;
@@ -18,6 +20,7 @@ mod mirostat;
 mod model;
 mod number;
 mod particles;
+mod propose;
 mod siblings;
 mod speculation;
 mod trees;

@@ -302,6 +302,20 @@ impl<W: Weight> Trie<W> {
         }
     }
 
+    /// Notes that nothing valid follows a prefix; false if there is no room.
+    pub(super) fn condemn(&mut self, spot: Spot) -> bool {
+        let known = self.node_at(spot);
+        let Some(node) = known.or_else(|| self.visit(spot, W::zero(), 0)) else {
+            return false;
+        };
+        self.nodes[node].rest = W::zero();
+        for edge in &mut self.nodes[node].edges {
+            edge.weight = W::zero();
+        }
+        self.report(node);
+        true
+    }
+
     /// Brings `θ` up to date from this prefix to the root.
     pub(super) fn report(&mut self, node: usize) {
         let mut next = Some(node);
