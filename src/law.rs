@@ -25,7 +25,8 @@
 //! | `beam` | the likeliest text that a beam search has found |
 //! | `smc` | drawn by weight from [`Particles`]: `global-exact` in the limit of many |
 //! | `sir` | drawn by weight from several `local` samples: `global-exact` in the limit of many |
-//! | `mcmc` | a text of a [`Chain`]: `global-exact` in the limit of many steps |
+//! | `mcmc` | a text of a [`Chain`], or of one that took the place of attempts ([`Fallback::Chain`]): `global-exact` in the limit of many steps |
+//! | `aprad` | near `global-exact`, within a factor of about 2 for each time that the sampler of [`Aprad`] went back |
 //! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
 //!
 //! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](crate::Grammar::mask_within)). Then the
@@ -43,7 +44,7 @@
 //! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
 //! | `asap` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
 //! | `smc`, `sir` | `ln` of the mean weight | `Z` times the mean of `f` under the global law |
-//! | `greedy`, `best-of`, `beam`, `mcmc` | none | |
+//! | `greedy`, `best-of`, `beam`, `mcmc`, `aprad` | none | |
 //!
 //! A `global-exact` sample has weight 1 because it has the normalised law already, while the weights of the other laws are
 //! relative to `Z`, which nobody knows. So the weights of samples of different laws must not be summed or compared: samples
@@ -119,7 +120,9 @@ pub use chooser::{Chooser, Place, Purpose, Seeded};
 pub use cut::{Ceiling, Mirostat, MirostatVersion};
 pub use distribution::{Distribution, Measured, Portion, RowError};
 pub use exact::{Every, law_of};
-pub use global::{Attempt, Chain, Cuts, LogWeight, Particles, Resampling, Trie};
+pub use global::{
+    Aprad, Asked, Attempt, Chain, Cuts, LogWeight, Masked, Particles, Propose, Resampling, Trie, Twisted,
+};
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{Fallback, Law, LawError, LawTag};

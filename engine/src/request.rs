@@ -192,7 +192,8 @@ pub enum LawChoice {
         /// The most attempts; at least 1.
         max_attempts: usize,
         /// What becomes of an answer none of whose attempts is accepted: [`EngineError::AttemptsExhausted`], or one drawn as
-        /// under the local law, which is tagged [`LawTag::GlobalWeighted`] and whose weight leads back to the global law.
+        /// under the local law, which is tagged [`LawTag::GlobalWeighted`] and whose weight leads back to the global law, or a
+        /// text of a Markov chain over what the attempts have learned, tagged [`LawTag::Mcmc`].
         fallback: Fallback,
     },
     /// Near the global law: like the local one, corrected by what the texts before have taught
@@ -274,7 +275,9 @@ pub enum Verification {
     /// the tokens. The same seed gives a text of the same law, but not the same text as without drafts, nor the same in
     /// every company: which random number decides about a token depends on whether it was drafted.
     ///
-    /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by drawing once.
+    /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by drawing once. Under the
+    /// global law and that of [`LawChoice::Asap`] the rows of all drafts teach what attempts would have to fail to find out, except
+    /// for what a draft model drew: an answer takes fewer attempts, and its text depends on what was drafted.
     #[default]
     Residual,
     /// The request's own random numbers draw the token as if nothing were drafted, and the draft is accepted if it is this
@@ -444,7 +447,7 @@ pub enum Diagnostics {
         /// How often they were resampled.
         resampled: usize,
     },
-    /// Of [`LawChoice::Mcmc`].
+    /// Of [`LawChoice::Mcmc`], and of [`Fallback::Chain`].
     Chain {
         /// Texts proposed after the first.
         steps: usize,

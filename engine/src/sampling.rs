@@ -13,6 +13,7 @@
 mod candidates;
 pub(crate) mod crew;
 mod given;
+mod lessons;
 pub(crate) mod write;
 
 use crate::State;
@@ -180,7 +181,13 @@ fn draw_from(
     let position = walk.position();
     let verified = match sequence.doing {
         Doing::Scoring => given::along(&nodes, row, walk, &mut chooser),
-        _ => tree(&nodes, row, walk, &mut chooser),
+        _ => {
+            if !walk.is_certain() {
+                let lessons = lessons::of(&sequence.drafts, sequence.request.speculation.verification);
+                walk.harvest(&lessons, row).map_err(not_a_law)?;
+            }
+            tree(&nodes, row, walk, &mut chooser)
+        }
     };
     let verified = verified.map_err(not_a_law)?;
     let mut own = Vec::with_capacity(verified.drawn.len());

@@ -15,7 +15,7 @@ use crate::grammar::reply::{Errand, Reply};
 use crate::metrics::meters::Moments;
 use crate::request::driver::{Branch, Ranked};
 use crate::request::law;
-use crate::request::{Event, Finish, OnBudget, Outcome, Request, Speculation, Steered};
+use crate::request::{Diagnostics, Event, Finish, OnBudget, Outcome, Request, Speculation, Steered};
 use crate::sequence::replay::Replay;
 use crate::sequence::tries::SharedTrie;
 use crate::speculation::draft::Draft;
@@ -545,7 +545,7 @@ impl Sequence {
     /// The weight of a whole answer, if it leads to the global law.
     fn log_weight(&self, finish: Finish) -> Option<f64> {
         let is_whole = finish == Finish::Stop && !self.ended_unasked;
-        let has_law = self.walk.tag() != LawTag::Greedy;
+        let has_law = !matches!(self.walk.tag(), LawTag::Greedy | LawTag::Mcmc);
         (is_whole && has_law).then(|| self.walk.log_weight())
     }
 
@@ -568,7 +568,10 @@ impl Sequence {
             }),
             times: self.moments.times(),
             attempts: self.walk.failed_attempts() as usize + 1,
-            diagnostics: None,
+            diagnostics: self.walk.moves().map(|(steps, moves)| Diagnostics::Chain {
+                steps: steps as usize,
+                moves: moves as usize,
+            }),
         }
     }
 }

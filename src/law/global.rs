@@ -3,19 +3,30 @@
 //! | file | sampler | law of what it returns |
 //! |---|---|---|
 //! | `cars` | attempts over a trie, constrained adaptive rejection sampling | the global law |
+//! | `independence` | a chain of independent texts over what attempts have taught, after these have run out | global as steps grow |
+//! | `aprad` | approximately aligned decoding, for constraints that only know errors | approximate |
 //! | `particles` | sequential Monte Carlo, and importance resampling as its case without resampling | global as particles grow; the estimate of `Z` is unbiased |
 //! | `chain` | Markov chain Monte Carlo: parts of a text are drawn again and accepted or not | global as steps grow |
 //!
-//! `trie` is what attempts learn; `logs` the number type of weights that are products of many factors.
+//! `control` is rejection control of attempts, between weights and failures; `propose` has the proposals of particles.
+//! `trie` is what attempts learn, and `harvest` how drafts teach it; `logs` the number type of weights that are products of many factors.
 
+mod aprad;
 mod cars;
 mod chain;
+mod control;
+mod harvest;
+mod independence;
 mod logs;
 mod particles;
+mod propose;
 mod trie;
 
+pub use aprad::Aprad;
 pub use cars::Attempt;
 pub use chain::{Chain, Cuts};
+pub(super) use independence::Independence;
 pub use logs::LogWeight;
 pub use particles::{Particles, Resampling};
+pub use propose::{Asked, Masked, Propose, Twisted};
 pub use trie::Trie;

@@ -29,6 +29,11 @@ pub enum Fallback {
     Fail,
     /// One local sample, tagged `global-weighted` and weighted.
     Weighted,
+    /// A text of a Markov chain over what the attempts have learned, tagged `mcmc`: the global law in the limit of many steps.
+    Chain {
+        /// How many texts are proposed after the first.
+        steps: u32,
+    },
 }
 
 /// The law that a sample was drawn from; the table is in the documentation of [`law`](crate::law).
@@ -58,6 +63,8 @@ pub enum LawTag {
     Mcmc,
     /// Drawn with what texts before it have taught: the global law in the limit of many.
     Asap,
+    /// Drawn with what errors have taught, and back where one was met ([`Aprad`](crate::law::Aprad)): approximate.
+    Aprad,
     /// The likeliest texts that a beam search has found.
     Beam,
 }
@@ -78,6 +85,7 @@ impl LawTag {
             LawTag::Sir => "sir",
             LawTag::Mcmc => "mcmc",
             LawTag::Asap => "asap",
+            LawTag::Aprad => "aprad",
             LawTag::Beam => "beam",
         }
     }

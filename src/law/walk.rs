@@ -15,6 +15,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cut::Logs;
+use super::global::Independence;
 use super::{
     Allowed, Attempt, Ceiling, Chooser, Drawn, Fallback, LawError, LawTag, Mirostat, Part, Place, Row, Rule,
     Sampler, Step, Trie, Warper, Weight,
@@ -48,6 +49,11 @@ enum Stage<W> {
         attempt: Attempt<W>,
         limit: u32,
         fallback: Fallback,
+    },
+    /// Propose texts to a chain because the attempts ran out.
+    Chain {
+        trie: SharedTrie<W>,
+        chain: Box<Independence<W>>,
     },
     /// Draw a text that a trie makes likelier to be one of the global law.
     Adaptive {
@@ -135,7 +141,7 @@ impl<W: Weight> Walk<W> {
             logs: self.logs.clone(),
             ..*self
         };
-        if self.logs.is_empty() {
+        if self.logs.is_empty() && !matches!(self.stage, Stage::Chain { .. }) {
             fork.begin();
         }
         fork
@@ -169,6 +175,10 @@ impl<W: Weight> Walk<W> {
                 self.number = trie.attempts();
                 *attempt = Attempt::adaptive(&mut trie, self.number);
             }
+            Stage::Chain { trie, chain } => {
+                (self.number, _) = begin(&mut lock(trie));
+                chain.begin(self.number);
+            }
             Stage::Local | Stage::Weighted => (),
         }
     }
@@ -198,6 +208,7 @@ impl<W: Weight> Walk<W> {
     pub fn tag(&self) -> LawTag {
         match self.stage {
             Stage::Attempt { .. } => LawTag::GlobalExact,
+            Stage::Chain { .. } => LawTag::Mcmc,
             _ => self.local,
         }
     }
@@ -228,6 +239,28 @@ impl<W: Weight> Walk<W> {
         Some(self.step_of(drawn))
     }
 
+    /// Teaches the trie, under a law that has one, what the rows of a drafted tree say; see [`Attempt::harvest`]. To be asked
+    /// before the step at this place.
+    ///
+    /// # Errors
+    /// The first that `rows` returns.
+    pub fn harvest<'m, R, E>(
+        &mut self,
+        tree: &[(Option<usize>, u32)],
+        rows: impl FnMut(Option<usize>) -> Result<Option<(R, Allowed<'m>)>, E>,
+    ) -> Result<(), E>
+    where
+        R: Row<W>,
+    {
+        match &mut self.stage {
+            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt } => {
+                attempt.harvest(&mut lock(trie), tree, rows)
+            }
+            // The weights of a chain are those of the trie as it was.
+            Stage::Chain { .. } | Stage::Local | Stage::Weighted => Ok(()),
+        }
+    }
+
     /// The tokens that end a sequence.
     pub fn ends(&self) -> &[u32] {
         &self.ends
@@ -236,6 +269,15 @@ impl<W: Weight> Walk<W> {
     /// How many attempts have failed.
     pub fn failed_attempts(&self) -> u32 {
         self.failed
+    }
+
+    /// Where the attempts ran out and a chain took their place: how many texts it proposes after the first, and how many it
+    /// has accepted.
+    pub fn moves(&self) -> Option<(u32, u32)> {
+        match &self.stage {
+            Stage::Chain { chain, .. } => Some(chain.moves()),
+            _ => None,
+        }
     }
 
     /// `ln P(w)` of the tokens of this attempt under the warped model.
@@ -313,11 +355,15 @@ impl<W: Weight> Walk<W> {
     }
 
     fn fail(&mut self) -> Step<W> {
-        self.failed += 1;
+        self.failed += u32::from(!matches!(self.stage, Stage::Chain { .. }));
         self.number = self.number.wrapping_add(1);
         self.logs.clear();
         self.log_probability = 0.0;
         self.log_weight = 0.0;
+        if let Stage::Chain { .. } = &self.stage {
+            self.begin();
+            return Step::Restart;
+        }
         if let Stage::Adaptive { trie, .. } = &self.stage {
             let is_hopeless = lock(trie).is_hopeless();
             self.begin();
@@ -329,7 +375,7 @@ impl<W: Weight> Walk<W> {
             };
         }
         let Stage::Attempt {
-            trie,
+            trie: shared,
             attempt,
             limit,
             fallback,
@@ -337,7 +383,7 @@ impl<W: Weight> Walk<W> {
         else {
             return Step::Restart;
         };
-        let mut trie = lock(trie);
+        let mut trie = lock(shared);
         if self.failed < *limit && !trie.is_hopeless() {
             (self.number, *attempt) = begin(&mut trie);
             return Step::Restart;
@@ -349,8 +395,18 @@ impl<W: Weight> Walk<W> {
         }
         // Like an attempt, it has its number for itself: others that share the trie may have the same seed.
         (self.number, _) = begin(&mut trie);
+        let next = match *fallback {
+            Fallback::Chain { steps } => {
+                let chain = Box::new(Independence::new(&trie, steps, self.number));
+                Some((chain, shared.clone()))
+            }
+            _ => None,
+        };
         drop(trie);
-        self.stage = Stage::Weighted;
+        self.stage = match next {
+            Some((chain, trie)) => Stage::Chain { trie, chain },
+            None => Stage::Weighted,
+        };
         Step::Restart
     }
 }
@@ -379,6 +435,10 @@ impl<W: Weight> Sampler<W> for Walk<W> {
             Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt } => {
                 attempt.next(&mut lock(trie), row, allowed, chooser)
             }
+            Stage::Chain { chain, .. } => chain.next(row, allowed, chooser).unwrap_or_else(|| {
+                let attempts = self.failed;
+                Step::Stuck(LawError::Exhausted { attempts })
+            }),
             _ => self.masked(row, allowed, rule, chooser),
         };
         match &step {

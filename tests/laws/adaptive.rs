@@ -8,7 +8,7 @@ use crate::model::{END, Task, Word};
 use crate::number::{Exact, ratio, total};
 
 /// A text with its importance weight.
-fn text(task: &Task, trie: &mut Trie<Exact>, chooser: &mut impl Chooser<Exact>) -> (Word, Exact) {
+pub(crate) fn text(task: &Task, trie: &mut Trie<Exact>, chooser: &mut impl Chooser<Exact>) -> (Word, Exact) {
     let mut attempt = Attempt::adaptive(trie, 0);
     let (mut word, mut weight) = (Word::new(), Exact::one());
     loop {

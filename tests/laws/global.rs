@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use lexiform::law::{
-    Allowed, Attempt, Chooser, Fallback, Law as Choice, LawError, LawTag, Place, Purpose, Sampler, Step,
-    Trie, Walk, Warper, Warping, Weight, law_of,
+    Allowed, Attempt, Chooser, Every, Fallback, Law as Choice, LawError, LawTag, Place, Purpose, Sampler,
+    Step, Trie, Walk, Warper, Warping, Weight, law_of,
 };
 
 use crate::model::{END, Law, Task, Word, normalised, variation};
 use crate::number::{Exact, ratio, total};
 
 /// A chooser that lets every attempt survive: masking at new prefixes without thinning.
-struct NoThinning<'a, C>(&'a mut C);
+pub(crate) struct NoThinning<'a, C>(pub(crate) &'a mut C);
 
 impl<C: Chooser<Exact>> Chooser<Exact> for NoThinning<'_, C> {
     fn choose(&mut self, place: Place, weights: &[Exact]) -> usize {
@@ -25,7 +25,11 @@ impl<C: Chooser<Exact>> Chooser<Exact> for NoThinning<'_, C> {
 }
 
 /// One attempt, to its end.
-fn attempt(task: &Task, trie: &mut Trie<Exact>, chooser: &mut impl Chooser<Exact>) -> Option<Word> {
+pub(crate) fn attempt(
+    task: &Task,
+    trie: &mut Trie<Exact>,
+    chooser: &mut impl Chooser<Exact>,
+) -> Option<Word> {
     let mut attempt = Attempt::begin(trie, 0);
     let mut word = Vec::new();
     loop {
@@ -42,21 +46,28 @@ fn attempt(task: &Task, trie: &mut Trie<Exact>, chooser: &mut impl Chooser<Exact
     }
 }
 
+/// A way to make an attempt.
+pub(crate) type Way<'a> = &'a dyn Fn(&mut Trie<Exact>, &mut Every<Exact>) -> Option<Word>;
+
 /// What can come of an attempt over a trie: the word or a failure, and the trie afterwards, by its prefixes.
-struct Outcomes {
-    law: BTreeMap<(Option<Word>, Vec<Word>), Exact>,
-    tries: BTreeMap<Vec<Word>, Trie<Exact>>,
+pub(crate) struct Outcomes {
+    pub(crate) law: BTreeMap<(Option<Word>, Vec<Word>), Exact>,
+    pub(crate) tries: BTreeMap<Vec<Word>, Trie<Exact>>,
 }
 
 impl Outcomes {
     fn of(task: &Task, trie: &Trie<Exact>, thinned: bool) -> Self {
+        Outcomes::by(trie, &|trie, chooser| match thinned {
+            true => attempt(task, trie, chooser),
+            false => attempt(task, trie, &mut NoThinning(chooser)),
+        })
+    }
+
+    pub(crate) fn by(trie: &Trie<Exact>, way: Way<'_>) -> Self {
         let mut tries = BTreeMap::new();
         let law = law_of(|chooser| {
             let mut trie = trie.clone();
-            let word = match thinned {
-                true => attempt(task, &mut trie, chooser),
-                false => attempt(task, &mut trie, &mut NoThinning(chooser)),
-            };
+            let word = way(&mut trie, chooser);
             let mut key = trie.prefixes();
             key.sort();
             tries.entry(key.clone()).or_insert(trie);
@@ -65,7 +76,7 @@ impl Outcomes {
         Outcomes { law, tries }
     }
 
-    fn accepted(&self) -> Law {
+    pub(crate) fn accepted(&self) -> Law {
         let mut accepted = Law::new();
         for ((word, _), probability) in &self.law {
             if let Some(word) = word {
@@ -79,10 +90,14 @@ impl Outcomes {
 
 /// Every trie reachable in at most `attempts` attempts.
 fn reachable(task: &Task, empty: Trie<Exact>, attempts: usize) -> Vec<Trie<Exact>> {
+    reachable_by(empty, attempts, &|trie, chooser| attempt(task, trie, chooser))
+}
+
+pub(crate) fn reachable_by(empty: Trie<Exact>, attempts: usize, way: Way<'_>) -> Vec<Trie<Exact>> {
     let mut all = BTreeMap::from([(Vec::new(), empty)]);
     for _ in 0..attempts {
         for trie in all.values().cloned().collect::<Vec<_>>() {
-            for (key, after) in Outcomes::of(task, &trie, true).tries {
+            for (key, after) in Outcomes::by(&trie, way).tries {
                 all.entry(key).or_insert(after);
             }
         }
@@ -90,25 +105,29 @@ fn reachable(task: &Task, empty: Trie<Exact>, attempts: usize) -> Vec<Trie<Exact
     all.into_values().collect()
 }
 
-fn trie(longest: u32) -> Trie<Exact> {
+pub(crate) fn trie(longest: u32) -> Trie<Exact> {
     Trie::new(&[END], longest, usize::MAX)
 }
 
-/// The expected number of attempts to the first accepted one, with or without learning.
-fn expected_attempts(task: &Task, trie: &Trie<Exact>, known: &mut BTreeMap<Vec<Word>, Exact>) -> Exact {
+/// The expected number of attempts to the first accepted one.
+pub(crate) fn expected_attempts(
+    trie: &Trie<Exact>,
+    known: &mut BTreeMap<Vec<Word>, Exact>,
+    way: Way<'_>,
+) -> Exact {
     let mut key = trie.prefixes();
     key.sort();
     if let Some(expected) = known.get(&key) {
         return expected.clone();
     }
-    let outcomes = Outcomes::of(task, trie, true);
+    let outcomes = Outcomes::by(trie, way);
     let (mut expected, mut stay) = (Exact::one(), Exact::zero());
     for ((word, after), probability) in &outcomes.law {
         match word {
             Some(_) => {}
             None if *after == key => stay = stay + probability.clone(),
             None => {
-                let later = expected_attempts(task, &outcomes.tries[after], known);
+                let later = expected_attempts(&outcomes.tries[after], known, way);
                 expected = expected + probability.clone() * later;
             }
         }
@@ -127,7 +146,11 @@ fn locally(task: &Task) -> Law {
     })
 }
 
-fn run(task: &Task, walk: &mut Walk<Exact>, chooser: &mut impl Chooser<Exact>) -> Result<Word, LawError> {
+pub(crate) fn run(
+    task: &Task,
+    walk: &mut Walk<Exact>,
+    chooser: &mut impl Chooser<Exact>,
+) -> Result<Word, LawError> {
     let mut word = Vec::new();
     loop {
         let mask = task.mask(&word);
@@ -188,7 +211,9 @@ fn the_first_fixture_bounds_what_was_visited() {
 
 #[test]
 fn the_first_fixture_takes_the_golden_number_of_attempts() {
-    let expected = expected_attempts(&Task::first(), &trie(4), &mut BTreeMap::new());
+    let task = Task::first();
+    let way: Way<'_> = &|trie, chooser| attempt(&task, trie, chooser);
+    let expected = expected_attempts(&trie(4), &mut BTreeMap::new(), way);
     assert_eq!(expected, ratio(337, 220));
     assert_eq!((expected.to_f64() * 1e5).round(), 153_182.0);
     // Without learning every attempt succeeds with probability Z.

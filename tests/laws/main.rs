@@ -5,18 +5,23 @@
 //! which shows that the equalities can.
 
 mod adaptive;
+mod aprad;
 mod awrs;
 mod chain;
 mod contrast;
+mod control;
 mod cuts;
 mod drafts;
 mod float;
 mod global;
+mod harvest;
+mod independence;
 mod mirostat;
 mod model;
 mod number;
 mod particles;
 mod predictors;
+mod propose;
 mod siblings;
 mod speculation;
 mod trees;

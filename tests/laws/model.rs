@@ -43,7 +43,8 @@ impl Task {
         }
     }
 
-    /// A random model that ends by itself after at most `longest` letters, and a random language with at least two words.
+    /// A random model that ends by itself after at most `longest` letters, and a random language with at least two words, if the model
+    /// has so many.
     pub(crate) fn random(seed: u64, longest: usize) -> Task {
         let mut cases = Cases(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5555);
         let mut rows = BTreeMap::new();
@@ -60,7 +61,8 @@ impl Task {
             words: BTreeSet::new(),
         };
         let all: Vec<Word> = task.sequences().into_keys().collect();
-        while task.words.len() < (all.len() * 2 / 5).max(2) {
+        // A model may have a single sequence.
+        while task.words.len() < (all.len() * 2 / 5).max(2).min(all.len()) {
             task.words
                 .insert(all[cases.below(all.len() as u64) as usize].clone());
         }
@@ -179,4 +181,15 @@ fn prefixes(longest: usize) -> Vec<Word> {
         from = upto;
     }
     all
+}
+
+/// Some random models have a single sequence.
+#[test]
+fn every_seed_gives_a_task() {
+    for seed in 0..400 {
+        for longest in [2, 3] {
+            let task = Task::random(seed, longest);
+            assert!(!task.words.is_empty() && task.words.len() <= task.sequences().len());
+        }
+    }
 }

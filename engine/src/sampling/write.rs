@@ -294,7 +294,8 @@ fn rows_of(path: &[NodeId]) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(path.iter().map(|node| node + 1))
 }
 
-/// Keeps the rows of an attempt for the next one.
+/// Keeps the rows of an attempt for the next one; of one that failed also those of the drafts where it failed, the first below
+/// the first.
 fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds], drawing: &Drawing) {
     let drawn = &drawing.verified.drawn;
     let states = sequence.drafts.iter().map(|draft| draft.state);
@@ -309,4 +310,24 @@ fn note(sequence: &mut Sequence, first: usize, rows: &[Row<'_>], masks: &[Bounds
             sequence.replay.note_token(first + number, drawn.token);
         }
     }
+    if drawing.verified.next != Next::Restart {
+        return;
+    }
+    let (mut last, mut place) = (drawing.verified.path.last().copied(), first + drawn.len());
+    while let Some((node, draft)) = below(&sequence.drafts, last) {
+        let Some(state) = draft.state.filter(|_| !draft.is_last) else {
+            return;
+        };
+        sequence.replay.note_token(place, draft.token);
+        (last, place) = (Some(node), place + 1);
+        let known = (state, &masks[node + 1]);
+        sequence.replay.note_row(place, rows[node + 1].logits, known);
+    }
+}
+
+/// The first draft after a node, or after the text.
+fn below(drafts: &[Draft], node: Option<NodeId>) -> Option<(NodeId, &Draft)> {
+    let after = node.map_or(0, |node| node + 1);
+    let mut nodes = drafts.iter().enumerate().skip(after);
+    nodes.find(|(_, draft)| draft.parent == node)
 }

@@ -4,11 +4,11 @@
 //! a grammar is known; thousands of answers with different seeds are compared with it. Seeds are fixed: these tests
 //! cannot fail by chance.
 
-use crate::rig::{Heard, generate, global, grammar_over, listen};
+use crate::rig::{Heard, drafting, generate, global, grammar_over, listen};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Fallback, LawChoice, LawTag, Refusal, Request, Sampling,
-    ScriptedModel, Speculation,
+    Diagnostics, Engine, EngineConfig, EngineError, Fallback, LawChoice, LawTag, Refusal, Request, Sampling,
+    ScriptedModel, Speculation, Verification,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -176,6 +176,58 @@ fn sharing_attempts_keeps_the_law_and_saves_attempts() {
     assert!(attempts[1] < count as usize + 50, "{attempts:?}");
 }
 
+/// After a leading 0 all that may follow is drafted. Its rows teach at once what an attempt would find out at two places, so
+/// the first attempt succeeds with probability ½ + ½ · 0.01, and the second always: 1.495 attempts, where it is 1.53182 without.
+#[test]
+fn drafts_teach_attempts_and_leave_their_law() {
+    let count = 4000;
+    let engine = engine(drafting());
+    let (mut attempts, mut shares) = (0, BTreeMap::new());
+    for seed in 0..count {
+        let request = Request {
+            speculation: Speculation::all(),
+            ..request(ATTEMPTS, seed)
+        };
+        let heard = generate(&engine, request);
+        attempts += heard.outcome().attempts;
+        *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
+    }
+    agrees(&shares, &GLOBAL, count);
+    let mean = attempts as f64 / count as f64;
+    assert!((mean - 1.495).abs() < 0.025, "{mean}");
+}
+
+/// One attempt, and then a chain of as many steps as make its law the global one to within what can be measured.
+#[test]
+fn a_chain_in_place_of_attempts_nears_the_global_law() {
+    let engine = engine(EngineConfig::default());
+    let (mut shares, mut count) = (BTreeMap::new(), 0);
+    for seed in 0..2000 {
+        let law = LawChoice::Global {
+            max_attempts: 1,
+            fallback: Fallback::Chain { steps: 20 },
+        };
+        let heard = generate(&engine, request(law, seed));
+        let outcome = heard.outcome();
+        if outcome.law == LawTag::GlobalExact {
+            assert_eq!((outcome.attempts, outcome.diagnostics), (1, None));
+            continue;
+        }
+        assert_eq!(
+            (outcome.law, outcome.log_weight, outcome.attempts),
+            (LawTag::Mcmc, None, 2)
+        );
+        let Some(Diagnostics::Chain { steps: 20, moves }) = outcome.diagnostics else {
+            panic!("{outcome:?}");
+        };
+        assert!(moves <= 20);
+        count += 1;
+        *shares.entry(text(&heard)).or_insert(0.0) += 1.0;
+    }
+    shares.values_mut().for_each(|share| *share /= count as f64);
+    agrees(&shares, &GLOBAL, count);
+}
+
 /// Pearson's sum over the texts of a law; large where they are not of it.
 fn chi_square(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: f64) -> f64 {
     let cell = |&(text, expected): &(&str, f64)| {
@@ -290,7 +342,10 @@ fn answers_in_place_of_global_ones_are_the_same_with_drafts() {
     let (plain, drafting) = (engine(EngineConfig::default()), engine(EngineConfig::default()));
     for seed in 0..60 {
         let drafted = Request {
-            speculation: Speculation::all(),
+            speculation: Speculation {
+                verification: Verification::DrawOnce,
+                ..Speculation::all()
+            },
             ..weighted(seed)
         };
         let (expected, found) = (generate(&plain, weighted(seed)), generate(&drafting, drafted));
@@ -346,7 +401,10 @@ fn global_answers_in_company_with_drafts_are_those_alone() {
         ..EngineConfig::default()
     });
     let drafted = |seed| Request {
-        speculation: Speculation::all(),
+        speculation: Speculation {
+            verification: Verification::DrawOnce,
+            ..Speculation::all()
+        },
         ..request(ATTEMPTS, seed)
     };
     let listeners: Vec<_> = (0..60).map(|seed| listen(&crowd, drafted(seed))).collect();

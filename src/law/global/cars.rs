@@ -27,22 +27,35 @@
 
 use std::sync::Arc;
 
+use super::control::Control;
 use super::trie::{Spot, Trie};
 use crate::law::{Allowed, Chooser, Drawn, Part, Place, Purpose, Row, Step, Weight};
+
+/// What becomes of the now/held of each step.
+#[derive(Clone, Debug)]
+enum Thinning<W> {
+    /// The attempt survives with this probability.
+    Always,
+    /// It is a factor of the weight.
+    Never,
+    /// A factor of the weight down to a level, and from there on the probability to survive.
+    Controlled(Control<W>),
+}
 
 /// One attempt; the decode loop calls [`next`](Self::next) at every prefix until it ends or fails.
 #[derive(Clone, Debug)]
 pub struct Attempt<W> {
     number: u32,
-    time: u64,
-    position: u32,
+    pub(super) time: u64,
+    pub(super) position: u32,
     held: W,
-    spot: Spot,
+    pub(super) spot: Spot,
     deepest: Option<usize>,
-    /// Whether it may fail; if not, what it would have failed by is a weight.
-    thins: bool,
+    thinning: Thinning<W>,
     /// now/held of the last step.
     factor: W,
+    /// That of the first.
+    first: W,
     _in_flight: Arc<()>,
 }
 
@@ -68,8 +81,9 @@ impl<W: Weight> Attempt<W> {
             held: W::one(),
             spot: Spot::Root,
             deepest: None,
-            thins: true,
+            thinning: Thinning::Always,
             factor: W::one(),
+            first: W::one(),
             _in_flight,
         }
     }
@@ -77,7 +91,17 @@ impl<W: Weight> Attempt<W> {
     /// Begins an attempt that does not fail: see the documentation of the file.
     pub fn adaptive(trie: &mut Trie<W>, number: u32) -> Self {
         Attempt {
-            thins: false,
+            thinning: Thinning::Never,
+            ..Attempt::begin(trie, number)
+        }
+    }
+
+    /// Begins an attempt under rejection control at this level, from 0 (nothing fails, and the text has its importance weight) to 1
+    /// (texts fail, and their weights are equal). Its text has the [`weight`](Self::weight), which is proper at every level: see
+    /// `control`.
+    pub fn controlled(trie: &mut Trie<W>, number: u32, level: W) -> Self {
+        Attempt {
+            thinning: Thinning::Controlled(Control::new(level)),
             ..Attempt::begin(trie, number)
         }
     }
@@ -86,6 +110,15 @@ impl<W: Weight> Attempt<W> {
     /// the step could have.
     pub fn factor(&self) -> &W {
         &self.factor
+    }
+
+    /// The importance weight of a text under rejection control ([`controlled`](Self::controlled)); `None` of others, whose
+    /// weight is the product of their factors or, where they may fail, that of the first step for all of them.
+    pub fn weight(&self) -> Option<W> {
+        match &self.thinning {
+            Thinning::Controlled(control) => Some(self.first.clone() * control.weight()),
+            Thinning::Always | Thinning::Never => None,
+        }
     }
 
     /// The step at the current prefix: [`Step::Token`], [`Step::End`], or [`Step::Restart`] if the attempt failed.
@@ -109,6 +142,9 @@ impl<W: Weight> Attempt<W> {
         let part = row.part(Allowed::Words(&words));
         let arrival = self.arrive(trie, known, &part);
         self.factor = arrival.now.clone() / self.held.clone();
+        if self.position == 0 {
+            self.first = self.factor.clone();
+        }
         let step = match self.survives(&arrival, chooser) {
             true => self.draw(trie, row, &part, &arrival, chooser),
             false => Step::Restart,
@@ -149,18 +185,20 @@ impl<W: Weight> Attempt<W> {
         arrival
     }
 
-    fn survives<C: Chooser<W> + ?Sized>(&self, arrival: &Arrival<W>, chooser: &mut C) -> bool {
+    fn survives<C: Chooser<W> + ?Sized>(&mut self, arrival: &Arrival<W>, chooser: &mut C) -> bool {
         let now = arrival.now.clone();
         if !now.is_positive() {
             return false;
         }
-        if !self.thins || self.position == 0 || now >= self.held {
+        if self.position == 0 || now >= self.held {
             return true;
         }
-        chooser.choose(
-            self.place().to(Purpose::Survive),
-            &[now.clone(), self.held.clone() - now],
-        ) == 0
+        let place = self.place().to(Purpose::Survive);
+        match &mut self.thinning {
+            Thinning::Never => true,
+            Thinning::Always => chooser.choose(place, &[now.clone(), self.held.clone() - now]) == 0,
+            Thinning::Controlled(control) => control.survives(self.factor.clone(), place, chooser),
+        }
     }
 
     fn draw<R, C>(

@@ -70,6 +70,15 @@ impl<W: Weight> Particles<W> {
         self.weights[particle] = self.weights[particle].clone() * factor;
     }
 
+    /// Multiplies the weight of each particle by what a metric says of it, which must not be negative: texts that are picked
+    /// afterwards are of the law `∝ P(w) · metric(w)` in the limit of many, and the mean weight estimates `Z` times the mean of
+    /// the metric. To be done once all texts are whole (sampling-importance-resampling by a metric, Rubin 1987).
+    pub fn tilt(&mut self, mut metric: impl FnMut(usize) -> W) {
+        for particle in 0..self.len() {
+            self.weigh(particle, metric(particle));
+        }
+    }
+
     /// The mean weight, an unbiased estimate of `Z`.
     pub fn estimate(&self) -> W {
         sum(&self.weights) / self.number(self.len())

@@ -79,7 +79,7 @@ pub struct Trie<W = f64> {
 }
 
 /// A copy knows the same and learns on its own; no attempt is under way over it.
-impl<W: Weight> Clone for Trie<W> {
+impl<W: Clone> Clone for Trie<W> {
     fn clone(&self) -> Self {
         let (nodes, ends) = (self.nodes.clone(), self.ends.clone());
         Trie {
@@ -241,7 +241,8 @@ impl<W: Weight> Trie<W> {
         self.nodes[node].bound.clone()
     }
 
-    fn refresh(&mut self, node: usize) {
+    /// Sums `θ` anew from what is right below.
+    pub(super) fn refresh(&mut self, node: usize) {
         let edges = self.edge_bounds(node);
         self.nodes[node].bound = self.nodes[node].rest.clone() + sum(&edges);
     }
@@ -299,6 +300,20 @@ impl<W: Weight> Trie<W> {
             node,
             edge: node_ref.edges.len() - 1,
         }
+    }
+
+    /// Notes that nothing valid follows a prefix; false if there is no room.
+    pub(super) fn condemn(&mut self, spot: Spot) -> bool {
+        let known = self.node_at(spot);
+        let Some(node) = known.or_else(|| self.visit(spot, W::zero(), 0)) else {
+            return false;
+        };
+        self.nodes[node].rest = W::zero();
+        for edge in &mut self.nodes[node].edges {
+            edge.weight = W::zero();
+        }
+        self.report(node);
+        true
     }
 
     /// Brings `θ` up to date from this prefix to the root.

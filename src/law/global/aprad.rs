@@ -1,0 +1,198 @@
+//! Approximately aligned decoding (AprAD): after an error the text goes back as far as the error weighs, and no farther.
+//!
+//! For constraints that only say "this prefix is an error", after it was written. Nothing is masked; tokens are drawn from the
+//! model without what is known to end in errors, `P̂`, and an error `x₁…xₘ` changes it to `P̂'`:
+//!
+//! ```text
+//!   x₁ ── x₂ ── … ── xᵢ ── … ── xₘ ✗       keep each xᵢ with probability min(1, P̂'(xᵢ|·) / P̂(xᵢ|·))^h
+//!                    └─ yᵢ ── …            at the first that is not kept: another token, in proportion to P̂'
+//! ```
+//!
+//! `h = 1` is the method of the paper (2024, arXiv 2410.01103). `h = 0` redraws the last token alone, which is backtracking as
+//! constrained decoding does it; the larger `h`, the earlier the text goes back to.
+//!
+//! **Approximate**, and tagged so ([`LawTag::Aprad`]): a text may be favoured over the global law by a factor of about 2 for
+//! each time the sampler went back. It needs few more tokens than the text has, also where errors are so frequent that
+//! no sampler of the exact law ends.
+//!
+//! Memory: a number for each token written, at most `capacity` of them.
+
+use super::trie::{Spot, Trie};
+use crate::law::{Allowed, Chooser, Drawn, LawError, LawTag, Part, Place, Purpose, Row, Weight};
+
+/// The sampler of texts of one prompt; what it has learned of errors it keeps for the next text.
+#[derive(Debug)]
+pub struct Aprad<W = f64> {
+    trie: Trie<W>,
+    /// `h`.
+    exponent: u32,
+    /// The prefixes of the text that have a row, the empty one first.
+    nodes: Vec<usize>,
+    /// The edge of each token of the text.
+    edges: Vec<usize>,
+    /// The edge that is not to be taken next, because it was just given up.
+    given_up: Option<usize>,
+    errors: u32,
+}
+
+impl<W: Weight> Aprad<W> {
+    /// A sampler that knows no error, with the exponent `h`.
+    pub fn new(exponent: u32, capacity: usize) -> Self {
+        Aprad {
+            trie: Trie::new(&[], u32::MAX, capacity),
+            exponent,
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            given_up: None,
+            errors: 0,
+        }
+    }
+
+    /// The tag of its texts.
+    pub fn tag(&self) -> LawTag {
+        LawTag::Aprad
+    }
+
+    /// How many errors it was told of.
+    pub fn errors(&self) -> u32 {
+        self.errors
+    }
+
+    /// Begins another text.
+    pub fn begin(&mut self) {
+        self.nodes.clear();
+        self.edges.clear();
+        self.given_up = None;
+    }
+
+    /// The next token of the text, whose row this is.
+    ///
+    /// # Errors
+    /// Nothing is left to draw, or no room to remember what is drawn.
+    pub fn next<R, C>(&mut self, row: &R, chooser: &mut C) -> Result<Drawn<W>, LawError>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let node = self.arrive(row)?;
+        let mut weights = vec![self.trie.rest(node)];
+        weights.extend(self.trie.edge_bounds(node));
+        if let Some(edge) = self.given_up.take() {
+            weights[edge + 1] = W::zero();
+        }
+        if !weights.iter().any(Weight::is_positive) {
+            return Err(LawError::NoMass {
+                position: self.edges.len() as u32,
+            });
+        }
+        let place = Place::new(self.errors, self.edges.len() as u32);
+        let taken: Vec<u32> = self.trie.edge_tokens(node).collect();
+        let branch = match taken.is_empty() {
+            true => 0,
+            false => chooser.choose(place.to(Purpose::Branch), &weights),
+        };
+        let edge = match branch.checked_sub(1) {
+            Some(edge) => edge,
+            None => {
+                let words = Allowed::All.without(&taken, row.len());
+                let part = row.part(Allowed::Words(&words));
+                let token = part.draw(place, chooser).ok_or(LawError::NoMass {
+                    position: place.position,
+                })?;
+                let (share, others) = (part.share(token), part.share_without(token));
+                match self.trie.split(node, token, share, others) {
+                    Spot::Below { edge, .. } => edge,
+                    _ => return Err(self.exhausted()),
+                }
+            }
+        };
+        self.edges.push(edge);
+        let (token, _) = self.trie.follow(node, edge);
+        let mass = row.part(Allowed::All).mass();
+        let log_mass = mass.ln();
+        Ok(Drawn {
+            token,
+            log_mass,
+            log_probability: row.log_probability(token),
+            log_kept: log_mass,
+            mass,
+        })
+    }
+
+    /// The text as it stands is an error. How many of its tokens are kept; the next one is drawn anew.
+    ///
+    /// # Errors
+    /// No text is left, or no room to remember the error.
+    pub fn reject<C: Chooser<W> + ?Sized>(&mut self, chooser: &mut C) -> Result<usize, LawError> {
+        self.errors += 1;
+        let before = self.shares();
+        let is_noted = match (self.nodes.last(), self.edges.last()) {
+            (Some(&node), Some(&edge)) if self.nodes.len() == self.edges.len() => {
+                self.trie.condemn(Spot::Below { node, edge })
+            }
+            _ => false,
+        };
+        if !is_noted || self.trie.is_hopeless() {
+            return Err(self.exhausted());
+        }
+        let after = self.shares();
+        let keeps = |(place, (before, after)): (usize, (&W, &W))| {
+            let place = Place::new(self.errors, place as u32).to(Purpose::Survive);
+            self.keeps(place, before.clone(), after.clone(), chooser)
+        };
+        let pairs = before.iter().zip(&after).enumerate();
+        // The last has no probability any more.
+        let kept = pairs.map(keeps).take_while(|keeps| *keeps).count();
+        self.given_up = Some(self.edges[kept]);
+        self.edges.truncate(kept);
+        self.nodes.truncate(kept + 1);
+        Ok(kept)
+    }
+
+    /// `P̂` of each token of the text.
+    fn shares(&self) -> Vec<W> {
+        let share = |(&node, &edge): (&usize, &usize)| {
+            let bounds = self.trie.edge_bounds(node);
+            let all = bounds
+                .iter()
+                .fold(self.trie.rest(node), |all, bound| all + bound.clone());
+            match all.is_positive() {
+                true => bounds[edge].clone() / all,
+                false => W::zero(),
+            }
+        };
+        self.nodes.iter().zip(&self.edges).map(share).collect()
+    }
+
+    fn keeps<C: Chooser<W> + ?Sized>(&self, place: Place, before: W, after: W, chooser: &mut C) -> bool {
+        if !after.is_positive() || after >= before {
+            return after.is_positive();
+        }
+        let ratio = after / before;
+        let factors = (0..self.exponent).map(|_| ratio.clone());
+        let chance = factors.fold(W::one(), |product, ratio| product * ratio);
+        chance >= W::one() || chooser.choose(place, &[chance.clone(), W::one() - chance]) == 0
+    }
+
+    /// The node of the text as it stands.
+    fn arrive<R: Row<W>>(&mut self, row: &R) -> Result<usize, LawError> {
+        if self.nodes.len() > self.edges.len() {
+            return Ok(self.nodes[self.edges.len()]);
+        }
+        let spot = match (self.nodes.last(), self.edges.last()) {
+            (Some(&node), Some(&edge)) => Spot::Below { node, edge },
+            _ => Spot::Root,
+        };
+        let known = self.trie.node_at(spot);
+        let node = known.or_else(|| self.trie.visit(spot, row.part(Allowed::All).mass(), 0));
+        let node = node.ok_or(self.exhausted())?;
+        self.nodes.push(node);
+        Ok(node)
+    }
+
+    fn exhausted(&self) -> LawError {
+        LawError::Exhausted {
+            attempts: self.errors,
+        }
+    }
+}
