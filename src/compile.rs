@@ -31,6 +31,9 @@ pub enum Source<'a> {
     StructuralTag(&'a str),
     /// A list of texts, one of which is the whole text.
     Choice(&'a [String]),
+    /// Whatever the model can write: any bytes, and special tokens between them. With [`Options::prefix`] this is what may
+    /// follow a prompt that was [healed](crate::vocab::Vocabulary::heal).
+    Any,
 }
 
 impl Source<'_> {
@@ -42,6 +45,7 @@ impl Source<'_> {
             | Source::Ebnf(text)
             | Source::StructuralTag(text) => (Some(*text), &[][..]),
             Source::Choice(texts) => (None, *texts),
+            Source::Any => (None, &[][..]),
         };
         text.into_iter().chain(list.iter().map(String::as_str))
     }
@@ -54,6 +58,12 @@ pub struct Options {
     pub schema: schema::Options,
     /// The notation of regular expressions that are a source; `pattern` in a schema is ECMA-262 in any case.
     pub regex: regex::Dialect,
+    /// Bytes that stand in front of every text of the source. Empty for none.
+    ///
+    /// Where a prompt was [healed](crate::vocab::Vocabulary::heal), these are the bytes that were removed from it. Masks, budgets,
+    /// forced text and drafts are then about texts that begin with them: tokens may end inside of them, at their end, or behind
+    /// it. Laws condition on them as on the rest of the grammar.
+    pub prefix: Vec<u8>,
     /// What the compile may cost.
     pub limits: Limits,
 }
@@ -109,6 +119,10 @@ impl Compiler {
     /// # Errors
     /// When the options themselves cannot be compiled, such as a pattern for white space that is none.
     pub fn primed(&self, options: &Options) -> Result<Compiler, CompileError> {
+        let options = &Options {
+            prefix: Vec::new(),
+            ..options.clone()
+        };
         let learning = self.fresh();
         for (source, _) in PRIMERS {
             learning.compile(Source::JsonSchema(source), options)?;
@@ -155,12 +169,15 @@ impl Compiler {
         options: &Options,
     ) -> Result<(Grammar, Diagnostics), CompileError> {
         let limits = &*options.limits.begin();
-        check_size(source, limits)?;
+        check_size(source, &options.prefix, limits)?;
         let (cfg, diagnostics) = lower(source, self.vocabulary(), options, limits)?;
-        let grammar = Grammar::new(&cfg, &self.tables, limits).map_err(|error| match source {
-            Source::JsonSchema(text) => schema::explained(at_pointers(error), text, &options.schema, limits),
-            _ => error,
-        });
+        let grammar =
+            Grammar::new(&cfg.behind(&options.prefix), &self.tables, limits).map_err(|error| match source {
+                Source::JsonSchema(text) => {
+                    schema::explained(at_pointers(error), text, &options.schema, limits)
+                }
+                _ => error,
+            });
         Ok((limits.cancel.unless(grammar)?, diagnostics))
     }
 }
@@ -198,8 +215,8 @@ pub fn compile(
     Compiler::new(vocab.clone()).compile(source, options)
 }
 
-fn check_size(source: Source<'_>, limits: &Limits) -> Result<(), CompileError> {
-    let given: usize = source.texts().map(str::len).sum();
+fn check_size(source: Source<'_>, prefix: &[u8], limits: &Limits) -> Result<(), CompileError> {
+    let given = source.texts().map(str::len).sum::<usize>() + prefix.len();
     if given <= limits.source_bytes {
         return Ok(());
     }
@@ -223,6 +240,7 @@ fn lower(
         }
         Source::Ebnf(text) => Ok((ebnf::lower(text, limits)?, Diagnostics::default())),
         Source::Choice(texts) => Ok((choice::lower(texts, limits)?, Diagnostics::default())),
+        Source::Any => Ok((tags::anything(vocabulary), Diagnostics::default())),
         Source::JsonSchema(text) => schema::lower(text, &options.schema, limits),
         Source::StructuralTag(text) => {
             let form = tags::read(text, limits)?;
@@ -315,4 +333,62 @@ fn ask_along(grammar: &Grammar, text: &str) {
         state = next;
     }
     grammar.mask(state);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::TokenKind;
+
+    fn vocabulary() -> Arc<Vocabulary> {
+        let tokens = ["<end>", "a", "b", "1"].map(|text| (TokenKind::Text, text));
+        Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"))
+    }
+
+    fn behind(prefix: &[u8]) -> Options {
+        Options {
+            prefix: prefix.to_vec(),
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn a_prefix_changes_no_error() {
+        let sources = [
+            Source::Ebnf("s ::= s"),
+            Source::Ebnf("s ::= \"a\" t\nt ::= \"b\" t"),
+            Source::Regex("(a"),
+            Source::JsonSchema(r#"{"allOf": [{"const": 1}, {"const": 2}]}"#),
+            Source::JsonSchema(r#"{"properties": {"a": {"type": "integr"}}}"#),
+            Source::Choice(&[]),
+        ];
+        for source in sources {
+            let error = |options| {
+                compile(source, &vocabulary(), &options)
+                    .expect_err("it is wrong")
+                    .to_string()
+            };
+            assert_eq!(error(behind(b"ab")), error(behind(b"")), "{source:?}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_counts_as_source() {
+        let mut options = behind(b"ab");
+        options.limits.source_bytes = 3;
+        assert!(compile(Source::Regex("a"), &vocabulary(), &options).is_ok());
+        let error = compile(Source::Regex("ab"), &vocabulary(), &options).expect_err("four bytes");
+        assert_eq!(error.problems[0].kind, ProblemKind::Limit);
+    }
+
+    #[test]
+    fn a_compiler_is_primed_without_it() {
+        let primed = Compiler::new(vocabulary())
+            .primed(&behind(b"ab"))
+            .expect("it is primed");
+        let (grammar, _) = primed
+            .compile(Source::Choice(&["1".to_owned()]), &behind(b"ab"))
+            .expect("it compiles");
+        assert_eq!(grammar.forced(grammar.start()), b"ab1");
+    }
 }

@@ -21,6 +21,7 @@
 mod constraint;
 mod drafter;
 mod forced;
+mod jacobi;
 mod lookup;
 mod predict;
 mod shape;
@@ -30,6 +31,7 @@ mod turns;
 pub use constraint::Constraint;
 pub use drafter::{Drafter, Text};
 pub use forced::{Forced, LongestMatch, Tokenise};
+pub use jacobi::JacobiWindow;
 pub use lookup::{Lookup, PromptLookup};
 pub use predict::{
     Candidate, Combined, Consensus, Context, CorpusError, Layer, NGrams, Observation, Phrases, Predictor,

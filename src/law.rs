@@ -22,11 +22,13 @@
 //! | `global-exact` | `P(w) 1[w∈L] / Z`, the model conditioned on the whole constraint, and on at most `T` tokens |
 //! | `global-weighted` | drawn as `local` after the attempts ran out |
 //! | `best-of` | the likeliest of several samples, of no law that can be written down |
-//! | `beam` | the likeliest text that a beam search has found |
+//! | `beam`, `best-first-beam`, `diverse-beam`, `dynamic-beam`, `a-star-esque`, `cntp` | a likely text that a search of this name has found |
+//! | `k-best` | one of the likeliest texts there are, exactly |
 //! | `smc` | drawn by weight from [`Particles`]: `global-exact` in the limit of many |
 //! | `sir` | drawn by weight from several `local` samples: `global-exact` in the limit of many |
 //! | `mcmc` | a text of a [`Chain`], or of one that took the place of attempts ([`Fallback::Chain`]): `global-exact` in the limit of many steps |
 //! | `aprad` | near `global-exact`, within a factor of about 2 for each time that the sampler of [`Aprad`] went back |
+//! | `lossy` | drafts accepted by [`TypicalAcceptance`], and drawn as `local` between them: of no law that can be written down |
 //! | `asap` | `local` at first, and `global-exact` in the limit of many texts over one [`Trie`]; see [`Attempt::adaptive`] |
 //!
 //! The mask may be that of a grammar *within a budget* ([`Grammar::mask_within`](crate::Grammar::mask_within)). Then the
@@ -44,7 +46,7 @@
 //! | `global-exact` | 0 | mean of `f` under the global law, without `Z` |
 //! | `asap` | `ln θ(ε)` and what `θ` fell by on the way | `Z` times the mean of `f` under the global law |
 //! | `smc`, `sir` | `ln` of the mean weight | `Z` times the mean of `f` under the global law |
-//! | `greedy`, `best-of`, `beam`, `mcmc`, `aprad` | none | |
+//! | `greedy`, `best-of`, `mcmc`, `aprad`, `lossy`, searches | none | |
 //!
 //! A `global-exact` sample has weight 1 because it has the normalised law already, while the weights of the other laws are
 //! relative to `Z`, which nobody knows. So the weights of samples of different laws must not be summed or compared: samples
@@ -107,6 +109,7 @@ mod distribution;
 mod exact;
 mod exp;
 mod global;
+mod lossy;
 mod row;
 mod sampler;
 mod sums;
@@ -115,7 +118,7 @@ mod walk;
 mod warp;
 mod weight;
 
-pub use awrs::{Weighted, adaptive, recursive};
+pub use awrs::{Ask, Weighted, adaptive, asked, recursive};
 pub use chooser::{Chooser, Place, Purpose, Seeded};
 pub use cut::{Ceiling, Mirostat, MirostatVersion};
 pub use distribution::{Distribution, Measured, Portion, RowError};
@@ -123,6 +126,7 @@ pub use exact::{Every, law_of};
 pub use global::{
     Aprad, Asked, Attempt, Chain, Cuts, LogWeight, Masked, Particles, Propose, Resampling, Trie, Twisted,
 };
+pub use lossy::TypicalAcceptance;
 pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{Fallback, Law, LawError, LawTag};

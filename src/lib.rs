@@ -14,6 +14,7 @@
 
 mod budget;
 pub mod compile;
+
 pub mod draft;
 pub mod error;
 pub mod grammar;
@@ -23,8 +24,10 @@ pub mod law;
 pub mod limits;
 pub mod mask;
 pub mod matcher;
+pub mod monitor;
 mod pushdown;
 pub mod regex;
+pub mod repair;
 pub mod schema;
 pub mod suggest;
 pub mod syntax;
@@ -43,6 +46,7 @@ pub use compile::{Compiler, Options, Source, compile};
 pub use error::{CompileError, Diagnostics, Exhausted};
 pub use mask::Mask;
 pub use matcher::{Ends, Grammar, Pool, Session, State};
+pub use repair::{Repair, RepairError};
 pub use work::briefly;
 
 // The example of the README is a test like any other.
@@ -54,3 +58,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/src/library.md")]
 struct LibraryPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/repair.md")]
+struct RepairPage;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/tokens.md")]
+struct TokensPage;

@@ -241,8 +241,18 @@ impl Grammar {
         }
     }
 
+    /// The machine, for searches over it.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.inner.machine
+    }
+
+    /// Answers a question whose answer is kept, within what such a one may cost.
+    pub(crate) fn ask_once<T>(&self, answer: impl FnOnce() -> T) -> Result<T, Exhausted> {
+        work::within(self.inner.allowances.distances, answer)
+    }
+
     /// Answers a question within what one may cost.
-    fn ask<T>(&self, answer: impl FnOnce() -> T) -> Result<T, Exhausted> {
+    pub(crate) fn ask<T>(&self, answer: impl FnOnce() -> T) -> Result<T, Exhausted> {
         work::within(self.inner.allowances.question, answer)
     }
 

@@ -14,6 +14,7 @@
 //! interned by its content. *No recursion, no growth without reading*: left recursion is a loop, a tail call does
 //! not push, and all walks are over explicit lists.
 
+mod ascii;
 mod copy;
 mod describe;
 mod distance;
@@ -34,6 +35,7 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 
+pub(crate) use ascii::{more_bytes, second_bytes};
 pub use describe::{Expected, Way};
 pub(crate) use distance::{Distances, OvershootBound};
 pub(crate) use equivalence::TokenFacts;
@@ -107,6 +109,14 @@ impl Machine {
             self.classes.fresh(),
             self.stacks.most_bytes,
         )
+    }
+
+    /// A machine in which the keys of an object need not differ, which reads all texts of this one. It forgets what was
+    /// written, so that texts which differ in their keys lead to the same configuration. O(1).
+    pub(crate) fn forgetting_keys(&self) -> Machine {
+        let mut frames = self.stacks.frames.fresh();
+        frames.forgets_keys = true;
+        Machine::over(frames, self.classes.fresh(), self.stacks.most_bytes)
     }
 
     /// What a configuration of another machine of the same grammar is here.

@@ -2,5 +2,6 @@
 
 pub mod choice;
 pub mod ebnf;
+pub mod extract;
 pub mod lark;
 mod terminals;

@@ -15,9 +15,11 @@
 //! [`Form`] is generic in what its contents are, since whoever embeds the library may know more of a constraint than its
 //! text; [`Form::map`] changes one into the other.
 
+mod anything;
 mod lower;
 mod read;
 
+pub use anything::anything;
 pub use lower::{Contents, free_text, lower};
 pub use read::{read, read_value};
 

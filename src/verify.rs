@@ -16,12 +16,17 @@
 //! | chosen without chance | *draw once*: draw from `p`; descend if a child has the token | `Σ p` of the children |
 //! | sampled, the only one | *residual*: accept with `min(1, p/q)`, or else draw from `norm(max(0, p − q))` | `Σ min(p, q)` |
 //! | sampled, several | *without replacement*: the residual rule for one after the other, see [`residual`] | more |
+//! | sampled independently from one row | *k-seq*, see [`k_seq`] | about as much as without replacement |
+//! | sampled independently from several rows | the residual rule for one after the other, each with its whole row | |
 //! | some of each | those that were sampled first; the draw from what is left decides among the others | |
 //!
 //! **Exact.** Each token chosen has the law at its prefix; the draft only decides whether the row after it is already
 //! there. Drawing once uses the numbers of undrafted decoding, at the same places, so with a seed the answer is the same
 //! token for token, under every law of [`law`](crate::law), for drafts of every origin. The other rules accept more of what
 //! a draft model samples; they use other numbers, so the same seed gives another text of the same law.
+//!
+//! **Lossy.** A walk that says so ([`Walk::lossy`](crate::law::Walk::lossy)) accepts the first child that is
+//! [typical](crate::law::TypicalAcceptance), however it was chosen. Its text has another law, which its tag says.
 //!
 //! **Samplers that draw more than a token.** Under the global law the draw of a token also decides whether the attempt
 //! survives, and descends a trie. There every child is judged by drawing once, sampled ones too
@@ -33,8 +38,10 @@
 //! largest probability and the state of the constraint before the token are always fine to look at. Tokens chosen without
 //! chance may be dropped and ordered at will.
 
+mod k_seq;
 mod residual;
 mod tree;
 
+pub use k_seq::k_seq;
 pub use residual::{Judged, residual};
 pub use tree::{Next, Verified, down, tree};

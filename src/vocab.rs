@@ -14,12 +14,14 @@
 
 mod alphabet;
 mod children;
+mod healing;
 mod node;
 #[cfg(feature = "tokenizers")]
 mod pieces;
 mod spelling;
 mod stream;
 mod tiktoken;
+mod tokenisations;
 #[cfg(feature = "tokenizers")]
 mod tokenizer;
 mod tokenizer_file;
@@ -28,10 +30,12 @@ mod trie;
 mod vocabulary;
 
 pub(crate) use alphabet::{Alphabet, BEYOND_ASCII, UNSOUND, Within, ascii, beyond};
+pub use healing::Healed;
 pub use node::Node;
 pub use spelling::Scheme;
 pub use stream::TextStream;
 pub use tiktoken::from_tiktoken;
+pub use tokenisations::Tokenisations;
 #[cfg(feature = "tokenizers")]
 pub use tokenizer::{Tokenizer, TokenizerError};
 pub use tokenizer_file::{ReadLimits, TokenizerFile};

@@ -16,7 +16,7 @@ use source::{SourceFile, all_sources};
 /// Who may name whom inside the library: a module, and the modules it may name besides itself.
 ///
 /// `error` and `limits` may be named by all. The order is that of the pipeline.
-const LAYERS: [(&str, &[&str]); 20] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     ("error", &[]),
     ("limits", &[]),
     // What a question to a grammar may cost; it is paid for wherever the grammar decides how long a loop is.
@@ -47,6 +47,10 @@ const LAYERS: [(&str, &[&str]); 20] = [
         "matcher",
         &["grammar", "pushdown", "mask", "budget", "vocab", "draft", "work"],
     ),
+    // What a host allows beside a grammar, and the tokens drawn under both.
+    ("monitor", &["vocab", "law", "draft", "verify", "matcher"]),
+    // Beside the main flow: the nearest valid text.
+    ("repair", &["pushdown", "language", "matcher"]),
     (
         "compile",
         &[
@@ -87,7 +91,7 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
     ("model", &["error"]),
     ("torch", &["error", "model"]),
     ("blocks", &[]),
-    ("speculation", &["config", "request"]),
+    ("speculation", &["config", "error", "fairness", "request"]),
     ("grammar", &["error", "request", "speculation"]),
     (
         "sequence",
@@ -144,18 +148,40 @@ const ENGINE_ROOMS: [(&str, &[&str]); 14] = [
 ];
 
 /// Who may name whom among the engine's models on libtorch.
-const TORCH_ROOMS: [(&str, &[&str]); 8] = [
+const TORCH_ROOMS: [(&str, &[&str]); 11] = [
     ("device", &[]),
+    ("bandwidth", &["device"]),
     ("options", &["device"]),
     ("checkpoint", &[]),
     ("config", &["checkpoint"]),
-    ("layers", &["config"]),
-    ("flight", &["layers"]),
+    ("crew", &[]),
+    ("layers", &["config", "crew"]),
+    ("kernels", &[]),
+    ("flight", &["layers", "kernels"]),
     (
         "decoder",
-        &["options", "checkpoint", "config", "layers", "flight"],
+        &[
+            "options",
+            "checkpoint",
+            "config",
+            "crew",
+            "layers",
+            "flight",
+            "kernels",
+        ],
     ),
-    ("load", &["options", "checkpoint", "config", "layers", "decoder"]),
+    (
+        "load",
+        &[
+            "device",
+            "options",
+            "checkpoint",
+            "config",
+            "layers",
+            "kernels",
+            "decoder",
+        ],
+    ),
 ];
 
 /// The crates in which no file may depend on itself through others.

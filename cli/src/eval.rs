@@ -22,17 +22,17 @@ mod verdict;
 use clap::Subcommand;
 
 use crate::failure::Outcome;
-use report::Publishing;
+use crate::program::Commands;
 
 /// The arguments of `lexiform eval`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct Args<E: Commands> {
     #[command(subcommand)]
-    collection: Collection,
+    collection: Collection<E>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Collection {
+enum Collection<E: Commands> {
     /// Schemas with instances (MaskBench): each is walked token by token, with a mask before every token
     ///
     /// DATA is a file of JSON lines with `name`, `schema` and `tests` (`valid`, `data`). Each schema is counted once: as
@@ -47,20 +47,20 @@ enum Collection {
     /// DATA is a file of JSON lines with `regex`, `grammar` or `schema`, `accept`, `reject`, and perhaps `root`, or a folder
     /// of grammars, each in a folder of its own with grammar.ebnf, accept.txt and reject.txt.
     Cases(cases::Args),
+    /// What a program adds that knows more than the library.
+    #[command(flatten)]
+    More(E),
 }
 
-impl Args {
-    fn publishing(&self) -> &Publishing {
-        match &self.collection {
-            Collection::Maskbench(args) => &args.publishing,
-            Collection::Suite(args) => &args.publishing,
-            Collection::Cases(args) => &args.publishing,
-        }
-    }
-
+impl<E: Commands> Args<E> {
     /// Whether the answer is JSON.
     pub fn is_json(&self) -> bool {
-        self.publishing().is_json()
+        match &self.collection {
+            Collection::Maskbench(args) => args.publishing.is_json(),
+            Collection::Suite(args) => args.publishing.is_json(),
+            Collection::Cases(args) => args.publishing.is_json(),
+            Collection::More(more) => more.is_json(),
+        }
     }
 }
 
@@ -68,11 +68,11 @@ impl Args {
 ///
 /// # Errors
 /// The data or the tokenizer cannot be read, or the report cannot be written.
-pub fn run(args: Args) -> Outcome {
-    let report = match &args.collection {
-        Collection::Maskbench(args) => maskbench::report(args)?,
-        Collection::Suite(args) => suite::report(args)?,
-        Collection::Cases(args) => cases::report(args)?,
-    };
-    report.publish(args.publishing())
+pub fn run<E: Commands>(args: Args<E>) -> Outcome {
+    match args.collection {
+        Collection::Maskbench(args) => maskbench::report(&args)?.publish(&args.publishing),
+        Collection::Suite(args) => suite::report(&args)?.publish(&args.publishing),
+        Collection::Cases(args) => cases::report(&args)?.publish(&args.publishing),
+        Collection::More(more) => more.run(),
+    }
 }

@@ -17,6 +17,7 @@ pub mod input;
 pub mod key;
 pub mod mask;
 pub mod program;
+pub mod repair;
 pub mod shown;
 pub mod tokens;
 pub mod verdict;
@@ -28,24 +29,30 @@ use program::Commands;
 
 /// The subcommands that need no model.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum Command<E: Commands> {
     /// Check a schema, regex or grammar, and test texts against it
     Check(check::Args),
     /// Show what may come next after a prefix
     Mask(mask::Args),
+    /// Print the nearest texts that belong to a schema, regex or grammar
+    ///
+    /// An edit inserts, deletes or replaces one character. No text that belongs takes edits of a lower cost, and a text that belongs
+    /// stays as it is. The texts go to standard output, each with a line break after it, and what was changed to standard error.
+    Repair(repair::Args),
     /// Show how a tokenizer cuts texts
     Tokens(tokens::Args),
     /// Make an API key and its entry for `serve --api-keys`
     Key(key::Args),
     /// Measure the compiler and the masks on public test collections
-    Eval(eval::Args),
+    Eval(eval::Args<E>),
 }
 
-impl Commands for Command {
+impl<E: Commands> Commands for Command<E> {
     fn is_json(&self) -> bool {
         match self {
             Command::Check(args) => args.is_json(),
             Command::Mask(args) => args.is_json(),
+            Command::Repair(args) => args.is_json(),
             Command::Tokens(args) => args.is_json(),
             Command::Key(args) => args.is_json(),
             Command::Eval(args) => args.is_json(),
@@ -56,6 +63,7 @@ impl Commands for Command {
         match self {
             Command::Check(args) => check::run(args),
             Command::Mask(args) => mask::run(args),
+            Command::Repair(args) => repair::run(args),
             Command::Tokens(args) => tokens::run(args),
             Command::Key(args) => key::run(args),
             Command::Eval(args) => eval::run(args),

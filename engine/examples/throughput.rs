@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! cargo run --release -p lexiform-engine --example throughput -- --model models/demo --batch 8 --tokens 256
-//! python engine/examples/throughput.py                           --model models/demo --batch 8 --tokens 256
 //! ```
 //!
-//! Both take the same options and the same prompts (`--prompts FILE`, one a line, used in turn), and time from the
+//! `lexiform bench decode` measures what an operator can choose, with medians, the speed of the memory, and `transformers` beside. This is
+//! one run, for those who change the engine: with switches for its parts, and the time of each.
+//!
+//! It takes prompts (`--prompts FILE`, one a line, used in turn), and times from the
 //! first prompt token to the last generated one. `--speculate` lets the loop draft what pays, by lookup, and with
 //! `--draft FOLDER` by a draft model, and with `--always` all that it can; at temperature 0 the tokens stay the same, which
 //! `--print` shows. `--by-torch` leaves the small
 //! steps between matrix products to torch, and `--device-draws` has tokens drawn where the model computes, as on a card.
+//! `--weights int8` keeps the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
 //!
 //! `--device cuda` runs on a graphics card. `--schema FILE` holds every answer to a JSON Schema (which should ask for
 //! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.
@@ -25,7 +28,7 @@ use lexiform::vocab::{Tokenizer, Vocabulary};
 use lexiform::{Compiler, Grammar, Options as CompileOptions, Source};
 use lexiform_engine::{
     Device, Drafting, Dtype, Engine, EngineConfig, Event, Fallback, Histogram, LawChoice, LoadOptions,
-    LoadedModel, ModelFiles, OnBudget, Request, Sampling, Sink, Speculation, load,
+    LoadedModel, ModelFiles, OnBudget, Request, Sampling, Sink, Speculation, WeightFormat, load,
 };
 use std::collections::HashMap;
 use std::error::Error;
@@ -55,9 +58,8 @@ impl Options {
                 .strip_prefix("--")
                 .ok_or_else(|| format!("{argument}: expected an option"))?
             {
-                flag @ ("speculate" | "always" | "print" | "by-torch" | "device-draws" | "global") => {
-                    flags.push(flag.to_string())
-                }
+                flag @ ("speculate" | "always" | "print" | "by-torch" | "device-draws"
+                | "batch-invariant" | "global") => flags.push(flag.to_string()),
                 name => {
                     let value = arguments
                         .next()
@@ -90,9 +92,14 @@ fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> 
     let load_options = LoadOptions {
         device: options.get("device", Device::Cpu)?,
         dtype: options.get("dtype", Dtype::Auto)?,
+        weights: options.get("weights", WeightFormat::Stored)?,
         threads: options.get("threads", 2)?,
         fused: !options.has("by-torch"),
+        batch_invariant: options.has("batch-invariant"),
         draws: options.has("device-draws").then_some(true),
+        kernels: !options.has("by-torch"),
+        tell: |message| eprintln!("{message}"),
+        ..LoadOptions::default()
     };
     Ok(load(&ModelFiles::folder(folder), &load_options)?)
 }

@@ -1,5 +1,7 @@
 //! The sizes and times that the decode loop works with.
 
+use lexiform::draft::{Retrieval, Union};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Which drafts are fed.
@@ -10,6 +12,105 @@ pub enum Drafting {
     Measured,
     /// All that a request allows, as far as there is room in the pass.
     Always,
+    /// All of them, but what a draft model or a store offers ends where it is unsure: SVIP
+    /// ([Zhang et al. 2024](https://arxiv.org/abs/2411.18462)).
+    Svip,
+    /// Those of some sources, which a bandit chooses by what they have brought, for keys, numbers, free strings and so on apart: UCBSpec
+    /// of BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)).
+    Ucb1,
+    /// The same by EXP3: EXP3Spec of BanditSpec. Which drafts are fed is left to chance, the text is not.
+    Exp3,
+}
+
+/// A predictor of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Learner {
+    /// What followed the end of the text in earlier answers ([`Suffixes`](lexiform::draft::Suffixes)).
+    Suffixes,
+    /// The rows at a state of the grammar ([`StateKeyed`](lexiform::draft::StateKeyed)).
+    StateKeyed,
+    /// The rows after the last few tokens ([`NGrams`](lexiform::draft::NGrams)).
+    NGrams,
+    /// The tokens after the last two ([`Trigram`](lexiform::draft::Trigram)).
+    Trigram,
+    /// The last row after a token ([`Recycling`](lexiform::draft::Recycling)).
+    Recycling,
+    /// A pool of phrases ([`Phrases`](lexiform::draft::Phrases)).
+    Phrases,
+    /// What followed the end of the text in [`DraftStores::corpus`]. It learns nothing; without a corpus it is left out.
+    Retrieval,
+}
+
+/// The window of guesses that a sequence feeds beside its drafts: lookahead decoding
+/// ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
+///
+/// A pass feeds about `columns * (length - 1)` tokens more for each sequence. They are worth their cost where a pass takes as long with
+/// them as without, as on a card that decodes few sequences. Phrases that they give are drafted where the owner's store has
+/// [`Learner::Phrases`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lookahead {
+    /// How many branches the window has; the paper's W.
+    pub columns: usize,
+    /// How many tokens a phrase has, of which a branch guesses all but the last; the paper's N.
+    pub length: usize,
+}
+
+impl Default for Lookahead {
+    /// What the paper takes for models of 7 billion weights.
+    fn default() -> Self {
+        Lookahead {
+            columns: 15,
+            length: 5,
+        }
+    }
+}
+
+/// What is kept of earlier answers to draft from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftStores {
+    /// The bytes of the store of one owner, which those of its predictors that learn share equally; with 0, nothing is learned.
+    pub bytes: usize,
+    /// Owners who have one at a time; the store of the one who was not served for longest goes first.
+    pub owners: usize,
+    /// Whether all owners share one. They can then tell by the time an answer takes whether another one had similar answers.
+    pub shared: bool,
+    /// The predictors of a store, in the order in which they are asked.
+    pub learners: Vec<Learner>,
+    /// Whose candidates count where several predictors have some.
+    pub union: Union,
+    /// Where the last answers of each owner are kept over a restart, in a quarter of the bytes of its store, to be learned from again.
+    /// The folder is made if it is not there.
+    pub folder: Option<PathBuf>,
+    /// Texts of the operator that the answers of all owners are drafted from, beside what is learned of each. Its memory is none of
+    /// the stores'.
+    pub corpus: Option<Retrieval>,
+}
+
+impl DraftStores {
+    /// Whether anything is learned of answers.
+    pub(crate) fn learns(&self) -> bool {
+        let learns = |learner: &Learner| *learner != Learner::Retrieval;
+        self.bytes > 0 && self.owners > 0 && self.learners.iter().any(learns)
+    }
+}
+
+impl Default for DraftStores {
+    fn default() -> Self {
+        DraftStores {
+            bytes: 8 << 20,
+            owners: 32,
+            shared: false,
+            learners: vec![
+                Learner::Suffixes,
+                Learner::Retrieval,
+                Learner::StateKeyed,
+                Learner::Recycling,
+            ],
+            union: Union::First,
+            folder: None,
+            corpus: None,
+        }
+    }
 }
 
 /// The sizes that the loop works with.
@@ -45,6 +146,10 @@ pub struct EngineConfig {
     pub draw_threads: usize,
     /// Which of the drafts that requests allow are fed.
     pub drafting: Drafting,
+    /// What is kept of earlier answers to draft from.
+    pub draft_stores: DraftStores,
+    /// What requests that draft from [what was learned](crate::Speculation::learned) guess beside that; `None` for nothing.
+    pub lookahead: Option<Lookahead>,
 }
 
 impl Default for EngineConfig {
@@ -62,6 +167,8 @@ impl Default for EngineConfig {
             mask_grace: Duration::from_millis(2),
             draw_threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)),
             drafting: Drafting::default(),
+            draft_stores: DraftStores::default(),
+            lookahead: None,
         }
     }
 }

@@ -5,13 +5,17 @@
 //! row the engine gives up and refuses everything.
 
 mod check;
-mod draft_model;
+pub(crate) mod draft_model;
 mod drive;
 pub(crate) mod errand;
 mod step;
 
-use self::check::{check_budget, check_config, check_law, check_samples};
+use self::check::{
+    check_budget, check_company, check_config, check_healed, check_law, check_lossy, check_monitors,
+    check_options, check_prefix, check_samples, check_search, option_tokens,
+};
 use crate::config::EngineConfig;
+use crate::engine::draft_model::Assistant;
 use crate::engine::drive::driver;
 use crate::engine::step::{Core, Parts};
 use crate::error::{EngineError, Refusal};
@@ -21,7 +25,7 @@ use crate::metrics::meters::Meters;
 use crate::metrics::stats::Stats;
 use crate::model::Model;
 use crate::request::law;
-use crate::request::{LawChoice, OnBudget, Request};
+use crate::request::{LawChoice, OnBudget, Request, Speculation};
 use crate::sequence::Sequence;
 use crate::sequence::job::{Job, Sink};
 use crate::speculation::policy::CountedTime;
@@ -50,6 +54,8 @@ pub(crate) struct Shared {
     alive: AtomicBool,
     next_id: AtomicU64,
     limits: Limits,
+    /// What was found wrong at the start and left aside.
+    notices: Vec<String>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -58,6 +64,10 @@ struct Limits {
     max_branches: usize,
     vocab_size: usize,
     vocabulary: Arc<Vocabulary>,
+    /// The most tokens of options that a pass weighs.
+    option_tokens: usize,
+    /// [`Model::variance`].
+    variance: Option<&'static str>,
 }
 
 /// A handle on a running engine; cheap to clone. The thread ends when all handles and tickets are gone and nothing runs.
@@ -76,7 +86,7 @@ impl Engine {
         config: EngineConfig,
     ) -> Result<Engine, EngineError> {
         Self::start_parts(Parts {
-            draft,
+            draft: draft.map(Assistant::from),
             ..Parts::new(model, vocabulary, config)
         })
     }
@@ -105,17 +115,21 @@ impl Engine {
         counted: CountedTime,
     ) -> Result<Engine, EngineError> {
         Self::start_parts(Parts {
-            draft,
+            draft: draft.map(Assistant::from),
             counted: Some(counted),
             ..Parts::new(model, vocabulary, config)
         })
     }
 
     /// The same with the model's tokenizer, so that forced text is drafted in the tokens that the model would write.
-    /// Without one it is cut by the longest token at each place.
+    /// Without one it is cut by the longest token at each place. The draft model may have tokens of its own: then it drafts text, by
+    /// exact match (SLEM of [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
+    ///
+    /// # Errors
+    /// No tokens of the draft model write what one of the model's does, or the engine cannot start.
     pub fn start_with_tokeniser(
         model: Box<dyn Model>,
-        draft: Option<Box<dyn Model>>,
+        draft: Option<Assistant>,
         vocabulary: Arc<Vocabulary>,
         tokeniser: Arc<dyn Tokenise + Sync>,
         config: EngineConfig,
@@ -139,6 +153,8 @@ impl Engine {
             max_branches: config.max_branches,
             vocab_size: parts.model.vocab_size(),
             vocabulary: parts.vocabulary.clone(),
+            option_tokens: option_tokens(config, parts.model.vocab_size()),
+            variance: parts.model.variance(),
         };
         let meters = Arc::<Meters>::default();
         let core = Core::new(parts, meters.clone())?;
@@ -149,6 +165,7 @@ impl Engine {
             alive: AtomicBool::new(true),
             next_id: AtomicU64::new(0),
             limits,
+            notices: core.stores.notices().to_vec(),
             thread: Mutex::default(),
         });
         let (commands, queue) = channel();
@@ -186,9 +203,20 @@ impl Engine {
         let _ = thread.map(JoinHandle::join);
     }
 
+    /// What was found wrong at the start and left aside, a sentence each: damaged files of
+    /// [`DraftStores::folder`](crate::DraftStores::folder).
+    pub fn notices(&self) -> &[String] {
+        &self.shared.notices
+    }
+
     /// The most tokens that a prompt and its answer may have together.
     pub fn max_context(&self) -> usize {
         self.shared.limits.max_context
+    }
+
+    /// Why no request can have [`Request::batch_invariant`]; `None` if they can.
+    pub fn variance(&self) -> Option<&'static str> {
+        self.shared.limits.variance
     }
 
     /// Takes a request for one answer, or says why not. Events go to `sink`; dropping the ticket cancels the request.
@@ -207,7 +235,7 @@ impl Engine {
     ///
     /// # Errors
     /// The queue is full, or the request is wrong in a way that is seen at once.
-    pub fn submit_checked(&self, request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
+    pub fn submit_checked(&self, mut request: Request, sinks: Vec<Sink>) -> Result<Vec<Ticket>, Refusal> {
         self.check_shape(&request)?;
         if sinks.len() != request.samples {
             return Err(Refusal::Invalid {
@@ -216,6 +244,10 @@ impl Engine {
                 expected: "as many as there are sinks",
             });
         }
+        if request.search.is_some() {
+            // A search asks for rows, and looks at every token that is drawn.
+            request.speculation = Speculation::none();
+        }
         let warper = law::warper(&request)?;
         let walk = law::local_walk(&request, &warper, &self.shared.limits.vocabulary);
         let queue = &self.shared.queue;
@@ -223,11 +255,12 @@ impl Engine {
             waiting,
             limit: queue.limit(),
         };
-        let texts = request.best_of.unwrap_or(request.samples);
-        let branches = law::choice(&request).branches(texts);
+        let branches = law::branches(&request);
         let place = queue.take(&request.owner, branches).map_err(busy)?;
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let job = Job::new(driver(&request), sinks);
+        let limits = &self.shared.limits;
+        let driver = driver(&request, limits.option_tokens, &limits.vocabulary);
+        let job = Job::new(driver, sinks);
         let ticket = |answer| Ticket {
             id,
             answer,
@@ -250,8 +283,13 @@ impl Engine {
     /// The request does not fit this engine or its own budget.
     pub fn check(&self, request: &Request) -> Result<(), Refusal> {
         self.check_shape(request)?;
+        if let Some(grammar) = &request.grammar {
+            check_prefix(&request.healed, grammar)?;
+        }
         match &request.grammar {
-            Some(grammar) if request.on_budget != OnBudget::Cut => check_budget(request, grammar),
+            Some(grammar) if request.on_budget != OnBudget::Cut && request.options.is_none() => {
+                check_budget(request, grammar)
+            }
             _ => Ok(()),
         }
     }
@@ -274,6 +312,12 @@ impl Engine {
         }
         check_samples(request, limits.max_branches)?;
         check_law(request, limits.max_branches)?;
+        check_lossy(request)?;
+        check_options(request, (&limits.vocabulary, limits.vocab_size))?;
+        check_monitors(request)?;
+        check_healed(request)?;
+        check_company(request, limits.variance)?;
+        check_search(request, limits.max_branches, &limits.vocabulary)?;
         let (prompt, max_tokens, limit) = (request.prompt.len(), request.max_tokens, limits.max_context);
         if prompt.saturating_add(max_tokens) > limit {
             return Err(Refusal::TooLong {
@@ -284,11 +328,12 @@ impl Engine {
         }
         law::warper(request)?;
         let cuts = request.on_budget != OnBudget::Complete;
-        if cuts && request.grammar.is_some() && request.law != LawChoice::Local {
+        if cuts && request.grammar.is_some() && (request.law != LawChoice::Local || request.search.is_some())
+        {
             return Err(Refusal::Invalid {
                 name: "on_budget",
                 value: format!("{:?}", request.on_budget),
-                expected: "Complete under any law but the local one: the others are about whole texts",
+                expected: "Complete for searches and under any law but the local one: these are about whole texts",
             });
         }
         let len = limits.vocab_size;
@@ -391,6 +436,7 @@ impl Decoder {
         }
         self.shared.alive.store(false, Ordering::Release);
         self.refuse_rest();
+        self.core.stores.close();
         self.publish();
     }
 

@@ -9,6 +9,17 @@ use lexiform::Exhausted;
 /// Why a running request, or the engine itself, could not go on.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EngineError {
+    /// What was kept of earlier answers cannot be used.
+    #[error(transparent)]
+    Drafts(#[from] JournalError),
+    /// The corpus to draft from has tokens that the model does not.
+    #[error("the corpus of drafts has the token {token}; the vocabulary has {tokens} tokens")]
+    Corpus {
+        /// Its greatest token.
+        token: u32,
+        /// The tokens of the vocabulary.
+        tokens: usize,
+    },
     /// The model returned an error or something that cannot be logits.
     #[error("the model failed: {0}")]
     Model(String),
@@ -27,6 +38,24 @@ pub enum EngineError {
         attempts: usize,
         /// The trie's upper bound on the probability that a raw sample satisfies the grammar within the limits.
         bound: f64,
+    },
+    /// An exact search met a bound before it had found all texts that were asked for.
+    #[error("the search met {limit}, which is {allowed}, with {found} of its texts found")]
+    SearchExhausted {
+        /// The bound: `max_rows` or `max_frontier`.
+        limit: &'static str,
+        /// Its value.
+        allowed: usize,
+        /// Texts found by then, which are the likeliest ones and were answers.
+        found: usize,
+    },
+    /// No text that a search found contains all phrases that were asked for.
+    #[error("no text was found that contains all {phrases} phrases; the most that one had is {met}")]
+    PhrasesMissing {
+        /// How many phrases there are.
+        phrases: usize,
+        /// The most of them that a prefix had.
+        met: usize,
     },
     /// The answer needed more tokens than the request allows, and was not to be cut.
     #[error("the answer is not complete after max_tokens, which is {max_tokens}")]
@@ -84,12 +113,50 @@ pub enum EngineError {
     /// A panic in the decode loop; every sequence that ran is failed, the loop goes on with an empty cache.
     #[error("the decode loop panicked: {0}")]
     Panicked(String),
+    /// A monitor of the request has no answer, or leaves no token. The other requests are not affected.
+    #[error("the monitor {monitor:?} {problem}")]
+    Monitor {
+        /// Its name in the request.
+        monitor: String,
+        /// What is wrong.
+        problem: MonitorProblem,
+    },
+    /// The tokens of the draft model are others, and no text of theirs says what the model writes.
+    #[error(
+        "the draft model cannot read what the model writes: none of its tokens write \"{text}\", which is token {token}"
+    )]
+    DraftTokens {
+        /// A token of the model.
+        token: u32,
+        /// What it writes.
+        text: String,
+    },
     /// The configuration cannot work with this model.
     #[error("the engine cannot start: {0}")]
     Config(String),
     /// The engine was stopped, or died of repeated panics.
     #[error("the engine has stopped")]
     Stopped,
+}
+
+/// What is wrong with a monitor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MonitorProblem {
+    /// It has failed or panicked.
+    #[error("failed: {0}")]
+    Failed(String),
+    /// It takes too long.
+    #[error("did not answer within {} s", allowed.as_secs_f64())]
+    Slow {
+        /// The time for the tokens of one pass, [`Request::monitor_time`](crate::Request::monitor_time).
+        allowed: Duration,
+    },
+    /// It allows none of the tokens that the grammar and the other monitors allow.
+    #[error("allows no token that the other constraints allow, after {generated} generated tokens")]
+    Refused {
+        /// Tokens generated before.
+        generated: usize,
+    },
 }
 
 /// What is wrong with a part of what was asked of a model.
@@ -221,6 +288,12 @@ pub enum Refusal {
         /// What is accepted.
         expected: &'static str,
     },
+    /// The text may depend on other requests, which the request did not want.
+    #[error("batch_invariant cannot be promised: {because}")]
+    DependsOnOthers {
+        /// Why.
+        because: &'static str,
+    },
     /// The engine was stopped, or died.
     #[error("the engine has stopped")]
     Stopped,
@@ -289,6 +362,12 @@ pub enum LoadError {
         /// The shape expected.
         expected: Vec<i64>,
     },
+    /// The model cannot draft for itself without these layers.
+    #[error("layers to skip in drafts: {message}")]
+    Skipped {
+        /// Why not.
+        message: String,
+    },
     /// The device asked for is not there.
     #[error("device {device}: {message}")]
     Device {
@@ -296,5 +375,34 @@ pub enum LoadError {
         device: String,
         /// Why it cannot be used.
         message: String,
+    },
+    /// A choice that there is not where the model computes.
+    #[error("{what} need {needs}; this one computes in {found}")]
+    Unavailable {
+        /// What was chosen.
+        what: &'static str,
+        /// What there must be.
+        needs: &'static str,
+        /// What there is.
+        found: String,
+    },
+}
+
+/// Why a folder of kept answers cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read or made.
+    #[error("the folder of drafts {path} cannot be used: {problem}")]
+    Folder {
+        /// The folder.
+        path: String,
+        /// What the system says.
+        problem: String,
+    },
+    /// A file of it is of another model.
+    #[error("{path} was written with another vocabulary; name another folder for the drafts of this model")]
+    OtherVocabulary {
+        /// The file.
+        path: String,
     },
 }

@@ -34,15 +34,17 @@ mod sequence;
 mod speculation;
 pub mod torch;
 
-pub use config::{Drafting, EngineConfig};
+pub use config::{DraftStores, Drafting, EngineConfig, Learner, Lookahead};
+pub use engine::draft_model::{Assistant, OwnTokens};
 pub use engine::{Engine, Ticket};
-pub use error::{EngineError, LoadError, Malformed, Refusal};
+pub use error::{EngineError, JournalError, LoadError, Malformed, MonitorProblem, Refusal};
 pub use fairness::pool::{Length, Owner, Pool, Work};
 pub use fairness::room::{Place, Room};
 #[doc(hidden)]
 pub use grammar::masks::MaskHook;
 pub use lexiform::draft::Tokenise;
-pub use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, MirostatVersion, Resampling};
+pub use lexiform::draft::Union;
+pub use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, MirostatVersion, Resampling, TypicalAcceptance};
 pub use lexiform::mask::Mask;
 pub use lexiform::{Grammar, State};
 pub use metrics::histogram::Histogram;
@@ -52,10 +54,16 @@ pub use model::flight::{Ask, Flight, Landed};
 pub use model::logits::{Logits, Numbers, Row};
 pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};
+pub use request::options::{MOST_OPTION_TOKENS, Options, OptionsError, Weighed};
 pub use request::{
-    Candidate, Candidates, Diagnostics, Event, Finish, LawChoice, LogprobsOf, OnBudget, Origin, Outcome,
-    Request, Sampling, Speculation, Steered, Verification,
+    Candidate, Candidates, Diagnostics, Drafted, Event, Fate, Finish, LawChoice, LogprobsOf, OnBudget,
+    Origin, Outcome, Particle, Proposing, Request, Sampling, Search, Speculation, Steered, Verification,
+    Watched,
 };
 pub use sequence::job::Sink;
+pub use speculation::class::{JsonReader, StateClass};
 pub use speculation::policy::{CountedTime, Worked};
-pub use torch::{Device, Dtype, LoadOptions, LoadedModel, ModelFiles, load};
+pub use torch::{
+    Bandwidth, Device, Dtype, LoadOptions, LoadedModel, ModelFiles, PassReads, SEVERAL_CARDS, SelfDraft,
+    Shape, SkippedLayers, WeightFormat, kernels, load, load_launched_by,
+};

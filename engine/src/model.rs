@@ -72,6 +72,12 @@ pub trait Model: Send {
     /// The most positions that a sequence may have.
     fn max_positions(&self) -> usize;
 
+    /// Why the rows of a text may depend, in their last digits, on how it was cut into passes or on what else was in them; `None` if
+    /// they never do. Where they do not, the same seed gives the same text in any company ([`Request::batch_invariant`](crate::Request::batch_invariant)).
+    fn variance(&self) -> Option<&'static str> {
+        Some("the model does not say that its rows do not depend on what else is in a pass")
+    }
+
     /// Bytes of cache that one position takes, so that a cache can be sized by memory. 0 if it takes none.
     fn cache_bytes_per_token(&self) -> usize;
 

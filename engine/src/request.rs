@@ -1,20 +1,35 @@
 //! What goes into the engine and what comes out of it: plain data.
 
 pub(crate) mod driver;
+mod healing;
 pub(crate) mod law;
+pub(crate) mod options;
+pub(crate) mod search;
+pub(crate) mod searches;
+mod speculation;
+pub(crate) mod watched;
 
 use crate::Grammar;
 use crate::error::EngineError;
 use crate::fairness::pool::Owner;
 use crate::metrics::meters::Times;
-use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, Resampling};
-use std::time::Instant;
+use crate::request::options::{Options, Weighed};
+use lexiform::law::{Cuts, Fallback, LawTag, Mirostat, Resampling, TypicalAcceptance};
+pub use search::Search;
+pub use speculation::{Speculation, Verification};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+pub use watched::Watched;
 
 /// One text to continue.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The tokens to continue; at least one.
     pub prompt: Vec<u32>,
+    /// What was removed from the end of the prompt, so that the model spells it anew ([`heal`](Self::heal)): the
+    /// [`grammar`](Self::grammar) begins with these bytes, and [`Event::Token::bytes`] tells what comes after them. Tokens that
+    /// write nothing else are told with no bytes, and count. Not with [`monitors`](Self::monitors) or [`options`](Self::options).
+    pub healed: Vec<u8>,
     /// Whose request it is: owners share the batch, the queue and the mask threads equally.
     pub owner: Owner,
     /// Which of the requests of one owner goes first: the one with the higher priority, also in the place of one that runs.
@@ -25,6 +40,18 @@ pub struct Request {
     pub deadline: Option<Instant>,
     /// What the continuation must match; `None` lets the model write freely.
     pub grammar: Option<Grammar>,
+    /// Texts that are weighed: nothing is drawn, and [`Outcome::options`] says how likely each is to follow the prompt. Under the
+    /// local law, as one sample, without [`best_of`](Self::best_of), and `max_tokens` must be enough for the longest of them.
+    pub options: Option<Arc<Options>>,
+    /// Of [`options`](Self::options), only so many of the likeliest are wanted. They are found without weighing those that begin with
+    /// what is less likely than they are. Each option must be one token sequence.
+    pub likeliest_options: Option<usize>,
+    /// What the text must obey beside the grammar, asked about token by token: the law is that of the model inside all of them.
+    /// The local law, and particles whose proposal is not [`Proposing::Twisted`], can have monitors. Under a filter that cuts
+    /// masked rows, the tokens drawn from are those that it keeps of what has not been refused yet.
+    pub monitors: Vec<Watched>,
+    /// How long all monitors may take for the tokens of one pass before the request fails.
+    pub monitor_time: Duration,
     /// How the model's law is warped and drawn from.
     pub sampling: Sampling,
     /// How many answers: independent samples of the one prompt, which is read once. Each draws from random numbers of its
@@ -43,14 +70,26 @@ pub struct Request {
     pub on_budget: OnBudget,
     /// Which law the answer is drawn from. Without a grammar both are the model's own.
     pub law: LawChoice,
+    /// Searches for likely texts instead of drawing some. Then [`law`](Self::law) is [`LawChoice::Local`], and says nothing.
+    pub search: Option<Search>,
+    /// Accepts drafts that are likely enough, in place of verifying them by the law: faster, and of no law that can be written down. The
+    /// answer is tagged [`LawTag::Lossy`], has no weight, and depends on what was drafted, so that a seed does not name its text. At
+    /// temperature 0 nothing is given up: the draft that is accepted is the most likely token, and the tag is [`LawTag::Greedy`].
+    /// Under the local law, without [`search`](Self::search), [`monitors`](Self::monitors), [`options`](Self::options) and
+    /// [`best_of`](Self::best_of).
+    pub lossy: Option<TypicalAcceptance>,
     /// Whether the attempts of the global law learn from those of other requests that agree in all but the seed and ask for
     /// this too. Later ones then need fewer attempts, from the same law, but which text a seed gives depends on what was
     /// asked before. The samples of one request learn from each other in any case.
     pub share_attempts: bool,
+    /// Takes the request only if the same seed gives the same text whatever else the engine does, and refuses it otherwise with the
+    /// reason. The model must compute so ([`Model::variance`](crate::Model::variance)), and no text of the request may depend on
+    /// which of several is ahead.
+    pub batch_invariant: bool,
     /// Text that the answer is likely to repeat in whole or in part, as tokens: lookup copies from it, too. Empty for none.
     pub reference: Vec<u32>,
-    /// What is drafted ahead. Never changes the law of the answer, only the time it takes;
-    /// [`Speculation::verification`] says whether the text of a seed stays the same, too.
+    /// What is drafted ahead. Never changes the law of the answer, only the time it takes, but for those who ask for that by
+    /// [`lossy`](Self::lossy); [`Speculation::verification`] says whether the text of a seed stays the same, too.
     pub speculation: Speculation,
     /// Asks for the model's `n` most likely tokens at every position (`Some(0)`: only the chosen token's own).
     pub logprobs: Option<u8>,
@@ -75,17 +114,25 @@ impl Request {
     pub fn new(prompt: Vec<u32>, max_tokens: usize) -> Self {
         Request {
             prompt,
+            healed: Vec::new(),
             owner: None,
             priority: 0,
             deadline: None,
             grammar: None,
+            options: None,
+            likeliest_options: None,
+            monitors: Vec::new(),
+            monitor_time: Duration::from_secs(1),
             sampling: Sampling::default(),
             samples: 1,
             best_of: None,
             max_tokens,
             on_budget: OnBudget::Complete,
             law: LawChoice::Local,
+            search: None,
+            lossy: None,
             share_attempts: false,
+            batch_invariant: false,
             reference: Vec::new(),
             speculation: Speculation::none(),
             logprobs: None,
@@ -200,6 +247,14 @@ pub enum LawChoice {
     /// ([`Attempt::adaptive`](lexiform::law::Attempt::adaptive)). Answers of one request teach one another, and requests with
     /// [`Request::share_attempts`] as well.
     Asap,
+    /// Approximately the global law: each token from `p` without what is known to end in errors, and after an error back as far
+    /// as the error weighs ([`Aprad`](lexiform::law::Aprad)). Nothing streams before the end.
+    Aprad {
+        /// How readily a text goes back: 0 redraws the last token alone, 1 is the method of the paper; at most 16.
+        exponent: u32,
+        /// The most times a text goes back, at least 1; then the answer fails with [`EngineError::AttemptsExhausted`].
+        max_errors: usize,
+    },
     /// Near the global law: particles with weights, resampled on the way ([`Particles`](lexiform::law::Particles)). The
     /// answers are drawn from them by weight, so several of one request may be the same text.
     Smc {
@@ -209,21 +264,15 @@ pub enum LawChoice {
         threshold: f64,
         /// How.
         resampling: Resampling,
+        /// How they go on by a token.
+        proposal: Proposing,
     },
     /// Near the global law: answers drawn by weight from so many texts of the local law.
     Sir {
         /// How many texts; at least as many as answers.
         candidates: usize,
-    },
-    /// No law: the likeliest texts that a beam search finds. What is drawn is not left to chance, so temperature and filters
-    /// are part of what is likely.
-    Beam {
-        /// Prefixes followed at a time; at least as many as answers.
-        width: usize,
-        /// A text of `t` tokens has the score `ln P / t^length_penalty`; from 0 to 10.
-        length_penalty: f64,
-        /// The search ends once this many times the width texts are finished, if not before; above 0.
-        patience: Option<f64>,
+        /// How they go on by a token.
+        proposal: Proposing,
     },
     /// Near the global law: a Markov chain of texts for each answer ([`Chain`](lexiform::law::Chain)).
     Mcmc {
@@ -234,80 +283,30 @@ pub enum LawChoice {
     },
 }
 
+/// How particles go on by a token. All are properly weighted: the estimate of `Z` is unbiased with each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proposing {
+    /// From the masked row; the weight takes the mass of the mask as a factor.
+    #[default]
+    Masked,
+    /// By asking the grammar about one token after the other ([`asked`](lexiform::law::asked)), so that no mask is computed unless
+    /// many tokens in a row are not allowed; the factor is an estimate of that mass.
+    Asked,
+    /// In proportion to what the texts of this request have found out about how probable a valid end is
+    /// ([`Twisted`](lexiform::law::Twisted)). Weights vary less than with masks where the texts have prefixes in common.
+    Twisted,
+}
+
 impl LawChoice {
     /// How many branches one request for so many answers has under way at most.
     pub(crate) fn branches(self, answers: usize) -> usize {
         match self {
-            LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap => answers,
+            LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap | LawChoice::Aprad { .. } => {
+                answers
+            }
             LawChoice::Smc { particles, .. } => particles,
-            LawChoice::Sir { candidates } => candidates,
-            // Each beam may leave a text that has ended and is not told yet.
-            LawChoice::Beam { width, .. } => 2 * width,
+            LawChoice::Sir { candidates, .. } => candidates,
             LawChoice::Mcmc { .. } => answers + 1,
-        }
-    }
-}
-
-/// Where drafts come from, and how those of a draft model are verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Speculation {
-    /// Text that the grammar leaves no choice about.
-    pub forced: bool,
-    /// What followed the last few tokens when they occurred before, in the prompt, the answer or [`Request::reference`].
-    pub lookup: bool,
-    /// The draft model that the engine was started with, if there is one.
-    pub model: bool,
-    /// The most tokens drafted for one pass, over all branches of the draft.
-    pub max_draft: usize,
-    /// How many different continuations lookup may offer, where the last words have gone on in several ways. With more than
-    /// one a draft is a tree, whose branches share [`max_draft`](Self::max_draft).
-    pub branches: usize,
-    /// How the tokens of the draft model are verified. Tokens that no model sampled are always verified by drawing once.
-    pub verification: Verification,
-}
-
-/// How tokens that a draft model sampled are verified. Both ways are exact: the law of the answer is the one without
-/// drafts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verification {
-    /// The draft model draws with random numbers of its own, and a token with probability `p` under the request's law and
-    /// `q` under the draft model's is accepted with probability `min(1, p/q)`. This accepts the most, `1 − TV(p, q)` of
-    /// the tokens. The same seed gives a text of the same law, but not the same text as without drafts, nor the same in
-    /// every company: which random number decides about a token depends on whether it was drafted.
-    ///
-    /// Where nothing is left to chance (at temperature 0) and under the global law, drafts are verified by drawing once. Under the
-    /// global law and that of [`LawChoice::Asap`] the rows of all drafts teach what attempts would have to fail to find out, except
-    /// for what a draft model drew: an answer takes fewer attempts, and its text depends on what was drafted.
-    #[default]
-    Residual,
-    /// The request's own random numbers draw the token as if nothing were drafted, and the draft is accepted if it is this
-    /// token. The draft model draws with the same numbers, to guess it. The same seed gives the same text, drafted or not;
-    /// far fewer drafts are accepted where neither model is sure.
-    DrawOnce,
-}
-
-impl Speculation {
-    /// One token a pass.
-    pub fn none() -> Self {
-        Speculation {
-            forced: false,
-            lookup: false,
-            model: false,
-            max_draft: 0,
-            branches: 1,
-            verification: Verification::Residual,
-        }
-    }
-
-    /// All sources, up to eight tokens.
-    pub fn all() -> Self {
-        Speculation {
-            forced: true,
-            lookup: true,
-            model: true,
-            max_draft: 8,
-            branches: 1,
-            verification: Verification::Residual,
         }
     }
 }
@@ -319,7 +318,8 @@ pub enum Event {
     Token {
         /// The token.
         token: u32,
-        /// What it writes; empty for special tokens.
+        /// What it writes; empty for special tokens. Where the prompt was healed, without the bytes of
+        /// [`Request::healed`].
         bytes: Vec<u8>,
         /// `ln` of the probability that the model itself gave the token, before temperature, filters and mask; for those
         /// who asked by [`Request::logprobs`], because it takes a look at the whole row.
@@ -351,6 +351,33 @@ pub struct Candidates {
     pub is_steered: bool,
     /// The model's most likely tokens and the most likely of those that may be drawn, by the model's own probability.
     pub likely: Vec<Candidate>,
+    /// The tree of tokens that were drafted for the pass of which this token is the first; empty for its other tokens.
+    pub drafted: Vec<Drafted>,
+}
+
+/// A token that was drafted for a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drafted {
+    /// The token.
+    pub token: u32,
+    /// The number of the draft that it follows; `None` for one that follows the text. It stands before this one.
+    pub parent: Option<usize>,
+    /// Who drafted it: `forced`, `copied`, `predicted` and `model` as [`Speculation`] has them, or the store, such as `suffix` or
+    /// `state`.
+    pub drafter: &'static str,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is part of the answer.
+    Kept,
+    /// Another token was drawn in its place.
+    Refused,
+    /// It follows one that was refused, so that nobody has judged it.
+    Unjudged,
 }
 
 /// A token that might have come at a position.
@@ -411,11 +438,11 @@ pub struct Outcome {
     /// `None` where there is none that leads to that law: for greedy answers and the best of several, for answers whose end
     /// was not weighed ([`Request::weigh_end`]), and for those that were cut.
     pub log_weight: Option<f64>,
-    /// Tokens of the prompt.
+    /// Tokens of the prompt, without those that healing removed.
     pub prompt_tokens: usize,
     /// Those of them whose keys and values were already cached.
     pub cached_tokens: usize,
-    /// Tokens generated, the end token included when one was drawn.
+    /// Tokens generated, the end token included when one was drawn. Those that spell [`Request::healed`] count, too.
     pub completion_tokens: usize,
     /// Tokens drafted.
     pub drafted: usize,
@@ -425,7 +452,7 @@ pub struct Outcome {
     pub accepted_predictions: usize,
     /// Tokens that were drafted from there and not confirmed. What was not drafted counts neither way.
     pub rejected_predictions: usize,
-    /// Attempts of the global law; 1 otherwise.
+    /// Attempts of the global law; under [`LawChoice::Aprad`] one more than the times the text went back; 1 otherwise.
     pub attempts: usize,
     /// How long it took.
     pub times: Times,
@@ -433,6 +460,21 @@ pub struct Outcome {
     pub steered: Option<Steered>,
     /// What a law that draws several texts for an answer says of them.
     pub diagnostics: Option<Diagnostics>,
+    /// How likely each of [`Request::options`] is, in their order; of [`Request::likeliest_options`] those, the likeliest first. The tokens of such an answer are those
+    /// of the tree of options whose probability was found out.
+    pub options: Option<Vec<Weighed>>,
+    /// The texts of [`LawChoice::Smc`] and [`LawChoice::Sir`] at the end, by one of which the answer was drawn; empty otherwise.
+    pub particles: Vec<Particle>,
+}
+
+/// A text of a population, with its weight. The mean of `exp(log_weight) · f(text)` over all of them, those without a text
+/// included, is an unbiased estimate of `Z` times the mean of `f` under the global law.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Particle {
+    /// Its tokens, the end token included; `None` where the text cannot be whole.
+    pub tokens: Option<Arc<Vec<u32>>>,
+    /// The log of its weight; minus infinity without a text.
+    pub log_weight: f64,
 }
 
 /// How near an answer is to its law.
@@ -454,12 +496,14 @@ pub enum Diagnostics {
         /// Those of them that were accepted.
         moves: usize,
     },
-    /// Of [`LawChoice::Beam`].
-    Beam {
-        /// Prefixes followed at a time.
-        width: usize,
+    /// Of [`Request::search`].
+    Search {
+        /// Prefixes followed at a time, where the search bounds them.
+        width: Option<usize>,
         /// The score of the text.
         score: f64,
+        /// Prefixes of which the model was asked what follows, for all answers together.
+        rows: usize,
     },
 }
 

@@ -10,23 +10,31 @@
 //! chunked prompts and drafts that are verified by drawing once leave the text as it is. Drafts that are verified by the
 //! residual rule leave its law as it is.
 
+pub(crate) mod asking;
 mod candidates;
 pub(crate) mod crew;
 mod given;
+mod guesses;
+pub(crate) mod inquiry;
 mod lessons;
+pub(crate) mod observed;
+mod options;
 pub(crate) mod write;
 
 use crate::State;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::logits::{Logits, Row as Read};
-use crate::request::driver::Ranked;
-use crate::request::{Candidates, LogprobsOf, Verification};
+use crate::request::driver::{Latest, Ranked, Weight};
+use crate::request::{Candidates, LogprobsOf, Verification, law};
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::Draft;
 use crate::speculation::draft::path;
-use lexiform::draft::{self, Node, NodeId, Proposal};
-use lexiform::law::{Allowed, Distribution, Drawn, History, LawError, Part, Portion, Row, RowError, Seeded};
+use asking::Asking;
+use lexiform::draft::{self, Node, NodeId};
+use lexiform::law::{
+    Allowed, Distribution, Drawn, History, LawError, LawTag, Part, Portion, Row, RowError, Seeded,
+};
 use lexiform::verify::{Verified, down, tree};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::convert::Infallible;
@@ -46,6 +54,9 @@ pub(crate) struct Drawing {
     pub(crate) verified: Verified,
     /// For each drawn token, what the model itself thinks of it.
     pub(crate) own: Vec<Own>,
+    /// The first of the drawn tokens for which a token was turned down because the tokens left are few, where tokens are asked
+    /// about. Masks tell this themselves.
+    pub(crate) steered: Option<usize>,
 }
 
 /// The model's own view of a token, before warping and mask.
@@ -109,12 +120,16 @@ pub(crate) fn is_plain(sequence: &Sequence) -> bool {
         (Some(0), LogprobsOf::Model) => sequence.warper.is_identity(),
         _ => false,
     };
-    let is_sampled = |draft: &Draft| matches!(draft.proposal, Proposal::Sampled(_));
+    let is_sampled = |draft: &Draft| draft.proposal.is_sampled();
     asks_nothing
         && sequence.request.candidates.is_none()
+        && !law::wants_entropy(&sequence.request)
         && sequence.doing == Doing::Drawing
         && sequence.warper.is_plain()
         && sequence.walk.is_certain()
+        && sequence.walk.tag() != LawTag::Lossy
+        && !sequence.is_asked()
+        && !sequence.is_watched()
         && !sequence.drafts.iter().any(is_sampled)
 }
 
@@ -134,8 +149,11 @@ pub(crate) fn draw(
 /// Walks down the tree of the sequence's drafts along tokens that were drawn after each of them.
 fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     let nodes: Vec<Node<State>> = sequence.drafts.iter().map(node).collect();
-    let walk = &mut sequence.walk;
+    let (walk, drafts) = (&mut sequence.walk, &sequence.drafts);
     let step = |node: Option<NodeId>| {
+        if node.is_some_and(|node| drafts[node].is_last) {
+            return Ok(None);
+        }
         let drawn = drawn[node.map_or(0, |node| node + 1)].clone();
         Ok::<_, Infallible>(drawn.and_then(|drawn| walk.take(drawn)))
     };
@@ -147,6 +165,7 @@ fn walk_along(sequence: &mut Sequence, drawn: &[Option<Drawn>]) -> Drawing {
     Drawing {
         own: verified.drawn.iter().map(own).collect(),
         verified,
+        steered: None,
     }
 }
 
@@ -155,6 +174,9 @@ fn draw_from(
     rows: &[Read<'_>],
     masks: Option<&[Bounds]>,
 ) -> Result<Drawing, EngineError> {
+    let inquired = sequence.watch.take();
+    let width = rows.first().map_or(0, |row| row.logits.len());
+    let mut asking = sequence.is_asked().then(|| Asking::of(sequence, width));
     let drafted = |node: Option<NodeId>| -> Vec<u32> {
         let path = path(&sequence.drafts, node).into_iter();
         path.map(|node| sequence.drafts[node].token).collect()
@@ -177,19 +199,30 @@ fn draw_from(
         Ok(Some((warper.row_of(logits, measured, history)?, allowed)))
     };
     let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
+    let position = sequence.walk.position();
     let walk = &mut sequence.walk;
-    let position = walk.position();
-    let verified = match sequence.doing {
-        Doing::Scoring => given::along(&nodes, row, walk, &mut chooser),
-        _ => {
-            if !walk.is_certain() {
-                let lessons = lessons::of(&sequence.drafts, sequence.request.speculation.verification);
-                walk.harvest(&lessons, row).map_err(not_a_law)?;
-            }
-            tree(&nodes, row, walk, &mut chooser)
+    let (verified, steered) = match (inquired, sequence.doing) {
+        (Some(inquired), _) => {
+            *walk = inquired.walk;
+            (Ok(inquired.verified), inquired.steered)
         }
+        (None, Doing::Scoring) => (given::along(&nodes, row, walk, &mut chooser), None),
+        (None, _) => match &mut asking {
+            Some(asking) => {
+                let verified = asking.draw(&nodes, row, walk, &mut chooser);
+                (verified, asking.finish()?)
+            }
+            None => {
+                if !walk.is_certain() {
+                    let lessons = lessons::of(&sequence.drafts, sequence.request.speculation.verification);
+                    walk.harvest(&lessons, row).map_err(not_a_law)?;
+                }
+                (tree(&nodes, row, walk, &mut chooser), None)
+            }
+        },
     };
     let verified = verified.map_err(not_a_law)?;
+    sequence.latest = latest(sequence, &verified, rows, masks)?;
     let mut own = Vec::with_capacity(verified.drawn.len());
     for (number, drawn) in verified.drawn.iter().enumerate() {
         let node = number.checked_sub(1).map(|before| verified.path[before]);
@@ -208,18 +241,53 @@ fn draw_from(
         if let Some(count) = sequence.request.candidates {
             let drawn_from = warped(sequence, row, &drafted(node))?;
             let found = candidates::of(row, &drawn_from.part_under(allowed, ceiling()), bounds, count);
-            own[number].candidates = Some(found.map_err(not_a_law)?);
+            let mut found = found.map_err(not_a_law)?;
+            if number == 0 && sequence.doing == Doing::Drawing {
+                found.drafted = candidates::drafted(&sequence.drafts, &verified.path);
+            }
+            own[number].candidates = Some(found);
         }
     }
-    Ok(Drawing { verified, own })
+    Ok(Drawing {
+        verified,
+        own,
+        steered,
+    })
 }
 
-/// The likeliest tokens after the sequence, at most so many, the likeliest first.
+/// The last of the tokens that were drawn, with the entropy of what it was drawn from, if the request wants to know.
+fn latest(
+    sequence: &Sequence,
+    verified: &Verified,
+    rows: &[Read<'_>],
+    masks: Option<&[Bounds]>,
+) -> Result<Option<Latest>, EngineError> {
+    let Some(drawn) = verified
+        .drawn
+        .last()
+        .filter(|_| law::wants_entropy(&sequence.request))
+    else {
+        return Ok(None);
+    };
+    // Such a request drafts nothing, so there is one row.
+    let row = warped(sequence, rows[0].logits, &[])?;
+    let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[0].mask.words()));
+    let shares = row
+        .part(allowed)
+        .shares()
+        .into_iter()
+        .filter(|&share| share > 0.0);
+    Ok(Some(Latest {
+        token: drawn.token,
+        entropy: shares.map(|share| -share * share.ln()).sum(),
+    }))
+}
+
+/// The tokens after the sequence that are wanted: the likeliest ones, the likeliest first, and those that are named.
 pub(crate) fn rank(
     sequence: &Sequence,
     row: &Read<'_>,
     bounds: Option<&Bounds>,
-    count: usize,
 ) -> Result<Vec<Ranked>, EngineError> {
     let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
     let history = History {
@@ -231,11 +299,14 @@ pub(crate) fn rank(
     let warped = warped.map_err(not_a_law)?;
     let part = warped.part(bounds.map_or(Allowed::All, |bounds| Allowed::Words(bounds.mask.words())));
     let (mass, log_mass, log_kept) = (part.mass(), part.log_mass(), part.log_kept());
-    let top = part
-        .top(count)
-        .into_iter()
-        .filter(|(_, log_share)| log_share.is_finite());
-    let ranked = top.map(|(token, log_share)| Ranked {
+    let look = &sequence.look;
+    let mut wanted = part.top(look.count);
+    let named = look.also.iter().map(|&token| (token, part.share(token).ln()));
+    let is_new = |named: &(u32, f64)| !wanted.iter().any(|likely| likely.0 == named.0);
+    let named: Vec<(u32, f64)> = named.filter(is_new).collect();
+    wanted.extend(named);
+    let possible = wanted.into_iter().filter(|(_, log_share)| log_share.is_finite());
+    let ranked = possible.map(|(token, log_share)| Ranked {
         drawn: Drawn {
             token,
             mass,
@@ -244,6 +315,7 @@ pub(crate) fn rank(
             log_kept,
         },
         ends: sequence.walk.ends().contains(&token),
+        is_steered: bounds.is_some_and(|bounds| bounds.steered),
     });
     let ranked: Vec<Ranked> = ranked.collect();
     match ranked.is_empty() {
@@ -254,13 +326,23 @@ pub(crate) fn rank(
     }
 }
 
-/// How the draft model's tokens are verified. Without chance both ways are one, and the global law's draws are more than
+/// How the draft model's tokens are verified. Without chance all ways are one, and the global law's draws are more than
 /// those of a token.
 pub(crate) fn verification(sequence: &Sequence) -> Verification {
-    match sequence.walk.is_certain() && !sequence.warper.is_greedy() {
+    let by_residual = sequence.walk.is_certain() && !sequence.is_asked() && !sequence.is_watched();
+    match by_residual && !sequence.warper.is_greedy() {
         true => sequence.request.speculation.verification,
         false => Verification::DrawOnce,
     }
+}
+
+/// What the options are like that were fed below the sequence: for each row, of what follows it.
+pub(crate) fn weigh(
+    sequence: &Sequence,
+    rows: &[Read<'_>],
+    masks: Option<&[Bounds]>,
+) -> Result<Vec<Weight>, EngineError> {
+    options::weigh(sequence, rows, masks).map_err(not_a_law)
 }
 
 /// A draft as a node of a tree.
@@ -270,6 +352,7 @@ fn node(draft: &Draft) -> Node<State> {
         parent: draft.parent,
         origin: draft::Origin::Model,
         proposal: draft.proposal.clone(),
+        chance: None,
         state: draft.state,
     }
 }
@@ -342,18 +425,22 @@ fn not_a_law(error: RowError) -> EngineError {
 /// Why there will be no sample. A weighted answer in place of a global one may meet a row whose filters left nothing that is
 /// allowed: then its weight would be 0, and the attempts have brought nothing.
 pub(crate) fn stuck(error: &LawError, sequence: &Sequence) -> EngineError {
-    let Some(trie) = &sequence.trie else {
-        return EngineError::DeadEnd {
-            generated: sequence.generated().len(),
-        };
-    };
+    let is_particle = law::proposing(&sequence.request).is_some();
     let attempts = match error {
         LawError::Exhausted { attempts } => *attempts,
+        _ if sequence.trie.is_none() || is_particle => {
+            return EngineError::DeadEnd {
+                generated: sequence.generated().len(),
+            };
+        }
         _ => sequence.walk.failed_attempts(),
     };
-    let trie = trie.lock().unwrap_or_else(PoisonError::into_inner);
+    let bound = sequence.trie.as_ref().and_then(|trie| {
+        let trie = trie.lock().unwrap_or_else(PoisonError::into_inner);
+        trie.bound(&[])
+    });
     EngineError::AttemptsExhausted {
         attempts: attempts as usize,
-        bound: trie.bound(&[]).unwrap_or(1.0),
+        bound: bound.unwrap_or(1.0),
     }
 }

@@ -1,28 +1,34 @@
 //! One branch of a request on its way: plain data, moved between the scheduler's queues.
 
+mod allowed;
 mod drafts;
 pub(crate) mod job;
 pub(crate) mod replay;
+mod rests;
 pub(crate) mod tries;
+pub(crate) mod watch;
 
 use crate::blocks::{Blocks, Table};
 use crate::error::EngineError;
 use crate::fairness::room::Place;
 use crate::grammar::drafters;
-use crate::grammar::masks::{Bounds, Finder};
-use crate::grammar::outlook::{Outlook, Reading, draft_room};
-use crate::grammar::reply::{Errand, Reply};
+use crate::grammar::masks::Bounds;
+use crate::grammar::outlook::Reading;
+use crate::grammar::reply::{Brought, Errand, Reply};
 use crate::metrics::meters::Moments;
-use crate::request::driver::{Branch, Ranked};
+use crate::request::driver::{Branch, Latest, Look, Ranked, Weight};
 use crate::request::law;
-use crate::request::{Diagnostics, Event, Finish, OnBudget, Outcome, Request, Speculation, Steered};
+use crate::request::{Diagnostics, Event, Finish, OnBudget, Outcome, Request, Steered};
 use crate::sequence::replay::Replay;
+use crate::sequence::rests::Rests;
 use crate::sequence::tries::SharedTrie;
+use crate::sequence::watch::Watch;
 use crate::speculation::draft::Draft;
 use crate::speculation::policy::Record;
+use crate::speculation::store::Store;
 use crate::{Grammar, State};
-use lexiform::draft::{Lookup, Text};
-use lexiform::law::{LawTag, Walk, Warper};
+use lexiform::draft::{JacobiWindow, Lookup, Text};
+use lexiform::law::{Walk, Warper};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,10 +36,6 @@ use std::time::Duration;
 const SLOW: Duration = Duration::from_millis(2);
 /// Quick errands in a row after which a slow one is forgiven.
 const PAROLE: u8 = 16;
-/// Given tokens that are fed in one pass.
-const GIVEN: usize = 64;
-/// Draws between two looks at the memory of a grammar: to look is cheap and not free.
-const RENEWED_EVERY: usize = 16;
 
 /// What a branch does in the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +48,10 @@ pub(crate) enum Doing {
     Drawing,
     /// It goes on with tokens that it was given.
     Scoring,
-    /// Its row is looked at: at most so many of the likeliest tokens are told, and none is drawn.
-    Ranking(usize),
+    /// Its row is looked at, and none of its tokens is drawn.
+    Ranking,
+    /// Options are fed below it, and weighed.
+    Weighing,
 }
 
 /// How a branch ended.
@@ -72,6 +76,12 @@ pub(crate) struct Sequence {
     pub(crate) unchanged: usize,
     /// Where the tokens stood before, if they are looked up.
     pub(crate) lookup: Option<Arc<Lookup>>,
+    /// Guesses that it feeds beside its drafts.
+    pub(crate) window: Option<JacobiWindow>,
+    /// What was learned from earlier answers to its owner, and learns from this one.
+    pub(crate) store: Option<Arc<Store>>,
+    /// What the samples of its request have written, where there are several; they learn from each other.
+    pub(crate) siblings: Option<Arc<Store>>,
     /// How many of the tokens have their keys and values in the cache.
     pub(crate) computed: usize,
     pub(crate) table: Table,
@@ -93,20 +103,30 @@ pub(crate) struct Sequence {
     pub(crate) drafts: Vec<Draft>,
     /// Tokens that it is to go on with.
     pub(crate) given: Vec<u32>,
-    /// What was found where it was to be ranked, until its driver knows.
+    /// What is wanted where it is ranked.
+    pub(crate) look: Look,
+    /// What was found there, until its driver knows.
     pub(crate) ranked: Vec<Ranked>,
+    /// The node of the options where it stands, and those that are to be fed below it.
+    pub(crate) piece: (usize, Vec<usize>),
+    /// What was found about options, until its driver knows.
+    pub(crate) weighed: Vec<Weight>,
+    /// The fewest tokens that complete the text, if that was asked for when the grammar read it.
+    pub(crate) distance: Option<usize>,
+    /// The token drawn last, and the entropy of its row, for a request that wants to know.
+    pub(crate) latest: Option<Latest>,
     /// How long its drafts may become by what the draft model adds to them.
     pub(crate) reach: usize,
     /// What became of its drafts.
     pub(crate) record: Record,
-    /// How often in a row its drafts were turned down, up to a bound, and for how many draws it drafts nothing because of that.
-    turned_down: u8,
-    rests: u8,
+    /// For how many draws it drafts nothing.
+    rests: Rests,
     pub(crate) warper: Warper,
     pub(crate) walk: Walk,
     /// What the walk's attempts have learned, under the global law.
     pub(crate) trie: Option<SharedTrie>,
     pub(crate) replay: Replay,
+    pub(crate) watch: Watch,
     /// Tokens that no answer has heard of yet.
     events: Vec<Event>,
     /// How many were told before these.
@@ -139,6 +159,9 @@ impl Sequence {
     pub(crate) fn new(job: u64, mut request: Request, (warper, walk): (Warper, Walk), place: Place) -> Self {
         Sequence {
             lookup: drafters::lookup(&mut request).map(Arc::new),
+            window: None,
+            store: None,
+            siblings: None,
             id: 0,
             job,
             branch: 0,
@@ -149,8 +172,7 @@ impl Sequence {
             unchanged: 0,
             reach: 0,
             record: Record::default(),
-            turned_down: 0,
-            rests: 0,
+            rests: Rests::default(),
             request,
             is_due: true,
             errand: None,
@@ -161,11 +183,17 @@ impl Sequence {
             table: Table::default(),
             drafts: Vec::new(),
             given: Vec::new(),
+            look: Look::default(),
             ranked: Vec::new(),
+            piece: (0, Vec::new()),
+            weighed: Vec::new(),
+            distance: None,
+            latest: None,
             warper,
             walk,
             trie: None,
             replay: Replay::default(),
+            watch: Watch::default(),
             events: Vec::new(),
             emitted: 0,
             cached: 0,
@@ -196,6 +224,9 @@ impl Sequence {
             doing: Doing::Waiting,
             tokens: self.tokens.clone(),
             lookup: self.lookup.clone(),
+            window: self.window.clone(),
+            store: self.store.clone(),
+            siblings: self.siblings.clone(),
             record: self.record.clone(),
             is_due: true,
             errand: None,
@@ -203,14 +234,22 @@ impl Sequence {
             table: Table::default(),
             drafts: Vec::new(),
             given: Vec::new(),
+            look: Look::default(),
             ranked: Vec::new(),
+            piece: (0, Vec::new()),
+            weighed: Vec::new(),
             warper: self.warper.clone(),
             walk: self.walk.fork(),
             trie: self.trie.clone(),
             replay: Replay::default(),
+            watch: Watch::default(),
             events: self.events.clone(),
             place: None,
             ending: None,
+            // One that has ended can be forked until it is collected.
+            ended_unasked: false,
+            is_ending_told: false,
+            closed: false,
             ..*self
         };
         if at != self.generated().len() {
@@ -287,34 +326,10 @@ impl Sequence {
 
     /// What the masks may spend: the tokens left, and one for the end where nobody asks for it. `None` where the masks do
     /// not count them.
-    fn budget(&self) -> Option<usize> {
+    pub(crate) fn budget(&self) -> Option<usize> {
         let left = self.remaining() + usize::from(self.ends_early());
-        (self.request.on_budget == OnBudget::Complete).then_some(left)
-    }
-
-    /// What its grammar's work needs to know.
-    pub(crate) fn outlook(&self, finder: Finder) -> Outlook {
-        Outlook {
-            grammar: self.request.grammar.clone().zip(self.state),
-            renews: self.generated().len().is_multiple_of(RENEWED_EVERY),
-            read: self.read,
-            tokens: self.tokens.clone(),
-            lookup: self.lookup.clone().filter(|_| self.rests == 0),
-            prompt: self.request.prompt.len(),
-            remaining: self.remaining(),
-            budget: self.budget(),
-            ends_early: self.ends_early() && self.given.is_empty(),
-            given: self.given.iter().copied().take(GIVEN).collect(),
-            speculation: match self.doing {
-                Doing::Ranking(_) => Speculation::none(),
-                _ => Speculation {
-                    forced: self.request.speculation.forced && self.rests == 0,
-                    ..self.request.speculation
-                },
-            },
-            drafts: self.drafts.clone(),
-            finder,
-        }
+        let counts = self.request.on_budget == OnBudget::Complete && self.request.options.is_none();
+        counts.then_some(left)
     }
 
     /// Whether it can be scheduled: all that its grammar has to say about the last draw is known.
@@ -323,7 +338,7 @@ impl Sequence {
         match self.doing {
             Doing::Waiting => false,
             Doing::Reading => self.unfed() > 0 && !self.closed,
-            Doing::Drawing | Doing::Scoring | Doing::Ranking(_) => is_known && !self.closed,
+            Doing::Drawing | Doing::Scoring | Doing::Ranking | Doing::Weighing => is_known && !self.closed,
         }
     }
 
@@ -334,13 +349,10 @@ impl Sequence {
 
     /// Whether its grammar has to be asked what follows the last draw.
     pub(crate) fn asks(&self) -> bool {
-        let goes_on = matches!(self.doing, Doing::Drawing | Doing::Scoring | Doing::Ranking(_));
-        goes_on && self.is_due && self.errand.is_none() && !self.closed
-    }
-
-    /// How many tokens may be drafted.
-    pub(crate) fn room(&self) -> usize {
-        draft_room(&self.request.speculation, self.remaining())
+        !matches!(self.doing, Doing::Waiting | Doing::Reading)
+            && self.is_due
+            && self.errand.is_none()
+            && !self.closed
     }
 
     /// Its grammar was slow: nobody waits for its next errands.
@@ -360,6 +372,10 @@ impl Sequence {
         };
         match reply.outcome {
             Err(error) => self.fail(error),
+            Ok(Brought {
+                inquired: Some(inquired),
+                ..
+            }) => self.watch.hear(inquired),
             Ok(brought) => {
                 self.masks = brought.masks;
                 if let Some(reading) = brought.reading {
@@ -380,6 +396,7 @@ impl Sequence {
             self.state = Some(state);
         }
         (self.read, self.is_due) = (self.tokens.len(), false);
+        self.distance = reading.distance;
         if let Some(is_cut_short) = reading.end {
             if is_cut_short {
                 self.steer(self.generated().len());
@@ -388,7 +405,7 @@ impl Sequence {
             return self.finish(Finish::Stop);
         }
         self.drafts = reading.drafts;
-        self.rests = self.rests.saturating_sub(1);
+        self.rests.go_on();
         if self.doing == Doing::Scoring && self.drafts.is_empty() {
             // The grammar does not allow the next of them.
             self.given.clear();
@@ -430,9 +447,9 @@ impl Sequence {
         }
     }
 
-    /// Goes back to the prompt: the attempt failed, as its walk knows.
+    /// Goes back as far as its walk did: to the prompt where an attempt failed.
     pub(crate) fn restart(&mut self) {
-        self.truncate(0);
+        self.truncate(self.walk.position() as usize);
         if self.walk.is_certain() {
             // What stands in for an attempt is not compared with the rows of attempts, token by token, so it takes none.
             self.replay.forget();
@@ -466,6 +483,7 @@ impl Sequence {
         self.state = self.request.grammar.as_ref().map(Grammar::start);
         (self.read, self.is_due, self.masks, self.errand) = (prompt, true, None, None);
         self.drafts.clear();
+        self.watch.forget();
         self.events.truncate(to.saturating_sub(self.emitted));
         self.steered_from = self.steered_from.filter(|&from| from < to);
     }
@@ -545,8 +563,10 @@ impl Sequence {
     /// The weight of a whole answer, if it leads to the global law.
     fn log_weight(&self, finish: Finish) -> Option<f64> {
         let is_whole = finish == Finish::Stop && !self.ended_unasked;
-        let has_law = !matches!(self.walk.tag(), LawTag::Greedy | LawTag::Mcmc);
-        (is_whole && has_law).then(|| self.walk.log_weight())
+        let has_law = self.walk.tag().has_weight();
+        // What a filter leaves of what is allowed is not known where that is asked about.
+        let is_known = !self.is_watched() || !self.warper.is_filtered();
+        (is_whole && has_law && is_known).then(|| self.walk.log_weight())
     }
 
     pub(crate) fn outcome(&self, finish: Finish) -> Outcome {
@@ -572,6 +592,8 @@ impl Sequence {
                 steps: steps as usize,
                 moves: moves as usize,
             }),
+            options: None,
+            particles: Vec::new(),
         }
     }
 }

@@ -12,16 +12,22 @@
 //! The program links libtorch's CPU half only. Its CUDA half is opened at run time when a GPU is asked for, so the same
 //! binary runs on both; see [`Device`].
 
+mod bandwidth;
 mod checkpoint;
 mod config;
+mod crew;
 mod decoder;
 mod device;
 mod flight;
+pub mod kernels;
 mod layers;
 mod load;
 mod options;
 
+pub use bandwidth::Bandwidth;
 pub use checkpoint::files::ModelFiles;
-pub use device::{Device, Dtype};
-pub use load::{LoadedModel, ModelConfig, load};
-pub use options::LoadOptions;
+pub use checkpoint::random::Shape;
+pub use config::PassReads;
+pub use device::{Device, Dtype, SEVERAL_CARDS};
+pub use load::{LoadedModel, ModelConfig, SelfDraft, load, load_launched_by};
+pub use options::{LoadOptions, SkippedLayers, WeightFormat};

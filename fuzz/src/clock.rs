@@ -10,6 +10,25 @@ use std::time::Duration;
 pub const COMPILE: Duration = Duration::from_secs(2);
 /// A mask, and a step to the next state.
 pub const MASK: Duration = Duration::from_millis(50);
+/// All that is asked of one grammar. A grammar whose thousands of masks are each just quick enough is no finding, and would
+/// keep a run from its other inputs.
+pub const WALK: Duration = Duration::from_secs(2);
+
+/// Processor time from a moment on.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Duration);
+
+impl Stopwatch {
+    /// From now on.
+    pub fn start() -> Stopwatch {
+        Stopwatch(now())
+    }
+
+    /// Whether this much has gone by.
+    pub fn is_over(self, allowed: Duration) -> bool {
+        now().saturating_sub(self.0) > allowed
+    }
+}
 
 /// Times what is done, and ends the run with a finding where it took longer than it may.
 pub fn within<T>(allowed: Duration, what: &str, work: impl FnOnce() -> T) -> T {

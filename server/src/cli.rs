@@ -7,11 +7,15 @@ use lexiform_cli::failure::Outcome;
 use lexiform_cli::program::{self, Commands};
 
 pub mod config;
+pub mod decode;
 pub mod demo;
+pub mod drafts;
 pub mod generate;
 pub mod manual;
 pub mod model;
+mod plot;
 pub mod serve;
+pub mod skip;
 pub mod version;
 
 /// The subcommands of `lexiform`.
@@ -23,13 +27,48 @@ pub enum Command {
     Generate(Box<generate::Args>),
     /// What needs no model.
     #[command(flatten)]
-    WithoutModel(lexiform_cli::Command),
+    WithoutModel(lexiform_cli::Command<Evaluation>),
+    /// Measure how fast a model writes on this machine
+    Bench(BenchArgs),
     /// Print what a shell needs to complete commands and flags
     Completions(manual::CompletionsArgs),
     /// Print the manual page, or write a page for each command into a folder
     Man(manual::ManArgs),
     /// Print the version with its commit, its libtorch and the devices that it can use
     Version(version::Args),
+}
+
+/// The collections of `lexiform eval` for which a model writes.
+#[derive(Debug, Subcommand)]
+pub enum Evaluation {
+    /// Tool calls and documents, written with each kind of draft
+    Drafts(Box<drafts::Args>),
+}
+
+/// The arguments of `lexiform bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    measured: Bench,
+}
+
+/// What `lexiform bench` measures.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// The decode loop: tokens a second, time to the first token, share of the memory limit
+    Decode(Box<decode::Args>),
+}
+
+impl Commands for Evaluation {
+    fn is_json(&self) -> bool {
+        let Evaluation::Drafts(args) = self;
+        args.is_json()
+    }
+
+    fn run(self) -> Outcome {
+        let Evaluation::Drafts(args) = self;
+        drafts::run(&args)
+    }
 }
 
 /// Reads the arguments, runs the subcommand, and says what failed.
@@ -45,6 +84,10 @@ impl Commands for Command {
         match self {
             Command::Generate(args) => args.is_json(),
             Command::WithoutModel(command) => command.is_json(),
+            Command::Bench(args) => {
+                let Bench::Decode(args) = &args.measured;
+                args.is_json()
+            }
             Command::Version(args) => args.is_json(),
             Command::Serve(_) | Command::Completions(_) | Command::Man(_) => false,
         }
@@ -55,6 +98,10 @@ impl Commands for Command {
             Command::Serve(args) => serve::run(*args),
             Command::Generate(args) => generate::run(*args),
             Command::WithoutModel(command) => command.run(),
+            Command::Bench(args) => {
+                let Bench::Decode(args) = args.measured;
+                decode::run(&args)
+            }
             Command::Completions(args) => manual::completions(args, program::definition::<Self>()),
             Command::Man(args) => manual::man(args, program::definition::<Self>()),
             Command::Version(args) => version::run(args),

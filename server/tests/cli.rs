@@ -1,5 +1,7 @@
 //! The command line as people and scripts meet it: the real program, its output and its exit codes.
 
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/eval.rs"]

@@ -12,6 +12,8 @@ mod chats;
 mod conformance;
 #[path = "http/constraints.rs"]
 mod constraints;
+#[path = "http/crowds.rs"]
+mod crowds;
 #[path = "http/decisions.rs"]
 mod decisions;
 #[path = "http/enforcement.rs"]
@@ -26,6 +28,8 @@ mod fields;
 mod grammars;
 #[path = "http/growing.rs"]
 mod growing;
+#[path = "http/healing.rs"]
+mod healing;
 #[path = "http/laws.rs"]
 mod laws;
 #[path = "http/leaving.rs"]
@@ -34,14 +38,22 @@ mod leaving;
 mod messages;
 #[path = "http/metrics.rs"]
 mod metrics;
+#[path = "http/monitors.rs"]
+mod monitors;
 #[path = "http/operations.rs"]
 mod operations;
 #[path = "http/pages.rs"]
 mod pages;
+#[path = "http/promises.rs"]
+mod promises;
+#[path = "http/repair.rs"]
+mod repair;
 #[path = "http/responses.rs"]
 mod responses;
 #[path = "http/resuming.rs"]
 mod resuming;
+#[path = "http/searches.rs"]
+mod searches;
 #[path = "http/security.rs"]
 mod security;
 #[path = "http/service.rs"]

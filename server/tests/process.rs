@@ -10,6 +10,8 @@ mod crowds;
 mod generating;
 #[path = "process/program.rs"]
 mod program;
+#[path = "process/promises.rs"]
+mod promises;
 #[path = "process/router.rs"]
 mod router;
 #[path = "process/serving.rs"]

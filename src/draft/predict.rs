@@ -16,7 +16,7 @@
 //! | SAM-Decoding ([Hu et al. 2024](https://arxiv.org/abs/2411.10666)) | [`Suffixes`] | [`Chain`](super::Chain) |
 //! | REST ([He et al. 2023](https://arxiv.org/abs/2311.08252)) | [`Retrieval`] | [`BestFirst`](super::BestFirst) |
 //! | multi-sample consensus ([Li et al. 2025](https://arxiv.org/abs/2503.05330)) | [`Consensus`] | [`BestFirst`](super::BestFirst) |
-//! | lookahead's pool of n-grams ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)) | [`Phrases`] | [`BestFirst`](super::BestFirst) |
+//! | lookahead decoding ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)), Ouroboros ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)) | [`Phrases`], which a [`JacobiWindow`](super::JacobiWindow) fills | [`BestFirst`](super::BestFirst) |
 //! | hierarchy drafting ([Cho et al. 2025](https://arxiv.org/abs/2502.05609)), RASD ([Quan et al. 2025](https://arxiv.org/abs/2503.03434)), cascades ([Chen et al. 2023](https://arxiv.org/abs/2312.11462)) | [`Combined`] | any |
 //!
 //! [`StateKeyed`] is a store by the constraint's state, which has no paper.
@@ -61,6 +61,10 @@ pub trait Predictor: Send + Sync {
 
     /// Learns from a row of the model that was verified.
     fn learn(&mut self, _at: &Context<'_>, _seen: &Observation<'_>) {}
+
+    /// Learns from tokens that the model put one after the other and that became no text: guesses of a
+    /// [`JacobiWindow`](super::JacobiWindow), and what it said behind drafts that were refused.
+    fn learn_phrase(&mut self, _phrase: &[u32]) {}
 
     /// Learns from an answer that has ended.
     fn record(&mut self, _answer: &[u32]) {}

@@ -31,10 +31,17 @@ pub use predicted::Predicted;
 pub use sequoia::Sequoia;
 pub use template::Template;
 
-use super::{Constraint, Draft, Predictor, Text};
+use super::{Constraint, Draft, NodeId, Predictor, Text};
 
 /// Grows a draft by what a predictor finds likely.
 pub trait Shape<C: Constraint, Q>: Send {
-    /// Adds nodes below the last one of the draft, or after the text, until nothing is likely enough or there is no room.
-    fn grow(&self, predictor: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_, C, Q>);
+    /// Adds nodes below one of the draft, or after the text for `None`, until nothing is likely enough or there is no room. What
+    /// stands there already is gone on from.
+    fn grow(
+        &self,
+        predictor: &dyn Predictor,
+        text: Text<'_>,
+        below: Option<NodeId>,
+        draft: &mut Draft<'_, C, Q>,
+    );
 }

@@ -43,6 +43,16 @@ pub enum Proposal<Q = Distribution<'static>> {
     /// ([`Allowed::without`](crate::law::Allowed::without)), with random numbers that nothing else uses. Siblings that were
     /// drawn one after the other from one row share it.
     Sampled(Arc<Q>),
+    /// Drawn from this row inside the constraint's mask, whatever its siblings are, with random numbers that nothing else uses. The
+    /// same token may come several times. Siblings that were drawn from one row share it.
+    Independent(Arc<Q>),
+}
+
+impl<Q> Proposal<Q> {
+    /// Whether it was drawn from a row, so that every draw of it has to be judged.
+    pub fn is_sampled(&self) -> bool {
+        !matches!(self, Proposal::Point)
+    }
 }
 
 /// The number of a node in its draft.
@@ -59,6 +69,8 @@ pub struct Node<S, Q = Distribution<'static>> {
     pub origin: Origin,
     /// How it was chosen.
     pub proposal: Proposal<Q>,
+    /// How likely its predictor takes it to come after its parent; `None` where nobody has said.
+    pub chance: Option<f32>,
     /// The constraint's state after it; `None` without a constraint.
     pub state: Option<S>,
 }
@@ -105,6 +117,11 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
         let mut path: Vec<NodeId> = std::iter::successors(known, above).collect();
         path.reverse();
         path
+    }
+
+    /// Takes at most so many tokens from now on, those that it has included.
+    pub fn set_budget(&mut self, budget: usize) {
+        self.budget = budget;
     }
 
     /// How many more tokens will be taken after the last one.
@@ -155,6 +172,27 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
         origin: Origin,
         proposal: Proposal<Q>,
     ) -> Option<NodeId> {
+        self.add(parent, (token, origin), proposal, None)
+    }
+
+    /// Adds a token chosen without chance below a node, of which a predictor says how likely it is to come there.
+    pub fn offer_likely(
+        &mut self,
+        parent: Option<NodeId>,
+        token: u32,
+        origin: Origin,
+        chance: f32,
+    ) -> Option<NodeId> {
+        self.add(parent, (token, origin), Proposal::Point, Some(chance))
+    }
+
+    fn add(
+        &mut self,
+        parent: Option<NodeId>,
+        (token, origin): (u32, Origin),
+        proposal: Proposal<Q>,
+        chance: Option<f32>,
+    ) -> Option<NodeId> {
         if let Proposal::Point = proposal
             && let Some(same) = self.child(parent, token)
         {
@@ -172,6 +210,7 @@ impl<'c, C: Constraint, Q> Draft<'c, C, Q> {
             parent,
             origin,
             proposal,
+            chance,
             state,
         });
         self.last()

@@ -325,6 +325,30 @@ impl CfgBuilder {
     }
 }
 
+impl Cfg {
+    /// The same texts, each behind these bytes.
+    ///
+    /// ```
+    /// use lexiform::{limits::Limits, syntax::ebnf};
+    /// let digit = ebnf::lower("d ::= [0-9]", &Limits::default()).unwrap();
+    /// assert_eq!(digit.clone().behind(b"").rules.len(), 1);
+    /// assert_eq!(digit.behind(b"#").rules.len(), 2);
+    /// ```
+    pub fn behind(self, prefix: &[u8]) -> Cfg {
+        if prefix.is_empty() {
+            return self;
+        }
+        let mut builder = CfgBuilder::new();
+        let texts = builder.import(self);
+        let prefix = builder.bytes(prefix);
+        // Without a name: nobody wrote this rule, so no message and no place may name it.
+        let start = builder.declare("");
+        let body = builder.seq([prefix, texts]);
+        builder.define(start, body);
+        builder.finish(start)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -127,6 +127,16 @@ impl Seeded {
         Seeded { seed, sequence }
     }
 
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The index of the sequence among those that share the seed.
+    pub fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
     /// A number in `[0, 1)` with 53 random bits.
     pub fn uniform(&self, place: Place) -> f64 {
         let purpose = (place.purpose as u32) << 24 | (place.round & 0x00FF_FFFF);

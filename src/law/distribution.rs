@@ -434,14 +434,7 @@ impl Part<f64> for Portion<'_> {
 
     fn share_without(&self, token: u32) -> f64 {
         let own = token as usize / BLOCK;
-        let others: f64 = self
-            .sums
-            .blocks
-            .iter()
-            .enumerate()
-            .filter(|&(block, _)| block != own)
-            .map(|(_, sum)| sum)
-            .sum();
+        let others = self.sums.without(own);
         let weights = self.weights_of(own);
         let inside = weights
             .iter()

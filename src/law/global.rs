@@ -22,6 +22,7 @@ mod particles;
 mod propose;
 mod trie;
 
+pub(super) use aprad::Aligned;
 pub use aprad::Aprad;
 pub use cars::Attempt;
 pub use chain::{Chain, Cuts};

@@ -1,6 +1,6 @@
 //! The interface of samplers: from a row and a mask to the next step of a sequence.
 
-use super::{Allowed, Chooser, LawError, Part, Place, Row, Weight};
+use super::{Allowed, Chooser, LawError, Part, Place, Row, TypicalAcceptance, Weight};
 
 /// A token and what it was drawn from.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,8 @@ pub enum Step<W = f64> {
     Token(Drawn<W>),
     /// Append the token, which ends the sequence; the sample is accepted.
     End(Drawn<W>),
-    /// The attempt failed: drop the tokens of the answer and begin again after the prompt.
+    /// The attempt failed: drop the tokens of the answer and begin again after the prompt; where the sampler says so
+    /// ([`Walk::aligned`](super::Walk::aligned)), after the first tokens of the answer.
     Restart,
     /// There will be no sample.
     Stuck(LawError),
@@ -37,6 +38,22 @@ pub trait Rule<W: Weight> {
     where
         P: Part<W>,
         C: Chooser<W> + ?Sized;
+
+    /// The same where tokens that were drawn elsewhere may be accepted without having the law of the part. A rule that judges none
+    /// chooses as always.
+    fn choose_lossy<P, C>(
+        &self,
+        part: &P,
+        _accepts: TypicalAcceptance,
+        place: Place,
+        chooser: &mut C,
+    ) -> Option<u32>
+    where
+        P: Part<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        self.choose(part, place, chooser)
+    }
 }
 
 /// Anything that chooses the next token of a sequence from a row and a mask.

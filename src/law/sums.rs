@@ -39,6 +39,23 @@ impl Sums {
         }
     }
 
+    /// The total without a block. The other blocks of its group are summed anew, because little is left of a difference where
+    /// the block has nearly everything.
+    pub(super) fn without(&self, block: usize) -> f64 {
+        let own = block / GROUP;
+        let (first, end) = (own * GROUP, self.blocks.len().min(own * GROUP + GROUP));
+        let others = || (first..end).filter(|&other| other != block);
+        let groups = self.groups.iter().enumerate();
+        groups
+            .map(|(group, &sum)| match group == own {
+                true => others()
+                    .map(|other| self.blocks[other])
+                    .fold(0.0, |sum, other| sum + other),
+                false => sum,
+            })
+            .sum()
+    }
+
     /// A block in proportion to its sum. Where there is one group, or one block in it, nothing is drawn for it.
     pub(super) fn choose<C: Chooser<f64> + ?Sized>(&self, place: Place, chooser: &mut C) -> usize {
         let group = match self.groups.len() {

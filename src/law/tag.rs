@@ -53,6 +53,8 @@ pub enum LawTag {
     GlobalExact,
     /// A local sample that stands in for a global one with its weight.
     GlobalWeighted,
+    /// Drafts that were likely enough, whatever their probability, and draws between them ([`TypicalAcceptance`](super::TypicalAcceptance)).
+    Lossy,
     /// The likeliest of several samples, whatever their law.
     BestOf,
     /// Drawn by weight from particles that were resampled on the way: the global law in the limit of many.
@@ -67,6 +69,18 @@ pub enum LawTag {
     Aprad,
     /// The likeliest texts that a beam search has found.
     Beam,
+    /// The same, found in the order of what is likely.
+    BestFirstBeam,
+    /// Likely texts that groups of beams have found, each avoiding what the others write.
+    DiverseBeam,
+    /// The likeliest texts there are.
+    KBest,
+    /// Likely texts that contain given phrases.
+    DynamicBeam,
+    /// Likely texts, found with a look-ahead to the end.
+    AStarEsque,
+    /// Drawn, with trials where the model was unsure, of which the likeliest was kept.
+    Cntp,
 }
 
 impl LawTag {
@@ -80,6 +94,7 @@ impl LawTag {
             LawTag::LocalFiltered => "local-filtered",
             LawTag::GlobalExact => "global-exact",
             LawTag::GlobalWeighted => "global-weighted",
+            LawTag::Lossy => "lossy",
             LawTag::BestOf => "best-of",
             LawTag::Smc => "smc",
             LawTag::Sir => "sir",
@@ -87,6 +102,41 @@ impl LawTag {
             LawTag::Asap => "asap",
             LawTag::Aprad => "aprad",
             LawTag::Beam => "beam",
+            LawTag::BestFirstBeam => "best-first-beam",
+            LawTag::DiverseBeam => "diverse-beam",
+            LawTag::KBest => "k-best",
+            LawTag::DynamicBeam => "dynamic-beam",
+            LawTag::AStarEsque => "a-star-esque",
+            LawTag::Cntp => "cntp",
+        }
+    }
+}
+
+impl LawTag {
+    /// Whether a sample has an importance weight: not where its law cannot be written down, or where nothing was left to chance.
+    pub fn has_weight(self) -> bool {
+        match self {
+            LawTag::Raw
+            | LawTag::RawFiltered
+            | LawTag::Local
+            | LawTag::LocalFiltered
+            | LawTag::GlobalExact
+            | LawTag::GlobalWeighted
+            | LawTag::Asap
+            | LawTag::Smc
+            | LawTag::Sir => true,
+            LawTag::Greedy
+            | LawTag::Lossy
+            | LawTag::BestOf
+            | LawTag::Mcmc
+            | LawTag::Aprad
+            | LawTag::Beam
+            | LawTag::BestFirstBeam
+            | LawTag::DiverseBeam
+            | LawTag::KBest
+            | LawTag::DynamicBeam
+            | LawTag::AStarEsque
+            | LawTag::Cntp => false,
         }
     }
 }
@@ -119,6 +169,9 @@ pub enum LawError {
     /// The global law is about a constraint, and there is none.
     #[error("the global law needs a constraint")]
     NothingToCondition,
+    /// The law is about all that is allowed at a place, and tokens can only be asked about.
+    #[error("the law needs the mask of what is allowed, and tokens can only be asked about")]
+    NeedsMask,
     /// The row gives no probability at all to any token that the constraint allows.
     #[error("at token {position} of the answer the model gives no probability to any allowed token")]
     NoMass {

@@ -6,6 +6,8 @@
 //!             Token Restart              attempt 1
 //!             Token Token Token End      attempt 2: accepted, the answer
 //!   adaptive: Token Token Token … End    like local, with what others have learned
+//!   aligned:  Token Token Restart        an error: back to where it weighs, which may be behind the prompt
+//!             Token Token End
 //! ```
 //!
 //! The decode loop owns the model; it asks [`Walk::next`] once for every token and does as the [`Step`] says. All draws
@@ -15,10 +17,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cut::Logs;
-use super::global::Independence;
+use super::global::{Aligned, Independence};
 use super::{
-    Allowed, Attempt, Ceiling, Chooser, Drawn, Fallback, LawError, LawTag, Mirostat, Part, Place, Row, Rule,
-    Sampler, Step, Trie, Warper, Weight,
+    Allowed, Aprad, Ask, Attempt, Ceiling, Chooser, Drawn, Fallback, LawError, LawTag, Mirostat, Part, Place,
+    Row, Rule, Sampler, Step, Trie, TypicalAcceptance, Warper, Weight, asked,
 };
 
 /// Draws the token.
@@ -59,7 +61,19 @@ enum Stage<W> {
     Adaptive {
         trie: SharedTrie<W>,
         attempt: Attempt<W>,
+        lost: Lost,
     },
+    /// Draw from the model without what is known to end in errors, and go back from errors.
+    Aligned { sampler: Box<Aprad<W>>, limit: u32 },
+}
+
+/// What becomes of a text that has lost all probability on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    /// Another is begun.
+    Redrawn,
+    /// None: its weight is zero.
+    GivenUp,
 }
 
 /// The sampler of one sequence under a [`Law`](super::Law).
@@ -78,6 +92,8 @@ pub struct Walk<W = f64> {
     log_weight: f64,
     /// What steers the surprise of the text, with the bound on that of the next token.
     mirostat: Option<(Mirostat, Ceiling)>,
+    /// Which drafts are accepted without a law.
+    lossy: Option<TypicalAcceptance>,
 }
 
 impl<W: Weight> Walk<W> {
@@ -120,15 +136,37 @@ impl<W: Weight> Walk<W> {
     /// A walk that draws a text under the bounds that others over the same trie have left, and leaves its own; see
     /// [`Attempt::adaptive`].
     pub fn adaptive(trie: SharedTrie<W>) -> Self {
+        Self::drawn_by(trie, Lost::Redrawn, LawTag::Asap)
+    }
+
+    /// A walk of a particle whose tokens are drawn in proportion to `p·θ`, as [`Twisted`](super::Twisted) does: the same as
+    /// [`adaptive`](Self::adaptive), but a text that has lost all probability is not begun anew, because its weight is zero.
+    pub fn twisted(trie: SharedTrie<W>) -> Self {
+        Self::drawn_by(trie, Lost::GivenUp, LawTag::Smc)
+    }
+
+    fn drawn_by(trie: SharedTrie<W>, lost: Lost, tag: LawTag) -> Self {
         let (number, attempt, ends) = {
             let mut trie = lock(&trie);
             let number = trie.attempts();
             (number, Attempt::adaptive(&mut trie, number), trie.ends().clone())
         };
+        let stage = Stage::Adaptive { trie, attempt, lost };
         Walk {
             number,
-            ..Self::at(Stage::Adaptive { trie, attempt }, LawTag::Asap, ends)
+            ..Self::at(stage, tag, ends)
         }
+    }
+
+    /// A walk under approximately aligned decoding, which goes back at most `errors` times. `ends` are the tokens that end a
+    /// sequence. After [`Step::Restart`] it is at [`position`](Self::position), which may be behind the prompt: the tokens
+    /// before it are kept.
+    pub fn aligned(sampler: Aprad<W>, errors: u32, ends: &[u32]) -> Self {
+        let stage = Stage::Aligned {
+            sampler: Box::new(sampler),
+            limit: errors,
+        };
+        Self::at(stage, LawTag::Aprad, ends.into())
     }
 
     /// A walk that goes on from here by itself. Its draws must come from another sequence of the chooser. One that has
@@ -157,24 +195,30 @@ impl<W: Weight> Walk<W> {
         }
         self.number = self.number.wrapping_add(1);
         self.begin();
-        self.logs.truncate(position as usize);
-        let sum = |(all, kept), one: &Logs| (all + one.token, kept + one.kept);
-        (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
+        self.keep(position as usize);
         if let (Some(ceiling), Some((_, current))) = (self.ceiling_at(position), &mut self.mirostat) {
             *current = ceiling;
         }
         true
     }
 
+    /// Forgets all but the first tokens of what was drawn.
+    fn keep(&mut self, tokens: usize) {
+        self.logs.truncate(tokens);
+        let sum = |(all, kept), one: &Logs| (all + one.token, kept + one.kept);
+        (self.log_probability, self.log_weight) = self.logs.iter().fold((0.0, 0.0), sum);
+    }
+
     /// Begins an attempt of its own, if it makes any.
     fn begin(&mut self) {
         match &mut self.stage {
             Stage::Attempt { trie, attempt, .. } => (self.number, *attempt) = begin(&mut lock(trie)),
-            Stage::Adaptive { trie, attempt } => {
+            Stage::Adaptive { trie, attempt, .. } => {
                 let mut trie = lock(trie);
                 self.number = trie.attempts();
                 *attempt = Attempt::adaptive(&mut trie, self.number);
             }
+            Stage::Aligned { sampler, .. } => sampler.begin(),
             Stage::Chain { trie, chain } => {
                 (self.number, _) = begin(&mut lock(trie));
                 chain.begin(self.number);
@@ -201,6 +245,18 @@ impl<W: Weight> Walk<W> {
             log_probability: 0.0,
             log_weight: 0.0,
             mirostat: None,
+            lossy: None,
+        }
+    }
+
+    /// The same walk, which accepts drafts that are typical, so that its text has no law but the tag [`LawTag::Lossy`]. Only the local law
+    /// is given up so; a walk under another stays as it is, and so does a greedy one, whose law leaves one token to accept.
+    #[must_use]
+    pub fn lossy(self, accepts: TypicalAcceptance) -> Self {
+        let draws = matches!(self.stage, Stage::Local) && self.local != LawTag::Greedy;
+        Walk {
+            lossy: Some(accepts).filter(|_| draws),
+            ..self
         }
     }
 
@@ -209,6 +265,7 @@ impl<W: Weight> Walk<W> {
         match self.stage {
             Stage::Attempt { .. } => LawTag::GlobalExact,
             Stage::Chain { .. } => LawTag::Mcmc,
+            _ if self.lossy.is_some() => LawTag::Lossy,
             _ => self.local,
         }
     }
@@ -253,12 +310,37 @@ impl<W: Weight> Walk<W> {
         R: Row<W>,
     {
         match &mut self.stage {
-            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt } => {
+            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt, .. } => {
                 attempt.harvest(&mut lock(trie), tree, rows)
             }
-            // The weights of a chain are those of the trie as it was.
-            Stage::Chain { .. } | Stage::Local | Stage::Weighted => Ok(()),
+            // The weights of a chain are those of the trie as it was. What is known of errors is not of masks.
+            Stage::Chain { .. } | Stage::Aligned { .. } | Stage::Local | Stage::Weighted => Ok(()),
         }
+    }
+
+    /// The step of a token that is asked about, in place of being in a mask that nobody knows; `allowed` is what is known, and
+    /// may hold more. The token is of the local law of what is allowed, and its weight is an estimate of the mass of that; see
+    /// [`asked`]. Under a law that draws more than a token, and with [`Mirostat`], this is [`LawError::NeedsMask`].
+    pub fn next_asked<R, C>(
+        &mut self,
+        row: &R,
+        allowed: Allowed<'_>,
+        ask: &mut (impl Ask + ?Sized),
+        chooser: &mut C,
+    ) -> Step<W>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        if !self.is_certain() || self.mirostat.is_some() {
+            return Step::Stuck(LawError::NeedsMask);
+        }
+        let position = self.position();
+        let Some(drawn) = asked(row, allowed, ask, self.place(), chooser) else {
+            return Step::Stuck(LawError::NoMass { position });
+        };
+        self.advance(&drawn);
+        self.step_of(drawn)
     }
 
     /// The tokens that end a sequence.
@@ -266,7 +348,7 @@ impl<W: Weight> Walk<W> {
         &self.ends
     }
 
-    /// How many attempts have failed.
+    /// How many attempts have failed; under approximately aligned decoding, how often the text went back.
     pub fn failed_attempts(&self) -> u32 {
         self.failed
     }
@@ -311,7 +393,11 @@ impl<W: Weight> Walk<W> {
     {
         let part = row.part_under(allowed, self.mirostat.map(|(_, ceiling)| ceiling));
         let place = self.place();
-        let Some(token) = rule.choose(&part, place, chooser) else {
+        let token = match self.lossy {
+            Some(accepts) => rule.choose_lossy(&part, accepts, place, chooser),
+            None => rule.choose(&part, place, chooser),
+        };
+        let Some(token) = token else {
             return Step::Stuck(LawError::NoMass {
                 position: place.position,
             });
@@ -355,6 +441,7 @@ impl<W: Weight> Walk<W> {
     }
 
     fn fail(&mut self) -> Step<W> {
+        let position = self.position();
         self.failed += u32::from(!matches!(self.stage, Stage::Chain { .. }));
         self.number = self.number.wrapping_add(1);
         self.logs.clear();
@@ -363,6 +450,12 @@ impl<W: Weight> Walk<W> {
         if let Stage::Chain { .. } = &self.stage {
             self.begin();
             return Step::Restart;
+        }
+        if let Stage::Adaptive {
+            lost: Lost::GivenUp, ..
+        } = &self.stage
+        {
+            return Step::Stuck(LawError::NoMass { position });
         }
         if let Stage::Adaptive { trie, .. } = &self.stage {
             let is_hopeless = lock(trie).is_hopeless();
@@ -432,9 +525,18 @@ impl<W: Weight> Sampler<W> for Walk<W> {
         C: Chooser<W> + ?Sized,
     {
         let step = match &mut self.stage {
-            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt } => {
+            Stage::Attempt { trie, attempt, .. } | Stage::Adaptive { trie, attempt, .. } => {
                 attempt.next(&mut lock(trie), row, allowed, chooser)
             }
+            Stage::Aligned { sampler, limit } => match sampler.step(row, allowed, *limit, chooser) {
+                Ok(Aligned::Drawn(drawn)) => self.step_of(drawn),
+                Ok(Aligned::Back { kept }) => {
+                    self.failed = self.failed.saturating_add(1);
+                    self.keep(kept);
+                    return Step::Restart;
+                }
+                Err(why) => Step::Stuck(why),
+            },
             Stage::Chain { chain, .. } => chain.next(row, allowed, chooser).unwrap_or_else(|| {
                 let attempts = self.failed;
                 Step::Stuck(LawError::Exhausted { attempts })
@@ -463,63 +565,4 @@ fn lock<W>(trie: &SharedTrie<W>) -> MutexGuard<'_, Trie<W>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::law::{Fallback, Law, Seeded, Table, Warping};
-
-    fn warper() -> Warper {
-        Warper::new(Warping::default(), Law::Local).unwrap()
-    }
-
-    /// Rows drawn from before it is known whether the text comes there.
-    #[test]
-    fn tokens_drawn_ahead_are_those_of_the_walk() {
-        let rows = [[0.1, 0.4, 0.5, 0.0], [0.3, 0.2, 0.1, 0.4], [0.7, 0.1, 0.1, 0.1]];
-        let rows = rows.map(|row| Table(row.to_vec()));
-        let mask = [0b1011];
-        for seed in 0..200 {
-            let mut chooser = Seeded::new(seed, 0);
-            let (mut walk, mut taken) = (
-                Walk::local(&warper(), true, &[3]),
-                Walk::local(&warper(), true, &[3]),
-            );
-            let ahead = [0, 1, 2].map(|more| {
-                let part = rows[more as usize].part(Allowed::Words(&mask));
-                part.draw(taken.place_after(more), &mut chooser).unwrap()
-            });
-            for (row, token) in rows.iter().zip(ahead) {
-                let step = walk.next(row, Allowed::Words(&mask), &mut chooser);
-                let part = row.part(Allowed::Words(&mask));
-                let drawn = Drawn {
-                    token,
-                    mass: part.mass(),
-                    log_mass: part.log_mass(),
-                    log_probability: row.log_probability(token),
-                    log_kept: part.log_kept(),
-                };
-                assert_eq!(taken.take(drawn), Some(step.clone()));
-                assert_eq!(taken.place(), walk.place());
-                if matches!(step, Step::End(_)) {
-                    break;
-                }
-            }
-            assert_eq!(taken.log_weight(), walk.log_weight());
-            assert_eq!(taken.log_probability(), walk.log_probability());
-        }
-    }
-
-    #[test]
-    fn an_attempt_takes_no_token_from_elsewhere() {
-        let trie = Arc::new(Mutex::new(Trie::new(&[0], 8, 64)));
-        let mut walk = Walk::<f64>::global(trie, 10, Fallback::Fail);
-        let drawn = Drawn {
-            token: 1,
-            mass: 1.0,
-            log_mass: 0.0,
-            log_probability: 0.0,
-            log_kept: 0.0,
-        };
-        assert_eq!(walk.take(drawn), None);
-        assert_eq!(walk.position(), 0);
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ pub struct Mask {
 
 impl Mask {
     /// The set of no token of a vocabulary of `tokens` tokens.
-    pub(crate) fn empty(tokens: usize) -> Mask {
+    pub fn empty(tokens: usize) -> Mask {
         Mask {
             words: vec![0; tokens.div_ceil(32)].into(),
         }

@@ -18,16 +18,22 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::masks::Masks;
 use super::{Grammar, Inner, State, next_number};
+use crate::pushdown::Machine;
 
 impl Grammar {
     /// The same grammar with nothing found yet. O(1).
     ///
     /// States belong to the grammar that handed them out; [`adopt`](Grammar::adopt) takes them over.
     pub fn fresh(&self) -> Grammar {
+        self.over(self.inner.machine.fresh())
+    }
+
+    /// A grammar over a machine that is about this one's, with nothing found yet. O(1).
+    pub(crate) fn over(&self, machine: Machine) -> Grammar {
         let old = &self.inner;
         Grammar {
             inner: Arc::new(Inner {
-                machine: old.machine.fresh(),
+                machine,
                 tables: old.tables.clone(),
                 masks: Masks::new(old.shares.masks),
                 specials: old.specials.clone(),

@@ -171,6 +171,8 @@ pub(crate) struct Frames {
     pub(crate) last_used: LastUsed,
     /// The texts of keys and of what is judged.
     pub(crate) texts: Chains<u8>,
+    /// Whether keys that must differ are forgotten, so that they need not.
+    pub(crate) forgets_keys: bool,
 }
 
 impl Frames {
@@ -214,6 +216,7 @@ impl Frames {
             keys: Chains::default(),
             last_used: LastUsed::default(),
             texts: Chains::default(),
+            forgets_keys: false,
         }
     }
 
@@ -234,6 +237,7 @@ impl Frames {
             capacities: self.capacities.clone(),
             stocks: self.stocks.clone(),
             choices: self.choices.clone(),
+            forgets_keys: self.forgets_keys,
             ..Frames::empty()
         }
         .begun()

@@ -32,8 +32,11 @@ const KINDS: usize = 64;
 const PLACES: usize = 20_000;
 /// The most states of one machine.
 const STATES: usize = 1_000;
-/// The most threads that are followed in all.
+/// The most threads that are followed in all. They are what a compile holds here, so a thread with many promises counts
+/// for several.
 const THREADS: usize = 200_000;
+/// The promises of a thread that weigh as much as another thread.
+const PROMISES: usize = 8;
 
 /// The language of the texts that match `node` from edge to edge.
 pub(crate) fn language(node: &Node) -> Result<Language, RegexError> {
@@ -55,11 +58,18 @@ fn too_large() -> RegexError {
 
 struct Alphabet {
     kinds: Vec<ClassUnicode>,
-    /// The threads followed so far, by all machines.
+    /// The weight of the threads followed so far, by all machines.
     work: Cell<usize>,
 }
 
 impl Alphabet {
+    /// Counts a thread that is followed.
+    fn follow(&self, thread: &Thread) -> Result<(), RegexError> {
+        let work = self.work.get() + 1 + thread.promises.len() / PROMISES;
+        self.work.set(work);
+        if work > THREADS { Err(too_large()) } else { Ok(()) }
+    }
+
     /// The edge of the text, as one more kind.
     fn edge(&self) -> usize {
         self.kinds.len()
@@ -312,10 +322,7 @@ impl Machine {
             if !seen.insert(thread.clone()) {
                 continue;
             }
-            self.alphabet.work.set(self.alphabet.work.get() + 1);
-            if self.alphabet.work.get() > THREADS {
-                return Err(too_large());
-            }
+            self.alphabet.follow(&thread)?;
             let at = |place: usize| Thread {
                 place,
                 promises: thread.promises.clone(),

@@ -1,8 +1,11 @@
 //! Down a drafted tree, one chosen token at a time.
 
-use super::residual;
+use super::{k_seq, residual};
 use crate::draft::{Node, NodeId, Proposal};
-use crate::law::{Allowed, Chooser, Drawn, LawError, Part, Place, Row, Rule, Sampler, Step, Weight};
+use crate::law::{
+    Allowed, Chooser, Drawn, LawError, Part, Place, Row, Rule, Sampler, Step, TypicalAcceptance, Weight,
+};
+use std::sync::Arc;
 
 /// What follows the tokens of a verified draft.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +137,24 @@ struct Siblings<'d, 'm, S, Q> {
     allowed: Allowed<'m>,
 }
 
+impl<S, Q> Siblings<'_, '_, S, Q> {
+    /// The tokens that were sampled, each with its row and whether it was drawn whatever its siblings are.
+    fn sampled(&self) -> impl Iterator<Item = (u32, &Arc<Q>, bool)> {
+        self.nodes.iter().filter_map(|node| match &node.proposal {
+            Proposal::Point => None,
+            Proposal::Sampled(row) => Some((node.token, row, false)),
+            Proposal::Independent(row) => Some((node.token, row, true)),
+        })
+    }
+
+    /// The row that all sampled tokens were drawn from independently of each other, if there are several and they were.
+    fn common_row(&self) -> Option<&Q> {
+        let (_, first, _) = self.sampled().next()?;
+        let is_like = |(_, row, is_independent)| is_independent && Arc::ptr_eq(first, row);
+        (self.sampled().count() > 1 && self.sampled().all(is_like)).then_some(&**first)
+    }
+}
+
 impl<W, S, Q> Rule<W> for Siblings<'_, '_, S, Q>
 where
     W: Weight,
@@ -144,21 +165,40 @@ where
         P: Part<W>,
         C: Chooser<W> + ?Sized,
     {
-        let mut sampled = Vec::new();
-        for node in &self.nodes {
-            if let Proposal::Sampled(row) = &node.proposal {
-                sampled.push((node.token, &**row));
-            }
+        let tokens: Vec<u32> = self.sampled().map(|(token, ..)| token).collect();
+        if let Some(row) = self.common_row() {
+            let judged = k_seq(part, &row.part(self.allowed), &tokens, place, chooser);
+            return judged.map(|judged| judged.token);
         }
-        let tokens: Vec<u32> = sampled.iter().map(|&(token, _)| token).collect();
         let masks: Vec<Vec<u32>> = (0..)
-            .zip(&sampled)
-            .map(|(before, (_, row))| self.allowed.without(&tokens[..before], row.len()))
+            .zip(self.sampled())
+            .map(|(before, (_, row, is_independent))| {
+                // What is drawn whatever its siblings are, is drawn from the whole row.
+                let before = if is_independent { 0 } else { before };
+                self.allowed.without(&tokens[..before], row.len())
+            })
             .collect();
-        let trials = sampled
-            .iter()
+        let trials = self
+            .sampled()
             .zip(&masks)
-            .map(|(&(token, row), mask)| (token, row.part(Allowed::Words(mask))));
+            .map(|((token, row, _), mask)| (token, row.part(Allowed::Words(mask))));
         residual(part, trials, place, chooser).map(|judged| judged.token)
+    }
+
+    /// The first child that is typical, however it was chosen; a draw where none is.
+    fn choose_lossy<P, C>(
+        &self,
+        part: &P,
+        accepts: TypicalAcceptance,
+        place: Place,
+        chooser: &mut C,
+    ) -> Option<u32>
+    where
+        P: Part<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let drafted = self.nodes.iter().map(|node| node.token);
+        let accepted = accepts.first(part, drafted);
+        accepted.or_else(|| part.draw(place, chooser))
     }
 }

@@ -330,6 +330,7 @@ fn decode(task: &Task, drafts: Drafts, chooser: &mut impl Chooser<Exact>) -> Res
             parent,
             origin: Origin::Copied,
             proposal: Proposal::Point,
+            chance: None,
             state: Some(()),
         };
         let nodes: Vec<_> = tree_of.iter().map(node).collect();

@@ -53,14 +53,14 @@ fn grow(shape: &str, store: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_
         "chain" => Chain {
             stop: Stop::Unsure(0.3),
         }
-        .grow(store, text, draft),
-        "best first" => BestFirst { least: 0.0 }.grow(store, text, draft),
+        .grow(store, text, None, draft),
+        "best first" => BestFirst { least: 0.0 }.grow(store, text, None, draft),
         "OPT-Tree" => OptTree {
             width: 2,
             least_gain: 0.1,
         }
-        .grow(store, text, draft),
-        "template" => Sequoia::halving().template(4, 2).grow(store, text, draft),
+        .grow(store, text, None, draft),
+        "template" => Sequoia::halving().template(4, 2).grow(store, text, None, draft),
         _ => {}
     }
 }

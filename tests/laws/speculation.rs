@@ -246,6 +246,7 @@ fn chain<W: Weight>(tokens: &[u32]) -> Vec<Node<(), Table<W>>> {
         parent: number.checked_sub(1),
         origin: Origin::Copied,
         proposal: Proposal::Point,
+        chance: None,
         state: None,
     };
     tokens.iter().enumerate().map(node).collect()

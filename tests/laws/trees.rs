@@ -60,16 +60,18 @@ impl Constraint for Words<'_> {
 enum How {
     /// This token.
     Point(u32),
-    /// Drawn from the drafter's row.
+    /// Drawn from the drafter's row without the siblings that were drawn before.
     Sampled,
+    /// Drawn from the drafter's row, whatever its siblings are.
+    Independent,
 }
 
-use How::{Point, Sampled};
+use How::{Independent, Point, Sampled};
 
 /// A tree to be drafted: for each node the number of its parent and how its token is chosen.
 type Shape = &'static [(Option<usize>, How)];
 
-const SHAPES: [Shape; 9] = [
+const SHAPES: [Shape; 13] = [
     &[],
     // Drawing once: a chain, and a tree with all tokens at its root.
     &[(None, Point(0)), (Some(0), Point(1)), (Some(1), Point(1))],
@@ -111,6 +113,22 @@ const SHAPES: [Shape; 9] = [
         (None, Sampled),
         (Some(1), Sampled),
     ],
+    // k-seq: two, three, and below one another.
+    &[
+        (None, Independent),
+        (None, Independent),
+        (Some(0), Independent),
+        (Some(0), Independent),
+    ],
+    &[(None, Independent), (None, Independent), (None, Independent)],
+    // Some of each kind, and one alone.
+    &[
+        (None, Independent),
+        (None, Sampled),
+        (None, Independent),
+        (Some(1), Point(0)),
+    ],
+    &[(None, Independent), (Some(0), Independent), (None, Point(1))],
 ];
 
 /// Where a shape is drafted: a target, a drafter's model, and how rationals become weights.
@@ -147,20 +165,21 @@ impl<W: Weight> Rig<'_, W> {
             };
             let choice = match how {
                 Point(token) => Some((token, Proposal::Point)),
-                Sampled => self.sample(&draft, word, parent, number, chooser),
+                Sampled | Independent => self.sample(&draft, word, parent, (number, how), chooser),
             };
             nodes.push(choice.and_then(|(token, how)| draft.offer_below(parent, token, Origin::Model, how)));
         }
         draft
     }
 
-    /// A token of the drafter's row inside the mask and without the siblings sampled before; `None` if there is none.
+    /// A token of the drafter's row inside the mask and, unless it is independent, without the siblings sampled before; `None` if there
+    /// is none. Independent siblings share the row.
     fn sample(
         &self,
         draft: &Draft<'_, Words<'_>, Table<W>>,
         word: &[u32],
         parent: Option<NodeId>,
-        number: u32,
+        (number, how): (u32, How),
         chooser: &mut impl Chooser<W>,
     ) -> Option<(u32, Proposal<Table<W>>)> {
         let above = draft
@@ -171,11 +190,13 @@ impl<W: Weight> Rig<'_, W> {
         if prefix.last() == Some(&END) {
             return None;
         }
-        let row = Arc::new(self.row_of(self.drafter, &prefix));
+        let mut row = Arc::new(self.row_of(self.drafter, &prefix));
         let mut siblings = Vec::new();
         for node in draft.nodes().iter().filter(|node| node.parent == parent) {
-            if matches!(node.proposal, Proposal::Sampled(_)) {
-                siblings.push(node.token);
+            match &node.proposal {
+                Proposal::Independent(theirs) if how == Independent => row = theirs.clone(),
+                proposal if proposal.is_sampled() && how == Sampled => siblings.push(node.token),
+                _ => {}
             }
         }
         let mask = Allowed::Words(&self.task.mask(&prefix)).without(&siblings, row.len());
@@ -183,7 +204,10 @@ impl<W: Weight> Rig<'_, W> {
             .to(Purpose::Draft)
             .round(number);
         let token = row.part(Allowed::Words(&mask)).draw(place, chooser)?;
-        Some((token, Proposal::Sampled(row)))
+        Some(match how {
+            Independent => (token, Proposal::Independent(row)),
+            _ => (token, Proposal::Sampled(row)),
+        })
     }
 
     /// Decodes with one draft of the shape and then without, until the end; what was drawn, and how much was accepted.
@@ -347,7 +371,7 @@ fn drawing_once_keeps_the_tokens_of_a_seed() {
             word(decode(&[], &mut global())),
         );
         for shape in SHAPES {
-            if shape.iter().all(|(_, how)| *how != Sampled) {
+            if shape.iter().all(|(_, how)| matches!(how, Point(_))) {
                 let with = decode(shape, &mut local(&[END]));
                 accepted += with.as_ref().map_or(0, |with| with.1);
                 assert_eq!(word(with), plain);
@@ -355,7 +379,7 @@ fn drawing_once_keeps_the_tokens_of_a_seed() {
             // The stand-in for failed attempts is drawn locally, so there only the law is the same.
             let mut walk = global();
             let with = word(decode(shape, &mut walk));
-            if walk.is_certain() && shape.iter().any(|(_, how)| *how == Sampled) {
+            if walk.is_certain() && shape.iter().any(|(_, how)| !matches!(how, Point(_))) {
                 continue;
             }
             assert_eq!(with, attempted);

@@ -27,7 +27,7 @@ mod traffic;
 
 use process::Failure;
 use std::process::ExitCode;
-use traffic::{attack, fair, load};
+use traffic::{attack, crowd, fair, load};
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
@@ -37,14 +37,18 @@ Usage: cargo xtask COMMAND
                   `test clients` and `test python` run these alone
   plugins         the plugins for vLLM and SGLang in these engines, which it installs into .venv/plugins (1.3 GB), and the
                   examples for candle and mistral.rs
-  check           formatting, clippy, docs, layering, dependencies and licences
+  check           formatting, clippy, docs, layering, dependencies and licences, kernels; `check kernels` compiles the
+                  kernels of the engine for sm_90 alone, which needs no card
   load [ARGS]     many clients at once against a running service, and what came of it (load --help)
+  crowd [ARGS]    clients that all want eight texts at once, by particles and by beams (crowd --help)
   fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
   attack [ARGS]   requests that are made to end, stall or fatten the program, and whether they do (attack --help)
   fuzz [ARGS]     coverage-guided fuzzing of every reader, seconds or hours (fuzz --help)
   bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
+  card [--dev]    a bundle in .card/ that checks and times on a machine with an NVIDIA card what needs one
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
-  loom            the lock-free tables of the library under all orders of their threads
+  soak drafts [N] N requests (1000000) through what the engine learns from answers, and what that holds
+  loom            lock-free tables, and threads that share a pass, under all orders of their threads
   docs            build the site of docs/ with mdBook, and the API of the library
   wheel           build the Python package into target/wheels
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
@@ -74,12 +78,17 @@ fn run(args: &[String]) -> Result<ExitCode, Failure> {
             _ => no_arguments(rest).and_then(|()| test::run()),
         },
         "plugins" => no_arguments(rest).and_then(|()| test::of_plugins()),
-        "check" => no_arguments(rest).and_then(|()| check::run()),
+        "check" => match rest.split_first() {
+            Some((part, more)) => no_arguments(more).and_then(|()| check::only(part)),
+            None => check::run(),
+        },
         "load" => load::run(rest),
+        "crowd" => crowd::run(rest),
         "fair" => fair::run(rest),
         "attack" => attack::run(rest),
         "fuzz" => fuzz::run(rest),
         "bench" => bench::run(rest),
+        "card" => check::card::run(rest),
         "soak" => soak::run(rest),
         "docs" => no_arguments(rest).and_then(|()| check::docs::run()),
         "wheel" => no_arguments(rest).and_then(|()| test::python::wheel()),

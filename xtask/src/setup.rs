@@ -13,6 +13,7 @@
 //! The version is exact: tch checks no wheel, and another libtorch compiles and then dies at run time.
 
 mod folder;
+mod nvrtc;
 mod release;
 mod wheels;
 
@@ -36,6 +37,15 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
 /// Makes sure that some libtorch of the right version is there, CPU files or more.
 pub(crate) fn ensure() -> Result<(), Failure> {
     bring(Files::Cpu).map(|_| ())
+}
+
+/// The folder that has NVRTC, which compiles kernels without a card: that of libtorch where it is there, or one of this user.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn nvrtc() -> Result<PathBuf, Failure> {
+    let cached = user_cache().unwrap_or_else(|| root().join("target"));
+    nvrtc::bring(&root().join(".libtorch"), &cached)
 }
 
 /// The main flow: the first source that has libtorch wins. Returns a description of where it came from.
@@ -98,8 +108,12 @@ fn installed_torch() -> Option<PathBuf> {
     (version == TORCH_VERSION && site.join("torch/lib/libtorch_cpu.so").exists()).then_some(site)
 }
 
-/// Where fetched files are kept for all checkouts of this user, by the XDG rules.
 fn cache_folder(files: Files) -> Option<PathBuf> {
+    Some(user_cache()?.join(cache_name(files)))
+}
+
+/// Where fetched files are kept for all checkouts of this user, by the XDG rules.
+fn user_cache() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .filter(|it| it.is_absolute());
@@ -109,7 +123,7 @@ fn cache_folder(files: Files) -> Option<PathBuf> {
             .filter(|it| it.is_dir())
             .map(|it| it.join(".cache"))
     };
-    Some(named.or_else(home)?.join("lexiform").join(cache_name(files)))
+    Some(named.or_else(home)?.join("lexiform"))
 }
 
 fn cache_name(files: Files) -> String {

@@ -29,6 +29,13 @@ impl Tally {
     };
 }
 
+impl From<bool> for Tally {
+    /// One that passed, or one that failed.
+    fn from(passed: bool) -> Self {
+        if passed { Tally::PASSED } else { Tally::FAILED }
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;

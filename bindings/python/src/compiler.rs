@@ -19,7 +19,7 @@ use crate::fork;
 use crate::grammar::{About, Grammar};
 use crate::vocabulary::Vocabulary;
 
-use cache::{Asked, Cache};
+use cache::{Asked, Cache, OwnedSource};
 use options::SchemaKeywords;
 use source::{schema_text, tag_text};
 use watch::Watch;
@@ -66,9 +66,11 @@ impl Compiler {
     }
 
     /// The grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool, a Pydantic model, or a
-    /// Pydantic `TypeAdapter`. `deadline` bounds the compile in seconds.
+    /// Pydantic `TypeAdapter`. `prefix` are bytes that stand before every text, such as those that `Vocabulary.heal` removes
+    /// from a prompt. `deadline` bounds the compile in seconds.
     #[pyo3(signature = (schema, *, whitespace = "flexible", whitespace_pattern = None, key_order = "schema",
-        escapes = "minimal", draft = None, formats = "assert", documents = None, strict = false, deadline = None))]
+        escapes = "minimal", draft = None, formats = "assert", documents = None, strict = false, prefix = None,
+        deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
     fn json_schema(
         &self,
@@ -82,6 +84,7 @@ impl Compiler {
         formats: &str,
         documents: Option<BTreeMap<String, Bound<'_, PyAny>>>,
         strict: bool,
+        prefix: Option<&[u8]>,
         deadline: Option<f64>,
     ) -> PyResult<Grammar> {
         let documents = documents.unwrap_or_default().into_iter();
@@ -96,46 +99,61 @@ impl Compiler {
             documents: documents.collect::<PyResult<_>>()?,
             strict,
         };
-        let asked = Asked::Schema(schema_text(schema)?, keywords.options()?);
-        self.get(py, asked, deadline)
+        let source = OwnedSource::Schema(schema_text(schema)?, keywords.options()?);
+        self.get(py, source.behind(prefix), deadline)
     }
 
     /// The grammar of the texts that a regular expression matches from edge to edge. `dialect` is "python", "ecma" or "rust".
-    #[pyo3(signature = (pattern, *, dialect = "python", deadline = None))]
+    #[pyo3(signature = (pattern, *, dialect = "python", prefix = None, deadline = None))]
     fn regex(
         &self,
         py: Python<'_>,
         pattern: String,
         dialect: &str,
+        prefix: Option<&[u8]>,
         deadline: Option<f64>,
     ) -> PyResult<Grammar> {
-        let asked = Asked::Regex(pattern, options::dialect(dialect)?);
-        self.get(py, asked, deadline)
+        let source = OwnedSource::Regex(pattern, options::dialect(dialect)?);
+        self.get(py, source.behind(prefix), deadline)
     }
 
     /// The grammar of a text in Lexiform's EBNF.
-    #[pyo3(signature = (text, *, deadline = None))]
-    fn ebnf(&self, py: Python<'_>, text: String, deadline: Option<f64>) -> PyResult<Grammar> {
-        self.get(py, Asked::Ebnf(text), deadline)
+    #[pyo3(signature = (text, *, prefix = None, deadline = None))]
+    fn ebnf(
+        &self,
+        py: Python<'_>,
+        text: String,
+        prefix: Option<&[u8]>,
+        deadline: Option<f64>,
+    ) -> PyResult<Grammar> {
+        self.get(py, OwnedSource::Ebnf(text).behind(prefix), deadline)
     }
 
     /// The grammar whose texts are these.
-    fn choice(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Grammar> {
-        self.get(py, Asked::Choice(texts), None)
+    #[pyo3(signature = (texts, *, prefix = None))]
+    fn choice(&self, py: Python<'_>, texts: Vec<String>, prefix: Option<&[u8]>) -> PyResult<Grammar> {
+        self.get(py, OwnedSource::Choice(texts).behind(prefix), None)
+    }
+
+    /// The grammar of all that a model can write: any bytes, and special tokens between them.
+    #[pyo3(signature = (*, prefix = None))]
+    fn any(&self, py: Python<'_>, prefix: Option<&[u8]>) -> PyResult<Grammar> {
+        self.get(py, OwnedSource::Any.behind(prefix), None)
     }
 
     /// The grammar of a structural tag: a text of JSON, a dict, or a Pydantic object such as those of xgrammar. `dialect` is
     /// that of the regular expressions in it.
-    #[pyo3(signature = (tag, *, dialect = "python", deadline = None))]
+    #[pyo3(signature = (tag, *, dialect = "python", prefix = None, deadline = None))]
     fn structural_tag(
         &self,
         py: Python<'_>,
         tag: &Bound<'_, PyAny>,
         dialect: &str,
+        prefix: Option<&[u8]>,
         deadline: Option<f64>,
     ) -> PyResult<Grammar> {
-        let asked = Asked::StructuralTag(tag_text(tag)?, options::dialect(dialect)?);
-        self.get(py, asked, deadline)
+        let source = OwnedSource::StructuralTag(tag_text(tag)?, options::dialect(dialect)?);
+        self.get(py, source.behind(prefix), deadline)
     }
 
     /// Forgets the grammars that were compiled; those that are in use stay.
@@ -184,8 +202,8 @@ impl Compiler {
             (Ok(compiled), None) => compiled,
         };
         let about = About {
-            schema: match &asked {
-                Asked::Schema(text, options) => Some((text.clone(), options.clone())),
+            schema: match &asked.source {
+                OwnedSource::Schema(text, options) => Some((text.clone(), options.clone())),
                 _ => None,
             },
             limits: self.limits.clone(),
@@ -203,20 +221,22 @@ impl Compiler {
     ) -> Result<(lexiform::Grammar, Diagnostics), CompileError> {
         let mut options = Options {
             limits,
+            prefix: asked.prefix.clone(),
             ..Options::default()
         };
-        let source = match asked {
-            Asked::Schema(text, schema) => {
+        let source = match &asked.source {
+            OwnedSource::Schema(text, schema) => {
                 options.schema = schema.clone();
                 Source::JsonSchema(text)
             }
-            Asked::Regex(pattern, dialect) => {
+            OwnedSource::Regex(pattern, dialect) => {
                 options.regex = *dialect;
                 Source::Regex(pattern)
             }
-            Asked::Ebnf(text) => Source::Ebnf(text),
-            Asked::Choice(texts) => Source::Choice(texts),
-            Asked::StructuralTag(text, dialect) => {
+            OwnedSource::Ebnf(text) => Source::Ebnf(text),
+            OwnedSource::Choice(texts) => Source::Choice(texts),
+            OwnedSource::Any => Source::Any,
+            OwnedSource::StructuralTag(text, dialect) => {
                 options.regex = *dialect;
                 Source::StructuralTag(text)
             }

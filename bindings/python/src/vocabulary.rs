@@ -113,6 +113,13 @@ impl Vocabulary {
         }
     }
 
+    /// How many tokens of a prompt stay, and the bytes of the others: as few are removed from its end as leave no token that
+    /// could begin in what stays and end behind the prompt. A grammar with these bytes as its `prefix` goes on from there.
+    fn heal<'py>(&self, py: Python<'py>, prompt: Vec<u32>) -> (usize, Bound<'py, PyBytes>) {
+        let healed = self.inner.heal(&prompt);
+        (healed.kept, PyBytes::new(py, &healed.removed))
+    }
+
     /// The special token or mark of this name.
     fn special(&self, name: &str) -> Option<u32> {
         self.inner.special(name)

@@ -349,3 +349,32 @@ def test_many_threads_agree(demo, demo_vocabulary):
     for thread in threads:
         thread.join()
     assert len(found) == 160 and all(value == expected[name] for name, value in found)
+
+
+def test_a_prompt_goes_back_to_where_no_token_spans_its_end(small):
+    vocabulary = lexiform.Vocabulary.from_tokens(
+        ["<end>", "http", ":", "://", "/", "a"], eos=[0], kinds=["special"] + ["text"] * 5
+    )
+    assert vocabulary.heal([1, 2]) == (1, b":")
+    assert vocabulary.heal([1, 3]) == (2, b"")
+    assert vocabulary.heal([2, 0]) == (2, b"")
+    compiler = lexiform.Compiler(vocabulary, primed=False)
+    free = compiler.any(prefix=b":")
+    assert free.tokens(free.start()) == [2, 3]
+    assert free.tokens(free.step(free.start(), 3)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_every_source_may_stand_behind_a_prefix(small):
+    tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}
+    for behind in [
+        small.regex("a", prefix=b"b"),
+        small.ebnf('root ::= "a"', prefix=b"b"),
+        small.choice(["a"], prefix=b"b"),
+        small.structural_tag(tag, prefix=b"b"),
+        small.json_schema({"const": 1}, prefix=b"ba"),
+    ]:
+        assert behind.forced(behind.start()).startswith(b"ba")
+        assert behind.tokens(behind.start()) == [4, 6]
+    # A prefix makes another grammar of the same source.
+    plain = small.regex("a")
+    assert plain.forced(plain.start()) == b"a"

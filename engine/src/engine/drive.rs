@@ -7,33 +7,48 @@
 //! ```
 
 use crate::engine::step::Core;
-use crate::error::EngineError;
+use crate::error::{EngineError, MonitorProblem};
 use crate::request::driver::{
-    Beams, BestOf, Branch, Chains, Driver, News, Order, Orders, Plan, Population, Report, Samples, Search,
+    BestOf, Branch, Chains, Driver, News, Order, Orders, Plan, Population, Ranking, Report, Samples,
 };
-use crate::request::{Event, Finish, LawChoice, Outcome, Request, law};
+use crate::request::{Event, Finish, LawChoice, Outcome, Request, law, searches};
+use crate::sampling::asking::monitor_error;
+use crate::sampling::observed::Turn;
 use crate::sampling::write::Writer;
 use crate::sequence::job::Job;
 use crate::sequence::{Doing, Ending, Sequence};
 use lexiform::law::{Resampling, Seeded};
+use lexiform::vocab::Vocabulary;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// News that have not been told yet: of which request, of which of its branches, and what.
 type Untold = VecDeque<(u64, Branch, News)>;
 
-/// The driver that a request asks for.
-pub(crate) fn driver(request: &Request) -> Box<dyn Driver> {
+/// The driver that a request asks for, in an engine that weighs so many tokens of options in a pass.
+pub(crate) fn driver(
+    request: &Request,
+    most_options: usize,
+    vocabulary: &Arc<Vocabulary>,
+) -> Box<dyn Driver> {
+    if let Some(options) = &request.options {
+        let (with_ends, likeliest) = (request.weigh_end, request.likeliest_options);
+        return Box::new(Ranking::new(options.clone(), most_options, with_ends, likeliest));
+    }
     let chooser = |stream: usize| {
         let first = request.sampling.stream;
         Seeded::new(request.sampling.seed, first.wrapping_add(stream as u32))
     };
     let answers = request.samples;
+    if let Some(search) = &request.search {
+        return searches::driver(search, (answers, request.max_tokens), vocabulary);
+    }
     match law::choice(request) {
         LawChoice::Smc {
             particles,
             threshold,
             resampling,
+            ..
         } => {
             let plan = Plan {
                 particles,
@@ -42,7 +57,7 @@ pub(crate) fn driver(request: &Request) -> Box<dyn Driver> {
             };
             Box::new(Population::new(plan, answers, chooser(0)))
         }
-        LawChoice::Sir { candidates } => {
+        LawChoice::Sir { candidates, .. } => {
             let plan = Plan {
                 particles: candidates,
                 threshold: 0.0,
@@ -50,24 +65,13 @@ pub(crate) fn driver(request: &Request) -> Box<dyn Driver> {
             };
             Box::new(Population::new(plan, answers, chooser(0)))
         }
-        LawChoice::Beam {
-            width,
-            length_penalty,
-            patience,
-        } => {
-            let search = Search {
-                width,
-                length_penalty,
-                patience,
-                longest: request.max_tokens,
-            };
-            Box::new(Beams::new(search, answers))
-        }
         LawChoice::Mcmc { steps, cuts } => Box::new(Chains::new(steps, cuts, (0..answers).map(chooser))),
-        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap => match request.best_of {
-            Some(candidates) => Box::new(BestOf::new(answers, candidates)),
-            None => Box::new(Samples::new(answers)),
-        },
+        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap | LawChoice::Aprad { .. } => {
+            match request.best_of {
+                Some(candidates) => Box::new(BestOf::new(answers, candidates)),
+                None => Box::new(Samples::new(answers)),
+            }
+        }
     }
 }
 
@@ -101,6 +105,9 @@ impl Core {
                     Arc::default()
                 },
                 ranked: std::mem::take(&mut sequence.ranked),
+                weighed: std::mem::take(&mut sequence.weighed),
+                distance: sequence.distance,
+                latest: sequence.latest,
                 rows: if is_over { sequence.walk.rows() } else { Vec::new() },
             };
             let mut orders = std::mem::take(&mut self.orders);
@@ -150,14 +157,20 @@ impl Core {
                 self.order(id, branch, Doing::Drawing);
                 Ok(())
             }
-            Order::Rank { branch, count } => {
-                self.order(id, branch, Doing::Ranking(count));
+            Order::Rank { branch, look } => {
+                self.order(id, branch, Doing::Ranking);
+                if let Some(sequence) = self.scheduler.find(id, branch) {
+                    sequence.look = look;
+                }
                 Ok(())
             }
-            Order::Take { branch, drawn } => match self.scheduler.find(id, branch) {
+            Order::Take { branch, ranked } => match self.scheduler.find(id, branch) {
                 Some(sequence) => {
-                    let vocabulary = &self.vocabulary;
-                    Writer { vocabulary }.take_ranked(sequence, &drawn)
+                    let writer = Writer {
+                        vocabulary: &self.vocabulary,
+                        turn: Turn::new(self.stats.steps, 0),
+                    };
+                    writer.take_ranked(sequence, &ranked)
                 }
                 None => Ok(()),
             },
@@ -165,6 +178,18 @@ impl Core {
                 Some(sequence) => sequence.give(tokens),
                 None => Ok(()),
             },
+            Order::Weigh { branch, root, nodes } => {
+                if let Some(sequence) = self.scheduler.find(id, branch) {
+                    sequence.weigh(root, nodes);
+                }
+                Ok(())
+            }
+            Order::End(branch) => {
+                if let Some(sequence) = self.scheduler.find(id, branch) {
+                    sequence.finish(Finish::Stop);
+                }
+                Ok(())
+            }
             Order::Drop(branch) => {
                 self.drop_branch((id, job), branch);
                 Ok(())
@@ -279,6 +304,20 @@ impl Core {
             self.put_back(id, job);
         }
         self.collect();
+    }
+
+    /// Fails the branches whose monitors take too long.
+    pub(crate) fn end_watched(&mut self) {
+        for sequence in self.scheduler.running.iter_mut().filter(|it| it.is_watched()) {
+            let allowed = sequence.request.monitor_time;
+            if let Some(number) = sequence.watch.slow(allowed) {
+                let problem = MonitorProblem::Slow { allowed };
+                let error = monitor_error(&sequence.request.monitors, Some(number), problem);
+                sequence.watch.forget();
+                sequence.errand = None;
+                sequence.fail(error);
+            }
+        }
     }
 
     /// Tells drivers of the branches that have ended since they were asked last.

@@ -18,6 +18,7 @@ use crate::grammar::masks::Finder;
 use crate::grammar::outlook::Outlook;
 use crate::grammar::reply::{Brought, Errand, Reply};
 use crate::metrics::meters::Meters;
+use crate::sampling::inquiry::Inquiry;
 use crate::scheduler::Scheduler;
 use crate::sequence::Sequence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,6 +55,8 @@ pub(crate) struct Errands {
     sender: Sender<Reply>,
     replies: Receiver<Reply>,
     started: u64,
+    /// How likely what stores offer must be.
+    pub(crate) least: f32,
 }
 
 impl Errands {
@@ -73,27 +76,48 @@ impl Errands {
             sender,
             replies,
             started: 0,
+            least: 0.0,
         }
     }
 
     /// What grammar work needs to know of a sequence.
     pub(crate) fn outlook(&self, sequence: &Sequence) -> Outlook {
-        sequence.outlook(self.finder.clone())
+        sequence.outlook(self.finder.clone(), self.least)
     }
 
     /// Sends a sequence on an errand.
     pub(crate) fn start(&mut self, sequence: &mut Sequence, goal: Goal) {
         let outlook = self.outlook(sequence);
+        let (drafters, meters) = (self.drafters.clone(), self.meters.clone());
+        self.send(sequence, move |is_wanted| {
+            run(outlook, goal, &drafters, &meters, is_wanted)
+        });
+    }
+
+    /// Has the monitors of a sequence asked for its next tokens.
+    pub(crate) fn ask(&mut self, sequence: &mut Sequence, inquiry: Inquiry) {
+        self.send(sequence, move |_| {
+            Ok(Brought {
+                inquired: Some(inquiry.run()?),
+                ..Brought::default()
+            })
+        });
+    }
+
+    fn send(
+        &mut self,
+        sequence: &mut Sequence,
+        run: impl FnOnce(&dyn Fn() -> bool) -> Result<Brought, EngineError> + Send + 'static,
+    ) {
         self.started += 1;
         let alive = Arc::new(());
         let (number, wanted) = (self.started, Arc::downgrade(&alive));
-        let (drafters, meters, sender) = (self.drafters.clone(), self.meters.clone(), self.sender.clone());
+        let sender = self.sender.clone();
         let id = sequence.id;
         let work = move || {
             let begun = cpu_time();
             let is_wanted = || wanted.strong_count() > 0;
-            let run = || run(outlook, goal, &drafters, &meters, &is_wanted);
-            let outcome = catch_unwind(AssertUnwindSafe(run));
+            let outcome = catch_unwind(AssertUnwindSafe(|| run(&is_wanted)));
             let panicked = |_| Err(EngineError::Panicked("while computing a mask".to_string()));
             let reply = Reply {
                 sequence: id,
@@ -268,12 +292,11 @@ fn run(
     if goal != Goal::Masks {
         let mut reading = outlook.read()?;
         if reading.end.is_none() && outlook.remaining > 0 {
-            match outlook.given.is_empty() {
-                true => drafters.propose(&mut outlook)?,
-                false => {
-                    outlook.drafts.clear();
-                    outlook.take_given()?;
-                }
+            outlook.drafts.clear();
+            match (&outlook.options, outlook.given.is_empty()) {
+                (Some(_), _) => outlook.take_options()?,
+                (None, true) => drafters.propose(&mut outlook)?,
+                (None, false) => outlook.take_given()?,
             }
             reading.drafts.clone_from(&outlook.drafts);
         }
@@ -290,7 +313,12 @@ fn run(
                 return Ok(Brought::default());
             }
             let begun = Instant::now();
-            masks.extend(outlook.bounds(drafts)?);
+            let bounds = match outlook.is_guess(drafts) {
+                // Nothing is drawn there.
+                true => outlook.bounds(drafts).unwrap_or(None),
+                false => outlook.bounds(drafts)?,
+            };
+            masks.extend(bounds.or_else(|| outlook.nothing()));
             meters.masks.observe_time(begun.elapsed());
         }
         brought.masks = Some(masks);

@@ -14,7 +14,7 @@ mod drawing;
 
 use crate::blocks::Blocks;
 use crate::config::EngineConfig;
-use crate::engine::draft_model::DraftModel;
+use crate::engine::draft_model::{Assistant, DraftModel};
 use crate::engine::errand::{Errands, Goal};
 use crate::error::EngineError;
 use crate::grammar::drafters::Drafters;
@@ -24,7 +24,7 @@ use crate::metrics::stats::Stats;
 use crate::model::flight::Flight;
 use crate::model::{Feed, Model, SlotMoves};
 use crate::request::driver::{News, Orders};
-use crate::request::law::law;
+use crate::request::law::{Taught, learning_walk, teaches};
 use crate::sampling::Columns;
 use crate::scheduler::pace::Pace;
 use crate::scheduler::pass::Work;
@@ -32,11 +32,11 @@ use crate::scheduler::{Scheduler, forget_cache};
 use crate::sequence::job::Job;
 use crate::sequence::tries::{self, Tries};
 use crate::sequence::{Doing, Sequence};
-use crate::speculation::draft::Draft;
-use crate::speculation::draft::is_chain;
+use crate::speculation::draft::{is_chain, parents};
 use crate::speculation::policy::{Base, CountedTime, Policy, Worked};
+use crate::speculation::store::Stores;
+use crate::speculation::window;
 use lexiform::draft::{LongestMatch, NodeId, Tokenise};
-use lexiform::law::{Law, Walk};
 use lexiform::vocab::Vocabulary;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 /// What an engine is made of.
 pub(crate) struct Parts {
     pub(crate) model: Box<dyn Model>,
-    pub(crate) draft: Option<Box<dyn Model>>,
+    pub(crate) draft: Option<Assistant>,
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) tokeniser: Option<Arc<dyn Tokenise + Sync>>,
     pub(crate) config: EngineConfig,
@@ -97,6 +97,7 @@ pub(crate) struct Core {
     columns: Columns,
     draft_model: Option<DraftModel>,
     tries: Tries,
+    pub(crate) stores: Stores,
     /// How long the model took for the last pass.
     last_pass: Duration,
     pace: Pace,
@@ -118,10 +119,10 @@ impl Core {
         model.create_cache(config.blocks, config.block_size)?;
         let columns = Columns::new(&vocabulary, model.vocab_size());
         model.leave_out(&columns.left_out(model.vocab_size()));
-        let draft_model = draft
-            .map(|draft| DraftModel::new(draft, vocabulary.clone(), &config))
-            .transpose()?;
         let tokeniser = tokeniser.unwrap_or_else(|| Arc::new(LongestMatch(vocabulary.clone())));
+        let tokens = (vocabulary.clone(), tokeniser.clone());
+        let draft_model = draft.map(|draft| DraftModel::new(draft, tokens, &config));
+        let draft_model = draft_model.transpose()?;
         let (finder, drafters) = (
             Finder { hook: mask_hook },
             Drafters::new(tokeniser, vocabulary.clone()),
@@ -145,6 +146,7 @@ impl Core {
             },
             meters,
             tries: Tries::default(),
+            stores: Stores::open(config.draft_stores.clone(), config.drafting, &vocabulary)?,
             last_pass: Duration::ZERO,
             pace: Pace::default(),
             counted,
@@ -164,18 +166,17 @@ impl Core {
     pub(crate) fn take_in(&mut self, mut sequence: Sequence, job: Job) {
         self.stats.requests += job.answers() as u64;
         self.stats.prompt_tokens += sequence.request.prompt.len() as u64;
-        let law = law(&sequence.request);
-        if let (Law::Global { .. } | Law::Adaptive, Some(grammar)) = (law, &sequence.request.grammar) {
-            let trie = match sequence.request.share_attempts {
-                true => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
-                false => tries::new(&sequence.request, &self.vocabulary),
+        if let (Some(taught), Some(grammar)) = (teaches(&sequence.request), &sequence.request.grammar) {
+            let trie = match taught {
+                Taught::Requests => self.tries.shared(&sequence.request, grammar, &self.vocabulary),
+                Taught::Own => tries::new(&sequence.request, &self.vocabulary),
             };
-            sequence.walk = match law {
-                Law::Global { attempts, fallback } => Walk::global(trie.clone(), attempts, fallback),
-                _ => Walk::adaptive(trie.clone()),
-            };
+            sequence.walk = learning_walk(&sequence.request, trie.clone());
             sequence.trie = Some(trie);
         }
+        sequence.store = self.stores.of(&sequence.request.owner);
+        sequence.window = window::begin(self.config.lookahead, &sequence.request);
+        sequence.siblings = self.stores.of_samples(&sequence.request);
         sequence.id = self.next_sequence;
         self.next_sequence += 1;
         let id = sequence.job;
@@ -188,6 +189,7 @@ impl Core {
     pub(crate) fn step(&mut self) {
         let begun = Instant::now();
         self.end_late();
+        self.end_watched();
         self.renew_grammars();
         self.scheduler.admit(&mut self.blocks, &self.config);
         self.tell_read();
@@ -235,14 +237,15 @@ impl Core {
 
     /// Lets grammars read what was drawn last, which says what to draft.
     fn read(&mut self) {
+        self.errands.least = self.scheduler.policy.least_chance() as f32;
         // After one that takes longer, the others may too: all of them together must not.
         let mut is_brief = true;
         for sequence in self.scheduler.running.iter_mut().filter(|it| it.asks()) {
             match (sequence.request.grammar.is_some(), sequence.parole) {
                 (false, _) => self.errands.read_now(sequence),
                 (true, 0) if is_brief && self.errands.read_briefly(sequence, &mut is_brief) => (),
-                (true, 0) => self.errands.start(sequence, Goal::Reading),
-                (true, _) => self.errands.start(sequence, Goal::All),
+                (true, 1..) if sequence.is_masked() => self.errands.start(sequence, Goal::All),
+                (true, _) => self.errands.start(sequence, Goal::Reading),
             }
         }
         let grace = self.grace();
@@ -285,19 +288,24 @@ impl Core {
             let is_quick = sequence.parole == 0 && sequence.masks.is_none();
             let draws = sequence.doing == Doing::Drawing && sequence.unfed() == 1 && sequence.is_ready();
             // What a draft model reads is one text.
-            sequence.request.speculation.model && draws && is_quick && is_chain(&sequence.drafts)
+            let drafts = sequence.request.speculation.model && !sequence.is_asked();
+            drafts && draws && is_quick && is_chain(&sequence.drafts)
         };
         self.scheduler.plan_model(decodes);
         let running = self.scheduler.running.iter_mut();
         let mut for_model: Vec<_> = running.filter(|sequence| sequence.reach > 0).collect();
         let sequences = for_model.len();
+        let read = for_model
+            .iter_mut()
+            .map(|it| std::mem::replace(&mut it.record.is_read, true));
+        let readings = read.filter(|is_read| !is_read).count();
         match model.propose(&mut for_model, &self.errands, self.config.mask_grace) {
             Ok(rounds) => {
                 let took = match &self.counted {
                     Some(counted) => counted(Worked::DraftPass(sequences)) * rounds as u32,
                     None => begun.elapsed(),
                 };
-                self.scheduler.policy.drafted(rounds, took);
+                self.scheduler.policy.drafted((rounds, readings), took);
             }
             Err(_) => {
                 // Drafts are not needed; a model that fails once would fail again.
@@ -315,7 +323,7 @@ impl Core {
         let few = works.iter().map(|work| work.rows).sum::<usize>() <= FEW_ROWS;
         for work in works.iter().filter(|work| work.rows > 0) {
             let sequence = &mut running[work.index];
-            let is_masked = sequence.request.grammar.is_some();
+            let is_masked = sequence.is_masked();
             asked |= is_masked;
             let is_known =
                 sequence.masks.is_some() || few && is_masked && self.errands.find_briefly(sequence);
@@ -483,6 +491,10 @@ impl Core {
                 .collect();
             model.retain(|id| alive.contains(&id));
         }
+        // Also of those that their drivers have dropped by now, having made an answer of them.
+        for _ in done.iter().filter(|sequence| sequence.teach_answer()) {
+            self.stores.ended();
+        }
         let (dropped, ended): (Vec<_>, Vec<_>) = done.into_iter().partition(|sequence| sequence.dropped);
         for sequence in ended {
             if let Some(job) = self.jobs.get_mut(&sequence.job) {
@@ -518,6 +530,10 @@ impl Core {
         self.stats.blocks_total = self.blocks.total();
         self.stats.blocks_used = self.blocks.used();
         self.stats.blocks_kept = self.blocks.kept();
+        self.stats.draft_store_bytes = self.stores.bytes();
+        self.stats.draft_corpus_bytes = self.stores.corpus_bytes();
+        self.stats.draft_stores_failed = self.stores.given_up();
+        self.stats.draft_saves_failed = self.stores.unsaved();
         self.stats.clone()
     }
 }
@@ -539,7 +555,8 @@ fn news(sequence: &Sequence, drawn: usize) -> Option<News> {
     }
     match sequence.doing {
         Doing::Scoring => sequence.given.is_empty().then_some(News::Scored),
-        Doing::Ranking(_) => (!sequence.ranked.is_empty()).then_some(News::Ranked),
+        Doing::Ranking => (!sequence.ranked.is_empty()).then_some(News::Ranked),
+        Doing::Weighing => (!sequence.weighed.is_empty()).then_some(News::Weighed),
         _ => (drawn > 0).then_some(News::Drew),
     }
 }
@@ -559,12 +576,6 @@ fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved
         start,
         slots: accepted.iter().map(|node| start + node).collect(),
     })
-}
-
-/// The nodes before each of the drafts as a feed counts them, if they are no chain.
-fn parents(drafts: &[Draft]) -> Option<Vec<u16>> {
-    let parent = |draft: &Draft| draft.parent.map_or(0, |parent| parent as u16 + 1);
-    (!is_chain(drafts)).then(|| drafts.iter().map(parent).collect())
 }
 
 /// How many tokens two texts begin with in common; not the last of the second one, whose row is wanted.

@@ -1,7 +1,9 @@
 //! Drafts: tokens that are cheap to guess, fed together with what must be fed anyway.
 //!
 //! ```text
-//!   forced text ─► lookup in prompt, answer, reference ─► draft model      each goes on where the one before it stopped
+//!   forced text ─┬─► lookup in prompt, answer, reference ─► draft model    each goes on where the one before it stopped
+//!                ├─► what samples of the request and earlier answers have taught      beside what was looked up
+//!                └─► guesses of the window, which are fed for the rows behind them    beside all of these
 //! ```
 //!
 //! Forced and copied text is verified by *drawing once*: at every position the law draws its token as if there were no
@@ -17,7 +19,7 @@
 use crate::error::EngineError;
 use crate::grammar::outlook::Outlook;
 use crate::request::Request;
-use crate::speculation::draft::{Draft, Source};
+use crate::speculation::draft::{Confidence, Draft, Source};
 use crate::{Grammar, State};
 use lexiform::draft::{self, Drafter, Forced, Lookup, NodeId, PromptLookup, Tokenise};
 use lexiform::vocab::Vocabulary;
@@ -72,7 +74,11 @@ impl Drafters {
     pub(crate) fn propose(&self, outlook: &mut Outlook) -> Result<(), EngineError> {
         outlook.drafts.clear();
         let (speculation, room) = (outlook.speculation, outlook.room());
-        if room == 0 || !(speculation.forced || outlook.lookup.is_some()) {
+        let has_source = speculation.forced
+            || outlook.lookup.is_some()
+            || !outlook.stores.is_empty()
+            || outlook.window.is_some();
+        if room == 0 || !has_source {
             return Ok(());
         }
         let text = outlook.text();
@@ -81,8 +87,20 @@ impl Drafters {
         if speculation.forced {
             Forced::new(Cutter(self.tokeniser.clone()), self.vocabulary.clone()).propose(text, &mut draft);
         }
+        let forced = draft.nodes().len();
         if let Some(lookup) = &outlook.lookup {
+            // Of a copy the beginning is the likeliest: the rest of the room is for others.
+            let is_shared = !outlook.stores.is_empty();
+            draft.set_budget(if is_shared {
+                forced + (room - forced).div_ceil(2)
+            } else {
+                room
+            });
             lookup.offer(text, &mut draft);
+            draft.set_budget(room);
+        }
+        for store in &outlook.stores {
+            store.offer(text, (forced.checked_sub(1), outlook.least), &mut draft);
         }
         let nodes = draft.nodes().to_vec();
         // Where each node has become a draft; what hangs below one that has not is none either.
@@ -95,6 +113,7 @@ impl Drafters {
             };
             places.push(is_taken.then(|| outlook.drafts.len() - 1));
         }
+        outlook.take_guesses();
         Ok(())
     }
 }
@@ -108,7 +127,7 @@ fn drafted(node: &draft::Node<State>, parent: Option<NodeId>) -> Draft {
             draft::Origin::Copied => Source::Copied,
             draft::Origin::Predicted => Source::Predicted,
             draft::Origin::Model => Source::Model,
-            learned => Source::Learned(learned),
+            learned => Source::Learned(learned, Confidence::of(node.chance)),
         },
         state: node.state,
         proposal: node.proposal.clone(),

@@ -16,6 +16,16 @@ pub(crate) struct Bounds {
     pub(crate) steered: bool,
 }
 
+impl Bounds {
+    /// Nothing may come, in a vocabulary of so many tokens.
+    pub(crate) fn nothing(tokens: usize) -> Self {
+        Bounds {
+            mask: Arc::new(Mask::empty(tokens)),
+            steered: false,
+        }
+    }
+}
+
 /// Called before every mask, on the thread that finds it: may take its time, or refuse. For tests of slow grammars.
 pub type MaskHook = Arc<dyn Fn(&Grammar) -> Result<(), EngineError> + Send + Sync>;
 

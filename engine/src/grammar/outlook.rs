@@ -10,9 +10,11 @@
 use crate::error::EngineError;
 use crate::grammar::masks::{Bounds, Finder};
 use crate::request::Speculation;
-use crate::speculation::draft::{Draft, Source, path};
+use crate::speculation::draft::{Draft, Source, child, path};
+use crate::speculation::store::Store;
+use crate::speculation::window;
 use crate::{Grammar, State};
-use lexiform::draft::{Lookup, Proposal, Text};
+use lexiform::draft::{JacobiWindow, Lookup, NodeId, Proposal, Text};
 use lexiform::vocab::Vocabulary;
 use std::sync::Arc;
 
@@ -29,6 +31,10 @@ pub(crate) struct Outlook {
     pub(crate) tokens: Arc<Vec<u32>>,
     /// Where they stood before, if they are looked up.
     pub(crate) lookup: Option<Arc<Lookup>>,
+    /// What was written before by others and is drafted from, the nearest first.
+    pub(crate) stores: Vec<Arc<Store>>,
+    /// How likely a token must be to be drafted from a store.
+    pub(crate) least: f32,
     pub(crate) prompt: usize,
     /// Tokens that may still be drawn.
     pub(crate) remaining: usize,
@@ -38,8 +44,14 @@ pub(crate) struct Outlook {
     pub(crate) ends_early: bool,
     pub(crate) speculation: Speculation,
     pub(crate) drafts: Vec<Draft>,
+    /// Guesses that are fed beside the drafts.
+    pub(crate) window: Option<JacobiWindow>,
     /// Tokens that the sequence goes on with, whatever is likely.
     pub(crate) given: Vec<u32>,
+    /// Options that are fed below the text: the token of each node, and the node before it. `None` where none are to be weighed.
+    pub(crate) options: Option<Vec<(u32, Option<NodeId>)>>,
+    /// Whether to find how many tokens the text takes to be completed.
+    pub(crate) measures: bool,
     pub(crate) finder: Finder,
 }
 
@@ -51,12 +63,14 @@ pub(crate) struct Reading {
     pub(crate) renewed: bool,
     /// Nothing but the end is left; whether that is because the answer's tokens are few.
     pub(crate) end: Option<bool>,
+    /// The fewest tokens that complete the text, its end included, if that was asked for and is known.
+    pub(crate) distance: Option<usize>,
     /// What is worth feeding beyond the tokens.
     pub(crate) drafts: Vec<Draft>,
 }
 
 /// The most drafts of one pass, whatever a request says: a tree names its nodes by 16 bits.
-const MOST_DRAFTED: usize = 1 << 12;
+pub(crate) const MOST_DRAFTED: usize = 1 << 12;
 
 /// How many tokens may be drafted. The last token of the answer needs no draft: a row behind it would be wasted.
 pub(crate) fn draft_room(speculation: &Speculation, remaining: usize) -> usize {
@@ -93,6 +107,7 @@ impl Outlook {
             grammar: None,
             renewed: false,
             end: None,
+            distance: None,
             drafts: Vec::new(),
         };
         if let Some((grammar, state)) = &mut self.grammar {
@@ -107,6 +122,9 @@ impl Outlook {
                     reading.end = Some(self.bounds(0)?.is_some_and(|bounds| bounds.steered));
                 }
             }
+        }
+        if let (true, Some((grammar, state))) = (self.measures, &self.grammar) {
+            reading.distance = grammar.try_min_completion(*state)?;
         }
         reading.grammar.clone_from(&self.grammar);
         Ok(reading)
@@ -132,6 +150,18 @@ impl Outlook {
         let budget = self.budget(self.depth(drafts));
         let find = |(grammar, state)| self.finder.bounds(grammar, state, budget);
         self.after(drafts).map(find).transpose()
+    }
+
+    /// Whether what follows a draft, counted from 1, is only guessed.
+    pub(crate) fn is_guess(&self, drafts: usize) -> bool {
+        let draft = drafts.checked_sub(1).and_then(|draft| self.drafts.get(draft));
+        draft.is_some_and(Draft::is_guess)
+    }
+
+    /// What may come where the grammar has no state: nothing, if there is a grammar.
+    pub(crate) fn nothing(&self) -> Option<Bounds> {
+        let (grammar, _) = self.grammar.as_ref()?;
+        Some(Bounds::nothing(grammar.vocabulary().len()))
     }
 
     /// Whether the grammar leaves nothing but the end within the answer's tokens, after a draft.
@@ -203,18 +233,107 @@ impl Outlook {
         Ok(())
     }
 
-    /// Goes on with a token that a draft model drew after the drafts, if there is something to draft or to draw behind it.
-    pub(crate) fn extend(&mut self, draft: Draft, vocabulary: &Vocabulary) -> Result<bool, EngineError> {
-        let state = match self.grammar.as_ref().zip(self.tip()) {
-            Some(((grammar, _), state)) => Some(Finder::step(grammar, state, draft.token)?),
-            None => None,
+    /// Takes options for drafts, also those that the grammar forbids: what is forbidden has no state, and nothing is allowed
+    /// behind it.
+    pub(crate) fn take_options(&mut self) -> Result<(), EngineError> {
+        for (token, parent) in self.options.take().unwrap_or_default() {
+            let state = match self.after(parent.map_or(0, |parent| parent + 1)) {
+                Some((grammar, state)) => grammar.try_step(state, token)?,
+                None => None,
+            };
+            self.drafts.push(Draft {
+                token,
+                parent,
+                source: Source::Given,
+                state,
+                proposal: Proposal::Point,
+                is_last: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Feeds the guesses of the window below the drafts, sharing what is drafted already. Forced text takes the place of guesses.
+    ///
+    /// Nothing is drawn behind a guess, so what the grammar does not allow, or cannot judge within its limits, may be one; where
+    /// it can be, the row behind it says what is likeliest of what may come there.
+    pub(crate) fn take_guesses(&mut self) {
+        let Some(mut window) = self.window.take() else {
+            return;
         };
-        let draft = Draft {
-            state,
-            parent: self.drafts.len().checked_sub(1),
-            is_last: false,
-            ..draft
-        };
-        self.push(draft, vocabulary)
+        window::know_forced(&mut window, &self.drafts);
+        for branch in window.branches() {
+            let mut node = None;
+            for token in branch {
+                node = child(&self.drafts, node, token).or_else(|| self.push_guess(node, token));
+                if node.is_none() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn push_guess(&mut self, parent: Option<NodeId>, token: u32) -> Option<NodeId> {
+        if self.drafts.len() >= MOST_DRAFTED {
+            return None;
+        }
+        let before = self.after(parent.map_or(0, |parent| parent + 1));
+        self.drafts.push(Draft {
+            token,
+            parent,
+            source: Source::Guessed,
+            state: before.and_then(|(grammar, state)| grammar.step(state, token)),
+            proposal: Proposal::Point,
+            is_last: true,
+        });
+        Some(self.drafts.len() - 1)
+    }
+
+    /// Goes on along drafts, each below the one before it, up to the first that the grammar does not allow or behind which there is
+    /// nothing to draft or to draw.
+    pub(crate) fn extend_along(
+        &mut self,
+        drafts: impl Iterator<Item = Draft>,
+        vocabulary: &Vocabulary,
+    ) -> Result<(), EngineError> {
+        for draft in drafts {
+            let parent = self.drafts.len().checked_sub(1);
+            let is_allowed = match self.after(self.drafts.len()) {
+                Some((grammar, state)) => grammar.try_step(state, draft.token)?.is_some(),
+                None => true,
+            };
+            if !is_allowed || !self.extend(vec![Draft { parent, ..draft }], vocabulary)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with tokens that a draft model proposes side by side below one of the drafts; whether there is something to draft or
+    /// to draw behind the first. Of the others those are taken behind which there is something to draw, and all that were sampled: a
+    /// rule has to know of every draw, in the order in which they were drawn.
+    pub(crate) fn extend(
+        &mut self,
+        candidates: Vec<Draft>,
+        vocabulary: &Vocabulary,
+    ) -> Result<bool, EngineError> {
+        let mut goes_on = false;
+        for (number, candidate) in candidates.into_iter().enumerate() {
+            let state = match self.after(candidate.parent.map_or(0, |parent| parent + 1)) {
+                Some((grammar, state)) => Some(Finder::step(grammar, state, candidate.token)?),
+                None => None,
+            };
+            let draft = Draft {
+                state,
+                is_last: false,
+                ..candidate.clone()
+            };
+            let is_taken = self.push(draft, vocabulary)?;
+            goes_on |= number == 0 && is_taken;
+            if !is_taken && candidate.proposal.is_sampled() {
+                self.drafts.push(candidate);
+            }
+        }
+        Ok(goes_on)
     }
 }

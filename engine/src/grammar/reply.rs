@@ -3,6 +3,9 @@
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::grammar::outlook::Reading;
+use lexiform::law::Walk;
+use lexiform::monitor::ProductState;
+use lexiform::verify::Verified;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +31,21 @@ pub(crate) struct Reply {
 pub(crate) struct Brought {
     pub(crate) reading: Option<Reading>,
     pub(crate) masks: Option<Vec<Bounds>>,
+    pub(crate) inquired: Option<Inquired>,
+}
+
+/// What was drawn for a sequence by asking its monitors.
+pub(crate) struct Inquired {
+    /// The walk after the draw.
+    pub(crate) walk: Walk,
+    pub(crate) verified: Verified,
+    /// The tokens of the accepted drafts.
+    pub(crate) path: Vec<u32>,
+    /// The first of the drawn tokens that the tokens left have steered.
+    pub(crate) steered: Option<usize>,
+    /// The monitors before the draw, after so many tokens of the answer.
+    pub(crate) joint: Option<ProductState>,
+    pub(crate) read: usize,
 }
 
 impl Errand {

@@ -48,4 +48,12 @@ pub struct Stats {
     pub panics: u64,
     /// Whether the draft model was given up because it failed.
     pub draft_model_failed: bool,
+    /// Bytes of what was learned from answers to draft from.
+    pub draft_store_bytes: usize,
+    /// Bytes of the operator's corpus, to draft from.
+    pub draft_corpus_bytes: usize,
+    /// Stores of it that were given up because a predictor panicked.
+    pub draft_stores_failed: u64,
+    /// Times that what was learned from could not be written to its folder.
+    pub draft_saves_failed: u64,
 }

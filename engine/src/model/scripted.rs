@@ -59,6 +59,10 @@ impl Model for ScriptedModel {
         self.max_positions
     }
 
+    fn variance(&self) -> Option<&'static str> {
+        None
+    }
+
     fn cache_bytes_per_token(&self) -> usize {
         0
     }

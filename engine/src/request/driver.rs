@@ -11,26 +11,28 @@
 //! are *answers*: the driver says which branch's tokens are told as which answer, and when.
 //!
 //! The loop knows nothing of drivers but this: the scheduler sees branches that have tokens to feed, those of all requests
-//! together. So whatever draws several texts at once (`n` samples, the best of `n`, particles, chains, beams) is a driver,
+//! together. So whatever draws several texts at once (`n` samples, the best of `n`, particles, chains, searches) is a driver,
 //! and batching, drafts, masks and preemption are the same for all of them.
 //!
 //! Under the global law a failed attempt goes back to its prompt by itself: that is part of the law, as the walk over the
 //! trie says, and needs nobody's decision. A driver hears of the text that was accepted.
 
-mod beams;
 mod best;
 mod chains;
+mod likeliest;
 mod population;
+mod ranking;
 mod samples;
 
-pub(crate) use beams::{Beams, Search};
 pub(crate) use best::BestOf;
 pub(crate) use chains::Chains;
 pub(crate) use population::{Plan, Population};
+pub(crate) use ranking::{Ranking, log_sum};
 pub(crate) use samples::Samples;
 
-use crate::error::EngineError;
-use crate::request::{Diagnostics, Finish};
+use crate::error::{EngineError, MonitorProblem};
+use crate::request::options::Weighed;
+use crate::request::{Diagnostics, Finish, Particle};
 use lexiform::law::{Drawn, LawTag};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,6 +53,8 @@ pub(crate) enum News {
     Scored,
     /// The likeliest continuations of it are known.
     Ranked,
+    /// Some of the options that were to be weighed are.
+    Weighed,
     /// Its text is complete, or as long as it may be.
     Ended(Finish),
     /// It cannot go on.
@@ -74,8 +78,53 @@ pub(crate) struct Report {
     pub(crate) text: Arc<Vec<u32>>,
     /// `ln p` and `ln m` of each of these.
     pub(crate) rows: Vec<(f64, f64)>,
-    /// The likeliest continuations, if they were asked for, the likeliest first.
+    /// The continuations that were asked for: the likeliest first, then those that were named.
     pub(crate) ranked: Vec<Ranked>,
+    /// What was found about options, if they were to be weighed.
+    pub(crate) weighed: Vec<Weight>,
+    /// The fewest tokens that complete the text, its end included, where that was asked for and is known.
+    pub(crate) distance: Option<usize>,
+    /// The token drawn last, for requests whose driver looks at it.
+    pub(crate) latest: Option<Latest>,
+}
+
+/// What is known of the row at a node, about one that may follow it or about the end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Weight {
+    pub(crate) of: Of,
+    /// `ln p` under the warped model.
+    pub(crate) log_probability: f64,
+    /// `ln` of the probability among what may be drawn.
+    pub(crate) log_share: f64,
+    pub(crate) is_allowed: bool,
+}
+
+/// Whose weight it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// That of a node's token after the node before it.
+    Node(usize),
+    /// That of an end after this node.
+    End(usize),
+}
+
+/// A token that was drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Latest {
+    pub(crate) token: u32,
+    /// The entropy of what it was drawn from, in nats.
+    pub(crate) entropy: f64,
+}
+
+/// What is wanted of the tokens that may come next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// So many of the likeliest.
+    pub(crate) count: usize,
+    /// These, too, if they are allowed.
+    pub(crate) also: Arc<[u32]>,
+    /// How many tokens the text takes to be completed.
+    pub(crate) distance: bool,
 }
 
 /// A token that could come next.
@@ -85,6 +134,8 @@ pub(crate) struct Ranked {
     pub(crate) drawn: Drawn,
     /// Whether it ends the text.
     pub(crate) ends: bool,
+    /// Whether the tokens left took something away here that the grammar allows.
+    pub(crate) is_steered: bool,
 }
 
 impl Report {
@@ -97,7 +148,13 @@ impl Report {
     /// another law.
     pub(crate) fn breakdown(&self) -> Option<&EngineError> {
         match &self.news {
-            News::Failed(EngineError::DeadEnd { .. }) => None,
+            News::Failed(
+                EngineError::DeadEnd { .. }
+                | EngineError::Monitor {
+                    problem: MonitorProblem::Refused { .. },
+                    ..
+                },
+            ) => None,
             News::Failed(error) => Some(error),
             _ => None,
         }
@@ -111,6 +168,8 @@ pub(crate) struct Verdict {
     /// Its weight with respect to the global law, if it has one.
     pub(crate) log_weight: Option<f64>,
     pub(crate) diagnostics: Option<Diagnostics>,
+    /// The texts that it was drawn from.
+    pub(crate) particles: Vec<Particle>,
 }
 
 /// What a driver wants done. Orders are carried out one after the other.
@@ -119,22 +178,27 @@ pub(crate) enum Order {
     /// A new branch with the prompt and the first `at` tokens of another one, whose keys and values it shares.
     Fork { of: Branch, to: Branch, at: usize },
     /// The branch goes back to its first `to` tokens, and draws anew from there.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "no driver of this crate goes back yet")
-    )]
     Rewind { branch: Branch, to: usize },
     /// The branch is computed up to its last token, which is what others can be forked from.
     Read(Branch),
     /// The branch draws what comes next: a token, or several where a draft holds.
     Draw(Branch),
-    /// The likeliest tokens that may come next, at most so many, are told; none is drawn.
-    Rank { branch: Branch, count: usize },
-    /// The branch, which stands where it was ranked, goes on with one of these tokens.
-    Take { branch: Branch, drawn: Drawn },
+    /// Tokens that may come next are told; none is drawn.
+    Rank { branch: Branch, look: Look },
+    /// The branch goes on with a token that was found by ranking a branch of the same text.
+    Take { branch: Branch, ranked: Ranked },
     /// The branch goes on with these tokens; what the law says of them is found out as if they had been drawn. Not in the middle
     /// of an attempt of the global law, which is a sample only if all of it was drawn.
     Score { branch: Branch, tokens: Vec<u32> },
+    /// Nodes of the request's options are fed below the branch, which stands at one of them; what may follow each in the options
+    /// is weighed, as far as there is room in a pass, and none is drawn. Parents stand before their children.
+    Weigh {
+        branch: Branch,
+        root: usize,
+        nodes: Vec<usize>,
+    },
+    /// The text of the branch is complete as it is.
+    End(Branch),
     /// The branch is given up.
     Drop(Branch),
     /// An answer hears what it has not heard yet of this branch.
@@ -160,6 +224,11 @@ pub(crate) trait Driver: Send {
 
     /// What is told of an answer, where it is not what its branch says of itself.
     fn verdict(&self, _answer: usize) -> Option<Verdict> {
+        None
+    }
+
+    /// How likely the options are, if that is what was asked, and of how many of their tokens the probability was found out.
+    fn weighed(&self) -> Option<(Vec<Weighed>, usize)> {
         None
     }
 

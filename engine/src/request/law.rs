@@ -1,9 +1,13 @@
 //! The law that a request asks for: how its rows are warped, which law draws from them, and when its text may end.
 
 use crate::error::Refusal;
-use crate::request::{LawChoice, Request, Sampling};
-use lexiform::law::{Law, LawError, Walk, Warper, Warping};
+use crate::request::{LawChoice, Proposing, Request, Sampling, Search, Speculation, Verification};
+use lexiform::law::{Aprad, Law, LawError, Trie, Walk, Warper, Warping};
 use lexiform::vocab::Vocabulary;
+use std::sync::{Arc, Mutex};
+
+/// Prefixes and edges of one trie: about 10 MB.
+pub(crate) const CAPACITY: usize = 1 << 17;
 
 /// Checks what a request says about sampling, and settles the order of warping and mask.
 pub(crate) fn warper(request: &Request) -> Result<Warper, Refusal> {
@@ -65,51 +69,127 @@ fn refusal(error: &LawError, temperature: f32) -> Refusal {
     }
 }
 
-/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the model's own, but a
-/// search is one.
+/// The law that is drawn from: without a grammar there is nothing to condition on, and all laws are the model's own.
 pub(crate) fn choice(request: &Request) -> LawChoice {
-    match (&request.grammar, request.law) {
-        (None, LawChoice::Beam { .. }) | (Some(_), _) => request.law,
-        (None, _) => LawChoice::Local,
+    match request.grammar {
+        Some(_) => request.law,
+        None => LawChoice::Local,
     }
 }
 
-/// The law that settles where filters cut. All laws but the local one are about the model after the filters.
+/// How many texts a request has under way at most.
+pub(crate) fn branches(request: &Request) -> usize {
+    let texts = request.best_of.unwrap_or(request.samples);
+    match &request.search {
+        Some(search) => search.branches(texts),
+        None => choice(request).branches(texts),
+    }
+}
+
+/// The law that settles where filters cut. All laws but the local one are about the model after the filters, and so are
+/// searches but for the one that draws.
 fn order(request: &Request) -> Law {
     match choice(request) {
-        LawChoice::Local => Law::Local,
+        LawChoice::Local if request.search.is_none() || wants_entropy(request) => Law::Local,
         // Of the laws that cut before the mask, the one without parameters.
         _ => Law::Adaptive,
     }
 }
 
-/// How each branch is drawn. Those that particles and chains are made of are drawn under the local law.
-pub(crate) fn law(request: &Request) -> Law {
+/// How the particles of a request go on; `None` where there are none.
+pub(crate) fn proposing(request: &Request) -> Option<Proposing> {
+    match choice(request) {
+        LawChoice::Smc { proposal, .. } | LawChoice::Sir { proposal, .. } => Some(proposal),
+        _ => None,
+    }
+}
+
+/// Whom the texts of a request teach, through a trie; `None` where they teach nobody.
+pub(crate) fn teaches(request: &Request) -> Option<Taught> {
+    match (choice(request), proposing(request)) {
+        (LawChoice::Global { .. } | LawChoice::Asap, _) if request.share_attempts => Some(Taught::Requests),
+        (LawChoice::Global { .. } | LawChoice::Asap, _) | (_, Some(Proposing::Twisted)) => Some(Taught::Own),
+        _ => None,
+    }
+}
+
+/// Why the text of a seed may depend on what else is computed, though no row does; `None` if it does not.
+pub(crate) fn depends_on_others(request: &Request) -> Option<&'static str> {
+    let is_drawn_alone = matches!(
+        choice(request),
+        LawChoice::Local | LawChoice::Global { .. } | LawChoice::Asap | LawChoice::Aprad { .. }
+    );
+    let drafts = &request.speculation;
+    let teaching = teaches(request).is_some() && *drafts != Speculation::none();
+    if drafts.verification == Verification::Residual && (drafts.model || teaching) {
+        return Some(
+            "which random number decides about a token depends on whether it was drafted; see verification",
+        );
+    }
+    if !is_drawn_alone || request.search.is_some() {
+        return Some(
+            "it is promised for texts that are drawn one by one, not for searches, smc, sir and mcmc",
+        );
+    }
+    match teaches(request) {
+        Some(Taught::Requests) => Some("the attempts learn from those of other requests; see share_attempts"),
+        Some(Taught::Own) if branches(request) > 1 => Some(
+            "the answers of the request learn from each other, and which is ahead depends on other requests; ask for one",
+        ),
+        _ => None,
+    }
+}
+
+/// Whose texts learn from those of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taught {
+    /// Those of the same request.
+    Own,
+    /// Those of other requests as well.
+    Requests,
+}
+
+/// The walk of each branch of a request whose texts teach a trie.
+pub(crate) fn learning_walk(request: &Request, trie: Arc<Mutex<Trie>>) -> Walk {
     match choice(request) {
         LawChoice::Global {
             max_attempts,
             fallback,
-        } => Law::Global {
-            attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
-            fallback,
-        },
-        LawChoice::Asap => Law::Adaptive,
-        _ => Law::Local,
+        } => Walk::global(trie, u32::try_from(max_attempts).unwrap_or(u32::MAX), fallback),
+        LawChoice::Asap => Walk::adaptive(trie),
+        _ => Walk::twisted(trie),
     }
+}
+
+/// Whether the driver of a request looks at how sure its rows were.
+pub(crate) fn wants_entropy(request: &Request) -> bool {
+    matches!(request.search, Some(Search::Cntp { .. }))
 }
 
 /// Whether the end token is not asked for once nothing else is left, so that it takes none of the answer's tokens.
 pub(crate) fn ends_unasked(request: &Request) -> bool {
-    !request.weigh_end && choice(request) == LawChoice::Local
+    !request.weigh_end
+        && request.monitors.is_empty()
+        && choice(request) == LawChoice::Local
+        && (request.search.is_none() || wants_entropy(request))
 }
 
-/// The walk of a request that is not under the global law.
+/// The walk of a request whose texts teach nobody.
 pub(crate) fn local_walk(request: &Request, warper: &Warper, vocabulary: &Vocabulary) -> Walk {
     let mut ends = vocabulary.eos().to_vec();
+    if let LawChoice::Aprad { exponent, max_errors } = choice(request) {
+        let errors = u32::try_from(max_errors).unwrap_or(u32::MAX);
+        return Walk::aligned(Aprad::new(exponent, CAPACITY), errors, &ends);
+    }
     match &request.grammar {
         Some(_) => (),
         None if request.ignore_eos => ends.clear(),
         None => ends.extend(&request.stop_tokens),
     }
-    Walk::local(warper, request.grammar.is_some(), &ends)
+    let is_constrained = request.grammar.is_some() || !request.monitors.is_empty();
+    let walk = Walk::local(warper, is_constrained, &ends);
+    match request.lossy {
+        Some(accepts) => walk.lossy(accepts),
+        None => walk,
+    }
 }

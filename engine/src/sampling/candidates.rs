@@ -6,7 +6,9 @@
 //! ```
 
 use crate::grammar::masks::Bounds;
-use crate::request::{Candidate, Candidates};
+use crate::request::{Candidate, Candidates, Drafted, Fate};
+use crate::speculation::draft::Draft;
+use lexiform::draft::NodeId;
 use lexiform::law::{Distribution, Part as _, Portion, Row as _, RowError};
 
 /// The candidates of a row: up to `count` of the model's, and as many of the part that may be drawn.
@@ -39,5 +41,23 @@ pub(super) fn of(
         allowed: mask.map_or_else(possible, |mask| mask.count()),
         is_steered: bounds.is_some_and(|bounds| bounds.steered),
         likely,
+        drafted: Vec::new(),
     })
+}
+
+/// The drafts of a pass, of which those of this path were accepted, with what became of each. Guesses are none.
+pub(super) fn drafted(drafts: &[Draft], accepted: &[NodeId]) -> Vec<Drafted> {
+    let is_accepted = |node: NodeId| accepted.contains(&node);
+    let told = |(node, draft): (NodeId, &Draft)| Drafted {
+        token: draft.token,
+        parent: draft.parent,
+        drafter: draft.source.drafter(),
+        fate: match (is_accepted(node), draft.parent.is_none_or(is_accepted)) {
+            (true, _) => Fate::Kept,
+            (false, true) => Fate::Refused,
+            (false, false) => Fate::Unjudged,
+        },
+    };
+    let drafts = drafts.iter().take_while(|draft| !draft.is_guess());
+    drafts.enumerate().map(told).collect()
 }

@@ -5,7 +5,8 @@
 //! stays what it is. Which text a seed gives does not: so nothing is taught where the request wants the text of its seed
 //! ([`Verification::DrawOnce`]), and it is drafted or not as before.
 //!
-//! What a draft model draws with the numbers that the attempt itself will use must not teach, nor what stands below it.
+//! What a draft model draws with the numbers that the attempt itself will use must not teach, nor what stands below it; nor do guesses,
+//! which are no drafts.
 
 use crate::request::Verification;
 use crate::speculation::draft::{Draft, Source};
@@ -19,7 +20,9 @@ pub(crate) fn of(drafts: &[Draft], verification: Verification) -> Vec<(Option<No
     let is_coupled =
         |draft: &&Draft| draft.source == Source::Model && matches!(draft.proposal, Proposal::Point);
     let teaching = match verification {
-        Verification::Residual => drafts.iter().take_while(|draft| !is_coupled(draft)),
+        Verification::Residual | Verification::KSeq => drafts
+            .iter()
+            .take_while(|draft| !is_coupled(draft) && !draft.is_guess()),
         Verification::DrawOnce => return Vec::new(),
     };
     teaching.map(|draft| (draft.parent, draft.token)).collect()

@@ -4,8 +4,10 @@ use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::metrics::stats::Stats;
 use crate::model::logits::Row;
+use crate::request::driver::Ranked;
 use crate::request::{Event, Finish, Origin};
-use crate::sampling::{self, Drawing, Found, Own, draw};
+use crate::sampling::observed::{self, Turn};
+use crate::sampling::{self, Drawing, Found, Own, draw, guesses};
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::{Draft, Source};
 use lexiform::draft::NodeId;
@@ -56,6 +58,8 @@ impl Written {
 /// Writes what the rows say.
 pub(crate) struct Writer<'a> {
     pub(crate) vocabulary: &'a Vocabulary,
+    /// Whose rows are learned from.
+    pub(crate) turn: Turn,
 }
 
 impl Writer<'_> {
@@ -66,7 +70,7 @@ impl Writer<'_> {
         found: Found<'_>,
         masks: Option<&[Bounds]>,
     ) -> Written {
-        if sequence.request.grammar.is_some() && masks.is_none() {
+        if sequence.is_masked() && masks.is_none() {
             sequence.fail(EngineError::Panicked("without a mask".to_string()));
             return Written::default();
         }
@@ -86,7 +90,7 @@ impl Writer<'_> {
         let used = rows_of(&drawing.verified.path)
             .take(drawing.verified.drawn.len())
             .position(steered);
-        if let Some(number) = used {
+        if let Some(number) = used.or(drawing.steered) {
             sequence.steer(first + number);
         }
         let drawn = !drawing.verified.drawn.is_empty();
@@ -105,12 +109,17 @@ impl Writer<'_> {
         found: Found<'_>,
         masks: Option<&[Bounds]>,
     ) -> Written {
-        if let Doing::Ranking(count) = sequence.doing {
-            self.rank(sequence, found, masks, count);
+        if sequence.doing == Doing::Ranking {
+            self.rank(sequence, found, masks);
+            return Written::default();
+        }
+        if sequence.doing == Doing::Weighing {
+            self.weigh(sequence, found, masks);
             return Written::default();
         }
         let drafted = sequence.drafts.len();
         let (first, guess) = (sequence.generated().len(), sequence.guess());
+        let before = observed::before(sequence, self.turn).filter(|_| sequence.doing == Doing::Drawing);
         let written = Written {
             drafted,
             ..self.write(sequence, found, masks)
@@ -124,6 +133,11 @@ impl Writer<'_> {
             _ if written.drawn > 0 => self.learn(sequence, &written.accepted, guess, (first, masks)),
             _ => (),
         }
+        if let Some(before) = before {
+            let left = written.left.as_ref().map(|left| left.as_slice());
+            observed::teach(sequence, &before, (found, masks), (&written.accepted, left));
+            guesses::take(sequence, (found, masks), &written.accepted);
+        }
         sequence.drafts.clear();
         if written.left.is_some() {
             sequence.restart();
@@ -132,26 +146,36 @@ impl Writer<'_> {
         written
     }
 
-    /// Finds the likeliest tokens after a sequence.
-    fn rank(&self, sequence: &mut Sequence, found: Found<'_>, masks: Option<&[Bounds]>, count: usize) {
+    /// Finds the tokens that are wanted after a sequence.
+    fn rank(&self, sequence: &mut Sequence, found: Found<'_>, masks: Option<&[Bounds]>) {
         let Found::Rows([row, ..]) = found else {
             return sequence.fail(EngineError::Panicked("without a row".to_string()));
         };
         let bounds = masks.and_then(<[Bounds]>::first);
-        if bounds.is_some_and(|bounds| bounds.steered) {
-            sequence.steer(sequence.generated().len());
-        }
-        match sampling::rank(sequence, row, bounds, count) {
+        match sampling::rank(sequence, row, bounds) {
             Ok(ranked) => sequence.ranked = ranked,
             Err(error) => sequence.fail(error),
         }
     }
 
-    /// Goes on with a token that was found by ranking the sequence where it stands.
+    /// Weighs the options that were fed below a sequence.
+    fn weigh(&self, sequence: &mut Sequence, found: Found<'_>, masks: Option<&[Bounds]>) {
+        let Found::Rows(rows) = found else {
+            return sequence.fail(EngineError::Panicked("without rows".to_string()));
+        };
+        match sampling::weigh(sequence, rows, masks) {
+            Ok(weighed) => sequence.weighed = weighed,
+            Err(error) => sequence.fail(error),
+        }
+        sequence.drafts.clear();
+    }
+
+    /// Goes on with a token that was found by ranking a sequence of the same text.
     ///
     /// # Errors
     /// The sequence is in the middle of an attempt of the global law, or has ended.
-    pub(crate) fn take_ranked(&self, sequence: &mut Sequence, drawn: &Drawn) -> Result<(), EngineError> {
+    pub(crate) fn take_ranked(&self, sequence: &mut Sequence, ranked: &Ranked) -> Result<(), EngineError> {
+        let drawn = &ranked.drawn;
         let place = sequence.generated().len();
         let step = match sequence.closed {
             true => None,
@@ -164,6 +188,9 @@ impl Writer<'_> {
                 told: place,
             });
         };
+        if ranked.is_steered {
+            sequence.steer(place);
+        }
         let own = Own {
             logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),
             ..Own::default()
@@ -181,9 +208,8 @@ impl Writer<'_> {
         guess: Option<u32>,
         (number, masks): (usize, Option<&[Bounds]>),
     ) {
-        if !sequence.drafts.is_empty() {
-            return sequence.record.verified(&sequence.drafts, accepted);
-        }
+        sequence.record.drew(1 + accepted.len());
+        sequence.record.verified(&sequence.drafts, accepted);
         let is_draft = |&token: &u32| {
             let is_allowed = masks.is_none_or(|masks| masks[0].mask.contains(token));
             is_allowed && !self.vocabulary.is_eos(token)
@@ -219,7 +245,7 @@ impl Writer<'_> {
     }
 
     fn take(&self, sequence: &mut Sequence, drawing: Drawing) -> Written {
-        let Drawing { verified, own } = drawing;
+        let Drawing { verified, own, .. } = drawing;
         let drawn = verified.drawn.len();
         sequence.drafted += sequence.drafts.len();
         sequence.accepted += verified.accepted();
@@ -235,7 +261,10 @@ impl Writer<'_> {
             left,
         };
         match &verified.next {
-            Next::Restart => return written(Some(sequence.tokens.clone())),
+            Next::Restart => {
+                self.keep(sequence, &verified.drawn, own);
+                return written(Some(sequence.tokens.clone()));
+            }
             Next::Stuck(error) => {
                 let error = sampling::stuck(error, sequence);
                 sequence.fail(error);
@@ -256,6 +285,14 @@ impl Writer<'_> {
         written(None)
     }
 
+    /// Appends what stays of the tokens of a pass in which the text went back.
+    fn keep(&self, sequence: &mut Sequence, drawn: &[Drawn], own: Vec<Own>) {
+        let kept = (sequence.walk.position() as usize).saturating_sub(sequence.generated().len());
+        for (drawn, own) in drawn.iter().zip(own).take(kept) {
+            self.append(sequence, drawn, own, None, false);
+        }
+    }
+
     /// Makes a drawn token part of the sequence and tells the client.
     fn append(&self, sequence: &mut Sequence, drawn: &Drawn, own: Own, draft: Option<Draft>, ended: bool) {
         let token = drawn.token;
@@ -271,7 +308,7 @@ impl Writer<'_> {
         let origin = draft.map_or(Origin::Sampled, |draft| draft.source.origin());
         sequence.report(Event::Token {
             token,
-            bytes: self.text(token),
+            bytes: self.told(sequence),
             logprob: own.logprob,
             log_mass: drawn.log_mass as f32,
             log_share: sampling::log_share(sequence, drawn) as f32,
@@ -281,11 +318,17 @@ impl Writer<'_> {
         });
     }
 
-    fn text(&self, token: u32) -> Vec<u8> {
-        match self.vocabulary.kind(token) {
-            TokenKind::Text | TokenKind::Mark => self.vocabulary.bytes(token).to_vec(),
-            _ => Vec::new(),
-        }
+    /// What the last token of the answer writes that the client does not have already.
+    fn told(&self, sequence: &Sequence) -> Vec<u8> {
+        let Some((&token, before)) = sequence.generated().split_last() else {
+            return Vec::new();
+        };
+        let bytes = match self.vocabulary.kind(token) {
+            TokenKind::Text | TokenKind::Mark => self.vocabulary.bytes(token),
+            _ => &[],
+        };
+        let hidden = sequence.request.unspelled(before, self.vocabulary);
+        bytes.get(hidden..).unwrap_or_default().to_vec()
     }
 }
 

@@ -199,18 +199,17 @@ impl Scheduler {
         plan.works.push(Work { index, feed, rows });
     }
 
-    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy); where there is not room
-    /// for all of those, the drafts of the owners who were served least first, and of one owner those that are likeliest to be
-    /// confirmed.
+    /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy), and for which there is room.
     fn plan_drafts(&mut self, plan: &mut Plan) {
         let drawing = || plan.works.iter().enumerate().filter(|(_, work)| work.rows > 0);
-        let mut bets: Vec<Bet> = Vec::new();
+        let (mut bets, mut has_drafts): (Vec<Bet>, bool) = (Vec::new(), false);
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
-            self.policy.records.hear(&mut sequence.record);
+            sequence.consult(&mut self.policy);
+            has_drafts |= !sequence.drafts.is_empty();
             bets.extend(self.policy.bets(number, &sequence.drafts, &sequence.record));
         }
-        if bets.is_empty() {
+        if !has_drafts {
             return;
         }
         let base = Base {
@@ -219,36 +218,49 @@ impl Scheduler {
         };
         let taken = self.policy.choose(base, &mut bets);
         bets.truncate(taken);
-        let mut is_kept: Vec<Vec<bool>> = plan.works.iter().map(|_| Vec::new()).collect();
+        let number_of_drafts = |work: &Work| self.running[work.index].drafts.len();
+        let mut is_kept: Vec<Vec<bool>> = plan
+            .works
+            .iter()
+            .map(|work| vec![false; number_of_drafts(work)])
+            .collect();
+        bets.iter().for_each(|bet| is_kept[bet.of][bet.node] = true);
         for (number, work) in drawing() {
             let sequence = &mut self.running[work.index];
-            is_kept[number] = vec![false; sequence.drafts.len()];
-            if !sequence.drafts.is_empty() {
-                sequence.hear_of_drafts(bets.iter().any(|bet| bet.of == number));
+            // What a bandit has chosen is fed or not for its own reasons.
+            if sequence.record.play.is_none() {
+                sequence.hear_of_drafts(&is_kept[number]);
             }
         }
-        let room = plan.room();
-        if bets.len() > room {
-            let served = |bet: &Bet| {
-                let owner = &self.running[plan.works[bet.of].index].request.owner;
-                self.share.of(owner)
-            };
-            // Stable, and the chances of one sequence fall, so that its first drafts are the first.
-            bets.sort_by(|one, other| {
-                served(one)
-                    .cmp(&served(other))
-                    .then(other.chance.total_cmp(&one.chance))
-            });
-            bets.truncate(room);
-        }
+        let left_out = self.left_out(plan, &mut bets);
+        left_out.iter().for_each(|bet| is_kept[bet.of][bet.node] = false);
         plan.budget -= bets.len();
-        for bet in bets {
-            plan.works[bet.of].rows += 1;
-            is_kept[bet.of][bet.node] = true;
-        }
+        bets.iter().for_each(|bet| plan.works[bet.of].rows += 1);
         for (work, is_kept) in plan.works.iter().zip(is_kept) {
-            self.running[work.index].keep_drafts(&is_kept);
+            let sequence = &mut self.running[work.index];
+            sequence.keep_drafts(&is_kept);
+            self.policy.price(base, &sequence.drafts, &mut sequence.record);
         }
+    }
+
+    /// Takes those of the bets out for which the pass has no room: the drafts of the owners who were served most, and of one owner
+    /// those that are least likely to be confirmed.
+    fn left_out(&self, plan: &Plan, bets: &mut Vec<Bet>) -> Vec<Bet> {
+        let room = plan.room();
+        if bets.len() <= room {
+            return Vec::new();
+        }
+        let served = |bet: &Bet| {
+            let owner = &self.running[plan.works[bet.of].index].request.owner;
+            self.share.of(owner)
+        };
+        // Stable, and the chances of one sequence fall, so that its first drafts are the first.
+        bets.sort_by(|one, other| {
+            served(one)
+                .cmp(&served(other))
+                .then(other.chance.total_cmp(&one.chance))
+        });
+        bets.split_off(room)
     }
 
     /// Says how far the draft model may lengthen the drafts of sequences that it drafts for: as far as it pays, by what is
@@ -260,11 +272,12 @@ impl Scheduler {
         for (index, sequence) in self.running.iter_mut().enumerate() {
             sequence.reach = 0;
             if takes_part(sequence) {
-                self.policy.records.hear(&mut sequence.record);
+                sequence.consult(&mut self.policy);
                 let (drafts, record) = (&sequence.drafts[..], &sequence.record);
                 let more = sequence.room().saturating_sub(drafts.len());
+                let behind = (more, sequence.request.speculation.candidates);
                 bets.extend(self.policy.bets(index, drafts, record));
-                bets.extend(self.policy.bets_on_model(index, (drafts, record), more));
+                bets.extend(self.policy.bets_on_model(index, (drafts, record), behind));
             }
         }
         let base = Base {

@@ -1,10 +1,22 @@
-//! What becomes of a sequence's drafts before the pass, and what it remembers of that.
+//! What a sequence is to feed below its text, what becomes of its drafts before the pass, and what it remembers of that.
 
-use super::Sequence;
+use super::{Doing, Ending, Sequence};
+use crate::grammar::masks::Finder;
+use crate::grammar::outlook::{Outlook, draft_room};
+use crate::request::{Finish, Speculation};
+use crate::speculation::class::StateClass;
 use crate::speculation::draft::Draft;
+use crate::speculation::policy::Policy;
+use crate::speculation::store::Store;
+use lexiform::draft::NodeId;
+use std::sync::Arc;
 
-/// Draws without drafts after drafts that were turned down.
-const MOST_RESTS: u8 = 3;
+/// Given tokens that are fed in one pass.
+const GIVEN: usize = 64;
+/// Draws between two looks at the memory of a grammar: to look is cheap and not free.
+const RENEWED_EVERY: usize = 16;
+/// The rounds of work that it may take to count what may come next.
+const BRIEF: usize = 1 << 11;
 
 impl Sequence {
     /// Keeps some of its drafts, each with the one before it.
@@ -28,19 +40,115 @@ impl Sequence {
         }
     }
 
-    /// Hears whether some of the drafts that it offered were worth feeding. Where none were, drafting was for nothing, so that
-    /// is done less often for a while.
-    pub(crate) fn hear_of_drafts(&mut self, were_fed: bool) {
-        self.turned_down = match were_fed {
-            true => 0,
-            false => (2 * self.turned_down + 1).min(MOST_RESTS),
+    /// How many tokens may be drafted.
+    pub(crate) fn room(&self) -> usize {
+        draft_room(&self.request.speculation, self.remaining())
+    }
+
+    /// Hears which of the drafts that it offered were worth feeding.
+    pub(crate) fn hear_of_drafts(&mut self, are_fed: &[bool]) {
+        self.rests.hear(&self.drafts, are_fed);
+    }
+
+    /// Stands at a node of its request's options, and weighs these nodes below it, parents before their children.
+    pub(crate) fn weigh(&mut self, root: usize, nodes: Vec<usize>) {
+        if !self.closed {
+            (self.doing, self.is_due, self.masks) = (Doing::Weighing, true, None);
+            self.piece = (root, nodes);
+        }
+    }
+
+    /// The options that are to be fed below the text, as drafts: the token of each, and the draft before it.
+    pub(super) fn tree(&self) -> Option<Vec<(u32, Option<NodeId>)>> {
+        let options = self.request.options.as_ref()?;
+        let ((root, nodes), true) = (&self.piece, self.doing == Doing::Weighing) else {
+            return None;
         };
-        self.rests = self.turned_down;
+        let draft = |&node: &usize| {
+            let parent = options.parent(node);
+            let before = (parent != *root).then(|| nodes.binary_search(&parent).ok());
+            (options.token(node), before.flatten())
+        };
+        Some(nodes.iter().map(draft).collect())
     }
 
     /// The token that lookup would have drafted next, where nothing was.
     pub(crate) fn guess(&self) -> Option<u32> {
-        let lookup = self.lookup.as_ref().filter(|_| self.drafts.is_empty())?;
+        let has_drafts = !self.drafts.iter().all(Draft::is_guess);
+        let lookup = self.lookup.as_ref().filter(|_| !has_drafts)?;
         lookup.guess(self.text())
+    }
+
+    /// Lets the store of its owner learn a whole answer; whether it is one and there is a store. An answer that failed or was cut off
+    /// by the client says little of others.
+    pub(crate) fn teach_answer(&self) -> bool {
+        let is_whole = matches!(self.ending, Some(Ending::Finished(Finish::Stop | Finish::Length)));
+        let store = self.store.as_ref().filter(|_| is_whole);
+        store.inspect(|store| store.record(self.generated())).is_some()
+    }
+
+    /// Tells a policy what became of its drafts, and lets it choose which of the next ones are fed.
+    pub(crate) fn consult(&mut self, policy: &mut Policy) {
+        policy.hear(&mut self.record);
+        if policy.is_to_play(&self.record) {
+            let class = self.class();
+            policy.play(class, &mut self.record);
+        }
+    }
+
+    /// What kind of place its text stands at.
+    fn class(&mut self) -> StateClass {
+        let Some((grammar, state)) = self.request.grammar.as_ref().zip(self.state) else {
+            return StateClass::Text;
+        };
+        let answer = &self.tokens[self.request.prompt.len()..];
+        let reader = self.record.standing.follow(answer, grammar.vocabulary());
+        // The mask is needed for the pass in any case; one that takes long is waited for elsewhere.
+        reader.class(None, || lexiform::briefly(BRIEF, || grammar.mask(state).count()))
+    }
+
+    /// Where it drafts from what was written before: by its siblings, which is nearer, and by earlier answers.
+    fn drafted_from(&self) -> impl Iterator<Item = &Arc<Store>> {
+        let store = self.store.iter().filter(|_| self.request.speculation.learned);
+        self.siblings
+            .iter()
+            .chain(store)
+            .filter(|_| self.rests.looks_up())
+    }
+
+    /// What learns from its rows.
+    pub(crate) fn teaches(&self) -> impl Iterator<Item = &Arc<Store>> {
+        let stores = self.siblings.iter().chain(&self.store);
+        stores.filter(|store| store.learns())
+    }
+
+    /// What its grammar's work needs to know; stores offer what is at least this likely.
+    pub(crate) fn outlook(&self, finder: Finder, least: f32) -> Outlook {
+        Outlook {
+            grammar: self.request.grammar.clone().zip(self.state),
+            renews: self.generated().len().is_multiple_of(RENEWED_EVERY),
+            read: self.read,
+            tokens: self.tokens.clone(),
+            lookup: self.lookup.clone().filter(|_| self.rests.looks_up()),
+            stores: self.drafted_from().cloned().collect(),
+            least,
+            prompt: self.request.prompt.len(),
+            remaining: self.remaining(),
+            budget: self.budget(),
+            ends_early: self.ends_early() && self.given.is_empty() && self.doing != Doing::Weighing,
+            window: self.window.clone().filter(|_| self.doing == Doing::Drawing),
+            given: self.given.iter().copied().take(GIVEN).collect(),
+            options: self.tree(),
+            speculation: match self.doing {
+                Doing::Ranking | Doing::Weighing => Speculation::none(),
+                _ => Speculation {
+                    forced: self.request.speculation.forced && self.rests.drafts_forced(),
+                    ..self.request.speculation
+                },
+            },
+            drafts: self.drafts.clone(),
+            measures: self.doing == Doing::Ranking && self.look.distance,
+            finder,
+        }
     }
 }

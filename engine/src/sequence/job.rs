@@ -116,7 +116,11 @@ impl Job {
         let mut outcome = sequence.outcome(sequence.finished());
         if let Some(verdict) = self.driver.verdict(answer) {
             (outcome.law, outcome.log_weight) = (verdict.law, verdict.log_weight);
-            outcome.diagnostics = verdict.diagnostics;
+            (outcome.diagnostics, outcome.particles) = (verdict.diagnostics, verdict.particles);
+        }
+        if let Some((weighed, tokens)) = self.driver.weighed() {
+            outcome.completion_tokens = tokens;
+            (outcome.log_weight, outcome.options) = (None, Some(weighed));
         }
         self.send(answer, Event::Done(outcome), orders);
     }

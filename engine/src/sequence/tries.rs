@@ -5,6 +5,7 @@
 //! fewer attempts.
 
 use crate::Grammar;
+use crate::request::law::CAPACITY;
 use crate::request::{Request, Sampling};
 use lexiform::law::Trie;
 use lexiform::vocab::Vocabulary;
@@ -13,8 +14,6 @@ use std::sync::{Arc, Mutex};
 
 /// Tries kept beyond those in use; the one unused for longest goes first.
 const KEPT: usize = 16;
-/// Prefixes and edges of one trie: about 10 MB.
-const CAPACITY: usize = 1 << 17;
 
 /// A trie of the global law, shared by all requests with its key.
 pub(crate) type SharedTrie = Arc<Mutex<Trie>>;

@@ -10,6 +10,13 @@
 //! the second token of a pass costs three times what the first does, one draft never pays and eight may. Tokens of the draft
 //! model cost its passes besides, and are bet on before they are drawn.
 //!
+//! Bets of all sequences stand in one order, and the likeliest are taken wherever they are, a beginning of each draft: the selection of TETRIS
+//! ([Wu et al. 2025](https://arxiv.org/abs/2502.15197)), whose capacity here is what the costs say. TETRIS scores a token by the probability that
+//! the draft model gave to it, which is biased where the token was sampled; the chances here come from earlier drafts.
+//!
+//! What is not worth its cost is not even looked for ([`Policy::least_chance`]): to find drafts takes time of the decode thread, whether they
+//! are fed or not. For the same reason what was turned down [rests](crate::sequence).
+//!
 //! What is decided depends on what was confirmed and measured before, on how many drafts there are and where they came from,
 //! never on the tokens themselves: of a sampled draft ([`Proposal::Sampled`](lexiform::draft::Proposal)) every token that was
 //! drawn must be judged. So those are fed in any case, with all that stands before them.
@@ -18,16 +25,26 @@
 //! passes that feed another number of drafts than the best, those first that were not tried for longest. What such a pass costs
 //! beyond what the best would have cost for as many tokens is taken off; so drafts that lose cost 0.5 %, beside a start of
 //! some passes. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
+//!
+//! Other policies are there to be compared with this one ([`Drafting`]): [SVIP](svip), and [bandits](bandit) that choose the sources of
+//! drafts. They feed all that they have chosen.
 
+pub(crate) mod bandit;
 mod cost;
+mod exp3;
 mod record;
+mod rule;
+pub(crate) mod svip;
+mod ucb1;
 
 pub(crate) use self::record::Record;
 
+use self::bandit::Bandit;
 use self::cost::PassCosts;
 use self::record::Records;
 use crate::config::Drafting;
-use crate::speculation::draft::Draft;
+use crate::speculation::class::StateClass;
+use crate::speculation::draft::{Draft, Source};
 use std::time::Duration;
 
 /// By how much drafts must be better than none. What they cost is not all in their pass: on a processor, the passes after one
@@ -39,10 +56,19 @@ const EXPLORED: f64 = 0.005;
 const SAVED: f64 = 4.0;
 /// Passes after which a number of drafts is worth another try.
 const FORGOTTEN: u64 = 64;
+/// The most drafts of which it is asked whether they could pay.
+const MOST_ASKED: usize = 64;
+/// The part of what a draft must be likely by to pay from which on it is worth finding: what is thought of drafts may be wrong.
+const WORTH_FINDING: f64 = 0.5;
 /// A pass that took longer than so many times what was expected was held up by something else.
 const STRANGE: f64 = 2.0;
 /// How fast the cost of a pass of the draft model follows.
 const ROUNDS: f64 = 1.0 / 16.0;
+/// How fast the cost of reading a text follows.
+const READINGS: f64 = 1.0 / 4.0;
+/// The passes that pay for the reading of a text by the draft model. How many follow nobody knows; a long prompt and a short answer must not
+/// make drafts dear without anybody noticing.
+const PAYING: f64 = 16.0;
 
 /// What took time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +89,8 @@ pub(crate) struct Bet {
     pub(crate) chance: f64,
     /// Which pass of the draft model has yet to draw it; 0 for what is there.
     pub(crate) round: usize,
+    /// The draft model has yet to read the text before it.
+    pub(crate) begins: bool,
     /// It is fed whatever it brings.
     pub(crate) is_due: bool,
     /// The number of its sequence among those that are planned.
@@ -90,11 +118,16 @@ struct Trial {
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     drafting: Drafting,
-    pub(crate) records: Records,
+    records: Records,
+    bandit: Option<Bandit>,
     costs: PassCosts,
     /// The seconds of a pass of the draft model, once there was one.
     round: Option<f64>,
+    /// The seconds that it takes to read a text that it has not read yet, once it has.
+    reading: Option<f64>,
     passes: u64,
+    /// The sequences that drew in the last pass.
+    drawing: usize,
     /// The passes that last fed 0, 1, 2 to 3, 4 to 7, … drafts, those of the draft model apart.
     tried: [Vec<Option<u64>>; 2],
     /// Seconds that may be spent on trials; `None` before the first pass.
@@ -144,8 +177,64 @@ impl Policy {
     pub(crate) fn new(drafting: Drafting) -> Self {
         Policy {
             drafting,
+            bandit: Bandit::of(drafting),
             ..Policy::default()
         }
+    }
+
+    /// Takes over what became of the drafts of a sequence.
+    pub(crate) fn hear(&mut self, record: &mut Record) {
+        self.records.hear(record);
+        if let (Some(bandit), Some(play)) = (&mut self.bandit, &record.play)
+            && bandit.hear(play)
+        {
+            record.play = None;
+        }
+    }
+
+    /// Whether it has yet to choose what a sequence feeds in its next pass.
+    pub(crate) fn is_to_play(&self, record: &Record) -> bool {
+        self.bandit.is_some() && record.play.is_none()
+    }
+
+    /// Chooses what a sequence feeds that stands at a place of this class.
+    pub(crate) fn play(&mut self, class: StateClass, record: &mut Record) {
+        record.play = self.bandit.as_mut().map(|bandit| bandit.play(class));
+    }
+
+    /// Says what a pass will cost because it feeds these drafts of a sequence, where that is to be judged.
+    pub(crate) fn price(&self, base: Base, drafts: &[Draft], record: &mut Record) {
+        let without = self.costs.of(base.tokens).filter(|&seconds| seconds > 0.0);
+        let (Some(play), Some(without)) = (&mut record.play, without) else {
+            return;
+        };
+        let with = self.costs.of(base.tokens + drafts.len()).unwrap_or(without);
+        // Those of one pass of the draft model stand side by side.
+        let is_next = |one: &Draft, other: &Draft| one.parent == other.parent;
+        let rounds = drafts
+            .chunk_by(is_next)
+            .filter(|beside| beside[0].source == Source::Model)
+            .count();
+        let drafting = rounds as f64 * self.round.unwrap_or(0.0);
+        play.costs((with + drafting) / without);
+    }
+
+    /// How likely a draft must be to be worth finding: what is less likely would not pay in a pass like the last one, however many of
+    /// its kind were fed. At times everything is worth finding, so that passes of many tokens are tried again.
+    pub(crate) fn least_chance(&self) -> f64 {
+        let without = self.costs.of(self.drawing).filter(|&seconds| seconds > 0.0);
+        let is_asked = self.is_measured() && !self.passes.is_multiple_of(FORGOTTEN);
+        let Some(without) = without.filter(|_| is_asked) else {
+            return 0.0;
+        };
+        let each = |bets: usize| {
+            let with = self.costs.of(self.drawing + bets).unwrap_or(without);
+            (with - without) / bets as f64
+        };
+        let counts =
+            std::iter::successors(Some(1), |bets| Some(2 * bets)).take_while(|&bets| bets <= MOST_ASKED);
+        let cheapest = counts.map(each).fold(f64::INFINITY, f64::min);
+        (WORTH_FINDING * self.drawing as f64 * cheapest / without).clamp(0.0, 1.0)
     }
 
     /// Whether anything is decided here.
@@ -178,6 +267,7 @@ impl Policy {
     fn prospects(&self, base: Base, bets: &[Bet], least: usize) -> Option<Prospects> {
         let due = bets[..least].iter();
         let mut tokens = base.drawing as f64 + due.clone().map(|bet| bet.chance).sum::<f64>();
+        let mut readings = due.clone().filter(|bet| bet.begins).count();
         let mut round = due.map(|bet| bet.round).max().unwrap_or(0);
         let mut each = Vec::with_capacity(bets.len() - least + 1);
         for taken in least..=bets.len() {
@@ -188,8 +278,10 @@ impl Policy {
             {
                 tokens += bet.chance;
                 round = round.max(bet.round);
+                readings += usize::from(bet.begins);
             }
-            let rounds = round as f64 * self.round.unwrap_or(0.0);
+            let reading = readings as f64 * self.reading.unwrap_or(0.0) / PAYING;
+            let rounds = round as f64 * self.round.unwrap_or(0.0) + reading;
             each.push((tokens, self.costs.of(base.tokens + taken)? + rounds));
         }
         (base.drawing > 0).then_some(Prospects {
@@ -241,6 +333,7 @@ impl Policy {
             self.settle(before, 0.0);
             return;
         };
+        self.drawing = pass.drawing;
         let seconds = self.observe(pass, took.as_secs_f64(), before);
         let spent = trial.map_or(0.0, |trial| (seconds - trial.fair).max(0.0));
         let saved = self.saved.unwrap_or(SAVED * seconds) - spent + EXPLORED * seconds;
@@ -250,7 +343,7 @@ impl Policy {
     /// Learns what a pass costs; the seconds that it is taken to have cost. A pass with drafts costs what the one after it takes
     /// longer, too, if that has none: a processor that has multiplied several rows does not go back to one at once.
     fn observe(&mut self, pass: Base, seconds: f64, before: Option<(usize, f64)>) -> f64 {
-        let expected = self.costs.of(pass.tokens);
+        let expected = self.costs.expected(pass.tokens);
         let seconds = expected.map_or(seconds, |expected| seconds.min(STRANGE * expected));
         if pass.tokens > pass.drawing {
             self.settle(before, 0.0);
@@ -273,16 +366,19 @@ impl Policy {
         }
     }
 
-    /// Learns from so many passes of the draft model.
-    pub(crate) fn drafted(&mut self, rounds: usize, took: Duration) {
+    /// Learns from so many passes of the draft model, in which it began to read so many texts.
+    pub(crate) fn drafted(&mut self, (rounds, readings): (usize, usize), took: Duration) {
+        let took = took.as_secs_f64();
         if let Some(trial) = &mut self.trial {
-            trial.fair -= took.as_secs_f64();
+            trial.fair -= took;
         }
-        if rounds > 0 {
-            let each = took.as_secs_f64() / rounds as f64;
-            let known = self.round.get_or_insert(each);
-            *known += ROUNDS * (each - *known);
-        }
+        let (known, each, part) = match (rounds, readings) {
+            (0, _) => return,
+            (_, 0) => (&mut self.round, took / rounds as f64, ROUNDS),
+            _ => (&mut self.reading, took / readings as f64, READINGS),
+        };
+        let known = known.get_or_insert(each);
+        *known += part * (each - *known);
     }
 
     /// The bets on the drafts of a sequence.
@@ -293,29 +389,44 @@ impl Policy {
                 is_due[parent] = true;
             }
         }
-        let chances = self.records.chances(record, drafts).into_iter();
+        let is_taken = record.arm().map(|arm| arm.taken(drafts));
+        let is_fed = move |bet: &Bet| bet.is_due || is_taken.as_ref().is_none_or(|taken| taken[bet.node]);
+        let mut least = 1.0_f64;
+        let chances = self.records.chances(record, drafts).into_iter().zip(drafts);
+        // Where there is not room for all that was sampled, the last ones go: which of them are fed must not depend on the tokens.
+        let chances = chances.map(move |(chance, draft)| match draft.proposal.is_sampled() {
+            true => {
+                least = least.min(chance);
+                least
+            }
+            false => chance,
+        });
         let bet = |(node, (chance, is_due))| Bet {
             chance,
             round: 0,
+            begins: false,
             is_due,
             of,
             node,
         };
-        chances.zip(is_due).enumerate().map(bet).collect()
+        chances.zip(is_due).enumerate().map(bet).filter(is_fed).collect()
     }
 
-    /// The bets on what the draft model may draw behind those drafts, at most so many tokens.
+    /// The bets on what the draft model may draw behind those drafts, at most so many tokens, with so many of them at each place.
     pub(crate) fn bets_on_model(
         &self,
         of: usize,
         (drafts, record): (&[Draft], &Record),
-        most: usize,
+        (most, beside): (usize, usize),
     ) -> impl Iterator<Item = Bet> {
-        let chances = self.records.chances_behind(record, drafts, most);
-        let first = drafts.len();
+        let is_taken = record.arm().is_none_or(|arm| arm.takes(Source::Model));
+        let most = if is_taken { most } else { 0 };
+        let chances = self.records.chances_behind(record, drafts, (most, beside));
+        let (first, is_read) = (drafts.len(), record.is_read);
         chances.into_iter().enumerate().map(move |(number, chance)| Bet {
             chance,
-            round: number + 1,
+            round: number / beside.max(1) + 1,
+            begins: number == 0 && !is_read,
             is_due: false,
             of,
             node: first + number,

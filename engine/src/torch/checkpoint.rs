@@ -10,8 +10,10 @@
 //! front; a tensor's bytes are read when it is asked for, so no more than one of them is in memory twice.
 
 pub(crate) mod files;
+pub(crate) mod random;
 
 use self::files::ModelFiles;
+use self::random::RandomWeights;
 use crate::error::LoadError;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -37,10 +39,20 @@ pub(crate) struct Checkpoint<'a> {
     entries: HashMap<String, Entry>,
     /// The file to name when a tensor is missing.
     main: &'static str,
+    /// Where all tensors come from that nobody has stored.
+    random: Option<RandomWeights>,
 }
 
 impl<'a> Checkpoint<'a> {
     pub(crate) fn open(files: &'a ModelFiles) -> Result<Self, LoadError> {
+        if files.is_random() {
+            return Ok(Checkpoint {
+                files,
+                entries: HashMap::new(),
+                main: SINGLE,
+                random: Some(RandomWeights::default()),
+            });
+        }
         let sharded = files.has(INDEX);
         let main = if sharded { INDEX } else { SINGLE };
         let parts = if sharded {
@@ -52,6 +64,7 @@ impl<'a> Checkpoint<'a> {
             files,
             entries: HashMap::new(),
             main,
+            random: None,
         };
         for part in parts {
             checkpoint.read_header(&part)?;
@@ -61,16 +74,23 @@ impl<'a> Checkpoint<'a> {
 
     /// Whether there is a tensor of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.entries.contains_key(name)
+        self.random.is_some() || self.entries.contains_key(name)
     }
 
     /// The type of the tensor of this name.
     pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
+        if self.random.is_some() {
+            return Some(random::KIND);
+        }
         kind_of(&self.entries.get(name)?.dtype).map(|(kind, _)| kind)
     }
 
     /// A tensor, which must have this shape.
     pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
+        if let Some(random) = &self.random {
+            let made = random.tensor(name, shape);
+            return made.map_err(|error| self.files.malformed(SINGLE, format!("tensor {name:?}: {error}")));
+        }
         let Some(entry) = self.entries.get(name) else {
             let file = self.files.path(self.main);
             return Err(LoadError::MissingTensor {

@@ -15,6 +15,7 @@ mod family;
 pub(crate) mod frequencies;
 mod kinds;
 mod read;
+mod reads;
 mod rope;
 
 use super::checkpoint::files::ModelFiles;
@@ -23,6 +24,7 @@ use description::FILE;
 pub(crate) use description::{Config, Mlp};
 pub(crate) use family::Names;
 pub(crate) use kinds::{Activation, Heads, NormKind, QkNorm};
+pub use reads::PassReads;
 use serde_json::Value;
 
 impl Config {

@@ -9,24 +9,36 @@
 //!
 //! Matrices that read the same input are stacked when the model is loaded, so a layer makes four products instead of
 //! seven. One pass runs all sequences' tokens through them together; only attention tells sequences apart. On the CPU
-//! in f32, what lies between the products is done by the loops of [`fused`](super::layers::fused).
+//! in f32, the products are made by [`product`](super::layers::product), and what lies between them is done by the loops of
+//! [`fused`](super::layers::fused).
 
+mod clasp;
+mod planned;
+pub(crate) mod shape;
+mod skip;
+mod trial;
 pub(crate) mod weights;
 
+use self::planned::{Held, PassRows, Planned};
+use self::trial::{By, MOST_OFF};
 use self::weights::Weights;
 use super::checkpoint::Checkpoint;
 use super::config::Config;
-use super::flight::Rows;
-use super::layers::attention::Plan;
+use super::crew::Crew;
+use super::flight::{Drawing, Rows};
+use super::kernels::launcher::{Launcher, SharedLauncher};
+use super::layers::attention::{self, Plan};
 use super::layers::cache::{self, Cache};
+use super::layers::fused::{self, floats_mut};
 use super::layers::layer::{Layer, Turns};
 use super::layers::layout::{Layout, Place, Scoring};
-use super::layers::linear::Norm;
-use super::options::LoadOptions;
+use super::layers::linear::{Linear, Norm};
+use super::options::{LoadOptions, WeightFormat};
 use crate::error::{EngineError, LoadError};
 use crate::model::flight::{Flight, Landed};
 use crate::model::tree::{check_all, check_copies};
 use crate::model::{Feed, Model, SlotMoves, scales};
+use std::sync::{Arc, Mutex, PoisonError};
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -36,14 +48,16 @@ pub(super) struct Decoder {
     config: Config,
     place: Place,
     threads: usize,
-    /// Whether loops of our own do what lies between the matrix products.
-    fused: bool,
+    /// Who computes, where that are loops of our own and not torch.
+    crew: Option<Arc<Crew>>,
+    /// Whether a row has the same bits in any company.
+    batch_invariant: bool,
     embedding: Tensor,
     /// What is added to the embeddings at each position.
     positions: Option<Tensor>,
     layers: Vec<Layer>,
     norm: Norm,
-    head: Tensor,
+    head: Linear,
     /// Cosines and sines of all positions, for each way to turn.
     turns: Vec<Turns>,
     caches: Vec<Cache>,
@@ -52,6 +66,41 @@ pub(super) struct Decoder {
     left_out: Option<Tensor>,
     /// Whether tokens are drawn on the device.
     draws: bool,
+    /// Who runs the kernels, if somebody does.
+    launcher: Option<SharedLauncher>,
+    /// The passes that they run, once there is a cache.
+    planned: Option<Planned>,
+    tell: fn(&str),
+}
+
+/// Whether loops of our own compute the passes.
+fn computes_by_loops(place: Place, options: &LoadOptions) -> bool {
+    options.fused && place.device == tch::Device::Cpu && place.kind == Kind::Float
+}
+
+/// The bytes in which a number of a matrix is kept that a checkpoint stores in this type.
+pub(super) fn bytes_of_weight(stored: Kind, place: Place, options: &LoadOptions) -> usize {
+    match (options.weights, stored) {
+        (WeightFormat::Int8, _) => 1,
+        (WeightFormat::Stored, Kind::BFloat16) if computes_by_loops(place, options) => 2,
+        (WeightFormat::Stored, _) => place.kind.elt_size_in_bytes(),
+    }
+}
+
+/// Refuses what only loops of our own can do, where torch computes.
+fn check(place: Place, options: &LoadOptions) -> std::result::Result<(), LoadError> {
+    let what = match options.weights {
+        WeightFormat::Int8 => Some("weights in int8"),
+        WeightFormat::Stored => options.batch_invariant.then_some("batch-invariant passes"),
+    };
+    match what.filter(|_| !computes_by_loops(place, options)) {
+        Some(what) => Err(LoadError::Unavailable {
+            what,
+            needs: "a model that computes in f32 on the CPU, by the engine's own loops",
+            found: format!("{:?} on {}", place.kind, options.device),
+        }),
+        None => Ok(()),
+    }
 }
 
 impl Decoder {
@@ -61,13 +110,16 @@ impl Decoder {
         place: Place,
         options: &LoadOptions,
     ) -> std::result::Result<Self, LoadError> {
-        let fused = options.fused && place.device == tch::Device::Cpu && place.kind == Kind::Float;
-        let (weights, names) = (Weights::new(checkpoint, &config, place), &config.family.names);
+        check(place, options)?;
+        let crew = computes_by_loops(place, options).then(|| Arc::new(Crew::new(options.threads)));
+        let multiplying = crew.clone().map(|crew| (crew, options.weights));
+        let weights = Weights::new(checkpoint, &config, place, multiplying);
+        let names = &config.family.names;
         let (name, _) = weights::embedding(checkpoint, names);
-        let embedding = weights.tensor(&name, &[config.vocab, config.hidden])?;
+        let embedding = weights.matrix(&name, &[config.vocab, config.hidden])?;
         let head = match config.tied {
             true => embedding.shallow_clone(),
-            false => weights.tensor("lm_head.weight", &[config.vocab, config.hidden])?,
+            false => weights.matrix("lm_head.weight", &[config.vocab, config.hidden])?,
         };
         let rows = config.max_positions as i64;
         let positions = names.positions.map(|name| {
@@ -83,19 +135,29 @@ impl Decoder {
         Ok(Decoder {
             place,
             threads: options.threads.max(1),
-            fused,
+            crew,
+            batch_invariant: options.batch_invariant,
             embedding,
             positions,
             layers,
             norm,
-            head,
+            head: weights.linear(vec![head], None)?,
             turns,
             caches: Vec::new(),
             block_size: 1,
             left_out: None,
             draws: options.draws.unwrap_or(place.device != tch::Device::Cpu),
+            launcher: None,
+            planned: None,
+            tell: options.tell,
             config,
         })
+    }
+
+    /// Has this launcher run passes by the kernels, once there is a cache, if they serve the model.
+    pub(super) fn launched_by(mut self, launcher: Box<dyn Launcher>) -> Self {
+        self.launcher = Some(Arc::new(Mutex::new(launcher)));
+        self
     }
 
     fn layout(&self) -> Layout {
@@ -109,17 +171,96 @@ impl Decoder {
                 cap: attention.cap,
             },
             place: self.place,
-            fused: self.fused,
+            looks: self.crew.as_ref().map(|_| match self.batch_invariant {
+                true => usize::MAX,
+                false => attention::FEW,
+            }),
         }
     }
 
     fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
+        match self.run_by_plan(feeds) {
+            Ok(Some(flight)) => return Ok(flight),
+            Ok(None) => {}
+            Err(error) => {
+                self.planned = None;
+                (self.tell)(&format!("passes are run by libtorch from now on: {error}"));
+            }
+        }
+        self.run_by_torch(feeds)
+    }
+
+    /// A pass by the kernels; `None` if there are none, or it is not one for them.
+    fn run_by_plan(&mut self, feeds: &[Feed<'_>]) -> Result<Option<Box<dyn Flight>>> {
+        let Some(planned) = &mut self.planned else {
+            return Ok(None);
+        };
+        let launcher = planned.launcher();
+        let rows = planned.run(feeds)?;
+        rows.map(|rows| self.flight_of(rows, launcher, feeds)).transpose()
+    }
+
+    /// Runs passes by plan from now on, if there is a launcher and nothing is in the way.
+    fn plan_passes(&mut self) {
+        let Some(launcher) = self.launcher.clone() else {
+            return;
+        };
+        let name = launcher.lock().unwrap_or_else(PoisonError::into_inner).name();
+        let told = match self.try_kernels(launcher, &name) {
+            Ok(()) => format!("passes of up to 128 tokens are run by kernels on {name}"),
+            Err(why) => {
+                self.planned = None;
+                format!("passes are run by libtorch alone: {why}")
+            }
+        };
+        (self.tell)(&told);
+    }
+
+    fn try_kernels(&mut self, launcher: SharedLauncher, name: &str) -> std::result::Result<(), String> {
+        let shape =
+            shape::shape(&self.config, self.place.kind, self.block_size).map_err(|why| why.to_string())?;
+        let head = self
+            .head
+            .weight()
+            .ok_or("the processor multiplies by loops of its own")?;
+        let held = Held {
+            config: &self.config,
+            embedding: &self.embedding,
+            head,
+            norm: &self.norm.scale,
+            layers: &self.layers,
+            caches: &self.caches,
+            tell: self.tell,
+        };
+        let planned = Planned::new(&held, shape, launcher);
+        self.planned = Some(planned.map_err(|error| error.to_string())?);
+        let _no_grad = tch::no_grad_guard();
+        let (vocab, slots) = (
+            self.config.vocab as usize,
+            self.block_size.min(self.config.max_positions),
+        );
+        let off = trial::farthest(vocab, slots, |by, feeds| match by {
+            By::Torch => self.run_by_torch(feeds),
+            By::Plan => {
+                let flight = self.run_by_plan(feeds)?;
+                flight.ok_or_else(|| TchError::Convert("a pass of a few tokens has no plan".to_owned()))
+            }
+        });
+        match off.map_err(|error| error.to_string())? {
+            off if off <= MOST_OFF => Ok(()),
+            off => Err(format!(
+                "on {name}, the kernels compute other rows than libtorch: off by {off:.2} of their size"
+            )),
+        }
+    }
+
+    fn run_by_torch(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>> {
         let plan = Plan::new(feeds, self.layout())?;
         let mut x = self.embed(&plan)?;
-        if self.fused {
+        if let Some(crew) = &self.crew {
             let mut scratch = x.f_empty_like()?;
             for (layer, cache) in self.layers.iter().zip(&mut self.caches) {
-                layer.by_loops(&mut x, cache, &plan, &self.turns, &mut scratch)?;
+                layer.by_loops(crew, &mut x, cache, &plan, &self.turns, &mut scratch)?;
             }
         } else {
             let turns = self.turns.iter().map(|turns| turns.at(&plan.positions));
@@ -134,22 +275,72 @@ impl Decoder {
         if x.size()[0] == 0 {
             return Ok(Box::new(Landed::default()));
         }
-        let hidden = self.norm.apply(&x)?;
-        let mut logits = hidden.f_linear(&self.head, None::<&Tensor>)?;
-        if let Some(cap) = self.config.logit_cap {
-            let _ = logits.f_div_scalar_(cap)?.f_tanh_()?.f_mul_scalar_(cap)?;
+        let hidden = self.normed(&x)?;
+        let mut logits = self.head.apply(&hidden)?;
+        match (self.config.logit_cap, &self.crew) {
+            (None, _) => {}
+            (Some(cap), Some(_)) => fused::limit(floats_mut(&mut logits), cap as f32),
+            (Some(cap), None) => drop(logits.f_div_scalar_(cap)?.f_tanh_()?.f_mul_scalar_(cap)?),
         }
         Ok(Box::new(Rows {
             logits,
             hidden,
             left_out: self.left_out.as_ref().map(Tensor::shallow_clone),
             scales: scales(feeds),
-            draws: self.draws && self.left_out.is_some(),
+            drawing: self.drawing(Drawing::Torch),
+            lease: None,
         }))
     }
 
+    /// Who draws, if somebody does and it is known what are tokens.
+    fn drawing(&self, by: Drawing) -> Drawing {
+        match self.draws && self.left_out.is_some() {
+            true => by,
+            false => Drawing::Off,
+        }
+    }
+
+    /// The rows of a pass by the kernels, without the padding behind them.
+    fn flight_of(
+        &self,
+        rows: PassRows,
+        launcher: SharedLauncher,
+        feeds: &[Feed<'_>],
+    ) -> Result<Box<dyn Flight>> {
+        let scales = scales(feeds);
+        if scales.is_empty() {
+            return Ok(Box::new(Landed::default()));
+        }
+        let mut logits = rows.logits.f_narrow(0, 0, scales.len() as i64)?;
+        if let Some(columns) = &self.left_out {
+            logits = logits.f_index_fill_(1, columns, f64::NEG_INFINITY)?;
+        }
+        Ok(Box::new(Rows {
+            logits,
+            hidden: rows.hidden.f_narrow(0, 0, scales.len() as i64)?,
+            left_out: self.left_out.as_ref().map(Tensor::shallow_clone),
+            scales,
+            drawing: self.drawing(Drawing::Kernels(launcher)),
+            lease: Some(rows.lease),
+        }))
+    }
+
+    /// What the head reads.
+    fn normed(&self, x: &Tensor) -> Result<Tensor> {
+        if self.crew.is_none() {
+            return self.norm.apply(x);
+        }
+        let mut normed = x.f_empty_like()?;
+        self.norm.by_loop(x, &mut normed);
+        Ok(normed)
+    }
+
     fn embed(&self, plan: &Plan) -> Result<Tensor> {
-        let mut x = self.embedding.f_index_select(0, &plan.tokens)?;
+        // The embeddings may be kept in fewer bits than the pass computes with.
+        let mut x = self
+            .embedding
+            .f_index_select(0, &plan.tokens)?
+            .f_to_kind(self.place.kind)?;
         if let Some(scale) = self.config.embedding_scale {
             // Rounded like the numbers that it multiplies, as the reference implementation has it.
             let scale = Tensor::from(scale).f_to_kind(self.place.kind)?;
@@ -171,12 +362,19 @@ impl Model for Decoder {
         self.config.max_positions
     }
 
+    fn variance(&self) -> Option<&'static str> {
+        (!self.batch_invariant || self.draws).then_some(
+            "the model was not loaded to compute in a way that does not depend on what else is in a pass",
+        )
+    }
+
     fn cache_bytes_per_token(&self) -> usize {
         let heads = self.config.attention.heads();
         2 * self.layers.len() * (heads.keys * heads.size) as usize * self.place.kind.elt_size_in_bytes()
     }
 
     fn create_cache(&mut self, blocks: usize, block_size: usize) -> std::result::Result<(), EngineError> {
+        self.planned = None;
         self.caches.clear();
         self.block_size = block_size;
         let slots = (blocks * block_size) as i64;
@@ -187,6 +385,7 @@ impl Model for Decoder {
                 |error| EngineError::Config(format!("no memory for a cache of {slots} positions: {error}"));
             self.caches.push(cache.map_err(describe)?);
         }
+        self.plan_passes();
         Ok(())
     }
 

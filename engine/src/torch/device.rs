@@ -21,6 +21,11 @@ pub enum Device {
     Cuda(usize),
 }
 
+/// What to do with several cards, for those who ask for a model on all of them.
+pub const SEVERAL_CARDS: &str = "Tensor parallelism, one model on several cards, is not supported; run one process a card, \
+    --device cuda:0, --device cuda:1 and so on, each on a port of its own, behind a router: see \"Several cards\" in \
+    docs/src/operating.md and deploy/haproxy.cfg";
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -34,6 +39,11 @@ impl FromStr for Device {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains(',') {
+            return Err(format!(
+                "{text:?} names several devices, and a process uses one. {SEVERAL_CARDS}"
+            ));
+        }
         let index = match text {
             "cpu" => return Ok(Device::Cpu),
             "cuda" => "0",
@@ -136,7 +146,9 @@ const RTLD_GLOBAL: c_int = 0x100;
 fn open_cuda() -> Result<(), String> {
     static OPENED: OnceLock<Result<(), String>> = OnceLock::new();
     let open = || {
-        let file = libtorch_folder().unwrap_or_default().join("libtorch_cuda.so");
+        let file = folder_of("libtorch_cpu.so")
+            .unwrap_or_default()
+            .join("libtorch_cuda.so");
         let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
         // SAFETY: `name` is a C string that lives through the call; libtorch_cuda.so is meant to be opened this way.
         let handle = unsafe { dlopen(name.as_ptr(), RTLD_NOW | RTLD_GLOBAL) };
@@ -152,14 +164,12 @@ fn open_cuda() -> Result<(), String> {
     OPENED.get_or_init(open).clone()
 }
 
-/// The folder that this process has libtorch_cpu.so from.
-fn libtorch_folder() -> Option<PathBuf> {
+/// The folder that this process has a library from.
+pub(super) fn folder_of(library: &str) -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let library = maps
-        .lines()
-        .filter_map(mapped_file)
-        .find(|file| file.ends_with("/libtorch_cpu.so"))?;
-    Some(PathBuf::from(library).parent()?.to_path_buf())
+    let files = maps.lines().filter_map(mapped_file).map(PathBuf::from);
+    let mut found = files.filter(|file| file.file_name().is_some_and(|name| name == library));
+    Some(found.next()?.parent()?.to_path_buf())
 }
 
 /// The file of a line of `/proc/self/maps`: all that follows the first slash, since names may hold spaces.
@@ -183,6 +193,8 @@ mod tests {
                 "{text}"
             );
         }
+        let several = "cuda:0,cuda:1".parse::<Device>().unwrap_err();
+        assert!(several.contains("one process a card"), "{several}");
         assert_eq!("bfloat16".parse(), Ok(Dtype::Bf16));
         assert!("int8".parse::<Dtype>().is_err());
     }
@@ -194,7 +206,7 @@ mod tests {
             "7f01-7f02 r-xp 00000000 fe:00 1234567                    /home/me/my work/lib/libtorch_cpu.so";
         assert_eq!(mapped_file(line), Some("/home/me/my work/lib/libtorch_cpu.so"));
         assert_eq!(mapped_file("7f01-7f02 rw-p 00000000 00:00 0 "), None);
-        assert!(libtorch_folder().is_some_and(|folder| folder.join("libtorch_cpu.so").exists()));
+        assert!(folder_of("libtorch_cpu.so").is_some_and(|folder| folder.join("libtorch_cpu.so").exists()));
     }
 
     #[test]

@@ -2,14 +2,39 @@
 
 mod draw;
 mod home;
+mod kernel_draws;
 
 use crate::error::EngineError;
 use crate::model::flight::{Ask, Flight, check_rows};
 use crate::model::logits::Logits;
+use crate::torch::kernels::launcher::SharedLauncher;
 use lexiform::law::Drawn;
+use std::sync::Arc;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
+
+/// Who draws on the device.
+#[derive(Clone)]
+pub(super) enum Drawing {
+    /// Nobody: rows come to memory.
+    Off,
+    /// torch's operations.
+    Torch,
+    /// The kernels, as far as they serve; these are rows of `f32` in which what is no token is minus infinity already.
+    Kernels(SharedLauncher),
+}
+
+/// Held by those who read memory that passes take turns in using.
+#[derive(Clone, Default)]
+pub(super) struct Lease(Arc<()>);
+
+impl Lease {
+    /// Whether somebody else holds it.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
 
 /// A pass whose products were given to the device. On a card they may still be on their way.
 pub(super) struct Rows {
@@ -21,8 +46,10 @@ pub(super) struct Rows {
     pub(super) left_out: Option<Tensor>,
     /// The scale at which the caller will want each row to be measured.
     pub(super) scales: Vec<f64>,
-    /// Whether draws are made on the device.
-    pub(super) draws: bool,
+    /// Who draws.
+    pub(super) drawing: Drawing,
+    /// That of the memory of the rows, if the pass only borrowed it.
+    pub(super) lease: Option<Lease>,
 }
 
 impl Rows {
@@ -50,7 +77,41 @@ impl Rows {
             return Ok(Logits::default());
         }
         let scales = rows.iter().map(|&row| self.scales[row]).collect();
-        home::bring(&self.select(&self.logits, rows)?, self.left_out.as_ref(), scales)
+        let mut logits = self.select(&self.logits, rows)?;
+        if self.lease.is_some() && logits.device() == tch::Device::Cpu {
+            // What is there comes home as it is, and the next pass would write over it.
+            logits = logits.f_to_dtype(Kind::Float, false, true)?;
+        }
+        home::bring(&logits, self.left_out.as_ref(), scales)
+    }
+
+    /// The draws of these asks: by the kernels, as far as they serve, and by torch.
+    fn drawn(&self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>> {
+        let (width, by_kernels) = (
+            self.logits.size()[1] as usize,
+            matches!(self.drawing, Drawing::Kernels(_)),
+        );
+        let serve = |ask: &Ask<'_>| by_kernels && kernel_draws::serves(ask, width);
+        let mut drawn = vec![None; asks.len()];
+        for own in [true, false] {
+            let numbers: Vec<usize> = (0..asks.len()).filter(|&ask| serve(&asks[ask]) == own).collect();
+            if numbers.is_empty() {
+                continue;
+            }
+            let some: Vec<Ask<'_>> = numbers.iter().map(|&ask| asks[ask]).collect();
+            let rows: Vec<usize> = some.iter().map(|ask| ask.row).collect();
+            let found = match &self.drawing {
+                Drawing::Kernels(launcher) if own => {
+                    kernel_draws::draw(launcher, &self.select(&self.logits, &rows)?, &some)?
+                }
+                _ => draw::draw(&self.tokens(&rows)?, &some)?,
+            };
+            numbers
+                .into_iter()
+                .zip(found)
+                .for_each(|(ask, found)| drawn[ask] = found);
+        }
+        Ok(drawn)
     }
 }
 
@@ -67,17 +128,14 @@ impl Flight for Rows {
     }
 
     fn draws(&self) -> bool {
-        self.draws
+        !matches!(self.drawing, Drawing::Off)
     }
 
     fn draw(&mut self, asks: &[Ask<'_>]) -> std::result::Result<Vec<Option<Drawn>>, EngineError> {
         let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
         check_rows(&rows, self.len())?;
-        let draw = |asks: &[Ask<'_>]| {
-            let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
-            draw::draw(&self.tokens(&rows)?, asks)
-        };
-        let drawn = asks.chunks(draw::ROWS).map(draw).collect::<Result<Vec<_>>>();
+        let drawn = asks.chunks(draw::ROWS).map(|asks| self.drawn(asks));
+        let drawn = drawn.collect::<Result<Vec<_>>>();
         Ok(drawn.map_err(failed)?.concat())
     }
 

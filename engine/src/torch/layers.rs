@@ -2,17 +2,22 @@
 //!
 //! ```text
 //!   layer ─┬─ attention ─┬─ together: many sequences, by a kernel of torch        over the paged cache
-//!          │             └─ fused: few tokens, on the CPU, by loops of our own
-//!          └─ mlp: one network, or experts ── linear: matrices and norms
+//!          │             └─ look: few tokens, on the CPU, by loops of our own
+//!          └─ mlp: one network, or experts ── linear: matrices and norms ── product: on the CPU, by loops of our own
+//!                                                                           └─ matrix: as it is stored, or in eight bits
 //! ```
 
 pub(crate) mod attention;
 pub(crate) mod cache;
 pub(crate) mod fused;
 pub(crate) mod kernel;
+pub(crate) mod lanes;
 pub(crate) mod layer;
 pub(crate) mod layout;
 pub(crate) mod linear;
+pub(crate) mod look;
+pub(crate) mod matrix;
 pub(crate) mod mlp;
+pub(crate) mod product;
 pub(crate) mod together;
 pub(crate) mod upload;

@@ -2,11 +2,14 @@
 
 use super::checkpoint::Checkpoint;
 use super::checkpoint::files::ModelFiles;
-use super::config::Config;
-use super::decoder::Decoder;
-use super::decoder::weights;
+use super::config::{Config, PassReads};
+use super::decoder::{self, Decoder, shape, weights};
+use super::device::{self, Device};
+use super::kernels::launcher::Launcher;
+use super::kernels::shapes::BLOCK_SIZE;
+use super::kernels::stream::Stream;
 use super::layers::layout::Place;
-use super::options::LoadOptions;
+use super::options::{LoadOptions, WeightFormat};
 use crate::error::LoadError;
 use crate::model::Model;
 use serde_json::Value;
@@ -21,6 +24,8 @@ pub struct ModelConfig {
     pub vocab_size: usize,
     /// The longest text.
     pub max_positions: usize,
+    /// How its matrices are kept: in fewer bits than they are stored in, it is another model.
+    pub weights: WeightFormat,
 }
 
 /// A model that is ready for [`Engine::start`](crate::Engine::start).
@@ -31,10 +36,46 @@ pub struct LoadedModel {
     pub config: ModelConfig,
     /// The tokens that end a text, as config.json and generation_config.json say.
     pub eos: Vec<u32>,
+    /// What a pass of it reads of memory.
+    pub reads: PassReads,
+    /// The model without some of its layers, if that is to draft for it.
+    pub draft: Option<SelfDraft>,
 }
 
-/// Loads a Hugging Face model folder: config.json and safetensors, in one file or several.
+/// A model without some of its layers, as a draft model of the whole one. Both share their weights.
+pub struct SelfDraft {
+    /// The model.
+    pub model: Box<dyn Model>,
+    /// The layers that it leaves out, in ascending order.
+    pub skipped: Vec<usize>,
+}
+
+/// Loads a Hugging Face model folder: config.json and safetensors, in one file or several. On a card, passes are run by the kernels
+/// of [`kernels`](super::kernels) where they serve the model.
+///
+/// # Errors
+/// A file is missing or broken, or the device cannot be used.
 pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, LoadError> {
+    load_with(files, options, |config, place| card(options, config, place))
+}
+
+/// The same, with passes that this launcher runs, on the device of the options: how passes by plan are tested on a processor.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_launched_by(
+    files: &ModelFiles,
+    options: &LoadOptions,
+    launcher: Box<dyn Launcher>,
+) -> Result<LoadedModel, LoadError> {
+    load_with(files, options, |_, _| Some(launcher))
+}
+
+fn load_with(
+    files: &ModelFiles,
+    options: &LoadOptions,
+    launcher: impl FnOnce(&Config, Place) -> Option<Box<dyn Launcher>>,
+) -> Result<LoadedModel, LoadError> {
     let device = options.device.open()?;
     let config = Config::read(files)?;
     let eos = eos(files, &config)?;
@@ -49,13 +90,50 @@ pub fn load(files: &ModelFiles, options: &LoadOptions) -> Result<LoadedModel, Lo
         family: config.family.name.to_string(),
         vocab_size: config.vocab as usize,
         max_positions: config.max_positions,
+        weights: options.weights,
     };
-    let model = Decoder::load(&checkpoint, config, place, options)?;
+    let number = decoder::bytes_of_weight(stored, place, options);
+    let reads = config.reads(number, place.kind.elt_size_in_bytes());
+    let launcher = launcher(&config, place);
+    let mut model = Decoder::load(&checkpoint, config, place, options)?;
+    let draft = options.draft_without.as_ref();
+    let draft = draft.map(|skipped| model.skipping(skipped)).transpose()?;
+    if let Some(launcher) = launcher {
+        model = model.launched_by(launcher);
+    }
     Ok(LoadedModel {
+        draft: draft.map(|(model, skipped)| SelfDraft {
+            model: Box::new(model),
+            skipped,
+        }),
         model: Box::new(model),
         config: described,
         eos,
+        reads,
     })
+}
+
+/// The card of the options as a launcher, if it and the kernels serve this model; if not, why is told. Whether the blocks of the cache
+/// are those of the kernels is not known yet.
+fn card(options: &LoadOptions, config: &Config, place: Place) -> Option<Box<dyn Launcher>> {
+    let Device::Cuda(number) = options.device else {
+        return None;
+    };
+    if !options.kernels {
+        return None;
+    }
+    let opened = shape::shape(config, place.kind, BLOCK_SIZE).map_err(|why| why.to_string());
+    let opened = opened.and_then(|_| {
+        let folder = device::folder_of("libcublas.so.13");
+        Stream::open(number, folder.as_deref()).map_err(|why| why.to_string())
+    });
+    match opened {
+        Ok(stream) => Some(Box::new(stream)),
+        Err(why) => {
+            (options.tell)(&format!("passes are run by libtorch alone: {why}"));
+            None
+        }
+    }
 }
 
 /// generation_config.json may name more end tokens than config.json.

@@ -1,11 +1,12 @@
 //! Requests that branch: many samples of one prompt, the best of them, and what becomes of their blocks.
 
 use crate::rig::{
-    Heard, PHRASE, WIDTH, cycle_script, engine, generate, global, grammar, letters, start, vocabulary,
-    wait_until, wordy_script,
+    EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, generate, global, grammar, letters, start,
+    vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Finish, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink, Ticket,
+    Engine, EngineConfig, Event, Finish, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink,
+    Speculation, Ticket,
 };
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, channel};
@@ -39,7 +40,7 @@ fn wait((events, _ticket): (Receiver<Event>, Ticket)) -> Heard {
     }
 }
 
-fn answers(engine: &Engine, request: Request) -> Vec<Heard> {
+pub(crate) fn answers(engine: &Engine, request: Request) -> Vec<Heard> {
     submit(engine, request).into_iter().map(wait).collect()
 }
 
@@ -63,6 +64,72 @@ fn alone(engine: &Engine, request: &Request, number: usize) -> Heard {
         ..request.clone()
     };
     generate(engine, request)
+}
+
+/// Eight samples that agree, two at a time. The first two write the text token by token; the others draft it from them. Each
+/// sample is the one of its seed, and nothing of it is left for the next request.
+#[test]
+fn samples_draft_from_what_their_siblings_wrote() {
+    let text = letters("abcdefghijklmnopqrstuvwxyz");
+    let wanted = text.clone();
+    // Nearly certain, so that some samples take other tokens now and then and come back.
+    let script = move |prefix: &[u32]| {
+        let mut row = vec![0.0; WIDTH];
+        row[wanted.get(prefix.len() - 1).copied().unwrap_or(EOS) as usize] = 7.0;
+        row
+    };
+    let config = EngineConfig {
+        max_running: 2,
+        ..drafting()
+    };
+    let engine = start(script, config);
+    let request = |siblings: bool| Request {
+        samples: 8,
+        sampling: Sampling::seeded(3),
+        speculation: Speculation {
+            siblings,
+            max_draft: 16,
+            ..Speculation::none()
+        },
+        ..Request::new(letters("x"), 40)
+    };
+    let run = |siblings: bool| {
+        let before = wait_until(&engine, |stats| stats.running == 0 && stats.blocks_used == 0);
+        let heard = answers(&engine, request(siblings));
+        let tokens: usize = heard.iter().map(|heard| heard.tokens().len()).sum();
+        // The last pass is counted after its answer is told.
+        let wanted = before.generated + tokens as u64;
+        let after = wait_until(&engine, |stats| {
+            stats.running == 0 && stats.blocks_used == 0 && stats.generated >= wanted
+        });
+        (heard, after.steps - before.steps)
+    };
+    let (plain, passes) = run(false);
+    let (drafted, fewer) = run(true);
+    for (number, (plain, drafted)) in plain.iter().zip(&drafted).enumerate() {
+        assert_eq!(
+            plain.tokens_without_origin(),
+            drafted.tokens_without_origin(),
+            "{number}"
+        );
+        assert_eq!(plain.outcome().log_probability, drafted.outcome().log_probability);
+    }
+    let differ: HashSet<_> = plain.iter().map(Heard::tokens).collect();
+    assert!(
+        differ.len() > 1,
+        "all samples are the same, which would show little"
+    );
+    let accepted: usize = drafted.iter().map(|heard| heard.outcome().accepted).sum();
+    assert!(2 * fewer < passes, "{fewer} passes of {passes}");
+    assert!(accepted > 100, "{accepted}");
+    // The next request begins from nothing.
+    let (_, again) = run(true);
+    assert_eq!(again, fewer);
+    let alone = Request {
+        samples: 1,
+        ..request(true)
+    };
+    assert_eq!(answers(&engine, alone)[0].outcome().drafted, 0);
 }
 
 #[test]

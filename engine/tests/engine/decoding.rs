@@ -3,7 +3,7 @@
 use crate::rig::{self, Heard, PHRASE, engine, generate, letters, listen, start, text_of, wait_until};
 use crate::rig::{EOS, cycle_script, phrase_script, wordy_script};
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Event, Finish, LawTag, Origin, Refusal, Request, Sampling,
+    Engine, EngineConfig, EngineError, Event, Finish, LawTag, Lookahead, Origin, Refusal, Request, Sampling,
     ScriptedModel, Speculation,
 };
 use std::sync::Arc;
@@ -463,6 +463,26 @@ fn a_config_of_nothing_is_an_error() {
             "blocks is 0, but must be at least 1".to_string()
         ))
     );
+}
+
+/// Guards against a window that silently becomes another one than was asked for.
+#[test]
+fn a_window_of_guesses_without_end_or_beginning_is_an_error() {
+    let refused = |columns, length| {
+        let model = ScriptedModel::new(rig::WIDTH, 100, phrase_script);
+        let config = EngineConfig {
+            lookahead: Some(Lookahead { columns, length }),
+            ..EngineConfig::default()
+        };
+        match Engine::start(Box::new(model), None, rig::vocabulary(), config).err() {
+            Some(EngineError::Config(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    let columns = "but must be from 1 to 256";
+    assert_eq!(refused(0, 5), format!("lookahead.columns is 0, {columns}"));
+    assert_eq!(refused(257, 5), format!("lookahead.columns is 257, {columns}"));
+    assert_eq!(refused(9, 1), "lookahead.length is 1, but must be from 2 to 64");
 }
 
 #[test]

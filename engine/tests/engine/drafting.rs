@@ -6,14 +6,14 @@ use crate::rig::{
     vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
-    Engine, EngineConfig, EngineError, Feed, Flight, Model, Origin, Request, Sampling, ScriptedModel,
-    SlotMoves, Speculation, Verification, Worked,
+    DraftStores, Engine, EngineConfig, EngineError, Feed, Flight, Learner, Model, Origin, Request, Sampling,
+    ScriptedModel, SlotMoves, Speculation, Stats, Verification, Worked,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-const PATTERNS: [&str; 5] = [
+pub(crate) const PATTERNS: [&str; 5] = [
     "the quick (brown fox|[0-9]{2,5}) the quick [a-z]{3}",
     "(ab|bc|the )*z?",
     "[a-z]{1,20}",
@@ -66,7 +66,7 @@ pub(crate) fn nearly_wordy(prefix: &[u32]) -> Vec<f32> {
         .collect()
 }
 
-fn compare(without: &Heard, with: &Heard, what: &str) {
+pub(crate) fn compare(without: &Heard, with: &Heard, what: &str) {
     assert_eq!(
         without.tokens_without_origin(),
         with.tokens_without_origin(),
@@ -295,10 +295,20 @@ fn drafts_are_fed_where_they_pay() {
         (32, (100, 100), false),
     ] {
         let cost = |speculation| {
-            let (engine, spent) = counting(mostly_copied, None, line(pass, token));
+            // The first pass waits until all requests are there: how many share the next ones must not depend on the machine.
+            let all_are_there = Arc::new(AtomicBool::new(false));
+            let gate = all_are_there.clone();
+            let script = move |prefix: &[u32]| {
+                while !gate.load(Ordering::Acquire) {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+                mostly_copied(prefix)
+            };
+            let (engine, spent) = counting(script, None, line(pass, token));
             let heard: Vec<_> = (0..answers)
                 .map(|seed| listen(&engine, looking_up(seed, speculation)))
                 .collect();
+            all_are_there.store(true, Ordering::Release);
             let texts: Vec<_> = heard.into_iter().map(|heard| heard.wait().tokens()).collect();
             engine.stop();
             (spent.load(Ordering::Acquire) as f64, texts)
@@ -392,7 +402,11 @@ fn a_reference_is_drafted_from() {
     let engine = engine(script);
     let request = |reference| Request {
         reference,
-        speculation: Speculation::all(),
+        // What the first answer taught would be drafted, too.
+        speculation: Speculation {
+            learned: false,
+            ..Speculation::all()
+        },
         ..Request::new(letters("x"), 100)
     };
     let mut edited = text.clone();
@@ -480,4 +494,79 @@ fn trees_of_drafts_change_no_text() {
         wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
     }
     assert!(in_branches > 0 && confirmed > 0, "{in_branches} and {confirmed}");
+}
+
+/// What one answer wrote is drafted in the next one of the same owner, and of nobody else; the text of a seed is the same.
+#[test]
+fn earlier_answers_are_drafted_from() {
+    let text = letters("abcdefghijklmnopqrstuvwxyz");
+    let wanted = text.clone();
+    let script = move |prefix: &[u32]| {
+        let mut row = vec![0.0; WIDTH];
+        row[wanted.get(prefix.len() - 1).copied().unwrap_or(EOS) as usize] = 9.0;
+        row
+    };
+    let engine = engine(script);
+    let request = |owner: &str| Request {
+        owner: Some(owner.into()),
+        speculation: Speculation {
+            learned: true,
+            max_draft: 16,
+            ..Speculation::none()
+        },
+        ..Request::new(letters("x"), 100)
+    };
+    let passes = |owner| {
+        let Stats {
+            steps: before,
+            generated,
+            ..
+        } = engine.stats();
+        let heard = generate(&engine, request(owner));
+        assert_eq!(heard.tokens(), text);
+        // The last pass is counted after its answer is told.
+        let after = wait_until(&engine, |stats| stats.running == 0 && stats.generated > generated);
+        (after.steps - before, heard.outcome().accepted)
+    };
+    let (first, accepted) = passes("one");
+    assert_eq!((first, accepted), (27, 0));
+    let (second, accepted) = passes("one");
+    assert!(
+        second < 8 && accepted > 20,
+        "{second} passes, {accepted} accepted"
+    );
+    assert_eq!(passes("other"), (27, 0));
+    assert!(engine.stats().draft_store_bytes > 0);
+    let unlearned = Request {
+        speculation: Speculation::none(),
+        ..request("one")
+    };
+    assert_eq!(generate(&engine, unlearned).outcome().drafted, 0);
+}
+
+/// Guards against answers that are dropped before anything is learned of them: suffixes learn of whole answers alone.
+#[test]
+fn an_answer_that_came_before_is_drafted_as_a_whole() {
+    let config = EngineConfig {
+        draft_stores: DraftStores {
+            learners: vec![Learner::Suffixes],
+            ..DraftStores::default()
+        },
+        ..drafting()
+    };
+    let engine = start(cycle_script, config);
+    let request = || Request {
+        speculation: Speculation {
+            learned: true,
+            max_draft: 8,
+            ..Speculation::none()
+        },
+        ..Request::new(letters("abc"), 40)
+    };
+    let first = generate(&engine, request());
+    assert_eq!(first.outcome().accepted, 0);
+    wait_until(&engine, |stats| stats.draft_store_bytes > 0);
+    let again = generate(&engine, request());
+    assert_eq!(again.tokens(), first.tokens());
+    assert!(again.outcome().accepted >= 20, "{:?}", again.outcome());
 }

@@ -3,8 +3,8 @@
 use crate::rig::{Heard, WIDTH, global, grammar, letters, listen, vocabulary, wordy_script};
 use lexiform::law::Drawn;
 use lexiform_engine::{
-    Ask, Engine, EngineConfig, EngineError, Feed, Flight, Landed, LawChoice, Logits, Model, Request,
-    Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
+    Ask, Engine, EngineConfig, EngineError, Feed, Flight, Landed, LawChoice, Logits, Lookahead, Model,
+    Request, Sampling, ScriptedModel, SlotMoves, Speculation, Verification,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -117,7 +117,7 @@ impl Model for Drawing {
     }
 }
 
-fn engine(manner: Manner) -> (Engine, Arc<Counts>) {
+fn engine(manner: Manner, lookahead: Option<Lookahead>) -> (Engine, Arc<Counts>) {
     let counts = Arc::<Counts>::default();
     let model = Drawing {
         model: ScriptedModel::new(WIDTH, 1000, wordy_script),
@@ -125,7 +125,11 @@ fn engine(manner: Manner) -> (Engine, Arc<Counts>) {
         counts: counts.clone(),
         left_out: Vec::new(),
     };
-    let engine = Engine::start(Box::new(model), None, vocabulary(), EngineConfig::default());
+    let config = EngineConfig {
+        lookahead,
+        ..EngineConfig::default()
+    };
+    let engine = Engine::start(Box::new(model), None, vocabulary(), config);
     (engine.unwrap(), counts)
 }
 
@@ -159,8 +163,8 @@ fn request(number: u64) -> Request {
     }
 }
 
-fn answers(manner: Manner) -> (Vec<Heard>, Arc<Counts>) {
-    let (engine, counts) = engine(manner);
+fn answers(manner: Manner, lookahead: Option<Lookahead>) -> (Vec<Heard>, Arc<Counts>) {
+    let (engine, counts) = engine(manner, lookahead);
     let listeners: Vec<_> = (0..64).map(|number| listen(&engine, request(number))).collect();
     let heard = listeners.into_iter().map(|listener| listener.wait()).collect();
     (heard, counts)
@@ -168,10 +172,16 @@ fn answers(manner: Manner) -> (Vec<Heard>, Arc<Counts>) {
 
 #[test]
 fn a_pass_that_draws_writes_the_same_texts() {
-    let (plain, _) = answers(Manner::Never);
+    let (plain, _) = answers(Manner::Never, None);
     assert!(plain.iter().all(|heard| heard.failure().is_none()));
-    for manner in [Manner::Always, Manner::SomeRows] {
-        let (drawn, counts) = answers(manner);
+    let guesses = Some(Lookahead::default());
+    for (manner, lookahead) in [
+        (Manner::Always, None),
+        (Manner::SomeRows, None),
+        (Manner::Always, guesses),
+        (Manner::SomeRows, guesses),
+    ] {
+        let (drawn, counts) = answers(manner, lookahead);
         for (number, (one, other)) in plain.iter().zip(&drawn).enumerate() {
             assert_eq!(
                 one.tokens_without_origin(),
@@ -184,7 +194,7 @@ fn a_pass_that_draws_writes_the_same_texts() {
         }
         let [drawn, brought] = [&counts.drawn, &counts.brought].map(|count| count.load(Ordering::Relaxed));
         assert!(drawn > 500, "{drawn}");
-        if manner == Manner::Always {
+        if manner == Manner::Always && lookahead.is_none() {
             assert!(brought < drawn, "{brought} rows were brought, {drawn} drawn");
         }
     }
@@ -192,7 +202,7 @@ fn a_pass_that_draws_writes_the_same_texts() {
 
 #[test]
 fn a_draw_that_fails_ends_the_requests_of_its_pass() {
-    let (engine, _) = engine(Manner::Fails);
+    let (engine, _) = engine(Manner::Fails, None);
     let heard = listen(&engine, request(1)).wait();
     assert_eq!(heard.failure(), Some(&EngineError::Model("no draw".to_string())));
     let stats = crate::rig::wait_until(&engine, |stats| stats.running == 0);
@@ -202,10 +212,15 @@ fn a_draw_that_fails_ends_the_requests_of_its_pass() {
 /// Where only the token is wanted, no row comes to memory.
 #[test]
 fn nothing_is_brought_that_nobody_asked_for() {
-    let (engine, counts) = engine(Manner::Always);
+    let (engine, counts) = engine(Manner::Always, Some(Lookahead::default()));
     let request = Request {
         grammar: Some(grammar("[a-z ]{2,9}(the|[0-9]{1,3})")),
         sampling: Sampling::seeded(3),
+        speculation: Speculation {
+            learned: true,
+            max_draft: 8,
+            ..Speculation::none()
+        },
         ..Request::new(letters("ab"), 12)
     };
     assert!(listen(&engine, request).wait().failure().is_none());

@@ -1,23 +1,50 @@
 //! Tests of the decode loop through its public surface.
 
+mod aprad;
 mod bad_models;
 mod branches;
 mod budgets;
+mod cautious;
+#[path = "../kernels/checkpoint.rs"]
+#[allow(dead_code, reason = "the tests of kernels use the rest")]
+mod checkpoint;
+mod company;
 mod counted;
 mod decoding;
 mod devices;
 mod drafting;
+mod eight_bits;
 mod fairness;
 mod families;
 mod filters;
 mod flights;
 mod grammars;
+mod healing;
+#[path = "../kernels/launcher.rs"]
+mod launcher;
 mod laws;
+mod layer_skipping;
+mod led_searches;
+mod lookahead;
+mod lossy;
+#[path = "../kernels/memory.rs"]
+#[allow(dead_code, reason = "the tests of kernels use the rest")]
+mod memory;
 mod meters;
+mod monitors;
+mod options;
+mod other_tokens;
+mod planned;
+mod planned_engine;
+mod policies;
 mod populations;
 mod priorities;
+#[path = "../kernels/processor.rs"]
+#[allow(dead_code, reason = "the tests of kernels use the rest")]
+mod processor;
 mod residual;
 mod rig;
+mod searches;
 mod threads;
 mod torch;
 mod torch_flights;

@@ -3,9 +3,11 @@
 use crate::laws::{agrees, engine, request, shares, text};
 use crate::rig::{generate, listen, wait_until};
 use lexiform_engine::{
-    Cuts, Diagnostics, EngineConfig, EngineError, Event, Finish, LawChoice, LawTag, OnBudget, Refusal,
-    Request, Resampling, Sampling, Sink,
+    Cuts, Diagnostics, EngineConfig, EngineError, Event, Finish, LawChoice, LawTag, MaskHook, OnBudget,
+    Proposing, Refusal, Request, Resampling, Sampling, Sink,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 const COUNT: u64 = 2000;
@@ -17,34 +19,154 @@ fn smc(particles: usize) -> LawChoice {
         particles,
         threshold: 0.5,
         resampling: Resampling::Systematic,
+        proposal: Proposing::Masked,
     }
+}
+
+fn sir(candidates: usize) -> LawChoice {
+    LawChoice::Sir {
+        candidates,
+        proposal: Proposing::Masked,
+    }
+}
+
+/// The same law with another proposal.
+fn proposing(law: LawChoice, proposal: Proposing) -> LawChoice {
+    match law {
+        LawChoice::Smc {
+            particles,
+            threshold,
+            resampling,
+            ..
+        } => LawChoice::Smc {
+            particles,
+            threshold,
+            resampling,
+            proposal,
+        },
+        LawChoice::Sir { candidates, .. } => LawChoice::Sir { candidates, proposal },
+        other => other,
+    }
+}
+
+/// Asserts that the mean of these numbers is as expected, to within five standard deviations of such a mean.
+pub(crate) fn has_mean(numbers: &[f64], expected: f64, what: &str) {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
+    let error = 5.0 * (variance / count).sqrt() + 1e-9;
+    assert!(
+        (mean - expected).abs() < error,
+        "{what}: {mean} ± {error}, expected {expected}"
+    );
 }
 
 fn mcmc(steps: u32, cuts: Cuts) -> LawChoice {
     LawChoice::Mcmc { steps, cuts }
 }
 
-/// The estimate of `Z` has that mean, and weighted by it each text its probability.
+/// The estimate of `Z` has that mean, and weighted by it each text its probability, with every proposal.
 #[test]
 fn particles_are_properly_weighted() {
-    for law in [smc(4), LawChoice::Sir { candidates: 3 }] {
-        let engine = engine(EngineConfig::default());
-        let (mut sum, mut of_rare) = (0.0, 0.0);
-        for seed in 0..COUNT {
-            let heard = generate(&engine, request(law, seed));
-            let weight = heard.outcome().log_weight.expect("an estimate").exp();
-            sum += weight;
-            of_rare += if text(&heard).starts_with("000") {
-                weight
-            } else {
-                0.0
-            };
+    for law in [smc(4), sir(3)] {
+        for proposal in [Proposing::Masked, Proposing::Asked, Proposing::Twisted] {
+            let law = proposing(law, proposal);
+            let engine = engine(EngineConfig::default());
+            let (mut weights, mut of_rare, mut of_all) = (Vec::new(), Vec::new(), Vec::new());
+            for seed in 0..COUNT {
+                let heard = generate(&engine, request(law, seed));
+                let outcome = heard.outcome();
+                let weight = outcome.log_weight.expect("an estimate").exp();
+                let is_rare = text(&heard).starts_with("000");
+                weights.push(weight);
+                of_rare.push(if is_rare { weight } else { 0.0 });
+                let rare = outcome.particles.iter().filter(|particle| {
+                    let tokens = particle.tokens.as_ref();
+                    tokens.is_some_and(|tokens| tokens.starts_with(&[0, 0, 0]))
+                });
+                let sum: f64 = rare.map(|particle| particle.log_weight.exp()).sum();
+                of_all.push(sum / outcome.particles.len() as f64);
+            }
+            has_mean(&weights, Z, &format!("{law:?}"));
+            has_mean(&of_rare, 0.005, &format!("{law:?}, the answer"));
+            has_mean(&of_all, 0.005, &format!("{law:?}, all texts"));
+            wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
         }
-        let (estimate, rare) = (sum / COUNT as f64, of_rare / COUNT as f64);
-        assert!((estimate - Z).abs() < 0.03, "{law:?}: {estimate}");
-        assert!((rare - 0.005).abs() < 0.002, "{law:?}: {rare}");
-        wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
     }
+}
+
+/// A grammar that is asked computes no mask, and no text without an answer.
+#[test]
+fn who_is_asked_computes_no_mask() {
+    let masks = Arc::new(AtomicUsize::new(0));
+    let counted = {
+        let masks = masks.clone();
+        let hook: MaskHook = Arc::new(move |_| {
+            masks.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        crate::laws::hooked(EngineConfig::default(), hook)
+    };
+    let law = |proposal| proposing(smc(4), proposal);
+    for seed in 0..20 {
+        let heard = generate(&counted, request(law(Proposing::Asked), seed));
+        assert_eq!(heard.outcome().finish, Finish::Stop);
+    }
+    assert_eq!(masks.load(Ordering::Relaxed), 0);
+    generate(&counted, request(law(Proposing::Masked), 1));
+    assert!(masks.load(Ordering::Relaxed) > 0);
+}
+
+/// Where texts teach one another, later ones are begun less often where little is left.
+#[test]
+fn a_twist_makes_estimates_vary_less() {
+    let spread = |proposal| {
+        let engine = engine(EngineConfig::default());
+        let weight = |seed| {
+            let heard = generate(&engine, request(proposing(sir(8), proposal), seed));
+            heard.outcome().log_weight.expect("an estimate").exp()
+        };
+        (0..400).map(|seed| (weight(seed) - Z).powi(2)).sum::<f64>() / 400.0
+    };
+    let (masked, twisted) = (spread(Proposing::Masked), spread(Proposing::Twisted));
+    assert!(twisted < 0.9 * masked, "{twisted} {masked}");
+}
+
+/// All texts of a population are told with their weights, whose mean is the estimate.
+#[test]
+fn an_answer_has_the_texts_that_it_was_drawn_from() {
+    let engine = engine(EngineConfig::default());
+    for law in [smc(6), sir(6)] {
+        let heard = generate(&engine, request(law, 9));
+        let outcome = heard.outcome();
+        assert_eq!(outcome.particles.len(), 6);
+        let weights: Vec<f64> = outcome
+            .particles
+            .iter()
+            .map(|particle| particle.log_weight.exp())
+            .collect();
+        let mean = weights.iter().sum::<f64>() / 6.0;
+        assert!((mean.ln() - outcome.log_weight.unwrap()).abs() < 1e-9);
+        let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
+        let Some(Diagnostics::Particles { effective_size, .. }) = outcome.diagnostics else {
+            panic!("{outcome:?}");
+        };
+        assert!(((6.0 * mean).powi(2) / squares - effective_size).abs() < 1e-6);
+        let answer: Vec<u32> = heard.tokens();
+        let is_it = |tokens: &&Arc<Vec<u32>>| tokens.starts_with(&answer);
+        let whole = outcome
+            .particles
+            .iter()
+            .filter_map(|particle| particle.tokens.as_ref());
+        assert!(whole.clone().all(|tokens| tokens.len() == 4));
+        assert!(whole.filter(is_it).count() > 0);
+    }
+    assert!(
+        generate(&engine, request(LawChoice::Local, 1))
+            .outcome()
+            .particles
+            .is_empty()
+    );
 }
 
 #[test]
@@ -74,7 +196,7 @@ fn an_answer_says_how_it_came_about() {
         particles.diagnostics,
         Some(Diagnostics::Particles { particles: 6, .. })
     ));
-    assert_eq!(outcome(LawChoice::Sir { candidates: 2 }).law, LawTag::Sir);
+    assert_eq!(outcome(sir(2)).law, LawTag::Sir);
     for cuts in [Cuts::Restart, Cuts::Uniform, Cuts::Priority] {
         let chain = outcome(mcmc(7, cuts));
         assert_eq!((chain.law, chain.log_weight), (LawTag::Mcmc, None));
@@ -126,11 +248,7 @@ fn several_answers_of_one_request_are_all_whole() {
 #[test]
 fn who_leaves_takes_all_texts_along() {
     let engine = engine(EngineConfig::default());
-    for law in [
-        smc(16),
-        LawChoice::Sir { candidates: 16 },
-        mcmc(1000, Cuts::Priority),
-    ] {
+    for law in [smc(16), sir(16), mcmc(1000, Cuts::Priority)] {
         for seed in 0..20 {
             listen(&engine, request(law, seed)).cancel();
         }
@@ -150,7 +268,11 @@ fn a_small_cache_changes_no_text() {
         max_running: 3,
         ..EngineConfig::default()
     });
-    for law in [smc(8), mcmc(5, Cuts::Uniform)] {
+    for law in [
+        smc(8),
+        proposing(smc(8), Proposing::Asked),
+        mcmc(5, Cuts::Uniform),
+    ] {
         for seed in 0..20 {
             let texts = [&wide, &narrow].map(|engine| text(&generate(engine, request(law, seed))));
             assert_eq!(texts[0], texts[1], "{law:?} {seed}");
@@ -168,11 +290,12 @@ fn numbers_that_a_law_cannot_have_are_refused_by_name() {
         particles: 2,
         threshold,
         resampling: Resampling::Residual,
+        proposal: Proposing::Masked,
     };
     for (request, name) in [
         (request(smc(0), 1), "particles"),
         (request(smc(9), 1), "particles"),
-        (request(LawChoice::Sir { candidates: 0 }, 1), "particles"),
+        (request(sir(0), 1), "particles"),
         (request(threshold(0.0), 1), "ess_threshold"),
         (request(threshold(f64::NAN), 1), "ess_threshold"),
         (request(threshold(1.1), 1), "ess_threshold"),
@@ -244,7 +367,12 @@ fn texts_that_cannot_be_have_no_weight() {
         ..request(law, seed)
     };
     // After a leading 0 the likeliest token is 1, which is not allowed; of two equal ones the first is kept.
-    for law in [smc(4), mcmc(3, Cuts::Restart)] {
+    for law in [
+        smc(4),
+        proposing(smc(4), Proposing::Asked),
+        proposing(smc(4), Proposing::Twisted),
+        mcmc(3, Cuts::Restart),
+    ] {
         let heard = generate(&engine, filtered(law, 1));
         assert!(
             matches!(
@@ -253,69 +381,6 @@ fn texts_that_cannot_be_have_no_weight() {
             ),
             "{heard:?}"
         );
-    }
-    wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
-}
-
-fn beam(width: usize) -> LawChoice {
-    LawChoice::Beam {
-        width,
-        length_penalty: 0.0,
-        patience: None,
-    }
-}
-
-/// The masked row after a leading 0 hides that 000 is unlikely; a search by the model's own weights is not misled, and a wide
-/// one finds all texts in order.
-#[test]
-fn a_search_finds_the_likeliest_texts() {
-    let engine = engine(EngineConfig::default());
-    let narrow = generate(&engine, request(beam(2), 0));
-    assert!(text(&narrow).starts_with('1'));
-    let outcome = narrow.outcome();
-    assert_eq!(outcome.law, LawTag::Beam);
-    let Some(Diagnostics::Beam { width: 2, score }) = outcome.diagnostics else {
-        panic!("{outcome:?}");
-    };
-    assert!((score - 0.125_f64.ln()).abs() < 1e-5 && (score - outcome.log_probability).abs() < 1e-9);
-    let wide = Request {
-        samples: 5,
-        ..request(beam(5), 0)
-    };
-    let (senders, events): (Vec<_>, Vec<_>) = (0..5).map(|_| channel()).unzip();
-    let sink = |sender: std::sync::mpsc::Sender<Event>| -> Sink {
-        Box::new(move |event| sender.send(event).is_ok())
-    };
-    let _tickets = engine
-        .submit_all(wide, senders.into_iter().map(sink).collect())
-        .unwrap();
-    let texts: Vec<String> = events
-        .iter()
-        .map(|events| {
-            let heard = crate::rig::Heard {
-                events: events.iter().collect(),
-            };
-            text(&heard)
-        })
-        .collect();
-    assert_eq!(texts[4], "000");
-    let distinct: std::collections::BTreeSet<&String> = texts.iter().collect();
-    assert_eq!(distinct.len(), 5, "{texts:?}");
-    wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
-}
-
-/// Without a grammar texts end where the model ends them, or are as long as they may be.
-#[test]
-fn a_search_needs_no_grammar() {
-    let engine = engine(EngineConfig::default());
-    for (max_tokens, length) in [(10, 4), (2, 2)] {
-        let free = Request {
-            grammar: None,
-            max_tokens,
-            ..request(beam(3), 0)
-        };
-        let heard = generate(&engine, free);
-        assert_eq!(heard.outcome().completion_tokens, length, "{heard:?}");
     }
     wait_until(&engine, |stats| stats.blocks_used == 0 && stats.running == 0);
 }
@@ -329,7 +394,7 @@ fn many_populations_in_a_small_batch_all_end() {
         block_size: 2,
         ..EngineConfig::default()
     });
-    let laws = [smc(8), mcmc(4, Cuts::Uniform), beam(6), smc(16)];
+    let laws = [smc(8), mcmc(4, Cuts::Uniform), smc(6), smc(16)];
     let listeners: Vec<_> = (0..24)
         .map(|seed| listen(&engine, request(laws[seed as usize % 4], seed)))
         .collect();

@@ -1,12 +1,14 @@
-//! Drafts of a model that are verified by the residual rule: the law is the one without drafts, also where a draft ends the
-//! text, and as many are accepted as can be.
+//! Drafts of a model that are verified by the residual rule or by k-seq: the law is the one without drafts, also where a draft ends
+//! the text, and as many are accepted as can be.
 
 use crate::laws::{END, agrees, vocabulary};
 use crate::rig::{
     Heard, WIDTH, drafting, generate, grammar_over, vocabulary as letters_vocabulary, wordy_script,
 };
 use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
-use lexiform_engine::{Engine, EngineConfig, Request, Sampling, ScriptedModel, Speculation, Verification};
+use lexiform_engine::{
+    Drafting, Engine, EngineConfig, Request, Sampling, ScriptedModel, Speculation, Verification,
+};
 use std::collections::BTreeMap;
 
 /// The model: what it writes depends on how long the answer is and on its first token.
@@ -91,6 +93,34 @@ fn law(grammar: bool) -> BTreeMap<String, f64> {
     law
 }
 
+/// Which drafts are fed depends on what became of earlier ones, and on how unsure the draft model is, never on the drafted token.
+#[test]
+fn no_policy_changes_the_law() {
+    let count = 1500;
+    for policy in [Drafting::Svip, Drafting::Ucb1, Drafting::Exp3] {
+        let engine = engine(EngineConfig {
+            drafting: policy,
+            ..drafting()
+        });
+        for grammar in [true, false] {
+            let law = law(grammar);
+            let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
+            let (mut shares, mut accepted) = (BTreeMap::new(), 0);
+            for seed in 0..count {
+                let request = Request {
+                    speculation: Speculation::all(),
+                    ..request(grammar, 0, seed)
+                };
+                let heard = generate(&engine, request);
+                accepted += heard.outcome().accepted;
+                *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
+            }
+            agrees(&shares, &law, count);
+            assert!(accepted > 100, "{policy:?}: {accepted}");
+        }
+    }
+}
+
 #[test]
 fn the_residual_rule_leaves_the_law_alone() {
     let (engine, count) = (engine(drafting()), 6000);
@@ -114,6 +144,74 @@ fn the_residual_rule_leaves_the_law_alone() {
             assert!(accepted > count as usize / 2);
         }
     }
+}
+
+/// Rules that judge several tokens at a place, with how many there are.
+const COMBS: [(Verification, usize, usize); 4] = [
+    (Verification::Residual, 2, 5),
+    (Verification::KSeq, 2, 5),
+    (Verification::KSeq, 3, 7),
+    // The likeliest beside the one that the same numbers draw.
+    (Verification::DrawOnce, 3, 7),
+];
+
+#[test]
+fn candidates_side_by_side_leave_the_law_alone() {
+    let (engine, count) = (engine(drafting()), 6000);
+    for grammar in [true, false] {
+        let law = law(grammar);
+        let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
+        for (verification, candidates, max_draft) in COMBS {
+            let (mut shares, mut accepted) = (BTreeMap::new(), 0);
+            for crowd in (0..count).collect::<Vec<_>>().chunks(50) {
+                let listeners: Vec<_> = crowd
+                    .iter()
+                    .map(|&seed| {
+                        let mut request = request(grammar, max_draft, seed);
+                        request.speculation.candidates = candidates;
+                        request.speculation.verification = verification;
+                        crate::rig::listen(&engine, request)
+                    })
+                    .collect();
+                for listener in listeners {
+                    let heard = listener.wait();
+                    accepted += heard.outcome().accepted;
+                    *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
+                }
+            }
+            agrees(&shares, &law, count);
+            assert!(accepted > count as usize / 4, "{verification:?}: {accepted}");
+        }
+    }
+}
+
+/// Where nothing is left to chance or the text of a seed is wanted, candidates change no token.
+#[test]
+fn candidates_do_not_change_the_text_of_a_seed() {
+    let engine = engine(drafting());
+    let mut accepted = [0, 0];
+    for seed in 0..200 {
+        for (temperature, verification) in [
+            (1.0, Verification::DrawOnce),
+            (0.0, Verification::KSeq),
+            (0.0, Verification::Residual),
+        ] {
+            let heard = |candidates: usize| {
+                let mut request = request(true, 6 * candidates.min(1), seed);
+                request.sampling.temperature = temperature;
+                request.speculation.candidates = candidates;
+                request.speculation.verification = verification;
+                generate(&engine, request)
+            };
+            let plain = heard(0);
+            for (number, candidates) in [1, 3].into_iter().enumerate() {
+                let with = heard(candidates);
+                assert_eq!(text(&with), text(&plain), "{verification:?}, {candidates}");
+                accepted[number] += with.outcome().accepted;
+            }
+        }
+    }
+    assert!(accepted[0] > 0 && accepted[1] > 0, "{accepted:?}");
 }
 
 /// A cache that is nearly full, and company: drafts are cut and dropped, and sequences lose their blocks.
@@ -173,20 +271,38 @@ fn steady(draft: bool) -> Vec<f32> {
     wordy_script(&[1]).into_iter().zip(&noise).map(mix).collect()
 }
 
+/// What one of the two models draws from inside the warping.
+fn shares(warping: &Warping, draft: bool) -> Vec<f64> {
+    let warper = Warper::new(warping.clone(), Law::Local).unwrap();
+    let logits = &steady(draft)[..letters_vocabulary().len() - 1];
+    let row = warper.row(logits, History::default()).unwrap();
+    row.part(Allowed::All).shares()
+}
+
 /// `1 − TV` of the two models inside the warping.
-fn overlap(warping: Warping) -> f64 {
-    let vocabulary = letters_vocabulary();
-    let warper = Warper::new(warping, Law::Local).unwrap();
-    let shares = |draft| {
-        let logits = &steady(draft)[..vocabulary.len() - 1];
-        let row = warper.row(logits, History::default()).unwrap();
-        row.part(Allowed::All).shares()
+fn overlap(warping: &Warping) -> f64 {
+    let pairs = shares(warping, false).into_iter().zip(shares(warping, true));
+    pairs.map(|(p, q)| p.min(q)).sum()
+}
+
+/// How often k-seq accepts one of `k` tokens: `1 − (1 − β)^k`, with the smallest factor that keeps the law.
+fn accepted_by_k_seq(temperature: f32, top_p: f32, k: i32) -> f64 {
+    let warping = Warping {
+        temperature,
+        top_p,
+        ..Warping::default()
     };
-    shares(false)
-        .iter()
-        .zip(shares(true))
-        .map(|(p, q)| p.min(q))
-        .sum()
+    let (p, q) = (shares(&warping, false), shares(&warping, true));
+    let accepted = |factor: f64| -> f64 {
+        let kept: f64 = p.iter().zip(&q).map(|(p, q)| q.min(p / factor)).sum();
+        1.0 - (1.0 - kept).powi(k)
+    };
+    let is_right = |factor: &f64| {
+        let kept: f64 = p.iter().zip(&q).map(|(p, q)| q.min(p / factor)).sum();
+        accepted(*factor) / kept <= *factor
+    };
+    let mut factors = (1000..=1000 * k).map(|step| f64::from(step) / 1000.0);
+    factors.find(is_right).map_or(0.0, accepted)
 }
 
 #[test]
@@ -200,7 +316,8 @@ fn as_many_drafts_are_accepted_as_can_be() {
     )
     .unwrap();
     for (temperature, top_p) in [(1.0, 1.0), (0.7, 0.9), (1.5, 1.0)] {
-        let share = |verification| {
+        // Of the passes that draft, those in which some draft is accepted.
+        let share = |verification, candidates| {
             let request = Request {
                 ignore_eos: true,
                 sampling: Sampling {
@@ -210,22 +327,30 @@ fn as_many_drafts_are_accepted_as_can_be() {
                 },
                 speculation: Speculation {
                     model: true,
-                    max_draft: 1,
+                    candidates,
+                    max_draft: candidates,
                     verification,
                     ..Speculation::none()
                 },
                 ..Request::new(vec![0], 6000)
             };
             let outcome = generate(&engine, request).outcome().clone();
-            outcome.accepted as f64 / outcome.drafted as f64
+            (candidates * outcome.accepted) as f64 / outcome.drafted as f64
         };
-        let (residual, once) = (share(Verification::Residual), share(Verification::DrawOnce));
-        let best = overlap(Warping {
+        let (residual, once) = (share(Verification::Residual, 1), share(Verification::DrawOnce, 1));
+        let best = overlap(&Warping {
             temperature,
             top_p,
             ..Warping::default()
         });
         assert!((residual - best).abs() < 0.03, "{residual} of {best}");
         assert!(once < residual - 0.05, "{once} and {residual}");
+        let (without, k_seq) = (share(Verification::Residual, 3), share(Verification::KSeq, 3));
+        let expected = accepted_by_k_seq(temperature, top_p, 3);
+        assert!((k_seq - expected).abs() < 0.03, "{k_seq} of {expected}");
+        assert!(without > residual + 0.02, "{without} and {residual}");
+        // The likeliest of the draft model are more than one guess.
+        let several = share(Verification::DrawOnce, 3);
+        assert!(several > once + 0.005, "{several} and {once}");
     }
 }

@@ -4,7 +4,7 @@ use crate::rig::{drafting, generate, listen, wait_until};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
     Device, Dtype, Engine, EngineConfig, Feed, LoadOptions, LoadedModel, Model, ModelFiles, Request,
-    Sampling, Speculation, load,
+    Sampling, Speculation, WeightFormat, load,
 };
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -89,8 +89,11 @@ pub(crate) fn load_family(kind: Kind) -> LoadedModel {
         dtype: kind.dtype,
         threads: 1,
         fused: kind.fused,
+        weights: WeightFormat::Stored,
+        batch_invariant: false,
         // Half of the tests draw as a card does.
         draws: Some(!kind.fused),
+        ..LoadOptions::default()
     };
     load(&ModelFiles::folder(folder(kind.family)), &options).unwrap()
 }

@@ -3,6 +3,7 @@
 //!
 //! The slow, obvious way is the same model, which is fed each path from its first token on, alone.
 
+use crate::planned::{self, Runner};
 use crate::rig;
 use crate::torch::{TOLERANCE, kinds, model};
 use lexiform_engine::{Device, EngineError, Feed, Malformed, Model, ScriptedModel, SlotMoves};
@@ -64,6 +65,11 @@ struct Bench {
     free: Vec<u32>,
     block_size: usize,
     what: String,
+    /// How far two rows are from each other, and how far they may be.
+    off: fn(&[f32], &[f32]) -> f32,
+    tolerance: f32,
+    /// Sequences that are fed in one pass.
+    together: usize,
 }
 
 impl Bench {
@@ -112,10 +118,8 @@ impl Bench {
 
     fn same(&self, found: &[f32], expected: &[f32], place: &str) {
         assert_eq!(found.len(), expected.len());
-        let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
-        // NaN is no number's neighbour.
-        let off = off.fold(0.0, |most, off| if off <= most { most } else { off });
-        assert!(off < TOLERANCE, "{}, {place}: off by {off}", self.what);
+        let off = (self.off)(found, expected);
+        assert!(off < self.tolerance, "{}, {place}: off by {off}", self.what);
     }
 
     /// A text of this length and a tree of so many nodes below it; `bushy` of 10 nodes hang somewhere, the others below
@@ -177,8 +181,13 @@ impl Bench {
         assert!(self.rows(&feeds).is_empty());
     }
 
-    /// Feeds all trees in one pass; the rows of each sequence.
+    /// Feeds all trees, as many in one pass as go together; the rows of each sequence.
     fn pass(&mut self, company: &[Sequence]) -> Vec<Vec<Vec<f32>>> {
+        let passes = company.chunks(self.together).map(|some| self.one_pass(some));
+        passes.flatten().collect()
+    }
+
+    fn one_pass(&mut self, company: &[Sequence]) -> Vec<Vec<Vec<f32>>> {
         let fed: Vec<Vec<u32>> = company.iter().map(Sequence::fed).collect();
         let feeds: Vec<Feed<'_>> = company
             .iter()
@@ -198,6 +207,32 @@ impl Bench {
     }
 }
 
+/// The largest difference of two numbers.
+fn largest(found: &[f32], expected: &[f32]) -> f32 {
+    let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+    // NaN is no number's neighbour.
+    off.fold(0.0, |most, off| if off <= most { most } else { off })
+}
+
+/// Benches with models whose passes are run by plan.
+fn planned_benches(runner: Runner, test: fn(Bench, Dice)) {
+    planned::each(runner, BLOCKS, |kind, model, asked| {
+        let before = planned::counted(&asked, |it| &it.steps);
+        let bench = Bench {
+            model,
+            free: (0..BLOCKS as u32).collect(),
+            block_size: 16,
+            what: format!("{kind:?}, by plan"),
+            off: planned::relative,
+            tolerance: planned::ERROR_OF_ROW,
+            together: 3,
+        };
+        test(bench, Dice(7));
+        let after = planned::counted(&asked, |it| &it.steps);
+        assert!(after > before || asked.is_none(), "{asked:?}");
+    });
+}
+
 /// Benches with a model that follows a script and with every libtorch family, each with blocks of several sizes.
 fn benches(device: Device, mut test: impl FnMut(Bench, Dice)) {
     for (number, block_size) in [(0, 4), (1, 1), (2, 16), (3, 4)] {
@@ -206,6 +241,9 @@ fn benches(device: Device, mut test: impl FnMut(Bench, Dice)) {
             free: (0..BLOCKS as u32).collect(),
             block_size,
             what: format!("{what}, blocks of {block_size}"),
+            off: largest,
+            tolerance: TOLERANCE,
+            together: usize::MAX,
         };
         let mut scripted: Box<dyn Model> = Box::new(ScriptedModel::new(rig::WIDTH, 100, rig::wordy_script));
         scripted.create_cache(BLOCKS, block_size).unwrap();
@@ -217,154 +255,164 @@ fn benches(device: Device, mut test: impl FnMut(Bench, Dice)) {
     }
 }
 
-fn each_node_sees_its_path_alone(device: Device) {
-    benches(device, |mut bench, mut dice| {
-        let company = bench.company(&mut dice);
-        bench.prepare(&company);
-        let found = bench.pass(&company);
-        for (number, (sequence, rows)) in company.iter().zip(&found).enumerate() {
-            for (node, row) in rows.iter().enumerate() {
-                let expected = bench.alone(&sequence.text_to(node));
-                bench.same(row, &expected, &format!("sequence {number}, node {node}"));
+fn each_node_sees_its_path_alone(mut bench: Bench, mut dice: Dice) {
+    let company = bench.company(&mut dice);
+    bench.prepare(&company);
+    let found = bench.pass(&company);
+    for (number, (sequence, rows)) in company.iter().zip(&found).enumerate() {
+        for (node, row) in rows.iter().enumerate() {
+            let expected = bench.alone(&sequence.text_to(node));
+            bench.same(row, &expected, &format!("sequence {number}, node {node}"));
+        }
+    }
+}
+
+fn an_accepted_path_goes_on_as_text(mut bench: Bench, mut dice: Dice) {
+    let company = bench.company(&mut dice);
+    bench.prepare(&company);
+    bench.pass(&company);
+    // The last nodes are the ones that are far from their positions.
+    let accepted: Vec<usize> = company
+        .iter()
+        .map(|sequence| sequence.nodes.len() - dice.below(sequence.nodes.len().min(3) + 1))
+        .collect();
+    let slots: Vec<Vec<usize>> = company
+        .iter()
+        .zip(&accepted)
+        .map(|(sequence, &node)| {
+            let slot = |node| sequence.text.len() + node - 1;
+            sequence.path(node).into_iter().map(slot).collect()
+        })
+        .collect();
+    let moves: Vec<SlotMoves<'_>> = company
+        .iter()
+        .zip(&slots)
+        .map(|(sequence, slots)| SlotMoves {
+            table: &sequence.table,
+            start: sequence.text.len(),
+            slots,
+        })
+        .collect();
+    bench.model.move_slots(&moves).unwrap();
+    for (sequence, &node) in company.iter().zip(&accepted) {
+        let fed = 1 + dice.below(6);
+        let text = [sequence.text_to(node), dice.tokens(fed)].concat();
+        bench.goes_on_like(&sequence.table, &text, fed);
+    }
+}
+
+fn a_fork_leaves_the_other_alone(mut bench: Bench, mut dice: Dice) {
+    for length in [5, 16, 21] {
+        let text = dice.tokens(length);
+        let table = bench.table(length + 8, &mut dice);
+        let mut own = bench.table(length + 8, &mut dice);
+        bench.goes_on_like(&table, &text, length);
+        // Whole blocks are shared; those that either writes to are not.
+        let whole = length / bench.block_size;
+        own[..whole].copy_from_slice(&table[..whole]);
+        let pairs: Vec<(u32, u32)> = match length % bench.block_size {
+            0 => Vec::new(),
+            _ => vec![(table[whole], own[whole])],
+        };
+        bench.model.copy_blocks(&pairs).unwrap();
+        for _ in 0..2 {
+            for table in [&own, &table] {
+                let fed = 1 + dice.below(7);
+                let other = [text.clone(), dice.tokens(fed)].concat();
+                bench.goes_on_like(table, &other, fed);
             }
         }
-    });
+    }
 }
 
-fn an_accepted_path_goes_on_as_text(device: Device) {
-    benches(device, |mut bench, mut dice| {
-        let company = bench.company(&mut dice);
-        bench.prepare(&company);
-        bench.pass(&company);
-        // The last nodes are the ones that are far from their positions.
-        let accepted: Vec<usize> = company
-            .iter()
-            .map(|sequence| sequence.nodes.len() - dice.below(sequence.nodes.len().min(3) + 1))
-            .collect();
-        let slots: Vec<Vec<usize>> = company
-            .iter()
-            .zip(&accepted)
-            .map(|(sequence, &node)| {
-                let slot = |node| sequence.text.len() + node - 1;
-                sequence.path(node).into_iter().map(slot).collect()
-            })
-            .collect();
-        let moves: Vec<SlotMoves<'_>> = company
-            .iter()
-            .zip(&slots)
-            .map(|(sequence, slots)| SlotMoves {
-                table: &sequence.table,
-                start: sequence.text.len(),
-                slots,
-            })
-            .collect();
-        bench.model.move_slots(&moves).unwrap();
-        for (sequence, &node) in company.iter().zip(&accepted) {
-            let fed = 1 + dice.below(6);
-            let text = [sequence.text_to(node), dice.tokens(fed)].concat();
-            bench.goes_on_like(&sequence.table, &text, fed);
-        }
-    });
-}
-
-fn a_fork_leaves_the_other_alone(device: Device) {
-    benches(device, |mut bench, mut dice| {
-        for length in [5, 16, 21] {
-            let text = dice.tokens(length);
-            let table = bench.table(length + 8, &mut dice);
-            let mut own = bench.table(length + 8, &mut dice);
-            bench.goes_on_like(&table, &text, length);
-            // Whole blocks are shared; those that either writes to are not.
-            let whole = length / bench.block_size;
-            own[..whole].copy_from_slice(&table[..whole]);
-            let pairs: Vec<(u32, u32)> = match length % bench.block_size {
-                0 => Vec::new(),
-                _ => vec![(table[whole], own[whole])],
-            };
-            bench.model.copy_blocks(&pairs).unwrap();
-            for _ in 0..2 {
-                for table in [&own, &table] {
-                    let fed = 1 + dice.below(7);
-                    let other = [text.clone(), dice.tokens(fed)].concat();
-                    bench.goes_on_like(table, &other, fed);
-                }
-            }
-        }
-    });
-}
-
-fn a_tree_of_one_branch_is_a_chain_to_the_bit(device: Device) {
-    benches(device, |mut bench, mut dice| {
-        for (cached, count) in [(0, 5), (3, 12), (17, 20)] {
-            let (text, table) = (
-                dice.tokens(cached + count),
-                bench.table(cached + count, &mut dice),
-            );
-            let fed = |start: usize, end: usize, rows| Feed {
-                tokens: &text[start..end],
-                start,
-                table: &table,
-                rows,
-                parents: None,
-                scale: 1.0,
-            };
-            bench.rows(&[fed(0, cached + 1, 0)]);
-            let feed = fed(cached, cached + count, count);
-            let chain = bench.rows(&[feed]);
-            let parents: Vec<u16> = (0..count as u16 - 1).collect();
-            let parents = Some(parents.as_slice());
-            assert_eq!(bench.rows(&[Feed { parents, ..feed }]), chain, "{}", bench.what);
-        }
-    });
-}
-
-fn what_makes_no_sense_is_refused(device: Device) {
-    benches(device, |mut bench, mut dice| {
-        let table = bench.table(8, &mut dice);
-        let good = Feed {
-            tokens: &[1, 2, 3],
-            start: 0,
+fn a_tree_of_one_branch_is_a_chain_to_the_bit(mut bench: Bench, mut dice: Dice) {
+    for (cached, count) in [(0, 5), (3, 12), (17, 20)] {
+        let (text, table) = (
+            dice.tokens(cached + count),
+            bench.table(cached + count, &mut dice),
+        );
+        let fed = |start: usize, end: usize, rows| Feed {
+            tokens: &text[start..end],
+            start,
             table: &table,
-            rows: 3,
-            parents: Some(&[0, 1]),
+            rows,
+            parents: None,
             scale: 1.0,
         };
-        let bad = Feed {
-            parents: Some(&[0, 2]),
-            ..good
-        };
-        let is = |found: Result<(), EngineError>, part, number| match found {
-            Err(EngineError::Malformed {
-                part: found_part,
-                number: found_number,
-                ..
-            }) => assert_eq!((found_part, found_number), (part, number)),
-            other => panic!("{other:?}"),
-        };
-        is(bench.model.forward(&[good, bad]).map(|_| ()), "feed", 1);
-        let long = Feed { start: 1000, ..good };
-        is(bench.model.forward(&[long]).map(|_| ()), "feed", 0);
-        let moves = SlotMoves {
-            table: &table,
-            start: 3,
-            slots: &[2],
-        };
-        is(bench.model.move_slots(&[moves]), "move", 0);
-        let missing = BLOCKS as u32;
-        is(bench.model.copy_blocks(&[(0, 1), (0, missing)]), "copy", 1);
-        let error = bench.model.forward(&[bad]).unwrap_err();
-        let problem = Malformed::Parent { node: 2, parent: 2 };
-        assert!(error.to_string().ends_with(&problem.to_string()), "{error}");
-        assert_eq!(bench.rows(&[good]).len(), 3, "{}: nothing broke", bench.what);
-    });
+        bench.rows(&[fed(0, cached + 1, 0)]);
+        let feed = fed(cached, cached + count, count);
+        let chain = bench.rows(&[feed]);
+        let parents: Vec<u16> = (0..count as u16 - 1).collect();
+        let parents = Some(parents.as_slice());
+        assert_eq!(bench.rows(&[Feed { parents, ..feed }]), chain, "{}", bench.what);
+    }
 }
 
-/// Each of these on the processor, and on a graphics card.
+fn what_makes_no_sense_is_refused(mut bench: Bench, mut dice: Dice) {
+    let table = bench.table(8, &mut dice);
+    let good = Feed {
+        tokens: &[1, 2, 3],
+        start: 0,
+        table: &table,
+        rows: 3,
+        parents: Some(&[0, 1]),
+        scale: 1.0,
+    };
+    let bad = Feed {
+        parents: Some(&[0, 2]),
+        ..good
+    };
+    let is = |found: Result<(), EngineError>, part, number| match found {
+        Err(EngineError::Malformed {
+            part: found_part,
+            number: found_number,
+            ..
+        }) => assert_eq!((found_part, found_number), (part, number)),
+        other => panic!("{other:?}"),
+    };
+    is(bench.model.forward(&[good, bad]).map(|_| ()), "feed", 1);
+    let long = Feed { start: 1000, ..good };
+    is(bench.model.forward(&[long]).map(|_| ()), "feed", 0);
+    let moves = SlotMoves {
+        table: &table,
+        start: 3,
+        slots: &[2],
+    };
+    is(bench.model.move_slots(&[moves]), "move", 0);
+    let missing = BLOCKS as u32;
+    is(bench.model.copy_blocks(&[(0, 1), (0, missing)]), "copy", 1);
+    let error = bench.model.forward(&[bad]).unwrap_err();
+    let problem = Malformed::Parent { node: 2, parent: 2 };
+    assert!(error.to_string().ends_with(&problem.to_string()), "{error}");
+    assert_eq!(bench.rows(&[good]).len(), 3, "{}: nothing broke", bench.what);
+}
+
+/// Each of these on the processor and on a graphics card, by libtorch, and by the kernels on the processor.
 mod on {
     use super::*;
-    use crate::devices::on_every_device;
+    macro_rules! with_every_bench {
+        ($($test:ident),* $(,)?) => {
+            mod cpu {
+                $(#[test] fn $test() { super::benches(super::Device::Cpu, super::super::$test); })*
+            }
 
-    on_every_device!(
+            mod gpu {
+                $(#[test] fn $test() {
+                    if let Some(device) = crate::devices::cuda(concat!(stringify!($test), " on a graphics card")) {
+                        super::benches(device, super::super::$test);
+                    }
+                })*
+            }
+
+            $(fn $test(runner: crate::planned::Runner) { super::planned_benches(runner, super::$test); })*
+
+            mod planned {
+                crate::planned::by_every_kernel!($($test),*);
+            }
+        };
+    }
+
+    with_every_bench!(
         each_node_sees_its_path_alone,
         an_accepted_path_goes_on_as_text,
         a_fork_leaves_the_other_alone,

@@ -10,11 +10,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lexiform_engine::{Event, Grammar, Times};
+use lexiform_engine::{Event, Grammar, Request, Times};
 
 use serde_json::Value;
 
 use crate::answer::certificate::Certifier;
+use crate::answer::confidence::value_options::{Chosen, ValueOptions};
 use crate::answer::parts::{OutputFormat, Part, PartReader};
 use crate::answer::sample::{Ended, Extras, SampleState};
 use crate::answer::writer::{End, Findings, PendingTokens, Piece, Whole, Writer, opened};
@@ -22,6 +23,7 @@ use crate::model::running::Running;
 use crate::model::served::ServedModel;
 use crate::operate::audit::{ANSWERED, Account, PHASE};
 use crate::operate::metrics::{self, Phase};
+use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
 use crate::wire::generation::Generation;
 use crate::wire::response::Usage;
@@ -47,6 +49,10 @@ pub struct AnswerBuilder {
     account: Option<Account>,
     certifier: Option<Certifier>,
     confidence: bool,
+    /// What it takes to weigh the values that could have stood in the answer, if that is asked for.
+    value_options: Option<ValueOptions>,
+    /// What they took.
+    weighed: Usage,
     begun: Instant,
     /// When the last sample ended.
     last_ended: Instant,
@@ -68,8 +74,14 @@ impl AnswerBuilder {
         count: usize,
         extras: Extras,
     ) -> Self {
-        let growing = || Growing {
-            sample: SampleState::new(&generation.stop, generation.include_stop, extras),
+        let per_prompt = generation.n.max(1);
+        // All answers to a prompt are drawn from the same texts, which are told once.
+        let extras_of = |index: usize| Extras {
+            population: generation.law.returns_particles() && index.is_multiple_of(per_prompt),
+            ..extras
+        };
+        let growing = |index| Growing {
+            sample: SampleState::new(&generation.stop, generation.include_stop, extras_of(index)),
             reader: PartReader::new(reading.clone()),
             since: PendingTokens::default(),
             thought_tokens: 0,
@@ -79,12 +91,14 @@ impl AnswerBuilder {
         Self {
             served,
             writer,
-            samples: std::iter::repeat_with(growing).take(count).collect(),
+            samples: (0..count).map(growing).collect(),
             reading,
-            per_prompt: generation.n.max(1),
+            per_prompt,
             account: None,
             certifier: None,
             confidence: extras.confidence,
+            value_options: extras.enum_scores.then(ValueOptions::default),
+            weighed: Usage::default(),
             begun: Instant::now(),
             last_ended: Instant::now(),
             silent: true,
@@ -105,9 +119,9 @@ impl AnswerBuilder {
     }
 
     /// Tells of every token how it came about; with a grammar, where in it the token stands.
-    pub fn watch(&mut self, grammar: Option<&Grammar>) {
+    pub fn watch(&mut self, grammar: Option<&Grammar>, details: TokenDetails) {
         for growing in &mut self.samples {
-            growing.sample.watch(grammar.cloned());
+            growing.sample.watch(grammar.cloned(), details);
         }
     }
 
@@ -116,6 +130,28 @@ impl AnswerBuilder {
         for growing in &mut self.samples {
             growing.sample.show(marks);
         }
+    }
+
+    /// Tells nothing of what was removed from the prompts of these requests, which are those of the samples.
+    pub fn heal(&mut self, requests: &[Request]) {
+        let samples = requests
+            .iter()
+            .flat_map(|request| std::iter::repeat_n(&request.healed, request.samples));
+        for (growing, healed) in self.samples.iter_mut().zip(samples) {
+            growing.sample.heal(healed);
+        }
+    }
+
+    /// Keeps what it takes to weigh the values of places, if that is asked for.
+    pub fn keep(&mut self, requests: &[Request]) {
+        if let Some(options) = &mut self.value_options {
+            options.keep(requests);
+        }
+    }
+
+    /// Whether values are weighed when the answer has been written.
+    pub fn weighs(&self) -> bool {
+        self.value_options.is_some()
     }
 
     /// Has every answer checked again before it ends.
@@ -146,7 +182,11 @@ impl AnswerBuilder {
         }
         Ok(Findings {
             certificates: self.certificates(parts)?,
-            fields: growing.sample.confidence(parts),
+            fields: self
+                .confidence
+                .then(|| growing.sample.confidence(parts))
+                .flatten(),
+            population: growing.sample.population(),
         })
     }
 
@@ -177,10 +217,21 @@ impl AnswerBuilder {
     ///
     /// # Errors
     /// The engine failed.
-    pub async fn collect(mut self, mut running: Running) -> Result<String, ApiError> {
-        let grown = self.grow(&mut running).await;
-        match grown.and_then(|parts| self.whole(parts)) {
-            Ok(json) => Ok(json),
+    pub async fn collect(self, running: Running) -> Result<String, ApiError> {
+        self.grown(running).await?.finish()
+    }
+
+    /// Waits for all samples.
+    ///
+    /// # Errors
+    /// The engine failed.
+    pub async fn grown(mut self, mut running: Running) -> Result<Grown, ApiError> {
+        match self.grow(&mut running).await {
+            Ok(parts) => Ok(Grown {
+                builder: self,
+                parts,
+                chosen: Vec::new(),
+            }),
             Err(error) => {
                 self.settle(error.code());
                 Err(error)
@@ -198,9 +249,12 @@ impl AnswerBuilder {
         Ok(parts)
     }
 
-    fn whole(&mut self, parts: Vec<Vec<Part>>) -> Result<String, ApiError> {
+    fn whole(&mut self, parts: Vec<Vec<Part>>, chosen: Vec<Chosen>) -> Result<String, ApiError> {
         let begun = Instant::now();
-        let found = self.found(&parts)?;
+        let mut found = self.found(&parts)?;
+        for (findings, chosen) in found.iter_mut().zip(chosen) {
+            findings.fields = chosen.fields.or(findings.fields.take());
+        }
         let usage = self.usage();
         let reading = self.reading.clone();
         let samples = self.samples.iter_mut().zip(parts).zip(found).enumerate();
@@ -358,7 +412,7 @@ impl AnswerBuilder {
 
     /// The tokens used so far: each prompt once, what was written of all samples.
     fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
+        let mut usage = self.weighed;
         for (index, growing) in self.samples.iter().enumerate() {
             let written = growing.ended.map(|ended| ended.completion_tokens);
             usage.completion_tokens += written.unwrap_or_else(|| growing.sample.tokens());
@@ -375,6 +429,56 @@ impl AnswerBuilder {
         }
         usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
         usage
+    }
+}
+
+/// An answer whose samples have all ended.
+pub struct Grown {
+    builder: AnswerBuilder,
+    /// The parts of each.
+    parts: Vec<Vec<Part>>,
+    /// The values of each, where these are told with what could have stood in their places.
+    chosen: Vec<Chosen>,
+}
+
+impl Grown {
+    /// Finds the places at which few values could have stood, if those are asked for. It may take long.
+    pub fn find_places(&mut self) {
+        let Some(options) = &self.builder.value_options else {
+            return;
+        };
+        let samples = self.builder.samples.iter().zip(&self.parts).enumerate();
+        let chosen = samples.map(|(index, (growing, parts))| match growing.sample.trace() {
+            Some(trace) => options.find(&self.builder.served, index, (trace, parts)),
+            None => Chosen::default(),
+        });
+        self.chosen = chosen.collect();
+    }
+
+    /// Weighs the values of those places.
+    ///
+    /// # Errors
+    /// The engine cannot take more, or failed.
+    pub async fn weigh(&mut self) -> Result<(), ApiError> {
+        for chosen in &mut self.chosen {
+            let weighed = chosen
+                .weigh(&self.builder.served, &mut self.builder.weighed)
+                .await;
+            if let Err(error) = weighed {
+                self.builder.settle(error.code());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The whole answer as JSON.
+    ///
+    /// # Errors
+    /// A text in it is not what it should be.
+    pub fn finish(mut self) -> Result<String, ApiError> {
+        let whole = self.builder.whole(self.parts, self.chosen);
+        whole.inspect_err(|error| self.builder.settle(error.code()))
     }
 }
 

@@ -3,6 +3,7 @@
 //! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, lists of texts by
 //! looking for the text in them. For grammars there is no second reader, and a certificate says so.
 
+use lexiform::syntax::extract::{Boundary, is_span};
 use lexiform_engine::Grammar;
 use serde_json::{Value, json};
 
@@ -30,6 +31,8 @@ enum Checker {
     Schema(Box<Reader>),
     Regex(regex::Regex),
     List(Vec<String>),
+    /// A text of which the answer is a span.
+    Text(String, Boundary),
     /// No second reader; the text goes through the machine byte by byte, where the decoder went token by token.
     Machine(Box<Grammar>),
 }
@@ -115,6 +118,7 @@ impl Certifier {
             Checker::Schema(reader) => reader.check(text)?,
             Checker::Regex(regex) => (regex.is_match(text), "regex"),
             Checker::List(texts) => (texts.iter().any(|one| one == text), "list"),
+            Checker::Text(whole, boundary) => (is_span(text, whole, *boundary), "text"),
             Checker::Machine(grammar) => (accepts(grammar, text), "lexiform"),
         };
         let hex = sha256(text.as_bytes());
@@ -168,6 +172,7 @@ fn checker(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Checker
             regex.map_or_else(|_| machine(), |regex| Some(Checker::Regex(regex)))
         }
         Source::Choice(texts) => Some(Checker::List(texts.clone())),
+        Source::Extract(text, boundary) => Some(Checker::Text(text.clone(), *boundary)),
         Source::Ebnf(_) | Source::Tags(_) => machine(),
     }
 }

@@ -4,6 +4,10 @@
 //! constraint; of a number also the byte after it, which decides that the number ends. Tokens often hold more than
 //! the value (`","` ends one and begins the next); they count whole. Beside it stands the mass that was on allowed
 //! tokens there, after temperature and filters: where it is small, the constraint decided more than the model.
+//! Where the constraint leaves few values, [`closed`] names them.
+
+pub mod closed;
+pub mod value_options;
 
 use serde_json::Value;
 
@@ -14,9 +18,18 @@ use crate::wire::response::{Confidence, finite};
 /// A token of an answer: where its text ends, and its logarithms.
 #[derive(Clone, Copy, Debug)]
 struct Step {
+    token: u32,
     end: usize,
     logprob: f64,
     log_mass: f64,
+}
+
+/// Where a value stands in what was written: its bytes, and the end of those that decide that it ends there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    begin: usize,
+    end: usize,
+    decided: usize,
 }
 
 /// The tokens of an answer with their probabilities.
@@ -27,10 +40,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Notes a token that wrote these bytes.
-    pub fn push(&mut self, bytes: &[u8], logprob: f32, log_mass: f32) {
+    /// Notes a token, and the bytes that it wrote.
+    pub fn push(&mut self, (token, bytes): (u32, &[u8]), logprob: f32, log_mass: f32) {
         self.bytes.extend_from_slice(bytes);
         self.steps.push(Step {
+            token,
             end: self.bytes.len(),
             logprob: logprob.into(),
             log_mass: log_mass.into(),
@@ -39,6 +53,11 @@ impl Trace {
 
     /// How sure the model was of each value in the content of an answer and in the arguments of its calls.
     pub fn confidence(&self, parts: &[Part]) -> Vec<Confidence> {
+        self.located(parts).into_iter().map(|located| located.0).collect()
+    }
+
+    /// The same, with the place of each value.
+    fn located(&self, parts: &[Part]) -> Vec<(Confidence, Span)> {
         let (written, mut from) = (self.readable(), 0);
         let mut told = Vec::new();
         let mut calls = 0;
@@ -66,7 +85,7 @@ impl Trace {
     }
 
     /// The values of a text that begins at this byte, if it is JSON.
-    fn values(&self, begin: usize, text: &str, call: Option<usize>) -> Vec<Confidence> {
+    fn values(&self, begin: usize, text: &str, call: Option<usize>) -> Vec<(Confidence, Span)> {
         if serde_json::from_str::<Value>(text).is_err() {
             return Vec::new();
         }
@@ -78,15 +97,20 @@ impl Trace {
             JsonEvent::Whole(path, bytes) => {
                 let open = !text[bytes.clone()].ends_with(['"', ']', '}']);
                 let end = (bytes.end + usize::from(open)).min(text.len());
-                Some(self.value(path, call, begin + bytes.start, begin + end))
+                let span = Span {
+                    begin: begin + bytes.start,
+                    end: begin + bytes.end,
+                    decided: begin + end,
+                };
+                Some((self.value(path, call, span), span))
             }
         };
         found.into_iter().filter_map(value).collect()
     }
 
-    fn value(&self, path: String, call: Option<usize>, begin: usize, end: usize) -> Confidence {
-        let first = self.steps.partition_point(|step| step.end <= begin);
-        let last = self.steps.partition_point(|step| step.end < end);
+    fn value(&self, path: String, call: Option<usize>, span: Span) -> Confidence {
+        let first = self.steps.partition_point(|step| step.end <= span.begin);
+        let last = self.steps.partition_point(|step| step.end < span.decided);
         let steps = self.steps.get(first..=last).unwrap_or_default();
         let sum = |number: fn(&Step) -> f64| finite(steps.iter().map(number).sum());
         let (logprob, log_mass) = (sum(|step| step.logprob), sum(|step| step.log_mass));
@@ -97,6 +121,7 @@ impl Trace {
             logprob,
             mass: log_mass.exp(),
             tokens: steps.len(),
+            options: None,
         }
     }
 }
@@ -138,7 +163,7 @@ mod tests {
     fn trace(tokens: &[(&str, f32, f32)]) -> Trace {
         let mut trace = Trace::default();
         for (text, probability, mass) in tokens {
-            trace.push(text.as_bytes(), probability.ln(), mass.ln());
+            trace.push((0, text.as_bytes()), probability.ln(), mass.ln());
         }
         trace
     }
@@ -213,7 +238,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_end_what_can_be_told() {
         let mut trace = trace(&[("[1]", 0.5, 1.0)]);
-        trace.push(b"\xff", -1.0, 0.0);
+        trace.push((0, b"\xff"), -1.0, 0.0);
         let told = trace.confidence(&[Part::Content("[1]".to_owned())]);
         assert_eq!(told.len(), 1);
     }

@@ -1,49 +1,44 @@
 //! Decisions: how likely the model is to give each answer of a closed list, read off its own distribution.
 //!
 //! ```text
-//!   question ─► prompt ─► for each option: its tokens, forced one by one ─► sum of ln p ─► normalised over the list
+//!   question ─► prompt ─┐
+//!   options ─► a tree ──┴─► one request, a pass or a few ─► ln P of each option ─► normalised over the list
 //! ```
 //!
-//! The probability is that of the whole text of an option, in the tokens that the model's tokenizer makes of it, so
-//! options may be of any length and number. Nothing is drawn: the same question always gets the same numbers. Where one
-//! option is the beginning of another, the probability of ending there counts too.
+//! The probability is that of the whole text of an option, in the tokens that the model's tokenizer makes of it or in all that
+//! write it, so options may be of any length and number. Nothing is drawn: the same question always gets the same numbers. Where
+//! one option is the beginning of another, the probability of ending there counts too.
 
 use std::sync::Arc;
 
-use lexiform_engine::{Event, Outcome, Request, Sampling, Speculation};
+use lexiform_engine::{Options, OptionsError, Request, Sampling, Weighed};
 use serde_json::{Map, Value, json};
 
 use crate::answer::responses::responses_usage;
 use crate::grammars::interest::Interest;
-use crate::grammars::language::Language;
-use crate::model::running::{Running, refused};
+use crate::model::running::refused;
 use crate::model::served::ServedModel;
+use crate::model::weighing::{logs, normalised, weigh};
 use crate::request::prompt;
 use crate::request::tokenization::PromptTokenizer;
 use crate::wire::chat::{ChatRequest, Message};
-use crate::wire::constraint::{Constraint, Source};
-use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question};
+use crate::wire::decisions::{Choice, DecisionsRequest, Kind, Question, Spans, Tokenisations};
 use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
-use crate::wire::response::Usage;
-
-/// Options that are measured at the same time; more would fill the queue that all clients share.
-const TOGETHER: usize = 16;
-/// Added to the logits of an option's tokens, so that the draw takes the tokenizer's way of cutting it.
-const PULL: f32 = 100.0;
+use crate::wire::response::{Extension, Usage, finite};
 
 /// A question that is ready to be asked.
 pub struct Questionnaire {
     question: Question,
-    /// Of each option, what must be measured.
-    probes: Vec<Vec<Request>>,
+    /// Weighs its options.
+    request: Request,
 }
 
 /// Prepares the questions of a request, and tells which of its fields mean nothing here.
 ///
 /// # Errors
-/// The model is another one, or a prompt does not fit.
+/// The model is another one, a prompt does not fit, or options have too many tokens.
 pub fn prepare(
     served: &Arc<ServedModel>,
     request: DecisionsRequest,
@@ -53,11 +48,12 @@ pub fn prepare(
         model,
         messages,
         questions,
+        tokenisations,
         ignored,
     } = request;
     prompt::check_model(served, &Generation::plain(&model))?;
     let mut asked = Vec::with_capacity(questions.len());
-    for question in questions {
+    for (number, question) in questions.into_iter().enumerate() {
         let mut chat = ChatRequest::plain(&model, messages.clone());
         chat.messages.push(Message {
             role: "user".to_owned(),
@@ -66,22 +62,29 @@ pub fn prepare(
         });
         let cutting = PromptTokenizer::of_prompt(served, "input", interest);
         let prompt = prompt::of_chat(served, &chat, cutting)?.tokens;
-        let ends = !is_prefix_free(&question.options);
-        let probes = question
-            .options
-            .iter()
-            .map(|option| probes(served, &prompt, option, ends, interest));
-        let probes = probes.collect::<Result<_, _>>()?;
-        asked.push(Questionnaire { question, probes });
+        let weighing = Weighing {
+            served,
+            tokenisations,
+            path: format!("questions[{number}]"),
+        };
+        let request = Request {
+            owner: interest.share().clone(),
+            ..weighing.question(prompt, &question)?
+        };
+        asked.push(Questionnaire { question, request });
     }
     Ok((asked, ignored))
 }
 
 /// The question in words.
 fn put(question: &Question) -> String {
-    let mut text = match question.kind {
+    let mut text = match &question.kind {
         Kind::Predicate => format!("{}\n\nIs this true? Answer with one of:", question.instructions),
         Kind::Choice | Kind::Score => format!("{}\n\nAnswer with one of:", question.instructions),
+        Kind::Extract(spans) => format!(
+            "{}\n\nAnswer with words of this text, exactly as they stand in it:\n{}",
+            question.instructions, spans.text
+        ),
     };
     for option in &question.options {
         text.push_str("\n- ");
@@ -95,74 +98,103 @@ fn put(question: &Question) -> String {
     text
 }
 
+/// Whether no option is the beginning of another one.
 fn is_prefix_free(options: &[Choice]) -> bool {
-    let begins = |one: &Choice, other: &Choice| one.text != other.text && other.text.starts_with(&one.text);
-    !options
-        .iter()
-        .any(|one| options.iter().any(|other| begins(one, other)))
+    let mut texts: Vec<&str> = options.iter().map(|option| option.text.as_str()).collect();
+    // In this order a text stands right before one that goes on from it, if there is one.
+    texts.sort_unstable();
+    !texts.windows(2).any(|pair| pair[1].starts_with(pair[0]))
 }
 
-/// The requests whose log-probabilities add up to that of an option.
-fn probes(
-    served: &ServedModel,
-    prompt: &[u32],
-    option: &Choice,
-    ends: bool,
-    interest: &Interest,
-) -> Result<Vec<Request>, ApiError> {
-    let tokenizer = &served.text().tokenizer;
-    let unwritable = |error: lexiform::vocab::TokenizerError| {
-        ApiError::invalid("invalid_value", Some("questions".to_owned()), error.to_string())
-    };
-    let tokens = tokenizer.encode(&option.text).map_err(unwritable)?;
-    let mut written = probe(
-        served,
-        prompt.to_vec(),
-        &option.text,
-        tokens.len() + option.text.len(),
-        interest,
-    )?;
-    let mut pulled = tokens.clone();
-    pulled.sort_unstable();
-    pulled.dedup();
-    written.sampling.logit_bias = pulled.into_iter().map(|token| (token, PULL)).collect();
-    written.logprobs = Some(0);
-    if !ends {
-        return Ok(vec![written]);
+/// How the options of a question are weighed.
+struct Weighing<'a> {
+    served: &'a ServedModel,
+    tokenisations: Tokenisations,
+    /// The question, in errors.
+    path: String,
+}
+
+impl Weighing<'_> {
+    /// The request that weighs the options of a question after a prompt.
+    fn question(&self, prompt: Vec<u32>, question: &Question) -> Result<Request, ApiError> {
+        let Kind::Extract(spans) = &question.kind else {
+            let texts: Vec<&str> = question
+                .options
+                .iter()
+                .map(|option| option.text.as_str())
+                .collect();
+            let weigh_end = !is_prefix_free(&question.options);
+            return self.request(
+                prompt,
+                self.options(&texts, self.tokenisations)?,
+                (weigh_end, None),
+            );
+        };
+        if self.tokenisations == Tokenisations::All {
+            let message =
+                "spans of a text are found in canonical tokens; 'tokenisations': 'all' is for closed lists";
+            let param = Some("tokenisations".to_owned());
+            return Err(ApiError::invalid("invalid_value", param, message.to_owned()));
+        }
+        let texts: Vec<&str> = (0..spans.places.len()).map(|number| spans.read(number)).collect();
+        let options = self.options(&texts, Tokenisations::Canonical)?;
+        // Without the end, a span would be as likely as all that begin with it.
+        self.request(prompt, options, (true, Some(spans.told.min(texts.len()))))
     }
-    let behind = [prompt, tokens.as_slice()].concat();
-    let mut end = probe(served, behind, "", 1, interest)?;
-    end.weigh_end = true;
-    Ok(vec![written, end])
-}
 
-fn probe(
-    served: &ServedModel,
-    prompt: Vec<u32>,
-    text: &str,
-    longest: usize,
-    interest: &Interest,
-) -> Result<Request, ApiError> {
-    let content = Constraint::new(Source::Choice(vec![text.to_owned()]), "questions");
-    let language = Language {
-        content: Some(content),
-        ..Language::default()
-    };
-    let compiled = prompt::compiled(served, &language, interest)?;
-    // Behind the text, the end token.
-    let max_tokens = prompt::room(served, prompt.len(), Some(longest + 1))?;
-    let request = Request {
-        grammar: compiled.map(|compiled| compiled.grammar),
-        sampling: Sampling::default(),
-        speculation: Speculation::all(),
-        owner: interest.share().clone(),
-        ..Request::new(prompt, max_tokens)
-    };
-    served
-        .engine()
-        .check(&request)
-        .map_err(|refusal| refused(&refusal))?;
-    Ok(request)
+    /// The request that weighs options after a prompt; with their ends, or without; all, or so many of the likeliest.
+    fn request(
+        &self,
+        prompt: Vec<u32>,
+        options: Options,
+        (weigh_end, likeliest_options): (bool, Option<usize>),
+    ) -> Result<Request, ApiError> {
+        let longest = options.longest() + usize::from(weigh_end);
+        let max_tokens = prompt::room(self.served, prompt.len(), Some(longest))?;
+        if max_tokens < longest {
+            let (prompt, context) = (prompt.len(), self.served.engine().max_context());
+            let message = format!(
+                "This model's maximum context length is {context} tokens, but the prompt has {prompt} tokens and the longest of its answers {longest}."
+            );
+            let param = Some("messages".to_owned());
+            return Err(ApiError::invalid("context_length_exceeded", param, message));
+        }
+        let request = Request {
+            options: Some(Arc::new(options)),
+            likeliest_options,
+            sampling: Sampling::seeded(0),
+            weigh_end,
+            ..Request::new(prompt, max_tokens)
+        };
+        let checked = self.served.engine().check(&request);
+        checked.map_err(|refusal| refused(&refusal))?;
+        Ok(request)
+    }
+
+    fn options(&self, texts: &[&str], tokenisations: Tokenisations) -> Result<Options, ApiError> {
+        let made = match tokenisations {
+            Tokenisations::Canonical => {
+                let tokenizer = &self.served.text().tokenizer;
+                let tokens = texts.iter().map(|text| tokenizer.encode(text));
+                let tokens: Result<Vec<Vec<u32>>, _> = tokens.collect();
+                Options::canonical(&tokens.map_err(|error| self.invalid(error.to_string()))?)
+            }
+            Tokenisations::All => Options::all_tokenisations(texts, self.served.vocabulary()),
+        };
+        made.map_err(|error| {
+            let hint = match error {
+                OptionsError::TooManyTokenisations { .. } => {
+                    "; 'tokenisations': 'canonical' has no such limit"
+                }
+                _ => "",
+            };
+            self.invalid(format!("{error}{hint}"))
+        })
+    }
+
+    fn invalid(&self, message: String) -> ApiError {
+        ApiError::invalid("invalid_value", Some(self.path.clone()), message)
+    }
 }
 
 /// Asks all questions and gives the whole answer, and the tokens that it took.
@@ -175,84 +207,44 @@ pub async fn answer(
     ignored: &Ignored,
 ) -> Result<(String, Usage), ApiError> {
     let mut usage = Usage::default();
-    let mut answers = Vec::with_capacity(asked.len());
-    for Questionnaire { question, probes } in asked {
-        let counts: Vec<usize> = probes.iter().map(Vec::len).collect();
-        let flat: Vec<Request> = probes.into_iter().flatten().collect();
-        let mut measured = Vec::with_capacity(flat.len());
-        let mut rest = flat.into_iter().peekable();
-        while rest.peek().is_some() {
-            let together = rest.by_ref().take(TOGETHER).collect();
-            measured.extend(measure(served, together, &mut usage).await?);
-        }
-        let mut measured = measured.into_iter();
-        let logs: Vec<f64> = counts
-            .iter()
-            .map(|count| measured.by_ref().take(*count).sum())
-            .collect();
-        answers.push(told(&question, &normalised(&logs)));
-    }
+    let (questions, requests): (Vec<Question>, Vec<Request>) = asked
+        .into_iter()
+        .map(|asked| (asked.question, asked.request))
+        .unzip();
+    let weighed = weigh(served, requests, &mut usage).await?;
+    let answers = questions.iter().zip(&weighed);
+    let answers: Vec<Value> = answers
+        .map(|(question, weighed)| told(question, weighed))
+        .collect();
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
     let mut answer = json!({"model": served.name(), "answers": answers, "usage": responses_usage(usage)});
-    if ignored.count() > 0 {
-        answer["lexiform"] = json!({"ignored": ignored.listed()});
+    if let Some(extension) = Extension::of(None, served.rounded(), &ignored.listed()) {
+        answer["lexiform"] = json!(extension);
     }
     Ok((answer.to_string(), usage))
 }
 
-/// The log-probability of each request's text.
-async fn measure(
-    served: &ServedModel,
-    requests: Vec<Request>,
-    usage: &mut Usage,
-) -> Result<Vec<f64>, ApiError> {
-    let count = requests.len();
-    let weighed: Vec<bool> = requests.iter().map(|request| request.weigh_end).collect();
-    let mut running = Running::start(served.engine(), requests, served.limits().clone())?;
-    let mut logs = vec![0.0; count];
-    let mut left = count;
-    while left > 0 {
-        let (index, event) = running.next().await?;
-        match event {
-            Event::Token { logprob, .. } => logs[index] += logprob.map_or(0.0, f64::from),
-            Event::Done(outcome) => {
-                if weighed[index] {
-                    logs[index] += outcome.log_probability;
-                }
-                count_tokens(&outcome, usage);
-                left -= 1;
-            }
-            Event::Failed(error) => return Err(ApiError::engine(&error)),
-        }
-    }
-    Ok(logs)
-}
-
-fn count_tokens(outcome: &Outcome, usage: &mut Usage) {
-    usage.prompt_tokens += outcome.prompt_tokens;
-    usage.prompt_tokens_details.cached_tokens += outcome.cached_tokens;
-    usage.completion_tokens += outcome.completion_tokens;
-}
-
-/// Probabilities that add up to one.
-fn normalised(logs: &[f64]) -> Vec<f64> {
-    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if !most.is_finite() {
-        return vec![1.0 / logs.len().max(1) as f64; logs.len()];
-    }
-    let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
+/// The answer to a question for a span: the likeliest ones, each with the probability that the model writes it and ends.
+fn extracted(question: &Question, spans: &Spans, weighed: &[Weighed]) -> Value {
+    let span = |weighed: &Weighed| {
+        let place = spans.characters(weighed.option);
+        json!({"text": spans.read(weighed.option), "start": place.start, "end": place.end,
+               "probability": weighed.log_probability.exp(), "logprob": finite(weighed.log_probability)})
+    };
+    let told: Vec<Value> = weighed.iter().map(span).collect();
+    json!({"type": "extract", "name": question.name, "text": told.first().map(|best| &best["text"]), "spans": told})
 }
 
 /// The answer to a question.
-fn told(question: &Question, probabilities: &[f64]) -> Value {
+fn told(question: &Question, weighed: &[Weighed]) -> Value {
+    let probabilities = &normalised(&logs(weighed))[..];
     let best = (0..probabilities.len()).max_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
     let best = best.unwrap_or(0);
     let confidence = probabilities.get(best).copied().unwrap_or(0.0);
     let name = &question.name;
     let options = question.options.iter().zip(probabilities);
-    match question.kind {
+    match &question.kind {
+        Kind::Extract(spans) => extracted(question, spans, weighed),
         Kind::Predicate => json!({"type": "predicate", "name": name, "probability": probabilities.first()}),
         Kind::Choice => {
             let entry = |(option, p): (&Choice, &f64)| json!({"value": option.value, "probability": p});
@@ -275,17 +267,5 @@ fn told(question: &Question, probabilities: &[f64]) -> Value {
             json!({"type": "score", "name": name, "score": score, "confidence": confidence,
                    "probabilities": options.enumerate().map(entry).collect::<Vec<_>>()})
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probabilities_add_up_to_one_however_small_they_are() {
-        let shares = normalised(&[-2000.0, -2000.0 + (3.0_f64).ln()]);
-        assert!((shares[0] - 0.25).abs() < 1e-9 && (shares[1] - 0.75).abs() < 1e-9);
-        assert_eq!(normalised(&[f64::NEG_INFINITY; 2]), [0.5, 0.5]);
     }
 }

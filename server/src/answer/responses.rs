@@ -159,7 +159,7 @@ impl ResponsesWriter {
             } else {
                 &self.base.enforcement
             };
-            let extension = Extension::of(enforcement.as_ref(), &self.base.ignored);
+            let extension = Extension::of(enforcement.as_ref(), self.base.weights, &self.base.ignored);
             map.extend(response_extension(extension, told));
         }
         response

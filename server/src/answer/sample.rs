@@ -3,8 +3,8 @@
 
 mod token_watch;
 
-use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Diagnostics, Event, Finish, Grammar, Outcome, Steered, Times};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform_engine::{Diagnostics, Event, Finish, Grammar, Outcome, Particle, Steered, Times};
 
 use self::token_watch::{Seen, TokenWatch};
 use crate::answer::confidence::Trace;
@@ -16,7 +16,7 @@ use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
 use crate::wire::generation::LogprobsMode;
 use crate::wire::response::{
-    self, Budget, Confidence, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
+    self, Budget, Confidence, ParticleText, Sample, TokenDetail, TokenLogprob, TopLogprob, finite,
 };
 
 /// What a request wants to be told beside the text.
@@ -30,6 +30,10 @@ pub struct Extras {
     pub details: Option<TokenDetails>,
     /// How sure the model was of each value.
     pub confidence: bool,
+    /// How likely each value was, where there were few.
+    pub enum_scores: bool,
+    /// The texts that an answer was drawn from.
+    pub population: bool,
 }
 
 /// What an event brought.
@@ -91,8 +95,15 @@ pub struct SampleState {
     ended: bool,
     watched: Option<TokenWatch>,
     trace: Option<Trace>,
+    /// Whether the texts are told that the sample was drawn from, and these.
+    tells_population: bool,
+    population: Option<Vec<ParticleText>>,
     /// Special tokens that the client is shown by their names.
     marks: Vec<u32>,
+    /// What was removed from the prompt.
+    healed: Vec<u8>,
+    /// How much of it the tokens so far have spelled.
+    spelled: usize,
 }
 
 impl SampleState {
@@ -106,8 +117,12 @@ impl SampleState {
             tokens: 0,
             ended: false,
             watched: None,
-            trace: extras.confidence.then(Trace::default),
+            trace: (extras.confidence || extras.enum_scores).then(Trace::default),
+            tells_population: extras.population,
+            population: None,
             marks: Vec::new(),
+            healed: Vec::new(),
+            spelled: 0,
         }
     }
 
@@ -116,14 +131,30 @@ impl SampleState {
         self.trace.as_ref().map(|trace| trace.confidence(parts))
     }
 
+    /// The tokens of this sample with their probabilities, if something is to be told of them.
+    pub(crate) fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
+    }
+
+    /// The texts that the sample was drawn from, if that is to be told.
+    pub fn population(&self) -> Option<Vec<ParticleText>> {
+        self.population.clone()
+    }
+
     /// Shows these special tokens by their names, which otherwise write nothing.
     pub fn show(&mut self, marks: &[u32]) {
         self.marks = marks.to_vec();
     }
 
-    /// Tells of every token how it came about; with a grammar, where in it the token stands.
-    pub fn watch(&mut self, grammar: Option<Grammar>) {
-        self.watched = Some(TokenWatch::new(grammar));
+    /// The first tokens spell these bytes, which were removed from the prompt and are not told.
+    pub fn heal(&mut self, healed: &[u8]) {
+        self.healed = healed.to_vec();
+    }
+
+    /// Tells of every token how it came about; with a grammar, where in it the token stands; and which drafts its pass had, if that
+    /// is wanted.
+    pub fn watch(&mut self, grammar: Option<Grammar>, details: TokenDetails) {
+        self.watched = Some(TokenWatch::new(grammar, details));
     }
 
     /// Whether a stop string was found, so that the engine need not go on.
@@ -163,14 +194,15 @@ impl SampleState {
                 self.tokens += 1;
                 // What nobody asked for is not there, and is not shown.
                 if let Some(logprob) = logprob.filter(|_| self.logprobs) {
+                    let unspelled = &self.healed[self.spelled..];
                     let entry = entry(
                         &display_bytes(token, bytes.clone(), vocabulary),
                         self.mode.of(logprob, log_share),
-                        &top,
-                        vocabulary,
+                        alternatives(&top, unspelled, vocabulary),
                     );
                     self.pending.push(entry);
                 }
+                self.spelled += self.hidden(token, &bytes, vocabulary);
                 let watched = self.watched.as_mut().zip(logprob).zip(candidates);
                 let tokens = watched.map(|((watched, logprob), candidates)| {
                     let shown = display_bytes(token, bytes.clone(), vocabulary);
@@ -185,7 +217,7 @@ impl SampleState {
                 });
                 let written = written(token, &bytes, &self.marks, vocabulary);
                 if let Some((trace, logprob)) = self.trace.as_mut().zip(logprob) {
-                    trace.push(written, logprob, log_mass);
+                    trace.push((token, written), logprob, log_mass);
                 }
                 let text = self.buffer.push(written);
                 let logprobs = if text.is_empty() {
@@ -204,6 +236,10 @@ impl SampleState {
                 self.ended = true;
                 let text = self.buffer.finish();
                 let ended = self.end(&outcome)?;
+                if self.tells_population {
+                    let text = |particle| particle_text(particle, (&self.marks, &self.healed), vocabulary);
+                    self.population = Some(outcome.particles.iter().map(text).collect());
+                }
                 Ok(News {
                     text,
                     logprobs: std::mem::take(&mut self.pending),
@@ -213,6 +249,12 @@ impl SampleState {
             }
             Event::Failed(error) => Err(ApiError::engine(&error)),
         }
+    }
+
+    /// How many bytes of a token go back into the prompt.
+    fn hidden(&self, token: u32, told: &[u8], vocabulary: &Vocabulary) -> usize {
+        let hidden = vocabulary.bytes(token).len().saturating_sub(told.len());
+        hidden.min(self.healed.len() - self.spelled)
     }
 
     fn end(&self, outcome: &Outcome) -> Result<Ended, ApiError> {
@@ -247,6 +289,25 @@ fn sample(outcome: &Outcome) -> Sample {
     }
 }
 
+fn particle_text(
+    particle: &Particle,
+    (marks, healed): (&[u32], &[u8]),
+    vocabulary: &Vocabulary,
+) -> ParticleText {
+    let bytes = |token: u32| match vocabulary.kind(token) {
+        TokenKind::Text | TokenKind::Mark => vocabulary.bytes(token),
+        TokenKind::Special | TokenKind::Unused => written(token, &[], marks, vocabulary),
+    };
+    let text = particle.tokens.as_ref().map(|tokens| {
+        let all: Vec<u8> = tokens.iter().flat_map(|&token| bytes(token)).copied().collect();
+        String::from_utf8_lossy(all.strip_prefix(healed).unwrap_or(&all)).into_owned()
+    });
+    ParticleText {
+        text,
+        log_weight: finite(particle.log_weight),
+    }
+}
+
 fn diagnostics(of: Diagnostics) -> response::Diagnostics {
     match of {
         Diagnostics::Particles {
@@ -258,9 +319,10 @@ fn diagnostics(of: Diagnostics) -> response::Diagnostics {
             effective_size: finite(effective_size),
             resampled,
         },
-        Diagnostics::Beam { width, score } => response::Diagnostics::Beam {
+        Diagnostics::Search { width, score, rows } => response::Diagnostics::Search {
             beam_width: width,
             score: finite(score),
+            rows,
         },
         Diagnostics::Chain { steps, moves } => response::Diagnostics::Chain { steps, moves },
     }
@@ -278,7 +340,8 @@ fn budget(steered: Steered) -> Budget {
 fn written<'b>(token: u32, bytes: &'b [u8], marks: &[u32], vocabulary: &'b Vocabulary) -> &'b [u8] {
     let name = vocabulary.bytes(token);
     let is_mark = || MARKS.iter().any(|mark| mark.as_bytes() == name) || marks.contains(&token);
-    if bytes.is_empty() && is_mark() {
+    // A text token without bytes has spelled what a prompt ended in.
+    if bytes.is_empty() && vocabulary.kind(token) != TokenKind::Text && is_mark() {
         name
     } else {
         bytes
@@ -287,26 +350,38 @@ fn written<'b>(token: u32, bytes: &'b [u8], marks: &[u32], vocabulary: &'b Vocab
 
 /// The bytes by which a token is shown: special tokens write nothing, so they are shown by their name.
 fn display_bytes(token: u32, bytes: Vec<u8>, vocabulary: &Vocabulary) -> Vec<u8> {
-    if bytes.is_empty() {
+    if bytes.is_empty() && vocabulary.kind(token) != TokenKind::Text {
         vocabulary.bytes(token).to_vec()
     } else {
         bytes
     }
 }
 
-fn entry(bytes: &[u8], logprob: f32, top: &[(u32, f32)], vocabulary: &Vocabulary) -> TokenLogprob {
-    let likely = |&(token, logprob): &(u32, f32)| {
-        let bytes = vocabulary.bytes(token).to_vec();
-        TopLogprob {
-            token: String::from_utf8_lossy(&bytes).into_owned(),
+/// Likely tokens with what they write behind the prompt; those that contradict its end, of which these bytes are left to be
+/// spelled, could not have come and are left out.
+fn alternatives(top: &[(u32, f32)], unspelled: &[u8], vocabulary: &Vocabulary) -> Vec<TopLogprob> {
+    let likely = top.iter().filter_map(|&(token, logprob)| {
+        let bytes = vocabulary.bytes(token);
+        let spells = unspelled.is_empty() || vocabulary.kind(token) == TokenKind::Text;
+        let told = match bytes.strip_prefix(unspelled) {
+            Some(told) => told,
+            None if unspelled.starts_with(bytes) => &[],
+            None => return None,
+        };
+        spells.then(|| TopLogprob {
+            token: String::from_utf8_lossy(told).into_owned(),
             logprob: finite(f64::from(logprob)),
-            bytes,
-        }
-    };
+            bytes: told.to_vec(),
+        })
+    });
+    likely.collect()
+}
+
+fn entry(bytes: &[u8], logprob: f32, top_logprobs: Vec<TopLogprob>) -> TokenLogprob {
     TokenLogprob {
         token: String::from_utf8_lossy(bytes).into_owned(),
         logprob: finite(f64::from(logprob)),
         bytes: bytes.to_vec(),
-        top_logprobs: top.iter().map(likely).collect(),
+        top_logprobs,
     }
 }

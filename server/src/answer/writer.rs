@@ -9,7 +9,7 @@ use crate::model::served::ServedModel;
 use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
 use crate::wire::response::{
-    Answer, Choice, Confidence, Enforcement, Extension, FINGERPRINT, TokenDetail, TokenLogprob, Told, Usage,
+    Answer, Choice, Confidence, Enforcement, Extension, ParticleText, TokenDetail, TokenLogprob, Told, Usage,
 };
 
 /// What all shapes tell of an answer.
@@ -21,6 +21,10 @@ pub struct Base {
     pub created: u64,
     /// The model.
     pub model: String,
+    /// The version of the server, and how the model's weights are kept, if that is not as they are stored.
+    pub fingerprint: String,
+    /// The format of the model's weights, if they were rounded to it.
+    pub weights: Option<&'static str>,
     /// What is enforced.
     pub enforcement: Option<Enforcement>,
     /// The same in short, for the beginning of a stream.
@@ -47,6 +51,8 @@ pub struct Findings {
     pub certificates: Vec<Value>,
     /// How sure the model was of each value, if that was asked for.
     pub fields: Option<Vec<Confidence>>,
+    /// The texts that it was drawn from, if that was asked for.
+    pub population: Option<Vec<ParticleText>>,
 }
 
 impl Base {
@@ -69,6 +75,8 @@ impl Base {
             id: format!("{prefix}{}", crate::operate::random::identity()),
             created: crate::operate::random::now(),
             model: served.name().to_owned(),
+            fingerprint: served.fingerprint().to_owned(),
+            weights: served.rounded(),
             enforcement,
             announced,
             ignored: ignored.listed(),
@@ -83,16 +91,16 @@ impl Base {
         usage: Option<Usage>,
     ) -> String {
         let lexiform = match stage {
-            Stage::Beginning => Extension::of(self.announced.as_ref(), &self.ignored),
+            Stage::Beginning => Extension::of(self.announced.as_ref(), self.weights, &self.ignored),
             Stage::Middle => None,
-            Stage::End => Extension::of(self.enforcement.as_ref(), &self.ignored),
+            Stage::End => Extension::of(self.enforcement.as_ref(), self.weights, &self.ignored),
         };
         let answer = Answer {
             id: &self.id,
             object,
             created: self.created,
             model: &self.model,
-            system_fingerprint: FINGERPRINT,
+            system_fingerprint: &self.fingerprint,
             choices,
             usage,
             lexiform,
@@ -195,6 +203,7 @@ pub fn told(ended: &Ended, findings: Findings) -> Told {
         budget: ended.budget,
         certificates: findings.certificates,
         fields: findings.fields,
+        population: findings.population,
     }
 }
 

@@ -33,7 +33,9 @@ enum Command {
     Generate,
     /// What needs no model.
     #[command(flatten)]
-    WithoutModel(lexiform_cli::Command),
+    WithoutModel(lexiform_cli::Command<Evaluation>),
+    /// Measure how fast a model writes on this machine
+    Bench,
     /// Print what a shell needs to complete commands and flags
     Completions,
     /// Print the manual page, or write a page for each command into a folder
@@ -42,8 +44,25 @@ enum Command {
     Version,
 }
 
+/// The collections of `lexiform eval` that the other program measures.
+#[derive(Debug, Subcommand)]
+enum Evaluation {
+    /// Tool calls and documents, written with each kind of draft
+    Drafts,
+}
+
+impl Commands for Evaluation {
+    fn is_json(&self) -> bool {
+        false
+    }
+
+    fn run(self) -> Outcome {
+        Err(become_server(&std::env::args_os().collect::<Vec<_>>()))
+    }
+}
+
 /// The subcommands of the other program.
-const ELSEWHERE: [&str; 5] = ["serve", "generate", "completions", "man", "version"];
+const ELSEWHERE: [&str; 6] = ["serve", "generate", "bench", "completions", "man", "version"];
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -57,12 +76,13 @@ fn main() -> ExitCode {
     program::main::<Command>(&texts, Ok)
 }
 
-/// Whether the other program runs these arguments: the first word, or the one that `help` is asked about, says so.
+/// Whether the other program runs these arguments: the first words, or those that `help` is asked about, say so.
 fn is_elsewhere(args: &[String]) -> bool {
-    let mut words = Words(args.get(1..).unwrap_or_default());
-    let word = words.next();
-    let word = if word == Some("help") { words.next() } else { word };
-    word.is_some_and(|word| ELSEWHERE.contains(&word))
+    let mut words = Words(args.get(1..).unwrap_or_default()).filter(|word| *word != "help");
+    match words.next() {
+        Some("eval") => words.next() == Some("drafts"),
+        word => word.is_some_and(|word| ELSEWHERE.contains(&word)),
+    }
 }
 
 /// The arguments that are neither flags nor the value of `--color`, the only flag that may stand before a subcommand.

@@ -45,9 +45,13 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 struct Sampling {
     /// The law to draw from: local (each token from what is allowed there), global (the whole text, exactly), or an
-    /// approximation of global by what earlier texts teach (asap), particles (smc, sir) or a Markov chain (mcmc)
+    /// approximation of global by what earlier texts teach (asap), going back from errors (aprad), particles (smc, sir) or a
+    /// Markov chain (mcmc)
     #[arg(long, default_value = LOCAL, value_parser = LAWS)]
     law: String,
+    /// Search for likely texts instead: the name of a search, or an object of JSON with its name (kind) and parameters
+    #[arg(long, conflicts_with = "law", value_name = "SEARCH")]
+    search: Option<String>,
     /// How many texts
     #[arg(long, short, default_value_t = 1)]
     n: usize,
@@ -67,7 +71,7 @@ struct Sampling {
 }
 
 const LOCAL: &str = "local";
-const LAWS: [&str; 6] = [LOCAL, "global", "asap", "smc", "sir", "mcmc"];
+const LAWS: [&str; 7] = [LOCAL, "global", "asap", "aprad", "smc", "sir", "mcmc"];
 
 impl Args {
     /// Whether the answer is JSON.
@@ -159,6 +163,9 @@ fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: S
     match sampling.raw {
         true => body["prompt"] = json!(prompt),
         false => body["messages"] = json!([{"role": "user", "content": prompt}]),
+    }
+    if let Some(search) = &sampling.search {
+        body["search"] = serde_json::from_str(search).unwrap_or_else(|_| json!(search));
     }
     if let Some(source) = source {
         let field = match (source.is_schema(), source.is_grammar()) {

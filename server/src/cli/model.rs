@@ -2,18 +2,31 @@
 
 use std::path::PathBuf;
 
-use lexiform_engine::{Device, Dtype, EngineConfig, LoadOptions, LoadedModel, Model, ModelFiles, load};
+use lexiform::draft::Retrieval;
+use lexiform::vocab::Tokenizer;
+use lexiform_engine::{
+    Assistant, Device, DraftStores, Dtype, EngineConfig, Learner, LoadOptions, LoadedModel, Lookahead, Model,
+    ModelFiles, PassReads, SEVERAL_CARDS, WeightFormat, load,
+};
 
 use crate::cli::demo;
-use crate::model::served::ServedModel;
+use crate::cli::skip::DraftSkip;
+use crate::model::corpus;
+use crate::model::served::{self, ServedModel};
 use crate::model::text::{ModelText, StartError};
 use crate::operate::process;
 
+/// The file in which a model's folder says what its tokens are.
+const TOKENIZER: &str = "tokenizer.json";
 /// Positions in one block of the cache.
 const BLOCK: usize = 16;
 
 /// Memory for keys and values where nothing else is said or known, in MiB.
 const CACHE_MIB: usize = 512;
+/// Memory for what is learned from the answers of one owner, in MiB.
+const DRAFT_MIB: usize = 8;
+/// Memory for texts to draft from, in MiB.
+const CORPUS_MIB: usize = 256;
 /// The part of the free memory that keys and values take by default.
 const CACHE_PART: usize = 4;
 
@@ -23,15 +36,54 @@ pub struct ModelArgs {
     /// A model folder in Hugging Face layout; without it, the demo model that is built into this program
     #[arg(long, env = "LEXIFORM_MODEL", value_name = "DIR")]
     pub model: Option<PathBuf>,
-    /// A small model with the same tokenizer that drafts ahead; it never changes what is written, only how fast
+    /// A small model that drafts ahead; it never changes what is written, only how fast. One with the same tokenizer drafts best
     #[arg(long, env = "LEXIFORM_DRAFT_MODEL", value_name = "DIR")]
     pub draft_model: Option<PathBuf>,
+    /// Let the model draft for itself without some of its layers: these, as 2-4,7, from 0 on, or as many as said, as best:3, that
+    /// it can best do without. It takes the place of a draft model
+    #[arg(
+        long,
+        env = "LEXIFORM_DRAFT_SKIP",
+        value_name = "LAYERS",
+        conflicts_with = "draft_model"
+    )]
+    pub draft_skip: Option<DraftSkip>,
+    /// Guess tokens ahead in so many columns of each pass, and draft from phrases that the guesses show (lookahead decoding): for
+    /// devices on which a pass of a hundred tokens takes as long as one of one
+    #[arg(long, env = "LEXIFORM_DRAFT_LOOKAHEAD", value_name = "COLUMNS")]
+    pub draft_lookahead: Option<usize>,
     /// Where the model runs: cpu, cuda, or cuda:N
     #[arg(long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
     pub device: Device,
+    /// Refused unless it is 1: a process uses one card. Hidden, and there for those who come from servers that have it.
+    #[arg(
+        long,
+        alias = "tensor-parallel",
+        env = "LEXIFORM_TENSOR_PARALLEL_SIZE",
+        hide = true,
+        value_name = "N"
+    )]
+    #[arg(num_args = 0..=1, default_missing_value = "several", value_parser = one_card)]
+    pub tensor_parallel_size: Option<usize>,
     /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on a GPU
     #[arg(long, env = "LEXIFORM_DTYPE", default_value = "auto", value_name = "TYPE")]
     pub dtype: Dtype,
+    /// How the weights are kept: stored, or int8, which rounds them to eight bits: less memory and faster passes on a CPU, and another
+    /// model, which answers name. Needs --device cpu and f32
+    #[arg(
+        long,
+        env = "LEXIFORM_WEIGHTS",
+        default_value = "stored",
+        value_name = "FORMAT"
+    )]
+    pub weights: WeightFormat,
+    /// Give the same text for the same seed in any company: a text is computed in the same way whatever else is in a pass, which makes
+    /// long prompts slower. Needs --device cpu and f32; requests can insist on it with "batch_invariant"
+    #[arg(long, env = "LEXIFORM_BATCH_INVARIANT")]
+    pub batch_invariant: bool,
+    /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program
+    #[arg(long, env = "LEXIFORM_NO_KERNELS")]
+    pub no_kernels: bool,
     /// Threads of the model on a CPU; by default one for each core
     #[arg(long, env = "LEXIFORM_THREADS", value_name = "N")]
     pub threads: Option<usize>,
@@ -52,6 +104,29 @@ pub struct ModelArgs {
     /// quarter of the memory that is free at start, if that is more
     #[arg(long, env = "LEXIFORM_CACHE_MEMORY", value_name = "MIB")]
     pub cache_memory: Option<usize>,
+    /// Memory for what is learned from the answers of one API key, in MiB, to draft its next answers from; 0 learns nothing
+    #[arg(long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
+    pub draft_memory: usize,
+    /// A folder in which the last answers of each API key are kept, in a quarter of that memory, to draft from after a restart. It
+    /// is made if it is not there
+    #[arg(long, env = "LEXIFORM_DRAFT_FOLDER", value_name = "DIR")]
+    pub draft_folder: Option<PathBuf>,
+    /// Draft the answers of all API keys from those of all others. Then the time that an answer takes tells whether somebody
+    /// had a similar one
+    #[arg(long, env = "LEXIFORM_SHARE_DRAFTS")]
+    pub share_drafts: bool,
+    /// A text, or a folder of texts, that answers are likely to repeat, to draft from; may be given several times. They are read at
+    /// start, without what is hidden in a folder
+    #[arg(
+        long,
+        env = "LEXIFORM_DRAFT_CORPUS",
+        value_name = "PATH",
+        value_delimiter = ','
+    )]
+    pub draft_corpus: Vec<PathBuf>,
+    /// Memory for these texts, in MiB; with more the program does not start
+    #[arg(long, env = "LEXIFORM_DRAFT_CORPUS_MEMORY", default_value_t = CORPUS_MIB, value_name = "MIB")]
+    pub draft_corpus_memory: usize,
 }
 
 impl ModelArgs {
@@ -60,34 +135,82 @@ impl ModelArgs {
     /// # Errors
     /// A file is missing or broken, or the device cannot be used.
     pub fn open(&self, name: Option<String>) -> Result<ServedModel, StartError> {
+        self.open_with(name, &mut |_| {})
+    }
+
+    /// The same, with another configuration of the engine than the flags say.
+    ///
+    /// # Errors
+    /// A file is missing or broken, or the device cannot be used.
+    pub fn open_with(
+        &self,
+        name: Option<String>,
+        change: &mut dyn FnMut(&mut EngineConfig),
+    ) -> Result<ServedModel, StartError> {
+        self.load(self.files()?)?.start(self, name, change)
+    }
+
+    /// The files of the model, and of the one that drafts for it.
+    ///
+    /// # Errors
+    /// No model is named, and there is no demo model.
+    pub fn files(&self) -> Result<(ModelFiles, Option<ModelFiles>), StartError> {
         let files = match &self.model {
             Some(folder) => ModelFiles::folder(folder),
             None => demo::model().ok_or(StartError::NoModel)?,
         };
         let draft_files = match (&self.draft_model, &self.model) {
             (Some(folder), _) => Some(ModelFiles::folder(folder)),
-            (None, None) => demo::draft_model(),
-            (None, Some(_)) => None,
+            (None, None) if self.draft_skip.is_none() => demo::draft_model(),
+            (None, _) => None,
         };
+        Ok((files, draft_files))
+    }
+
+    /// Loads the model of these files, and the one that drafts for it.
+    ///
+    /// # Errors
+    /// A file is missing or broken, or the device cannot be used.
+    pub fn load(&self, (files, draft_files): (ModelFiles, Option<ModelFiles>)) -> Result<Loaded, StartError> {
         let text = ModelText::read(&files)?;
-        let LoadedModel { model, eos, .. } = load(&files, &self.load_options())?;
-        let draft = match draft_files {
-            Some(files) => Some(load(&files, &self.load_options())?.model),
-            None => None,
+        // Before the model, which takes longer to load.
+        let corpus = corpus::read(&self.draft_corpus, self.draft_corpus_memory, &text.tokenizer)?;
+        let skip = self.draft_skip.as_ref();
+        let options = LoadOptions {
+            draft_without: skip.map(|skip| skip.layers(&text.tokenizer)),
+            ..self.load_options()
         };
-        let config = self.engine_config(model.as_ref());
-        ServedModel::start(
-            name.unwrap_or_else(|| self.default_name()),
+        let mut model = load(&files, &options)?;
+        let draft = match (draft_files, model.draft.take()) {
+            (_, Some(draft)) => Some(Assistant::from(draft.model)),
+            (Some(files), None) => Some(self.load_assistant(&files)?),
+            (None, None) => None,
+        };
+        Ok(Loaded {
+            text,
+            corpus,
             model,
             draft,
-            text,
-            &eos,
-            config,
-        )
+        })
+    }
+
+    /// Loads the model of these files to draft for another one. Without a tokenizer of its own it has that of the other one.
+    fn load_assistant(&self, files: &ModelFiles) -> Result<Assistant, StartError> {
+        let LoadedModel { model, eos, .. } = load(files, &self.load_options())?;
+        let tokens = match files.has(TOKENIZER) {
+            false => None,
+            true => {
+                let file = files.text(TOKENIZER)?;
+                let tokenizer = Tokenizer::from_bytes(file.as_bytes()).map_err(StartError::DraftTokenizer)?;
+                let tokens = served::own_tokens(tokenizer, &eos, model.vocab_size());
+                Some(tokens.map_err(StartError::DraftVocabulary)?)
+            }
+        };
+        Ok(Assistant { model, tokens })
     }
 
     /// The name of the folder, or `demo`.
-    fn default_name(&self) -> String {
+    pub fn default_name(&self) -> String {
         let folder = self.model.as_ref().and_then(|folder| folder.canonicalize().ok());
         let name = folder.as_ref().and_then(|folder| folder.file_name());
         match (name, &self.model) {
@@ -97,10 +220,15 @@ impl ModelArgs {
         }
     }
 
-    fn load_options(&self) -> LoadOptions {
+    /// How the model is loaded.
+    pub fn load_options(&self) -> LoadOptions {
         let mut options = LoadOptions {
             device: self.device,
             dtype: self.dtype,
+            weights: self.weights,
+            batch_invariant: self.batch_invariant,
+            kernels: !self.no_kernels,
+            tell: |message| tracing::info!("{message}"),
             ..LoadOptions::default()
         };
         if let Some(threads) = self.threads {
@@ -122,8 +250,26 @@ impl ModelArgs {
             max_waiting: self.queue,
             max_step_tokens: self.pass_tokens,
             prompt_piece: self.prompt_piece.unwrap_or(self.pass_tokens),
+            draft_stores: DraftStores {
+                bytes: self.draft_memory.saturating_mul(1 << 20),
+                shared: self.share_drafts,
+                folder: self.draft_folder.clone(),
+                learners: self.learners(),
+                ..DraftStores::default()
+            },
+            lookahead: self.draft_lookahead.map(|columns| Lookahead {
+                columns,
+                ..Lookahead::default()
+            }),
             ..EngineConfig::default()
         }
+    }
+
+    /// What answers are drafted from. Phrases are guessed for what nobody has written yet, so all else comes first.
+    fn learners(&self) -> Vec<Learner> {
+        let mut learners = DraftStores::default().learners;
+        learners.extend(self.draft_lookahead.map(|_| Learner::Phrases));
+        learners
     }
 
     /// The memory for keys and values, in MiB.
@@ -134,6 +280,59 @@ impl ModelArgs {
         };
         let part = || free().map_or(0, |bytes| (bytes / CACHE_PART) >> 20);
         self.cache_memory.unwrap_or_else(|| part().max(CACHE_MIB))
+    }
+}
+
+/// A model that is in memory, and no engine yet.
+pub struct Loaded {
+    text: ModelText,
+    corpus: Option<Retrieval>,
+    model: LoadedModel,
+    draft: Option<Assistant>,
+}
+
+impl Loaded {
+    /// The most tokens of a text.
+    pub fn max_positions(&self) -> usize {
+        self.model.model.max_positions()
+    }
+
+    /// The bytes of keys and values of a token.
+    pub fn cache_bytes_per_token(&self) -> usize {
+        self.model.model.cache_bytes_per_token()
+    }
+
+    /// What its passes read.
+    pub fn reads(&self) -> &PassReads {
+        &self.model.reads
+    }
+
+    /// Starts its engine, with another configuration than the flags say.
+    ///
+    /// # Errors
+    /// The tokenizer and the model do not fit together, or the engine cannot start.
+    pub fn start(
+        self,
+        args: &ModelArgs,
+        name: Option<String>,
+        change: &mut dyn FnMut(&mut EngineConfig),
+    ) -> Result<ServedModel, StartError> {
+        let weights = self.model.config.weights;
+        let LoadedModel { model, eos, .. } = self.model;
+        let mut config = args.engine_config(model.as_ref());
+        config.draft_stores.corpus = self.corpus;
+        change(&mut config);
+        let name = name.unwrap_or_else(|| args.default_name());
+        let served = ServedModel::start(name, model, self.draft, self.text, &eos, config)?;
+        Ok(served.with_weights(weights))
+    }
+}
+
+/// Reads the size of a group of cards that is to run one model.
+fn one_card(text: &str) -> Result<usize, String> {
+    match text {
+        "1" => Ok(1),
+        _ => Err(SEVERAL_CARDS.to_owned()),
     }
 }
 
@@ -167,6 +366,19 @@ mod tests {
         assert_eq!(
             sizes(&["--pass-tokens", "2048", "--prompt-piece", "128"]),
             (2048, 128)
+        );
+    }
+
+    #[test]
+    fn guesses_come_after_what_was_learned() {
+        let default = config(&[]);
+        assert_eq!(default.lookahead, None);
+        let guessing = config(&["--draft-lookahead", "7"]);
+        assert_eq!(guessing.lookahead.map(|window| window.columns), Some(7));
+        let (last, others) = guessing.draft_stores.learners.split_last().expect("learners");
+        assert_eq!(
+            (*last, others),
+            (Learner::Phrases, &default.draft_stores.learners[..])
         );
     }
 

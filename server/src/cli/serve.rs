@@ -373,6 +373,12 @@ async fn serve(
         greeting(app.served.name(), &format!("{scheme}://{address}"))
     );
     println!("{}", cache(&app.served.engine().stats()));
+    if let Some(format) = app.served.rounded() {
+        println!("Weights: {format}, rounded when the model was loaded (--weights)");
+    }
+    for notice in app.served.engine().notices() {
+        eprintln!("lexiform: {notice}");
+    }
     if let Some((server, address)) = metrics {
         println!("Metrics: http://{address}/metrics");
         // It ends with the program: until then somebody may want to know how far the draining is.

@@ -23,10 +23,10 @@ impl Args {
     }
 }
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What the build script found; each is `unknown` where it found nothing.
-const COMMIT: &str = env!("LEXIFORM_COMMIT");
-const LIBTORCH: &str = env!("LEXIFORM_LIBTORCH");
+pub(super) const COMMIT: &str = env!("LEXIFORM_COMMIT");
+pub(super) const LIBTORCH: &str = env!("LEXIFORM_LIBTORCH");
 const TARGET: &str = env!("LEXIFORM_TARGET");
 
 /// Runs `lexiform version`.

@@ -133,7 +133,9 @@ fn all_of(constraint: &Constraint, limits: &Limits, keywords: &mut Vec<Keyword>)
                 all_of(inner, limits, keywords)?;
             }
         }
-        Source::Regex(_) | Source::Ebnf(_) | Source::Choice(_) => keywords.push(exact(String::new(), None)),
+        Source::Regex(_) | Source::Ebnf(_) | Source::Choice(_) | Source::Extract(..) => {
+            keywords.push(exact(String::new(), None))
+        }
     }
     Ok(())
 }

@@ -52,6 +52,8 @@ pub struct Language {
     pub content: Option<Constraint>,
     /// The calls.
     pub calls: Option<Calls>,
+    /// Bytes that stand before all of it: what was removed from a prompt that was healed.
+    pub prefix: Vec<u8>,
 }
 
 /// A constraint that does not compile.
@@ -84,7 +86,7 @@ pub struct Finding {
 impl Language {
     /// Whether everything is in it, so that no grammar is needed.
     pub fn is_free(&self) -> bool {
-        self.content.is_none() && self.calls.is_none()
+        self.content.is_none() && self.calls.is_none() && self.prefix.is_empty()
     }
 
     /// Whether its content may hold marks that are no text to the model, and are to the client.
@@ -107,6 +109,9 @@ impl Language {
         for tool in calls.iter().flat_map(|calls| &calls.tools) {
             hash.update(format!("{:?}\0{}\0", tool.name, tool.is_custom()));
         }
+        if !self.prefix.is_empty() {
+            hash.update(format!("{:?}\0", self.prefix));
+        }
         for constraint in self.constraints() {
             hash.update(format!(
                 "{:?}\0{:?}\0",
@@ -125,9 +130,9 @@ impl Language {
             _ if self.calls.is_some() => GrammarKind::Tools,
             Some(Source::Schema(_)) => GrammarKind::Schema,
             Some(Source::Ebnf(_)) => GrammarKind::Ebnf,
-            Some(Source::Choice(_)) => GrammarKind::Choice,
+            Some(Source::Choice(_) | Source::Extract(..)) => GrammarKind::Choice,
             Some(Source::Tags(_)) => GrammarKind::Tags,
-            // A language of nothing is never compiled.
+            // Without a constraint a language is compiled only for its prefix.
             Some(Source::Regex(_)) | None => GrammarKind::Regex,
         }
     }

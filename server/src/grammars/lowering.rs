@@ -39,7 +39,8 @@ pub fn lower_answer(
     // Without a name: clients never wrote this rule, so no message and no place may name it.
     let start = writer.builder.declare("");
     writer.builder.define(start, whole);
-    Ok((writer.builder.finish(start), writer.findings))
+    let answers = writer.builder.finish(start);
+    Ok((answers.behind(&language.prefix), writer.findings))
 }
 
 /// Lowers one constraint.
@@ -57,6 +58,9 @@ pub fn lower(
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Choice(texts) => {
             syntax::choice::lower(texts, limits).map(|cfg| (cfg, Diagnostics::default()))
+        }
+        Source::Extract(text, boundary) => {
+            syntax::extract::lower(text, *boundary, limits).map(|cfg| (cfg, Diagnostics::default()))
         }
         Source::Tags(form) => return tagged(form, constraint, vocabulary, limits),
     };
@@ -138,7 +142,7 @@ impl Writer<'_> {
         let Some(calls) = &language.calls else {
             return match &language.content {
                 Some(content) => self.constraint(content),
-                None => Ok(self.any_text()),
+                None => Ok(self.builder.import(tags::anything(self.vocabulary))),
             };
         };
         let called = self.calls(calls)?;

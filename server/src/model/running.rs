@@ -144,6 +144,11 @@ pub fn refused(refusal: &Refusal) -> ApiError {
         Refusal::Invalid { name, .. } => {
             ApiError::invalid("invalid_value", Some((*name).to_owned()), refusal.to_string())
         }
+        Refusal::DependsOnOthers { .. } => ApiError::invalid(
+            "unsupported_parameter",
+            Some("batch_invariant".to_owned()),
+            refusal.to_string(),
+        ),
         // A refusal that no request can cause is a fault of this server.
         #[allow(unreachable_patterns, reason = "the engine may learn to refuse more")]
         _ => {

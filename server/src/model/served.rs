@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use lexiform::vocab::{Tokenizer, Vocabulary};
-use lexiform_engine::{Engine, EngineConfig, Model, Tokenise};
+use lexiform::vocab::{Tokenizer, Vocabulary, VocabularyError};
+use lexiform_engine::{Assistant, Engine, EngineConfig, Model, OwnTokens, Tokenise, WeightFormat};
 
 use crate::grammars::language::{END_THINK, THINK};
 use crate::grammars::store::GrammarStore;
 use crate::model::limits::RequestLimits;
 use crate::model::text::{ModelText, StartError};
 use crate::operate::metrics::Metrics;
+use crate::wire::response::FINGERPRINT;
 
 /// The bytes that the cache of compiled grammars may take.
 const GRAMMAR_CACHE_BYTES: u64 = 256 << 20;
@@ -23,6 +24,17 @@ impl Tokenise for ForcedText {
     }
 }
 
+/// The tokens of a draft model of so many rows, which may be others than those of the model that it drafts for.
+///
+/// # Errors
+/// The tokenizer and the draft model do not fit together.
+pub fn own_tokens(tokenizer: Tokenizer, eos: &[u32], rows: usize) -> Result<OwnTokens, VocabularyError> {
+    Ok(OwnTokens {
+        vocabulary: Arc::new(tokenizer.vocabulary_with_rows(eos, rows)?),
+        tokeniser: Arc::new(ForcedText(Arc::new(tokenizer))),
+    })
+}
+
 /// A model with everything that a request needs of it.
 pub struct ServedModel {
     name: String,
@@ -34,6 +46,8 @@ pub struct ServedModel {
     metrics: Metrics,
     queue: usize,
     limits: RequestLimits,
+    weights: WeightFormat,
+    fingerprint: String,
 }
 
 impl ServedModel {
@@ -44,7 +58,7 @@ impl ServedModel {
     pub fn start(
         name: String,
         model: Box<dyn Model>,
-        draft: Option<Box<dyn Model>>,
+        draft: Option<Assistant>,
         text: ModelText,
         eos: &[u32],
         config: EngineConfig,
@@ -65,6 +79,8 @@ impl ServedModel {
             metrics,
             queue,
             limits: RequestLimits::default(),
+            weights: WeightFormat::Stored,
+            fingerprint: FINGERPRINT.to_owned(),
         })
     }
 
@@ -115,6 +131,38 @@ impl ServedModel {
     #[must_use]
     pub fn with_limits(self, limits: RequestLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Says how its weights are kept.
+    #[must_use]
+    pub fn with_weights(self, weights: WeightFormat) -> Self {
+        let fingerprint = match weights {
+            WeightFormat::Stored => FINGERPRINT.to_owned(),
+            rounded => format!("{FINGERPRINT}-{rounded}"),
+        };
+        Self {
+            weights,
+            fingerprint,
+            ..self
+        }
+    }
+
+    /// How its weights are kept.
+    pub fn weights(&self) -> WeightFormat {
+        self.weights
+    }
+
+    /// The name of the format of its weights, if they were rounded when they were loaded: then what answers is another model.
+    pub fn rounded(&self) -> Option<&'static str> {
+        match self.weights {
+            WeightFormat::Stored => None,
+            rounded => Some(rounded.name()),
+        }
+    }
+
+    /// What clients see as `system_fingerprint`: the version, and the format of rounded weights.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     /// How long requests may take.

@@ -6,6 +6,7 @@ use lexiform::vocab::{Tokenizer, TokenizerError, VocabularyError};
 use lexiform_engine::{EngineError, LoadError, ModelFiles};
 use serde_json::Value;
 
+use crate::model::corpus::CorpusError;
 use crate::model::template::{ChatTemplate, TemplateError};
 use crate::operate::digest::sha256;
 
@@ -29,9 +30,18 @@ pub enum StartError {
     /// The vocabulary.
     #[error("cannot load the model: tokenizer.json and config.json do not fit together: {0}")]
     Vocabulary(#[from] VocabularyError),
+    /// The tokenizer of the draft model.
+    #[error("cannot load the draft model: tokenizer.json: {0}")]
+    DraftTokenizer(TokenizerError),
+    /// The vocabulary of the draft model.
+    #[error("cannot load the draft model: tokenizer.json and config.json do not fit together: {0}")]
+    DraftVocabulary(VocabularyError),
     /// The chat template.
     #[error("cannot load the model: {0}")]
     Template(#[from] TemplateError),
+    /// The texts to draft from.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
     /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -43,7 +53,7 @@ pub enum StartError {
 /// What would have been right, where it is the folder that is wrong.
 fn expected(error: &LoadError) -> &'static str {
     match error {
-        LoadError::Device { .. } => "",
+        LoadError::Device { .. } | LoadError::Skipped { .. } | LoadError::Unavailable { .. } => "",
         _ => " (a model folder in Hugging Face layout is expected)",
     }
 }

@@ -3,10 +3,12 @@
 //! All of this is work for the processor (parsing, compiling, rendering, tokenizing), so it runs on a thread that may
 //! block, never on one that serves connections.
 
+use std::time::Duration;
+
 use lexiform::error::{Place, Problem, ProblemKind};
 use lexiform::limits::Limits;
 use lexiform_engine::{
-    Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Speculation, Verification,
+    Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Search, Speculation, Verification,
 };
 use serde_json::Value;
 
@@ -25,6 +27,9 @@ use crate::wire::error::ApiError;
 use crate::wire::generation::{self as wire, Generation, LogprobsMode, SchemaInPrompt};
 use crate::wire::law::Law;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
+
+/// How long the monitors of a request may take for the tokens of a pass. They are grammars, whose steps are counted.
+const MONITOR_TIME: Duration = Duration::from_secs(5);
 
 /// Streams of random numbers that the prompts of one request are apart where an answer takes more texts than it returns.
 const STREAMS: usize = 1 << 16;
@@ -74,6 +79,7 @@ pub fn of_chat(
         thought: Thought::None,
         content: request.generation.constraint.clone(),
         calls: request.calls.clone().map(|calls| framed(calls, template)),
+        prefix: Vec::new(),
     };
     let shown = shown(&language);
     let schema = shown.and_then(|constraint| shown_schema(template, constraint, &request.generation));
@@ -275,6 +281,9 @@ fn told_constraint(
         )),
         Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
         Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
+        Source::Extract(text, _) => Some(format!(
+            "Answer with words of this text, exactly as they stand in it:\n{text}"
+        )),
         // Whoever sends tags has told the model of them: else it would not write any.
         Source::Tags(_) => None,
     }
@@ -341,19 +350,20 @@ pub fn engine_requests(
     logprobs: Option<u8>,
 ) -> Result<Vec<Request>, ApiError> {
     check_tokens(served, generation)?;
-    if matches!(generation.law, Law::Beam { .. }) && logprobs.is_some_and(|top| top > 0) {
-        let message =
-            "top_logprobs: a beam search reports the log-probability of its tokens, and not of others.";
+    let is_ranked = generation.search.as_ref().is_some_and(|search| !search.draws());
+    if is_ranked && logprobs.is_some_and(|top| top > 0) {
+        let message = "top_logprobs: a search reports the log-probability of its tokens, and not of others.";
         let param = Some("top_logprobs".to_owned());
         return Err(ApiError::invalid("invalid_value", param, message.to_owned()));
     }
+    let search = search(served, generation)?;
     let seed = generation.seed.unwrap_or_else(crate::operate::random::seed);
-    let logprobs = logprobs.or(generation.confidence.then_some(0));
+    let logprobs = logprobs.or((generation.confidence || generation.enum_scores).then_some(0));
     let candidates = generation.best_of.unwrap_or(generation.n);
     let mut requests = Vec::with_capacity(prompts.len());
     for (number, prompt) in prompts.into_iter().enumerate() {
         let max_tokens = room(served, prompt.len(), generation.max_tokens)?;
-        let streams = if generation.law.chooses() {
+        let streams = if generation.law.chooses() || search.is_some() {
             STREAMS
         } else {
             candidates
@@ -361,12 +371,18 @@ pub fn engine_requests(
         let stream = u32::try_from(number * streams).unwrap_or(u32::MAX);
         requests.push(Request {
             prompt,
+            healed: Vec::new(),
             // Known where it is submitted, as the deadline is.
             owner: None,
             // vLLM's priority is the lower the more urgent a request is.
             priority: generation.priority.saturating_neg(),
             deadline: None,
             grammar: grammar.cloned(),
+            options: None,
+            likeliest_options: None,
+            // Compiled by whoever has the language.
+            monitors: Vec::new(),
+            monitor_time: MONITOR_TIME,
             sampling: sampling(served, generation, (seed, stream)),
             samples: generation.n,
             best_of: (candidates > generation.n).then_some(candidates),
@@ -377,7 +393,10 @@ pub fn engine_requests(
                 wire::OnBudget::Error => OnBudget::Fail,
             },
             law: law(generation),
+            search: search.clone(),
+            lossy: generation.lossy,
             share_attempts: generation.law.shares(),
+            batch_invariant: generation.batch_invariant,
             reference: Vec::new(),
             speculation: speculation(generation),
             logprobs,
@@ -406,29 +425,65 @@ fn law(generation: &Generation) -> LawChoice {
             fallback,
         },
         Law::Asap { .. } => LawChoice::Asap,
+        Law::Aprad { exponent, max_errors } => LawChoice::Aprad { exponent, max_errors },
         Law::Smc {
             particles,
             ess_threshold: threshold,
             resampling,
+            proposal,
+            ..
         } => LawChoice::Smc {
             particles,
             threshold,
             resampling,
+            proposal,
         },
         Law::Sir {
             particles: candidates,
-        } => LawChoice::Sir { candidates },
-        Law::Beam {
-            width,
-            length_penalty,
-            patience,
-        } => LawChoice::Beam {
-            width,
-            length_penalty,
-            patience,
-        },
+            proposal,
+            ..
+        } => LawChoice::Sir { candidates, proposal },
         Law::Mcmc { steps, cuts } => LawChoice::Mcmc { steps, cuts },
     }
+}
+
+/// The search of a request, its phrases as tokens.
+fn search(served: &ServedModel, generation: &Generation) -> Result<Option<Search>, ApiError> {
+    let Some(asked) = &generation.search else {
+        return Ok(None);
+    };
+    let mut search = asked.search.clone();
+    if let Search::DynamicBeam { must_contain, .. } = &mut search {
+        for phrase in &asked.must_contain {
+            must_contain.push(phrase_tokens(served, phrase)?);
+        }
+    }
+    Ok(Some(search))
+}
+
+/// Tokens that write a phrase and nothing else: those of the tokenizer, or where it adds a space the longest that fit, one after
+/// the other.
+fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiError> {
+    let vocabulary = served.vocabulary();
+    let written = |tokens: &[u32]| -> Vec<u8> {
+        let bytes = tokens.iter().flat_map(|&token| vocabulary.bytes(token));
+        bytes.copied().collect()
+    };
+    let encoded = served.text().tokenizer.encode_plain(phrase).unwrap_or_default();
+    if written(&encoded) == phrase.as_bytes() {
+        return Ok(encoded);
+    }
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    while at < phrase.len() {
+        let Some((length, all)) = vocabulary.trie().prefixes(&phrase.as_bytes()[at..]).last() else {
+            let message = format!("search.must_contain: the vocabulary cannot write {phrase:?}.");
+            let param = Some("search.must_contain".to_owned());
+            return Err(ApiError::invalid("invalid_value", param, message));
+        };
+        tokens.push(all[0]);
+        at += length;
+    }
+    Ok(tokens)
 }
 
 /// What to draft. Who names a seed wants its text, drafted or not.
@@ -438,8 +493,8 @@ fn speculation(generation: &Generation) -> Speculation {
     }
     Speculation {
         verification: match generation.seed {
-            Some(_) => Verification::DrawOnce,
-            None => Verification::Residual,
+            None if !generation.batch_invariant => Verification::Residual,
+            _ => Verification::DrawOnce,
         },
         ..Speculation::all()
     }
@@ -486,18 +541,16 @@ fn check_tokens(served: &ServedModel, generation: &Generation) -> Result<(), Api
 }
 
 fn sampling(served: &ServedModel, generation: &Generation, (seed, stream): (u64, u32)) -> Sampling {
-    let defaults = match generation.law {
+    let is_ranked = generation.search.as_ref().is_some_and(|search| !search.draws());
+    let defaults = match is_ranked {
         // What a model recommends is for sampling; a search leaves nothing to chance.
-        Law::Beam { .. } => Defaults::default(),
-        _ => served.text().defaults,
+        true => Defaults::default(),
+        false => served.text().defaults,
     };
     let temperature = generation.temperature.unwrap_or(defaults.temperature);
     let filters = generation.filters;
     Sampling {
-        temperature: match generation.law {
-            Law::Beam { .. } => 1.0,
-            _ => temperature,
-        },
+        temperature: if is_ranked { 1.0 } else { temperature },
         // Zero is allowed by the API and means the smallest nucleus, a single token.
         top_p: generation.top_p.unwrap_or(defaults.top_p).max(f32::MIN_POSITIVE),
         top_k: generation.top_k.map_or(defaults.top_k, |k| (k > 0).then_some(k)),

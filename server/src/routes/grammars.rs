@@ -1,6 +1,8 @@
 //! `POST /v1/grammars` (compile once, use by its identity) and what can be asked about a grammar: `lint`, `check`,
 //! `mask`, `explain`; and `POST /v1/verify`, which checks certificates again.
 
+pub mod repair;
+
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};

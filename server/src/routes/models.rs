@@ -33,5 +33,7 @@ fn card(app: &AppState) -> ModelCard<'_> {
         created: app.served.created(),
         owned_by: "lexiform",
         max_model_len: app.served.engine().max_context(),
+        weights: app.served.weights().name(),
+        batch_invariant: app.served.engine().variance().is_none(),
     }
 }

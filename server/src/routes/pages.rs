@@ -57,6 +57,7 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         SCRIPT "answer/branches.js",
         SCRIPT "answer/chart.js",
         SCRIPT "answer/detail.js",
+        SCRIPT "answer/drafts.js",
         SCRIPT "answer/run.js",
         SCRIPT "answer/tokens.js",
         SCRIPT "answer/view.js",

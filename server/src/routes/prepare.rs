@@ -21,8 +21,8 @@ use crate::grammars::store::Compiled;
 use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
-use crate::request::prompt;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
+use crate::request::{healing, monitors, prompt};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
@@ -64,6 +64,15 @@ pub struct Prepared {
 /// Prepares a request of some route: from its body, as long as somebody waits.
 pub type Prepare = fn(&Arc<ServedModel>, &[u8], &Interest) -> Result<Prepared, ApiError>;
 
+/// Where the answers of a request begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Boundary {
+    /// Behind the prompts.
+    Prompt,
+    /// Where no token could span the ends of the prompts, which are healed.
+    Healed,
+}
+
 /// The samples of a request, and the constraint that they obey.
 struct Samples {
     requests: Vec<Request>,
@@ -79,7 +88,7 @@ impl Samples {
     fn new(
         served: &ServedModel,
         generation: &Generation,
-        prompts: Vec<Vec<u32>>,
+        (prompts, boundary): (Vec<Vec<u32>>, Boundary),
         language: Language,
         logprobs: Option<u8>,
         interest: &Interest,
@@ -87,7 +96,14 @@ impl Samples {
         let begun = Instant::now();
         let compiled = prompt::compiled(served, &language, interest)?;
         let grammar = compiled.as_ref().map(|compiled| &compiled.grammar);
-        let requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
+        let mut requests = prompt::engine_requests(served, generation, prompts, grammar, logprobs)?;
+        if boundary == Boundary::Healed {
+            healing::heal(served, &language, &mut requests, interest)?;
+        }
+        let monitors = monitors::of(served, generation, &language, interest)?;
+        for request in &mut requests {
+            request.monitors.clone_from(&monitors);
+        }
         // The engine asks again, from a thread that serves connections; by then the grammar knows the answer.
         for request in &requests {
             served
@@ -119,6 +135,7 @@ impl Samples {
         let compiled = self.compiled.as_ref();
         let extras = Extras {
             confidence: generation.confidence,
+            enum_scores: generation.enum_scores,
             mode: generation.logprobs_mode,
             ..extras
         };
@@ -132,11 +149,12 @@ impl Samples {
         );
         if let Some(details) = extras.details {
             let grammar = compiled.filter(|_| details.places);
-            frame.watch(grammar.map(|compiled| &compiled.grammar));
+            frame.watch(grammar.map(|compiled| &compiled.grammar), details);
         }
         if let Some(compiled) = compiled.filter(|_| self.language.shows_marks()) {
             frame.show(compiled.grammar.specials());
         }
+        frame.heal(&self.requests);
         frame.certify(
             compiled
                 .filter(|_| generation.certificate)
@@ -210,7 +228,7 @@ fn conversation(
     let mut samples = Samples::new(
         served,
         generation,
-        vec![chat.tokens],
+        (vec![chat.tokens], Boundary::Prompt),
         chat.language,
         request.logprobs.or(request.token_details.map(|_| 0)),
         interest,
@@ -244,7 +262,7 @@ fn conversation(
 /// The request is wrong.
 pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Prepared, ApiError> {
     let mut request = wire::completion::read(body)?;
-    prompt::check_sources(request.generation.constraint.iter())?;
+    prompt::check_sources(request.generation.constraints())?;
     prompt::resolve(served, &mut request.generation, interest)?;
     let generation = &request.generation;
     prompt::check_model(served, generation)?;
@@ -260,6 +278,11 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
         content: generation.constraint.clone(),
         ..Language::default()
     };
+    let boundary = match request.token_healing {
+        true => Boundary::Healed,
+        false => Boundary::Prompt,
+    };
+    let prompts = (prompts, boundary);
     let mut samples = Samples::new(served, generation, prompts, language, request.logprobs, interest)?;
     let extras = Extras {
         logprobs: request.logprobs.is_some(),

@@ -9,7 +9,9 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
 
+use crate::answer::builder::AnswerBuilder;
 use crate::answer::stream::EventStream;
+use crate::grammars::interest::Requester;
 use crate::model::running::Running;
 use crate::operate::audit::Account;
 use crate::operate::keys::Key;
@@ -27,11 +29,12 @@ pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<Http
     let app = asked.app.clone();
     let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
     let mut account = app.open_account(&asked.request)?;
+    let requester = handler::owner(&asked.request);
     let answered = run(asked, prepare, &mut account).await;
     match answered {
         Ok((mut prepared, running)) => {
             prepared.frame.charge(account);
-            answer(&app, prepared, running, owner.as_deref()).await
+            answer(&app, prepared, running, (owner.as_deref(), requester)).await
         }
         Err(error) => {
             account.end(error.code(), Usage::default());
@@ -72,6 +75,7 @@ async fn run(
         .iter_mut()
         .for_each(|request| request.owner.clone_from(&share));
     let limits = app.served.limits().shortened(prepared.timeout);
+    prepared.frame.keep(&requests);
     let running = Running::start(app.served.engine(), requests, limits)?;
     Ok((prepared, running))
 }
@@ -87,7 +91,7 @@ async fn answer(
     app: &AppState,
     prepared: Prepared,
     running: Running,
-    owner: Option<&Key>,
+    (owner, requester): (Option<&Key>, Requester),
 ) -> Result<HttpResponse, ApiError> {
     let mut response = HttpResponse::Ok();
     if let Some(enforced) = prepared.enforced {
@@ -102,7 +106,10 @@ async fn answer(
     }
     app.served.metrics().ignored(prepared.ignored.count());
     if !prepared.stream {
-        let json = prepared.frame.collect(running).await?;
+        let json = match prepared.frame.weighs() {
+            true => weighed(app, prepared.frame, running, requester).await?,
+            false => prepared.frame.collect(running).await?,
+        };
         return Ok(response.content_type("application/json").body(json));
     }
     let stream = EventStream::new(prepared.frame, running);
@@ -113,6 +120,23 @@ async fn answer(
     let (id, reader) = app.streams.clone().open(owner, stream)?;
     response.insert_header((HeaderName::from_static("x-lexiform-stream"), id));
     Ok(event_stream(response, reader))
+}
+
+/// The whole answer, with the values that could have stood in it.
+async fn weighed(
+    app: &AppState,
+    frame: AnswerBuilder,
+    running: Running,
+    requester: Requester,
+) -> Result<String, ApiError> {
+    let mut grown = frame.grown(running).await?;
+    let found = blocking(app, requester, move |_| {
+        grown.find_places();
+        Ok(grown)
+    });
+    let mut grown = found.await?;
+    grown.weigh().await?;
+    grown.finish()
 }
 
 /// An answer whose body is a stream of events.

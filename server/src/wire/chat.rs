@@ -71,7 +71,7 @@ impl ChatRequest {
     pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
         let tools = self.calls.iter().flat_map(|calls| &calls.tools);
         let inputs = tools.filter_map(|tool| tool.input.constraint());
-        self.generation.constraint.iter().chain(inputs)
+        self.generation.constraints().chain(inputs)
     }
 
     /// The bytes of its messages and their calls, which is the least that any template writes of it for most models.
@@ -91,6 +91,8 @@ pub struct TokenDetails {
     pub top: u8,
     /// Whether its places in the constraint are named.
     pub places: bool,
+    /// Whether the drafts of its pass are listed.
+    pub drafts: bool,
 }
 
 /// One message of a conversation.
@@ -138,6 +140,7 @@ pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
     }
     let prediction = prediction(&mut fields, &mut problems);
     unsupported_fields(&mut fields, &mut problems);
+    not_healed(&mut fields, &mut problems);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
     Ok(ChatRequest {
@@ -163,10 +166,12 @@ fn token_details(fields: &mut Fields, problems: &mut Problems) -> Option<TokenDe
     let mut inner = Fields::of(value, &fields.path("token_details"), problems)?;
     let top = inner.integer("top", 0, generation::TOP_LOGPROBS, problems);
     let places = inner.boolean("places", problems);
+    let drafts = inner.boolean("drafts", problems);
     inner.finish_strict(problems);
     Some(TokenDetails {
         top: top.unwrap_or(0) as u8,
         places: places.unwrap_or(false),
+        drafts: drafts.unwrap_or(false),
     })
 }
 
@@ -178,6 +183,15 @@ pub(crate) fn settle(generation: &mut Generation, calls: Option<&Calls>, problem
         generation.constraint = None;
     }
     generation.never_cut("a call of a tool", problems);
+}
+
+/// Refuses to heal the prompt of a chat.
+pub(crate) fn not_healed(fields: &mut Fields, problems: &mut Problems) {
+    if fields.boolean("token_healing", problems) == Some(true) {
+        let message = "only possible at /v1/completions: the prompt of a chat ends in what its template writes, where there is \
+                       nothing to heal";
+        problems.unsupported("token_healing", message);
+    }
 }
 
 fn unsupported_fields(fields: &mut Fields, problems: &mut Problems) {

@@ -25,6 +25,8 @@ pub struct CompletionRequest {
     pub prompts: Vec<Prompt>,
     /// Log-probabilities, with how many alternatives.
     pub logprobs: Option<u8>,
+    /// Whether answers may begin with a token that goes back into the prompt.
+    pub token_healing: bool,
     /// Everything that all routes share.
     pub generation: Generation,
     /// The fields that mean nothing here.
@@ -42,6 +44,10 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     generation.not_a_chat(&mut problems);
     let prompts = prompts(&mut fields, &mut problems);
     let logprobs = generation::completion_logprobs(&mut fields, &mut problems);
+    let token_healing = fields.boolean("token_healing", &mut problems).unwrap_or(false);
+    if token_healing {
+        healed(&generation, &mut problems);
+    }
     fields.only_neutral(
         &[
             ("echo", &["false"]),
@@ -55,9 +61,22 @@ pub fn read(body: &[u8]) -> Result<CompletionRequest, ApiError> {
     Ok(CompletionRequest {
         prompts,
         logprobs,
+        token_healing,
         generation,
         ignored,
     })
+}
+
+/// What healed prompts cannot be combined with.
+fn healed(generation: &Generation, problems: &mut Problems) {
+    let combined = [
+        ("monitors", !generation.monitors.is_empty()),
+        ("enum_scores", generation.enum_scores),
+        ("stop_token_ids", !generation.stop_tokens.is_empty()),
+    ];
+    for (param, _) in combined.into_iter().filter(|(_, is_there)| *is_there) {
+        problems.invalid(param, "cannot be combined with token_healing");
+    }
 }
 
 /// A text, tokens, or a list of either.

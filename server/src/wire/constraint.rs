@@ -1,11 +1,13 @@
 //! Constraints: what the output of a request must obey, in whichever of many fields a client asks for it.
 
 pub mod fields;
+pub mod monitors;
 mod tags;
 
+use lexiform::syntax::extract::Boundary;
 use serde_json::Value;
 
-use super::fields::{Problems, type_name};
+use super::fields::{Fields, Problems, type_name};
 use crate::wire::error::Subject;
 
 /// The text of a constraint.
@@ -19,6 +21,8 @@ pub enum Source {
     Ebnf(String),
     /// Exactly one of these texts.
     Choice(Vec<String>),
+    /// A span of this text.
+    Extract(String, Boundary),
     /// Free text with tags in it.
     Tags(Box<Form>),
 }
@@ -27,7 +31,9 @@ impl Source {
     /// How long it is.
     pub fn bytes(&self) -> usize {
         match self {
-            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) => text.len(),
+            Source::Schema(text) | Source::Regex(text) | Source::Ebnf(text) | Source::Extract(text, _) => {
+                text.len()
+            }
             Source::Choice(texts) => texts.iter().map(String::len).sum(),
             Source::Tags(form) => form.bytes(&|inner| inner.source.bytes()),
         }
@@ -135,6 +141,12 @@ pub(in crate::wire) fn schema_constraint(
         }
     };
     Some(Constraint::new(Source::Schema(text), param))
+}
+
+/// Where the spans of a text begin and end; at words, unless the request says otherwise.
+pub(in crate::wire) fn boundary(fields: &mut Fields, problems: &mut Problems) -> Boundary {
+    let words = [("word", Boundary::Word), ("character", Boundary::Character)];
+    fields.word("boundary", &words, problems).unwrap_or_default()
 }
 
 /// What a text, or a part of it, looks like: a structural tag whose parts obey constraints.

@@ -1,5 +1,7 @@
 //! `POST /v1/decisions`: questions about an input, each with a closed list of answers.
 
+mod spans;
+
 use serde_json::{Value, json};
 
 use super::chat::Message;
@@ -7,10 +9,12 @@ use super::fields::{Fields, Ignored, Problems};
 use super::responses;
 use crate::wire::error::ApiError;
 
+pub use self::spans::Spans;
+
 /// The most questions of one request.
 const QUESTIONS: usize = 400;
 /// The most choices of a question.
-const CHOICES: usize = 255;
+const CHOICES: usize = 4_096;
 /// The most levels of a score.
 const LEVELS: usize = 10;
 /// The longest answer, in bytes.
@@ -25,12 +29,24 @@ pub struct DecisionsRequest {
     pub messages: Vec<Message>,
     /// The questions.
     pub questions: Vec<Question>,
+    /// What the probability of an answer is of.
+    pub tokenisations: Tokenisations,
     /// The fields that mean nothing here.
     pub ignored: Ignored,
 }
 
+/// In which tokens an answer counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tokenisations {
+    /// In those that the tokenizer makes of it.
+    #[default]
+    Canonical,
+    /// In all that write it.
+    All,
+}
+
 /// What kind of answer a question wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// How likely a statement is true.
     Predicate,
@@ -38,6 +54,17 @@ pub enum Kind {
     Choice,
     /// A place on a scale.
     Score,
+    /// One of these spans of a text.
+    Extract(Spans),
+}
+
+/// What a question calls its kind.
+#[derive(Clone, Copy, Debug)]
+enum Word {
+    Predicate,
+    Choice,
+    Score,
+    Extract,
 }
 
 /// A question.
@@ -49,7 +76,7 @@ pub struct Question {
     pub name: Option<String>,
     /// The question itself.
     pub instructions: String,
-    /// The possible answers; of a predicate, yes and no.
+    /// The possible answers; of a predicate, yes and no, and none where they are spans of a text.
     pub options: Vec<Choice>,
 }
 
@@ -82,6 +109,11 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
     for (index, item) in items.into_iter().enumerate() {
         questions.extend(question(&format!("questions[{index}]"), item, &mut problems));
     }
+    let words = [
+        ("canonical", Tokenisations::Canonical),
+        ("all", Tokenisations::All),
+    ];
+    let tokenisations = fields.word("tokenisations", &words, &mut problems);
     fields.ignore(&[
         "prompt_cache_key",
         "prompt_cache_options",
@@ -95,6 +127,7 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
         model,
         messages,
         questions,
+        tokenisations: tokenisations.unwrap_or_default(),
         ignored,
     })
 }
@@ -102,20 +135,34 @@ pub fn read(body: &[u8]) -> Result<DecisionsRequest, ApiError> {
 fn question(path: &str, item: Value, problems: &mut Problems) -> Option<Question> {
     let mut fields = Fields::of(item, path, problems)?;
     let kinds = [
-        ("predicate", Kind::Predicate),
-        ("choice", Kind::Choice),
-        ("score", Kind::Score),
+        ("predicate", Word::Predicate),
+        ("choice", Word::Choice),
+        ("score", Word::Score),
+        ("extract", Word::Extract),
     ];
     if !fields.has("type") {
-        problems.invalid(fields.path("type"), "expected 'predicate', 'choice' or 'score'");
+        problems.invalid(
+            fields.path("type"),
+            "expected 'predicate', 'choice', 'score' or 'extract'",
+        );
     }
-    let kind = fields.word("type", &kinds, problems)?;
+    let word = fields.word("type", &kinds, problems)?;
     let name = fields.string("name", problems);
     let instructions = instructions(&mut fields, problems);
-    let options = match kind {
-        Kind::Predicate => ["yes", "no"].map(|text| option(json!(text), None)).to_vec(),
-        Kind::Choice => listed(&mut fields, ("choices", "value", CHOICES), problems),
-        Kind::Score => listed(&mut fields, ("levels", "label", LEVELS), problems),
+    let (kind, options) = match word {
+        Word::Predicate => {
+            let options = ["yes", "no"].map(|text| option(json!(text), None));
+            (Kind::Predicate, options.to_vec())
+        }
+        Word::Choice => {
+            let listed = listed(&mut fields, ("choices", "value", CHOICES), problems);
+            (Kind::Choice, listed)
+        }
+        Word::Score => {
+            let listed = listed(&mut fields, ("levels", "label", LEVELS), problems);
+            (Kind::Score, listed)
+        }
+        Word::Extract => (Kind::Extract(spans::read(&mut fields, problems)?), Vec::new()),
     };
     fields.finish_strict(problems);
     Some(Question {
@@ -239,6 +286,23 @@ mod tests {
         );
         assert_eq!(read.expect("levels")[0].options[1].text, "hi");
         assert!(questions(json!({"type": "predicate", "instructions": "q"})).is_ok());
+    }
+
+    #[test]
+    fn answers_count_in_canonical_tokens_unless_all_are_asked_for() {
+        let read = |more: &str| {
+            let body = format!(
+                r#"{{"model": "m", "input": "x", "questions": [{{"type": "predicate", "instructions": "q"}}]{more}}}"#
+            );
+            super::read(body.as_bytes()).map(|request| request.tokenisations)
+        };
+        assert_eq!(read("").ok(), Some(Tokenisations::Canonical));
+        assert_eq!(
+            read(r#", "tokenisations": null"#).ok(),
+            Some(Tokenisations::Canonical)
+        );
+        assert_eq!(read(r#", "tokenisations": "all""#).ok(), Some(Tokenisations::All));
+        assert!(read(r#", "tokenisations": "some""#).is_err());
     }
 
     #[test]

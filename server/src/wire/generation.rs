@@ -1,14 +1,18 @@
 //! The fields that every generating route shares: length, sampling, law, streaming, constraint.
 
 mod filters;
+mod lossy;
 
 use std::time::Duration;
 
+use lexiform_engine::TypicalAcceptance;
 use serde_json::Value;
 
+use super::constraint::monitors::Monitor;
 use super::constraint::{self, Constraint, Source};
 use super::fields::{Fields, Problems};
 use super::law::Law;
+use super::law::search::Search;
 
 pub use filters::Filters;
 
@@ -133,16 +137,24 @@ pub struct Generation {
     pub stream: Option<StreamOptions>,
     /// What the output must obey.
     pub constraint: Option<Constraint>,
+    /// What the output must obey beside that, token by token.
+    pub monitors: Vec<Monitor>,
     /// The law.
     pub law: Law,
+    /// The search that finds the output instead, if there is one.
+    pub search: Option<Search>,
+    /// Which drafts are accepted in place of those that the law accepts.
+    pub lossy: Option<TypicalAcceptance>,
     /// What becomes of an answer for which the tokens are few.
     pub on_budget: OnBudget,
     /// Whose law log-probabilities are of, if they are asked for.
     pub logprobs_mode: LogprobsMode,
     /// Whether the model is shown the constraint.
     pub schema_in_prompt: SchemaInPrompt,
-    /// Whether tokens may be drafted ahead; it never changes the law of the answer, nor the text of a seed.
+    /// Whether tokens may be drafted ahead; it never changes the law of the answer, nor the text of a seed, unless drafts are [lossy](Self::lossy).
     pub draft: bool,
+    /// Whether the same seed must give the same text whatever else is computed; where that cannot be promised, the request is refused.
+    pub batch_invariant: bool,
     /// How long the client wants to wait.
     pub timeout: Option<Duration>,
     /// Which of the requests of one client goes first: the one with the lowest number, as vLLM has it.
@@ -153,6 +165,8 @@ pub struct Generation {
     pub certificate: bool,
     /// Whether the answer tells how sure the model was of each value.
     pub confidence: bool,
+    /// Whether it also tells, where the constraint leaves few values, how likely each of them was.
+    pub enum_scores: bool,
     /// How much the answer tells of how its constraint is enforced.
     pub extent: Extent,
 }
@@ -227,11 +241,15 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         stop_tokens: stop_tokens(fields, problems),
         stream: stream(fields, problems),
         constraint,
+        monitors: constraint::monitors::read(fields, problems),
         law: Law::read(fields, problems),
+        search: Search::read(fields, problems),
+        lossy: lossy::read(fields, problems),
         on_budget: on_budget(fields, problems),
         logprobs_mode: logprobs_mode(fields, problems),
         schema_in_prompt: schema_in_prompt(fields, problems),
         draft: fields.boolean("draft", problems).unwrap_or(true),
+        batch_invariant: fields.boolean("batch_invariant", problems).unwrap_or(false),
         timeout: fields
             .integer("timeout_ms", 1, 86_400_000, problems)
             .map(|millis| Duration::from_millis(millis.unsigned_abs())),
@@ -241,6 +259,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
         confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
+        enum_scores: fields.boolean("enum_scores", problems).unwrap_or(false),
         extent: match fields.boolean("enforcement_report", problems) {
             Some(true) => Extent::Whole,
             _ => Extent::Inexact,
@@ -262,29 +281,34 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
         );
         problems.invalid("on_budget", message);
     }
+    if let Some(search) = &generation.search {
+        searched(generation, search, problems);
+    }
     if law.chooses() && generation.best_of.is_some() {
         let message = format!("{} chooses among texts itself", law.name());
         problems.invalid("best_of", message);
     }
-    if let Law::Beam { width, .. } = law {
-        if width < generation.n {
-            problems.invalid("beam_width", "must be at least n");
-        }
-        if generation
-            .temperature
-            .is_some_and(|temperature| temperature > 0.0 && temperature != 1.0)
-        {
-            let message = "a beam search leaves nothing to chance: the possible values are 0 and 1, which mean the same";
-            problems.invalid("temperature", message);
-        }
-    }
-    if let Law::Smc { particles, .. } | Law::Sir { particles } = law
+    if let Law::Smc { particles, .. } | Law::Sir { particles, .. } = law
         && particles < generation.n
     {
         problems.invalid("particles", "must be at least n");
     }
     if law != Law::Local {
         generation.filters.not_local(problems);
+    }
+    if generation.lossy.is_some() {
+        let beside = lossy::Beside {
+            law,
+            search: generation.search.as_ref().map(Search::name),
+            has_monitors: !generation.monitors.is_empty(),
+            has_best_of: generation.best_of.is_some(),
+            has_weights: generation.weights,
+            has_drafts: generation.draft,
+        };
+        beside.refuse(problems);
+    }
+    if !generation.monitors.is_empty() {
+        watched(generation, problems);
     }
     if let Some(best_of) = generation.best_of {
         if best_of < generation.n {
@@ -295,6 +319,10 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
                 "best_of cannot be streamed: the best candidates are known only when all have ended",
             );
         }
+    }
+    if generation.enum_scores && generation.stream.is_some() {
+        let message = "enum_scores cannot be streamed: the values are weighed when the answer is whole";
+        problems.invalid("enum_scores", message);
     }
     if let Some(constraint) = &generation.constraint {
         let what = format!("the text of {}", constraint.param);
@@ -318,7 +346,61 @@ fn contradictions(generation: &Generation, problems: &mut Problems) {
     }
 }
 
+/// What monitors cannot be combined with.
+fn watched(generation: &Generation, problems: &mut Problems) {
+    if generation.constraint.is_none() && generation.grammar_id.is_none() {
+        let message = "requires a constraint (response_format, structured_outputs, ebnf …) or grammar_id, which the monitors narrow";
+        problems.invalid("monitors", message);
+    }
+    if !generation.law.asks() {
+        let message = format!(
+            "{} needs the tokens that all constraints together allow; the possible laws are local, and smc and sir without proposal: twisted",
+            generation.law.name()
+        );
+        problems.invalid("monitors", message);
+    }
+    if generation.filters.mirostat.is_some() {
+        problems.invalid("mirostat_mode", "cannot be combined with monitors");
+    }
+}
+
+/// What cannot be honoured together with a search.
+fn searched(generation: &Generation, search: &Search, problems: &mut Problems) {
+    if generation.law != Law::Local {
+        let what = match search.param() {
+            "use_beam_search" => "a beam search",
+            _ => "a search",
+        };
+        problems.invalid(search.param(), format!("{what} has no law; leave law out"));
+    }
+    if !generation.monitors.is_empty() {
+        let message = format!("cannot be combined with {}", search.name());
+        problems.invalid("monitors", message);
+    }
+    if generation.on_budget != OnBudget::Complete {
+        let message = format!(
+            "{} is about whole texts that fit into max_tokens; the only possible value is complete",
+            search.name()
+        );
+        problems.invalid("on_budget", message);
+    }
+    if generation.best_of.is_some() {
+        let message = format!("{} chooses among texts itself", search.name());
+        problems.invalid("best_of", message);
+    }
+    if !search.draws() {
+        generation.filters.not_searched(problems);
+    }
+    search.contradictions((generation.n, generation.temperature), problems);
+}
+
 impl Generation {
+    /// The constraints that stand in it.
+    pub fn constraints(&self) -> impl Iterator<Item = &Constraint> {
+        let monitors = self.monitors.iter().filter_map(Monitor::constraint);
+        self.constraint.iter().chain(monitors)
+    }
+
     /// What a request that says nothing but the model asks for.
     pub fn plain(model: &str) -> Self {
         Self {
@@ -342,16 +424,21 @@ impl Generation {
             stop_tokens: Vec::new(),
             stream: None,
             constraint: None,
+            monitors: Vec::new(),
             law: Law::Local,
+            search: None,
+            lossy: None,
             on_budget: OnBudget::Complete,
             logprobs_mode: LogprobsMode::Raw,
             schema_in_prompt: SchemaInPrompt::Auto,
             draft: true,
+            batch_invariant: false,
             timeout: None,
             priority: 0,
             grammar_id: None,
             certificate: false,
             confidence: false,
+            enum_scores: false,
             extent: Extent::Inexact,
         }
     }

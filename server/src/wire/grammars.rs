@@ -1,5 +1,7 @@
 //! `POST /v1/grammars` and its parts: a constraint in any of the fields that requests know, and what is asked about it.
 
+pub mod repair;
+
 use serde_json::{Value, json};
 
 use super::constraint::{self, Constraint};
@@ -52,8 +54,7 @@ pub struct Certificate {
 pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     let mut fields = Fields::root(super::object(body)?);
     let mut problems = Problems::default();
-    let id = fields.string("grammar_id", &mut problems);
-    let constraint = constraint::fields::read(&mut fields, &mut problems);
+    let names = Names::read(&mut fields, &mut problems);
     let prefix = fields.string("prefix", &mut problems).unwrap_or_default();
     let texts = texts(&mut fields, &mut problems);
     let certificate = certificate(&mut fields, &mut problems);
@@ -62,16 +63,7 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
     }
     fields.ignore(&["model"]);
     fields.finish_strict(&mut problems);
-    let grammar = match (id, constraint) {
-        (Some(id), None) => Some(Named::Id(id)),
-        (None, Some(constraint)) => Some(Named::Constraint(constraint)),
-        _ => {
-            let expected =
-                "expected either a constraint (response_format, structured_outputs, ebnf …) or grammar_id";
-            problems.invalid("grammar_id", expected);
-            None
-        }
-    };
+    let grammar = names.one(&mut problems);
     let ignored = problems.check()?;
     let grammar = grammar.ok_or_else(ApiError::internal)?;
     Ok(GrammarRequest {
@@ -81,6 +73,34 @@ pub fn read(body: &[u8]) -> Result<GrammarRequest, ApiError> {
         certificate,
         ignored,
     })
+}
+
+/// The ways in which a body may name a grammar.
+struct Names {
+    id: Option<String>,
+    constraint: Option<Constraint>,
+}
+
+impl Names {
+    fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
+        Self {
+            id: fields.string("grammar_id", problems),
+            constraint: constraint::fields::read(fields, problems),
+        }
+    }
+
+    /// The one grammar that is named. Asked once all fields are known: a misspelled field may have named it.
+    fn one(self, problems: &mut Problems) -> Option<Named> {
+        match (self.id, self.constraint) {
+            (Some(id), None) => Some(Named::Id(id)),
+            (None, Some(constraint)) => Some(Named::Constraint(constraint)),
+            _ => {
+                let expected = "expected either a constraint (response_format, structured_outputs, ebnf …) or grammar_id";
+                problems.invalid("grammar_id", expected);
+                None
+            }
+        }
+    }
 }
 
 /// A certificate as an answer holds it; what is said in it beside its claim is passed over.

@@ -1,6 +1,8 @@
 //! The law that an answer is drawn from, as a request names it: one word, and fields that belong to some of the laws.
 
-use lexiform_engine::{Cuts, Fallback, Resampling};
+pub mod search;
+
+use lexiform_engine::{Cuts, Fallback, Proposing, Resampling};
 
 use super::fields::{Fields, Problems};
 
@@ -13,16 +15,22 @@ const ESS_THRESHOLD: f64 = 0.5;
 /// The most steps of a chain, and those that it makes unless the request says otherwise.
 const STEPS: (i64, u32) = (256, 10);
 
-/// The most beams, and those there are unless the request says otherwise.
-const BEAMS: (i64, usize) = (32, 4);
-
-/// What may become of an answer none of whose attempts is accepted.
-const EXHAUSTION: [(&str, Fallback); 2] = [("error", Fallback::Fail), ("weighted", Fallback::Weighted)];
+/// What may become of an answer none of whose attempts is accepted. The steps of a chain are a field of their own.
+const EXHAUSTION: [(&str, Fallback); 3] = [
+    ("error", Fallback::Fail),
+    ("weighted", Fallback::Weighted),
+    ("mcmc", Fallback::Chain { steps: STEPS.1 }),
+];
 const RESAMPLING: [(&str, Resampling); 4] = [
     ("systematic", Resampling::Systematic),
     ("stratified", Resampling::Stratified),
     ("residual", Resampling::Residual),
     ("multinomial", Resampling::Multinomial),
+];
+const PROPOSALS: [(&str, Proposing); 3] = [
+    ("masked", Proposing::Masked),
+    ("awrs", Proposing::Asked),
+    ("twisted", Proposing::Twisted),
 ];
 const CUTS: [(&str, Cuts); 3] = [
     ("restart", Cuts::Restart),
@@ -30,33 +38,39 @@ const CUTS: [(&str, Cuts); 3] = [
     ("priority", Cuts::Priority),
 ];
 
+/// The largest exponent of `aprad`, and the one that it has unless the request says otherwise.
+const EXPONENT: (i64, u32) = (16, 1);
+
 /// The laws by name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Name {
     Local,
     Global,
     Asap,
+    Aprad,
     Smc,
     Sir,
     Mcmc,
-    Beam,
 }
 
-const NAMES: [(&str, Name, &str); 6] = [
+const NAMES: [(&str, Name, &str); 7] = [
     ("local", Name::Local, "law: local"),
     ("global", Name::Global, "law: global"),
     ("asap", Name::Asap, "law: asap"),
+    ("aprad", Name::Aprad, "law: aprad"),
     ("smc", Name::Smc, "law: smc"),
     ("sir", Name::Sir, "law: sir"),
     ("mcmc", Name::Mcmc, "law: mcmc"),
 ];
 
-/// What asks for a beam search.
-const BEAM: &str = "use_beam_search: true";
-
 /// Fields that are about some laws alone, with the names of these.
 const ABOUT: [(&str, &[Name], &str); 11] = [
-    ("max_attempts", &[Name::Global], "law: global"),
+    (
+        "max_attempts",
+        &[Name::Global, Name::Aprad],
+        "law: global or law: aprad",
+    ),
+    ("aprad_exponent", &[Name::Aprad], "law: aprad"),
     ("on_exhaustion", &[Name::Global], "law: global"),
     (
         "share_attempts",
@@ -64,13 +78,20 @@ const ABOUT: [(&str, &[Name], &str); 11] = [
         "law: global or law: asap",
     ),
     ("particles", &[Name::Smc, Name::Sir], "law: smc or law: sir"),
+    ("proposal", &[Name::Smc, Name::Sir], "law: smc or law: sir"),
+    (
+        "return_particles",
+        &[Name::Smc, Name::Sir],
+        "law: smc or law: sir",
+    ),
     ("ess_threshold", &[Name::Smc], "law: smc"),
     ("resampling", &[Name::Smc], "law: smc"),
-    ("mcmc_steps", &[Name::Mcmc], "law: mcmc"),
+    (
+        "mcmc_steps",
+        &[Name::Mcmc, Name::Global],
+        "law: mcmc or on_exhaustion: mcmc",
+    ),
     ("mcmc_cuts", &[Name::Mcmc], "law: mcmc"),
-    ("beam_width", &[Name::Beam], BEAM),
-    ("length_penalty", &[Name::Beam], BEAM),
-    ("patience", &[Name::Beam], BEAM),
 ];
 
 /// The law that the output is drawn from.
@@ -93,6 +114,13 @@ pub enum Law {
         /// Whether those are also the texts of other requests that agree in all but the seed.
         share_attempts: bool,
     },
+    /// Approximately the global law, by going back from errors.
+    Aprad {
+        /// How readily a text goes back.
+        exponent: u32,
+        /// How often it may.
+        max_errors: usize,
+    },
     /// Near the global law, from particles that are resampled on the way.
     Smc {
         /// How many there are.
@@ -101,11 +129,19 @@ pub enum Law {
         ess_threshold: f64,
         /// How they are resampled.
         resampling: Resampling,
+        /// How they go on by a token.
+        proposal: Proposing,
+        /// Whether the answer has all of them.
+        return_particles: bool,
     },
     /// Near the global law, by weight from several samples of the local law.
     Sir {
         /// How many there are.
         particles: usize,
+        /// How they go on by a token.
+        proposal: Proposing,
+        /// Whether the answer has all of them.
+        return_particles: bool,
     },
     /// Near the global law, by a Markov chain of texts.
     Mcmc {
@@ -114,22 +150,14 @@ pub enum Law {
         /// Where a text is cut to propose another.
         cuts: Cuts,
     },
-    /// No law: the likeliest texts that a beam search finds.
-    Beam {
-        /// Prefixes followed at a time.
-        width: usize,
-        /// The exponent of the length in the score.
-        length_penalty: f64,
-        /// After how many finished texts, as a multiple of the width, the search ends.
-        patience: Option<f64>,
-    },
 }
 
 impl Law {
     /// Takes the law and its fields.
     pub(super) fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
         let given = ABOUT.map(|(name, ..)| fields.has(name));
-        let name = name(fields, problems);
+        let words = NAMES.map(|(word, name, _)| (word, name));
+        let name = fields.word("law", &words, problems).unwrap_or(Name::Local);
         let max_attempts = fields.integer("max_attempts", 1, ATTEMPTS, problems);
         let on_exhaustion = fields.word("on_exhaustion", &EXHAUSTION, problems);
         let share_attempts = fields.boolean("share_attempts", problems);
@@ -137,41 +165,52 @@ impl Law {
         let particles = particles.map_or(PARTICLES.1, |particles| particles as usize);
         let ess_threshold = fields.number("ess_threshold", 0.01, 1.0, problems);
         let resampling = fields.word("resampling", &RESAMPLING, problems);
+        let proposal = fields.word("proposal", &PROPOSALS, problems).unwrap_or_default();
+        let return_particles = fields.boolean("return_particles", problems).unwrap_or(false);
+        let exponent = fields.integer("aprad_exponent", 0, EXPONENT.0, problems);
         let steps = fields.integer("mcmc_steps", 1, STEPS.0, problems);
+        let steps = steps.map(|steps| steps as u32);
         let cuts = fields.word("mcmc_cuts", &CUTS, problems);
-        let width = fields.integer("beam_width", 1, BEAMS.0, problems);
-        let length_penalty = fields.number("length_penalty", 0.0, 10.0, problems);
-        let patience = fields.number("patience", 0.01, 1_000.0, problems);
         for ((field, laws, which), is_given) in ABOUT.into_iter().zip(given) {
-            // One that changes nothing is sent by clients that know no beam search here.
-            let is_neutral = field == "length_penalty" && length_penalty == Some(1.0);
-            if is_given && !laws.contains(&name) && !is_neutral {
+            if is_given && !laws.contains(&name) {
                 problems.invalid(field, format!("requires {which}"));
             }
+        }
+        let on_exhaustion = match (on_exhaustion, steps) {
+            (Some(Fallback::Chain { .. }), Some(steps)) => Fallback::Chain { steps },
+            (on_exhaustion, _) => on_exhaustion.unwrap_or_default(),
+        };
+        if name == Name::Global && steps.is_some() && !matches!(on_exhaustion, Fallback::Chain { .. }) {
+            problems.invalid("mcmc_steps", "requires law: mcmc or on_exhaustion: mcmc");
         }
         match name {
             Name::Local => Law::Local,
             Name::Global => Law::Global {
                 max_attempts: max_attempts.unwrap_or(ATTEMPTS) as usize,
-                on_exhaustion: on_exhaustion.unwrap_or(Fallback::Fail),
+                on_exhaustion,
                 share_attempts: share_attempts.unwrap_or(false),
             },
             Name::Asap => Law::Asap {
                 share_attempts: share_attempts.unwrap_or(false),
             },
+            Name::Aprad => Law::Aprad {
+                exponent: exponent.map_or(EXPONENT.1, |exponent| exponent as u32),
+                max_errors: max_attempts.unwrap_or(ATTEMPTS) as usize,
+            },
             Name::Smc => Law::Smc {
                 particles,
                 ess_threshold: ess_threshold.map_or(ESS_THRESHOLD, f64::from),
                 resampling: resampling.unwrap_or_default(),
+                proposal,
+                return_particles,
             },
-            Name::Sir => Law::Sir { particles },
-            Name::Beam => Law::Beam {
-                width: width.map_or(BEAMS.1, |width| width as usize),
-                length_penalty: length_penalty.map_or(1.0, f64::from),
-                patience: patience.map(f64::from),
+            Name::Sir => Law::Sir {
+                particles,
+                proposal,
+                return_particles,
             },
             Name::Mcmc => Law::Mcmc {
-                steps: steps.map_or(STEPS.1, |steps| steps as u32),
+                steps: steps.unwrap_or(STEPS.1),
                 cuts: cuts.unwrap_or_default(),
             },
         }
@@ -183,10 +222,10 @@ impl Law {
             Law::Local => Name::Local,
             Law::Global { .. } => Name::Global,
             Law::Asap { .. } => Name::Asap,
+            Law::Aprad { .. } => Name::Aprad,
             Law::Smc { .. } => Name::Smc,
             Law::Sir { .. } => Name::Sir,
             Law::Mcmc { .. } => Name::Mcmc,
-            Law::Beam { .. } => return BEAM,
         };
         NAMES
             .iter()
@@ -204,20 +243,26 @@ impl Law {
 
     /// Whether an answer is chosen among texts that it has to itself.
     pub fn chooses(self) -> bool {
-        !matches!(self, Law::Local | Law::Global { .. } | Law::Asap { .. })
+        !matches!(
+            self,
+            Law::Local | Law::Global { .. } | Law::Asap { .. } | Law::Aprad { .. }
+        )
     }
-}
 
-/// The name of the law. A beam search is asked for by a field of its own, as vLLM has it.
-fn name(fields: &mut Fields, problems: &mut Problems) -> Name {
-    let words = NAMES.map(|(word, name, _)| (word, name));
-    let law = fields.word("law", &words, problems);
-    match (fields.boolean("use_beam_search", problems), law) {
-        (Some(true), None | Some(Name::Local)) => Name::Beam,
-        (Some(true), Some(_)) => {
-            problems.invalid("use_beam_search", "a beam search has no law; leave law out");
-            Name::Beam
+    /// Whether it can be drawn from by asking about tokens, without the mask of what is allowed.
+    pub fn asks(self) -> bool {
+        match self {
+            Law::Local => true,
+            Law::Smc { proposal, .. } | Law::Sir { proposal, .. } => proposal != Proposing::Twisted,
+            _ => false,
         }
-        (_, law) => law.unwrap_or(Name::Local),
+    }
+
+    /// Whether the texts that an answer was drawn from are told with it.
+    pub fn returns_particles(self) -> bool {
+        match self {
+            Law::Smc { return_particles, .. } | Law::Sir { return_particles, .. } => return_particles,
+            _ => false,
+        }
     }
 }

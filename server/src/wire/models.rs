@@ -24,6 +24,10 @@ pub struct ModelCard<'a> {
     pub owned_by: &'static str,
     /// The most tokens of prompt and output together.
     pub max_model_len: usize,
+    /// How its weights are kept: `stored` as the folder has them, or rounded to this format, which makes it another model.
+    pub weights: &'static str,
+    /// Whether requests may have `batch_invariant`.
+    pub batch_invariant: bool,
 }
 
 /// The state of the server.

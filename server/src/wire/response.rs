@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-/// The version that clients see as `system_fingerprint`.
+/// The version, with which the `system_fingerprint` begins that clients see.
 pub const FINGERPRINT: &str = concat!("lexiform-", env!("CARGO_PKG_VERSION"));
 
 /// The number that stands for the logarithm of zero, which JSON cannot hold.
@@ -31,7 +31,7 @@ pub struct Answer<'a, C> {
     pub created: u64,
     /// The model.
     pub model: &'a str,
-    /// The version of the server.
+    /// The version of the server, and how the weights of the model are kept, if that is not as they are stored.
     pub system_fingerprint: &'a str,
     /// One choice for each sample; of a chunk, those that it brings news of.
     pub choices: Vec<C>,
@@ -48,6 +48,9 @@ pub struct Extension<'a> {
     /// What is enforced, of answers under a constraint.
     #[serde(flatten)]
     pub enforcement: Option<&'a Enforcement>,
+    /// The format of the model's weights, if they were rounded to it: then the law is that of another model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<&'static str>,
     /// The fields of the request that mean nothing to this server.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub ignored: &'a [String],
@@ -55,8 +58,17 @@ pub struct Extension<'a> {
 
 impl<'a> Extension<'a> {
     /// The extension, if there is anything to tell.
-    pub fn of(enforcement: Option<&'a Enforcement>, ignored: &'a [String]) -> Option<Self> {
-        (enforcement.is_some() || !ignored.is_empty()).then_some(Self { enforcement, ignored })
+    pub fn of(
+        enforcement: Option<&'a Enforcement>,
+        weights: Option<&'static str>,
+        ignored: &'a [String],
+    ) -> Option<Self> {
+        let is_any = enforcement.is_some() || weights.is_some() || !ignored.is_empty();
+        is_any.then_some(Self {
+            enforcement,
+            weights,
+            ignored,
+        })
     }
 }
 
@@ -279,6 +291,24 @@ pub struct TokenDetail {
     /// What else might have come here, by the model's own probability, if that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<CandidateToken>,
+    /// The drafts of the pass that wrote this token first, if that was asked for: a tree, in which each stands after its parent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drafts: Vec<DraftedToken>,
+}
+
+/// A token that was drafted.
+#[derive(Clone, Debug, Serialize)]
+pub struct DraftedToken {
+    /// The token.
+    pub id: u32,
+    /// Its text.
+    pub text: String,
+    /// The number of the draft that it follows; `None` for one that follows the text before the token.
+    pub parent: Option<usize>,
+    /// Who drafted it.
+    pub drafter: &'static str,
+    /// `kept`, `refused` or `unjudged`, which is what follows a refused one.
+    pub fate: &'static str,
 }
 
 /// A token that might have come.
@@ -384,6 +414,18 @@ pub struct Told {
     /// How sure the model was of each value, if that was asked for and the text is JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<Confidence>>,
+    /// The texts that it was drawn from, if that was asked for: with the first answer of each prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub population: Option<Vec<ParticleText>>,
+}
+
+/// A text of a population.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ParticleText {
+    /// The text as it was written, thoughts and calls of tools included; `null` where it could not be completed.
+    pub text: Option<String>,
+    /// The log of its weight.
+    pub log_weight: f64,
 }
 
 /// An answer that was steered so that it is complete in time.
@@ -413,6 +455,18 @@ pub struct Confidence {
     pub mass: f64,
     /// How many tokens hold it.
     pub tokens: usize,
+    /// The values that the constraint left there, the likeliest first, if that was asked for and they are few.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<ValueOption>>,
+}
+
+/// A value that could have stood at a place of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValueOption {
+    /// The value; of an answer that is not JSON, its text.
+    pub value: serde_json::Value,
+    /// Its probability among the values that could have stood there.
+    pub probability: f64,
 }
 
 /// What is enforced in an answer under a constraint.
@@ -460,19 +514,19 @@ pub struct Keyword {
 /// Where a sample came from: the law it was drawn from and how much of it was drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `beam`, `asap`, `smc`, `sir`, `mcmc`,
-    /// and the first and third with `-filtered`.
+    /// The tag of the law: `raw`, `greedy`, `local`, `global-exact`, `global-weighted`, `best-of`, `asap`, `aprad`, `smc`, `sir`,
+    /// `mcmc`, the name of a search, and the first and third with `-filtered`.
     pub law: &'static str,
     /// The logarithm of the text's probability under the warped model: after penalties, bias and temperature (at 0 as at 1),
     /// without the constraint. The table of numbers in [`lexiform::law`] says what this and the weight are under which law.
     pub log_probability: f64,
     /// The logarithm of the sample's importance weight with respect to the global law. 0 for `global-exact`, which has the
     /// normalised law already: not to be mixed with the weights of other laws. For `smc` and `sir` the estimate of the normaliser.
-    /// Absent for `greedy`, `best-of`, `beam` and `mcmc`, for what
+    /// Absent for `greedy`, `best-of`, `mcmc`, `aprad` and searches, for what
     /// was cut, and where the probability of the end is not known because `weights` was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_weight: Option<f64>,
-    /// Attempts that the global law took.
+    /// Attempts that the global law took; for `aprad` one more than the times the text went back.
     pub attempts: usize,
     /// Tokens drafted ahead.
     pub drafted: usize,
@@ -496,12 +550,15 @@ pub enum Diagnostics {
         /// How often they were resampled.
         resampled: usize,
     },
-    /// Of `beam`.
-    Beam {
-        /// Prefixes followed at a time.
-        beam_width: usize,
-        /// The log-probability of the text, divided by its length to the power of `length_penalty`.
+    /// Of a search.
+    Search {
+        /// Prefixes followed at a time, where the search bounds them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        beam_width: Option<usize>,
+        /// The log-probability of the text, divided by its length to the power of `length_penalty`; with `cntp` by its length.
         score: f64,
+        /// Prefixes of which the model was asked what follows, for all answers together.
+        rows: usize,
     },
     /// Of `mcmc`.
     Chain {

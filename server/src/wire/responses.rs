@@ -61,6 +61,7 @@ pub fn read(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let template_arguments = reasoning(&mut fields, &mut problems);
     let logprobs = logprobs(&mut fields, &mut problems);
     unsupported(&mut fields, &mut problems);
+    chat::not_healed(&mut fields, &mut problems);
     fields.finish(&mut problems);
     let ignored = problems.check()?;
     let chat = ChatRequest {

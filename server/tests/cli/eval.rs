@@ -165,3 +165,146 @@ fn missing_data_is_named() {
     assert_eq!(run.code, 2);
     assert!(run.err.contains("draft4"), "{}", run.err);
 }
+
+/// Three tasks of each kind. Every arm writes the same texts; drafts of the grammar save passes.
+#[test]
+fn drafts_are_compared_on_the_same_texts() {
+    let folder = std::env::temp_dir().join(format!("lexiform-cli-drafts-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (data, page) = (folder.join("tasks.jsonl"), folder.join("page.html"));
+    let tool = r#"{"name": "set.alarm", "parameters": {"type": "object", "properties": {"hour": {"enum": ["six", "seven"]}}, "required": ["hour"]}}"#;
+    let lines = [
+        format!(r#"{{"question": [[{{"role": "user", "content": "Wake me at six."}}]], "tools": [{tool}]}}"#),
+        r#"{"prompt": "Ada is 36.", "schema": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false}}"#.to_owned(),
+        format!(r#"{{"messages": [{{"role": "user", "content": "At seven."}}], "tools": [{{"type": "function", "function": {tool}}}]}}"#),
+    ];
+    std::fs::write(&data, lines.join("\n")).unwrap();
+    let (data, page) = (data.to_str().unwrap(), page.to_str().unwrap());
+    let report = eval(&[
+        "drafts",
+        "--data",
+        data,
+        "--max-tokens",
+        "40",
+        "--always",
+        "--page",
+        page,
+        "--arm",
+        "none",
+        "--arm",
+        "forced",
+        "--arm",
+        "learned",
+    ]);
+    assert_eq!(report["tasks"], 3);
+    let arms = report["arms"].as_array().unwrap();
+    let names: Vec<&str> = arms.iter().map(|arm| arm["arm"].as_str().unwrap()).collect();
+    assert_eq!(names, ["none", "forced", "learned"]);
+    let passes: Vec<u64> = arms.iter().map(|arm| arm["passes"].as_u64().unwrap()).collect();
+    assert!(passes[0] > passes[1] && passes[1] >= passes[2], "{passes:?}");
+    assert_eq!(arms[0]["drafted"], 0);
+    assert_eq!(arms[0]["tokens"], arms[2]["tokens"]);
+    assert!(arms[2]["store_bytes"].as_u64().unwrap() > 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("<svg").count(), 7);
+    std::fs::write(data, "{\"prompt\": \"x\"}\n").unwrap();
+    let run = lexiform(&["eval", "drafts", "--data", data]);
+    assert_ne!(run.code, 0);
+    let message = &run.err;
+    assert!(
+        message.contains("tasks.jsonl:1: expected tools or schema"),
+        "{message}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Texts of an operator are drafted from, by every policy, and what is written stays the same.
+#[test]
+fn drafts_come_from_a_corpus_by_every_policy() {
+    let folder = std::env::temp_dir().join(format!("lexiform-cli-corpus-{}", std::process::id()));
+    let corpus = folder.join("corpus");
+    std::fs::create_dir_all(&corpus).unwrap();
+    let text = r#"{"name": "Ada", "age": 36} {"name":"Ada","age":36}"#;
+    std::fs::write(corpus.join("a.txt"), text).unwrap();
+    let data = folder.join("tasks.jsonl");
+    let schema = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false}"#;
+    std::fs::write(
+        &data,
+        format!(r#"{{"prompt": "Ada is 36.", "schema": {schema}}}"#),
+    )
+    .unwrap();
+    let (data, corpus) = (data.to_str().unwrap(), corpus.to_str().unwrap());
+    let few = ["drafts", "--data", data, "--max-tokens", "40", "--arm", "rest"];
+    let with_corpus = ["--draft-corpus", corpus, "--always"];
+    let policies = ["--arm", "none", "--arm", "svip", "--arm", "ucb1", "--arm", "exp3"];
+    let report = eval(&[&few[..], &with_corpus, &policies].concat());
+    let arms = report["arms"].as_array().unwrap();
+    let names: Vec<&str> = arms.iter().map(|arm| arm["arm"].as_str().unwrap()).collect();
+    assert_eq!(names, ["none", "rest", "svip", "ucb1", "exp3"]);
+    let is_same = arms.iter().all(|arm| arm["tokens"] == arms[0]["tokens"]);
+    assert!(is_same && report["failures"] == json!([]), "{report}");
+    assert!(arms[1]["drafted"].as_u64() > Some(0), "{report}");
+    assert!(arms[1]["store_bytes"].as_u64() > Some(0), "{report}");
+    let run = lexiform(&[&["eval"][..], &few].concat());
+    let message = &run.err;
+    assert_eq!(run.code, 2);
+    assert!(
+        message.contains("--arm rest come from --draft-corpus"),
+        "{message}"
+    );
+    let missing = ["--draft-corpus", "/nowhere/a.txt", "--draft-corpus", corpus];
+    let run = lexiform(&[&["eval"][..], &few, &missing].concat());
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("cannot read /nowhere/a.txt"), "{}", run.err);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The model itself drafts without some of its layers, and from what its passes guess; what is written stays the same.
+#[test]
+fn a_model_drafts_for_itself() {
+    let folder = std::env::temp_dir().join(format!("lexiform-cli-itself-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let data = folder.join("tasks.jsonl");
+    let schema = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false}"#;
+    let lines = ["Ada is 36.", "Grace is 85."]
+        .map(|prompt| format!(r#"{{"prompt": "{prompt}", "schema": {schema}}}"#));
+    std::fs::write(&data, lines.join("\n")).unwrap();
+    let data = data.to_str().unwrap();
+    let few = [
+        "drafts",
+        "--data",
+        data,
+        "--max-tokens",
+        "40",
+        "--arm",
+        "layer-skip",
+    ];
+    let others = ["--always", "--arm", "none", "--arm", "lookahead"];
+    for skip in ["best:2", "2-3"] {
+        let report = eval(&[&few[..], &others, &["--draft-skip", skip]].concat());
+        let arms = report["arms"].as_array().unwrap();
+        let names: Vec<&str> = arms.iter().map(|arm| arm["arm"].as_str().unwrap()).collect();
+        assert_eq!(names, ["none", "lookahead", "layer-skip"]);
+        assert_eq!(report["failures"], json!([]), "{report}");
+        for arm in &arms[1..] {
+            assert!(arm["drafted"].as_u64() > Some(0), "{report}");
+            assert!(arm["passes"].as_u64() < arms[0]["passes"].as_u64(), "{report}");
+        }
+    }
+    for (skip, problem) in [
+        (
+            "6",
+            "layers to skip in drafts: there is no layer 6; the model has 6, from 0 on",
+        ),
+        ("best:6", "6 layers cannot be skipped of 6"),
+        (
+            "x",
+            "\"x\" is neither layers, such as 2-4,7, nor a number of them, such as best:3",
+        ),
+    ] {
+        let run = lexiform(&[&["eval"][..], &few, &["--draft-skip", skip]].concat());
+        assert_eq!(run.code, 2, "{}", run.err);
+        assert!(run.err.contains(problem), "{}", run.err);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

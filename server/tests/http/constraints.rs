@@ -295,3 +295,45 @@ fn drafting_changes_how_fast_an_answer_comes_and_nothing_else() {
         assert!(accepted(&with) > Some(10), "{with}");
     }
 }
+
+/// What the model wants to say is not in the text, but begins like something that is.
+#[test]
+fn an_answer_may_be_held_to_the_words_of_a_text() {
+    let service = Service::start();
+    let text = "Ada Lovelace lived in London, né Byron.";
+    let said = |wanted: &str, more: Value| {
+        let mut wish = json!({"structured_outputs": {"extract": {"text": text}}, "certificate": true});
+        wish["structured_outputs"]["extract"]
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        let answer = service.chat(&format!("echo {wanted}"), wish);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let choice = answer.json()["choices"][0].clone();
+        let certificate = &choice["lexiform"]["certificates"][0];
+        assert_eq!(
+            (&certificate["valid"], &certificate["verified_by"]),
+            (&json!(true), &json!("text"))
+        );
+        choice["message"]["content"].as_str().expect("a text").to_owned()
+    };
+    assert_eq!(said("Lovelace lived", json!({})), "Lovelace lived");
+    assert_eq!(said("London, né", json!({"boundary": "word"})), "London, né");
+    assert_eq!(said("ovel", json!({"boundary": "character"})), "ovel");
+    for wanted in ["Ada lived in Paris", "Byron wrote", "lace"] {
+        let found = said(wanted, json!({}));
+        assert!(text.contains(&found) && !found.is_empty(), "{found}");
+    }
+    let refused = service.chat(
+        "echo x",
+        json!({"structured_outputs": {"extract": {"text": "x".repeat(65_537)}}}),
+    );
+    assert_eq!(
+        (refused.status, refused.error_code().as_str()),
+        (400, "invalid_value")
+    );
+    assert_eq!(
+        refused.json()["error"]["param"],
+        "structured_outputs.extract.text"
+    );
+}

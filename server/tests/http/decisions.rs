@@ -85,16 +85,212 @@ fn an_answer_that_begins_another_is_told_apart_by_its_end() {
 #[test]
 fn many_choices_and_many_questions_are_answered() {
     let service = Service::start();
-    let choices: Vec<Value> = (0..255)
-        .map(|number| json!({"value": format!("option {number:03}")}))
+    let choices: Vec<Value> = (0..4096)
+        .map(|number| json!({"value": format!("option {number:04}")}))
         .collect();
-    let question = json!({"type": "choice", "instructions": "echo option 077", "choices": choices});
+    let question = json!({"type": "choice", "instructions": "echo option 0777", "choices": choices});
     let answers = decide(&service, "x", json!([question]));
-    assert_eq!(answers[0]["choice"], "option 077");
+    assert_eq!(answers[0]["choice"], "option 0777");
+    assert!((sum(&answers[0]["probabilities"]) - 1.0).abs() < 1e-9);
     let questions: Vec<Value> = (0..40)
         .map(|_| json!({"type": "predicate", "instructions": "echo yes"}))
         .collect();
     assert_eq!(decide(&service, "x", json!(questions)).len(), 40);
+}
+
+/// The prompt of a question is read once, and each token that its choices begin with counts once.
+#[test]
+fn the_usage_is_that_of_the_prompt_and_the_tree_of_choices() {
+    let service = Service::start();
+    let usage = |choices: Value| {
+        let question = json!({"type": "choice", "instructions": "which?", "choices": choices});
+        let body = json!({"model": "m", "input": "x", "questions": [question]});
+        let answer = service.post("/v1/decisions", &body.to_string()).json();
+        let of = |name: &str| answer["usage"][name].as_u64().expect("a number");
+        assert_eq!(of("total_tokens"), of("input_tokens") + of("output_tokens"));
+        (of("input_tokens"), of("output_tokens"))
+    };
+    let (input, output) = usage(json!([{"value": "red"}, {"value": "reed"}, {"value": "green"}]));
+    // A token for each byte: r, e, d, e, d and g, r, e, e, n.
+    assert_eq!(output, 10);
+    let body = json!({"messages": [{"role": "user", "content": "x"}, {"role": "user",
+        "content": "which?\n\nAnswer with one of:\n- red\n- reed\n- green"}], "model": "m"});
+    let chat = service.post("/tokenize", &body.to_string()).json();
+    assert_eq!(chat["count"], input, "{chat}");
+    assert_eq!(usage(json!([{"value": "a"}, {"value": "b"}])).1, 2);
+}
+
+/// Where every byte is a token, a text has one spelling, and both kinds of probability are the same.
+#[test]
+fn all_tokenisations_are_summed_where_they_are_asked_for() {
+    let service = Service::start();
+    let ask = |tokenisations: Value| {
+        let choices = json!([{"value": "banana"}, {"value": "blue"}, {"value": true}]);
+        let question = json!({"type": "choice", "instructions": "echo banana", "choices": choices});
+        let body =
+            json!({"model": "m", "input": "x", "questions": [question], "tokenisations": tokenisations});
+        service.post("/v1/decisions", &body.to_string())
+    };
+    let canonical = ask(json!("canonical")).json();
+    assert_eq!(canonical["answers"][0]["choice"], "banana");
+    assert_eq!(ask(json!("all")).json()["answers"], canonical["answers"]);
+    assert_eq!(ask(Value::Null).json()["answers"], canonical["answers"]);
+    let wrong = ask(json!("every"));
+    assert_eq!(
+        (wrong.status, wrong.error_code().as_str()),
+        (400, "invalid_value")
+    );
+    assert_eq!(wrong.json()["error"]["param"], "tokenisations");
+}
+
+#[test]
+fn options_that_are_too_much_are_refused_with_their_question() {
+    let service = Service::start();
+    // 100 texts of 1,000 bytes that have no beginning in common.
+    let choices: Vec<Value> = (0..100)
+        .map(|number: u8| json!({"value": format!("{number:02}{}", "x".repeat(998))}))
+        .collect();
+    let question = json!({"type": "choice", "instructions": "which?", "choices": choices});
+    let fine = json!({"type": "predicate", "instructions": "is it?"});
+    let body = json!({"model": "m", "input": "x", "questions": [fine, question]});
+    let answer = service.post("/v1/decisions", &body.to_string());
+    assert_eq!(
+        (answer.status, answer.error_code().as_str()),
+        (400, "invalid_value")
+    );
+    assert_eq!(answer.json()["error"]["param"], "questions[1]");
+    let message = answer.json()["error"]["message"].as_str().map(str::to_owned);
+    assert!(message.is_some_and(|message| message.contains("the limit is 65536")));
+}
+
+/// The oracle asks for a choice among all spans, which is weighed completely. The script goes on alike for both.
+#[test]
+fn the_likeliest_spans_of_a_text_are_those_of_a_choice_among_all() {
+    let service = Service::start();
+    let text = "Eva, né Adam, is Ada: Ada 34";
+    let extract = |more: Value| {
+        let mut question =
+            json!({"type": "extract", "name": "who", "instructions": "echo Ada", "text": text});
+        question
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        decide(&service, "x", json!([question])).remove(0)
+    };
+    let found = extract(json!({"spans": 6, "max_words": 2}));
+    assert_eq!(
+        (&found["text"], &found["name"], &found["type"]),
+        (&json!("Ada"), &json!("who"), &json!("extract"))
+    );
+    let best = &found["spans"][0];
+    assert_eq!(
+        (&best["start"], &best["end"]),
+        (&json!(17), &json!(20)),
+        "in characters: {found}"
+    );
+    let spans = [
+        "Eva",
+        "Eva,",
+        ",",
+        ", n\u{e9}",
+        "n\u{e9}",
+        "n\u{e9} Adam",
+        "Adam",
+        "Adam,",
+        ", is",
+        "is",
+        "is Ada",
+        "Ada",
+        "Ada:",
+        ":",
+        ": Ada",
+        "Ada 34",
+        "34",
+    ];
+    let choices: Vec<Value> = spans.iter().map(|span| json!({"value": span})).collect();
+    let all = decide(
+        &service,
+        "x",
+        json!([{"type": "choice", "instructions": "echo Ada", "choices": choices}]),
+    )
+    .remove(0);
+    let mut all: Vec<(&str, f64)> = all["probabilities"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|entry| {
+            (
+                entry["value"].as_str().expect("a text"),
+                entry["probability"].as_f64().expect("a number"),
+            )
+        })
+        .collect();
+    all.sort_by(|one, other| other.1.total_cmp(&one.1));
+    for (number, (_, probability)) in all[..6].iter().enumerate() {
+        let ratio = found["spans"][number]["probability"].as_f64().expect("a number")
+            / best["probability"].as_f64().expect("one");
+        assert!(
+            (ratio.ln() - (probability / all[0].1).ln()).abs() < 1e-6,
+            "{number}: {found} {all:?}"
+        );
+    }
+    let one = extract(json!({"boundary": "character", "max_words": 1}));
+    assert_eq!(
+        (&one["text"], one["spans"].as_array().map(Vec::len)),
+        (&json!("A"), Some(1))
+    );
+}
+
+#[test]
+fn spans_that_cannot_be_found_are_refused() {
+    let service = Service::start();
+    let long: String = (0..9000).map(|number| format!("w{number} ")).collect();
+    for (wrong, param, meant) in [
+        (json!({"text": ""}), "questions[0].text", "1 to 65536 bytes"),
+        (json!({"text": " \n"}), "questions[0].text", "visible"),
+        (
+            json!({"text": long}),
+            "questions[0].text",
+            "65536 different spans",
+        ),
+        (
+            json!({"text": "a", "max_words": 65}),
+            "questions[0].max_words",
+            "64",
+        ),
+        (json!({"text": "a", "spans": 21}), "questions[0].spans", "20"),
+        (
+            json!({"text": "a", "boundary": "line"}),
+            "questions[0].boundary",
+            "'character'",
+        ),
+        (json!({"text": "a", "choices": []}), "questions[0].choices", ""),
+        (json!({}), "questions[0].text", ""),
+    ] {
+        let mut question = json!({"type": "extract", "instructions": "which?"});
+        question
+            .as_object_mut()
+            .expect("an object")
+            .extend(wrong.as_object().cloned().unwrap_or_default());
+        let body = json!({"model": "m", "input": "x", "questions": [question]});
+        let answer = service.post("/v1/decisions", &body.to_string());
+        assert_eq!(answer.status, 400, "{wrong}");
+        let error = answer.json()["error"].clone();
+        assert_eq!(error["param"], param, "{error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(meant)),
+            "{error}"
+        );
+    }
+    let question = json!({"type": "extract", "instructions": "which?", "text": "a b"});
+    let body = json!({"model": "m", "input": "x", "questions": [question], "tokenisations": "all"});
+    let answer = service.post("/v1/decisions", &body.to_string());
+    assert_eq!(
+        (answer.status, &answer.json()["error"]["param"]),
+        (400, &json!("tokenisations"))
+    );
 }
 
 #[test]

@@ -54,6 +54,41 @@ fn a_request_says_what_becomes_of_an_answer_whose_attempts_run_out() {
     );
 }
 
+/// The one attempt fails, and what it has learned is where the chain begins.
+#[test]
+fn a_chain_takes_the_place_of_attempts_that_ran_out() {
+    let service = Service::start();
+    for (more, steps) in [
+        (json!({"max_attempts": 1, "on_exhaustion": "mcmc"}), 10),
+        (
+            json!({"max_attempts": 1, "on_exhaustion": "mcmc", "mcmc_steps": 3}),
+            3,
+        ),
+    ] {
+        let chain = sample(&ask(&service, more));
+        assert_eq!((&chain["law"], &chain["steps"]), (&json!("mcmc"), &json!(steps)));
+        assert!(chain["moves"].as_u64().expect("a count") <= steps);
+        assert!(chain.get("log_weight").is_none(), "{chain}");
+    }
+    let exact = sample(&ask(&service, json!({"on_exhaustion": "mcmc", "mcmc_steps": 3})));
+    assert_eq!(exact["law"], "global-exact");
+    assert!(exact.get("steps").is_none(), "{exact}");
+    for more in [
+        json!({"mcmc_steps": 3}),
+        json!({"mcmc_steps": 3, "on_exhaustion": "weighted"}),
+        json!({"mcmc_steps": 257, "on_exhaustion": "mcmc"}),
+    ] {
+        let answer = ask(&service, more.clone());
+        assert_eq!(
+            (answer.status, answer.json()["error"]["param"].clone()),
+            (400, json!("mcmc_steps")),
+            "{more}"
+        );
+    }
+    let cuts = ask(&service, json!({"on_exhaustion": "mcmc", "mcmc_cuts": "uniform"}));
+    assert_eq!(cuts.json()["error"]["param"], "mcmc_cuts");
+}
+
 #[test]
 fn requests_learn_from_each_other_if_they_ask_for_it() {
     let service = Service::start();
@@ -121,9 +156,65 @@ fn laws_that_draw_several_texts_say_what_became_of_them() {
 }
 
 #[test]
+fn particles_go_on_as_the_request_says_and_are_told_if_it_asks() {
+    let service = Service::start();
+    for proposal in ["masked", "awrs", "twisted"] {
+        for law in ["smc", "sir"] {
+            let told = sample(&ask(
+                &service,
+                json!({"law": law, "proposal": proposal, "particles": 4, "return_particles": true}),
+            ));
+            assert_eq!(told["law"], law, "{proposal}");
+            let weight = told["log_weight"].as_f64().expect("an estimate");
+            assert!(weight < -5.0, "{proposal}: {weight}: what matches is rare");
+            let population = told["population"].as_array().expect("all texts");
+            assert_eq!(population.len(), 4);
+            let log = |particle: &Value| particle["log_weight"].as_f64().expect("a number").exp();
+            let mean = population.iter().map(log).sum::<f64>() / 4.0;
+            assert!((mean.ln() - weight).abs() < 1e-6, "{told}");
+            for particle in population {
+                let text = &particle["text"];
+                assert!(text == "xb" || text == "xc", "{particle}");
+            }
+        }
+    }
+    let several = ask(&service, json!({"law": "smc", "n": 3, "return_particles": true})).json();
+    let has = |choice: &Value| choice["lexiform"].get("population").is_some();
+    let choices = several["choices"].as_array().expect("choices");
+    assert_eq!(choices.iter().map(has).collect::<Vec<_>>(), [true, false, false]);
+    let plain = sample(&ask(&service, json!({"law": "smc", "return_particles": false})));
+    assert!(plain.get("population").is_none());
+    let body = json!({"model": "m", "prompt": ["echo x", "echo y"], "guided_regex": "x[bc]", "law": "sir",
+                      "temperature": 1, "n": 2, "return_particles": true, "seed": 1});
+    let answer = service.post("/v1/completions", &body.to_string());
+    let choices = answer.json()["choices"].as_array().expect("choices").clone();
+    assert_eq!(
+        choices.iter().map(has).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
+}
+
+/// The model wants to write a `y`, which is an error each time, until the text goes back or another letter comes.
+#[test]
+fn going_back_from_errors_is_told_by_the_law() {
+    let service = Service::start();
+    let aprad = sample(&ask(&service, json!({"law": "aprad", "aprad_exponent": 2})));
+    assert_eq!(aprad["law"], "aprad");
+    assert!(aprad["attempts"].as_u64().expect("a count") > 1, "{aprad}");
+    assert!(aprad.get("log_weight").is_none());
+    let failed = ask(&service, json!({"law": "aprad", "max_attempts": 1}));
+    assert_eq!(
+        (failed.status, failed.error_code().as_str()),
+        (422, "attempts_exhausted"),
+        "{}",
+        failed.text()
+    );
+}
+
+#[test]
 fn a_seed_names_the_text_of_every_law() {
     let service = Service::start();
-    for law in ["asap", "smc", "sir", "mcmc"] {
+    for law in ["asap", "aprad", "smc", "sir", "mcmc"] {
         let text =
             |seed: u64| ask(&service, json!({"law": law, "seed": seed, "n": 3})).json()["choices"].clone();
         let contents = |choices: Value| -> Vec<Value> {
@@ -150,6 +241,17 @@ fn fields_of_one_law_are_refused_with_another() {
         ("particles", json!(4), "local"),
         ("particles", json!(4), "mcmc"),
         ("ess_threshold", json!(0.5), "sir"),
+        ("proposal", json!("awrs"), "local"),
+        ("proposal", json!("awrs"), "mcmc"),
+        ("proposal", json!("unmasked"), "smc"),
+        ("return_particles", json!(true), "asap"),
+        ("return_particles", json!("all"), "smc"),
+        ("aprad_exponent", json!(1), "asap"),
+        ("aprad_exponent", json!(17), "aprad"),
+        ("max_attempts", json!(0), "aprad"),
+        ("share_attempts", json!(true), "aprad"),
+        ("on_budget", json!("truncate"), "aprad"),
+        ("temperature", json!(0), "aprad"),
         ("resampling", json!("systematic"), "global"),
         ("mcmc_steps", json!(3), "smc"),
         ("max_attempts", json!(3), "smc"),
@@ -292,6 +394,100 @@ fn a_filter_is_of_the_allowed_tokens_and_told_by_the_law() {
     ] {
         assert_eq!(local(wide).1, "local-filtered");
     }
+}
+
+#[test]
+fn drafts_are_accepted_without_a_law_where_a_request_says_so() {
+    let service = Service::start();
+    let told = |route: &str, more: Value| {
+        let mut body = json!({"model": "m", "guided_regex": "[a-z]{9}", "temperature": 1, "seed": 5,
+            "prompt": "echo abcabcabc", "input": "echo abcabcabc",
+            "messages": [{"role": "user", "content": "echo abcabcabc"}]});
+        let unused = match route {
+            "/v1/completions" => ["input", "messages"],
+            "/v1/responses" => ["prompt", "messages"],
+            _ => ["prompt", "input"],
+        };
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.retain(|name, _| !unused.contains(&name.as_str()));
+            body.extend(more);
+        }
+        service.post(route, &body.to_string())
+    };
+    for route in ["/v1/chat/completions", "/v1/completions", "/v1/responses"] {
+        for (more, law) in [
+            (json!({}), "local"),
+            (json!({"lossy": null}), "local"),
+            (json!({"lossy": {}}), "lossy"),
+            (json!({"lossy": {"epsilon": 0, "delta": 1000}}), "lossy"),
+            (json!({"lossy": {"epsilon": 0.5}, "temperature": 0}), "greedy"),
+            (json!({"lossy": {"epsilon": 0.5}, "top_k": 5}), "lossy"),
+        ] {
+            let answer = told(route, more.clone());
+            assert_eq!(answer.status, 200, "{route} {more}: {}", answer.text());
+            assert!(
+                answer.text().contains(&format!("\"law\":\"{law}\"")),
+                "{route} {more}: {}",
+                answer.text()
+            );
+        }
+        let answer = told(route, json!({"lossy": {}}));
+        let weighed = answer.text();
+        assert!(!weighed.contains("log_weight"), "{weighed}");
+        for more in [
+            json!({"law": "asap"}),
+            json!({"law": "global"}),
+            json!({"search": {"kind": "beam", "width": 2}, "temperature": null}),
+            json!({"best_of": 2}),
+            json!({"weights": true}),
+            json!({"draft": false}),
+            json!({"monitors": [{"type": "regex", "pattern": "a.*"}]}),
+            json!({"lossy": true}),
+            json!({"lossy": {"epsilon": 2}}),
+            json!({"lossy": {"delta": -1}}),
+            json!({"lossy": {"epsilom": 0.1}}),
+        ] {
+            let mut body = json!({"lossy": {}});
+            if let (Value::Object(body), Value::Object(more)) = (&mut body, more.clone()) {
+                body.extend(more);
+            }
+            let answer = told(route, body);
+            let param = answer.json()["error"]["param"].clone();
+            assert_eq!(answer.status, 400, "{route} {more}: {}", answer.text());
+            assert!(
+                param.as_str().is_some_and(|param| param.starts_with("lossy")),
+                "{route} {more}: {param}"
+            );
+        }
+    }
+}
+
+/// What stands before the answer stood before a row of `z` as well, so that is drafted; the model finds it as unlikely as can be.
+#[test]
+fn a_lossy_answer_goes_along_with_its_drafts() {
+    let service = Service::start();
+    let text = |more: Value| {
+        let mut body = json!({"model": "m", "guided_regex": "[a-z]{9}", "temperature": 1, "seed": 5, "messages": [
+            {"role": "system", "content": "assistant\nzzzzzzzzz"}, {"role": "user", "content": "echo abcabcabc"}]});
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.extend(more);
+        }
+        let answer = service.post("/v1/chat/completions", &body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["choices"][0]["message"]["content"].clone()
+    };
+    assert_eq!(text(json!({})), "abcabcabc");
+    assert_eq!(text(json!({"lossy": {}})), "abcabcabc");
+    assert_eq!(
+        text(json!({"lossy": {"epsilon": 0}, "temperature": 0})),
+        "abcabcabc"
+    );
+    // The last letter, behind which only the end is left, is not drafted.
+    let lossy = text(json!({"lossy": {"epsilon": 0}}));
+    assert!(
+        lossy.as_str().is_some_and(|text| text.starts_with("zzzzzzzz")),
+        "{lossy}"
+    );
 }
 
 #[test]

@@ -301,7 +301,7 @@ fn each_token_tells_what_else_was_allowed_and_how_it_came() {
         probability > 0.0 && probability <= mass && mass <= 1.0,
         "{probability} {mass}"
     );
-    for field in ["candidates", "places"] {
+    for field in ["candidates", "places", "drafts"] {
         assert!(tokens.iter().all(|token| token[field].is_null()), "{field}");
     }
 }
@@ -335,6 +335,53 @@ fn each_token_tells_what_the_model_wanted_and_what_the_constraint_left() {
     let all = tokens[1]["allowed"].as_u64();
     assert!(all == Some(4) && (0.74..0.76).contains(&sum), "{all:?} {sum}");
     assert_eq!(tokens[1]["places"][0], json!(["item", "root"]));
+}
+
+/// What is kept of the drafts of a pass are the tokens that it has written, but for the last, which the model drew; what is not kept was
+/// refused where the kept ones end, or stands below one that was.
+#[test]
+fn the_first_token_of_a_pass_tells_what_was_drafted_for_it() {
+    let service = Service::start();
+    let more =
+        json!({"guided_regex": "x[abc]z{9}(q[0-9]){4}", "stream": true, "token_details": {"drafts": true}});
+    let mut kept_in_all = 0;
+    for text in [
+        "xbzzzzzzzzzq1q1q1q1",
+        "xbzzzzzzzzzq1q1q2q3",
+        "xbzzzzzzzzzq1q1q1q4",
+    ] {
+        let tokens = details(&service, &format!("echo {text}"), more.clone());
+        described(&service, &tokens);
+        for (first, token) in tokens.iter().enumerate() {
+            let Some(drafts) = token["drafts"].as_array() else {
+                continue;
+            };
+            assert!(!drafts.is_empty());
+            let kept: Vec<&Value> = drafts.iter().filter(|draft| draft["fate"] == "kept").collect();
+            let mut last = Value::Null;
+            for (number, draft) in kept.iter().enumerate() {
+                assert_eq!(
+                    (&draft["id"], &draft["parent"]),
+                    (&tokens[first + number]["id"], &last),
+                    "{drafts:?}"
+                );
+                last = json!(drafts.iter().position(|other| other == *draft));
+            }
+            kept_in_all += kept.len();
+            let is_judged = |parent: &Value| match parent.as_u64() {
+                Some(parent) => drafts[parent as usize]["fate"] == "kept",
+                None => true,
+            };
+            for draft in drafts.iter().filter(|draft| draft["fate"] != "kept") {
+                assert_eq!(
+                    draft["fate"] == "refused",
+                    is_judged(&draft["parent"]),
+                    "{drafts:?}"
+                );
+            }
+        }
+    }
+    assert!(kept_in_all > 20, "{kept_in_all}");
 }
 
 #[test]

@@ -145,7 +145,6 @@ fn whoever_has_a_grammar_compiled_is_charged_for_it() {
         body["prompt"] = json!("echo a");
         body
     };
-    let question = json!({"type": "predicate", "instructions": "Is it so?"});
     let bodies = [
         ("/v1/completions", text(1)),
         (
@@ -158,10 +157,6 @@ fn whoever_has_a_grammar_compiled_is_charged_for_it() {
         ),
         ("/v1/grammars", constraint(4)),
         ("/v1/grammars/lint", constraint(5)),
-        (
-            "/v1/decisions",
-            json!({"model": "m", "input": "x", "questions": [question]}),
-        ),
     ];
     let mut before = 0;
     for (path, body) in bodies {

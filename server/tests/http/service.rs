@@ -85,7 +85,19 @@ impl Service {
         let text = ModelText::new(tokenizer.as_bytes(), &tokenizer_config, None, defaults);
         let text = text.expect("the tokenizer of the test is valid");
         let served = ServedModel::start("m".to_owned(), Box::new(model), None, text, &[IM_END], config);
-        let served = served.expect("the engine starts").with_limits(limits);
+        Self::of_served(
+            served.expect("the engine starts").with_limits(limits),
+            settings,
+            tls,
+        )
+    }
+
+    /// Of a model that was started.
+    pub(crate) fn of_served(
+        served: ServedModel,
+        settings: Settings,
+        tls: Option<rustls::ServerConfig>,
+    ) -> Self {
         let app = Arc::new(AppState::new(Arc::new(served), settings));
         let (sender, receiver) = std::sync::mpsc::channel();
         let shared = app.clone();

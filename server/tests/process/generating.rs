@@ -65,6 +65,26 @@ fn the_whole_answer_tells_its_law() {
 }
 
 #[test]
+fn a_search_is_named_or_given_with_its_parameters() {
+    for (search, law) in [
+        ("k_best", "k-best"),
+        (
+            r#"{"kind": "dynamic_beam", "must_contain": ["o"]}"#,
+            "dynamic-beam",
+        ),
+    ] {
+        let output = generate(&["hello", "--regex", "yes|no", "--search", search, "--json"]);
+        assert!(output.status.success(), "{}", shown(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let choice = &answer["choices"][0];
+        assert_eq!(choice["lexiform"]["law"], law);
+        if law == "dynamic-beam" {
+            assert_eq!(choice["message"]["content"], "no");
+        }
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_and_the_status_tells() {
     let output = generate(&["hello", "--regex", "("]);
     assert_eq!(output.status.code(), Some(3));

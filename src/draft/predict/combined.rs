@@ -73,6 +73,12 @@ impl Predictor for Combined {
         }
     }
 
+    fn learn_phrase(&mut self, phrase: &[u32]) {
+        for layer in &mut self.layers {
+            layer.predictor.learn_phrase(phrase);
+        }
+    }
+
     fn record(&mut self, answer: &[u32]) {
         for layer in &mut self.layers {
             layer.predictor.record(answer);

@@ -8,19 +8,24 @@ use foldhash::HashMap;
 
 /// The phrases that begin with the same token.
 const EACH: usize = 7;
+/// How much less likely each shared token makes it that a phrase is another one. More means deeper and narrower drafts.
+const UNLIKE: f32 = 0.5;
 
 /// N-grams that were guessed or written, by their first token ([Fu et al. 2024](https://arxiv.org/abs/2402.02057)).
 ///
 /// Lookahead decoding fills its pool from the trajectories of Jacobi iterations, Ouroboros
 /// ([Zhao et al. 2024](https://arxiv.org/abs/2402.13720)) from what verification threw away: both by
-/// [`add`](Self::add). A phrase is offered whole after a text that ends in its first token; of the
-/// same first token the 7 latest are kept.
+/// [`learn_phrase`](Predictor::learn_phrase). What was drawn is learned as well. Of the same first token the 7 latest are kept.
+///
+/// A phrase is offered after a text that ends in its first token, or in more of its tokens, and those that share the most come
+/// first. Drafted tokens count as text here, so that where one phrase ends the next one goes on, and a draft becomes as long as there
+/// is room: these are the joined phrases of Ouroboros.
 #[derive(Clone, Debug)]
 pub struct Phrases {
     pool: HashMap<u32, VecDeque<Box<[u32]>>>,
     /// First tokens in the order in which they came.
     order: VecDeque<u32>,
-    /// The tokens of a phrase, the first one included.
+    /// The most tokens of a phrase, the first one included.
     length: usize,
     most: usize,
 }
@@ -36,9 +41,12 @@ impl Phrases {
         }
     }
 
-    /// Adds all phrases of these tokens.
+    /// Adds all phrases of these tokens; where they are fewer than a phrase has, they are a short one.
     pub fn add(&mut self, tokens: &[u32]) {
-        for phrase in tokens.windows(self.length) {
+        if tokens.len() < 2 {
+            return;
+        }
+        for phrase in tokens.windows(self.length.min(tokens.len())) {
             self.add_phrase(phrase);
         }
     }
@@ -70,23 +78,23 @@ impl Phrases {
 
 impl Predictor for Phrases {
     fn predict(&self, at: &Context<'_>, found: &mut Vec<Candidate>) {
-        let last = Context { path: &[], ..*at }.back().next();
-        let Some(phrases) = last.and_then(|last| self.pool.get(&last)) else {
-            return;
-        };
+        let last: Vec<u32> = at.back().take(self.length - 1).collect();
         let mut left = 1.0;
-        for phrase in phrases {
-            let Some(&token) = phrase.strip_prefix(at.path).and_then(|rest| rest.first()) else {
-                continue;
-            };
-            if found.iter().all(|known| known.token != token) {
-                // The latest is as likely as all others together.
-                left /= 2.0;
-                found.push(Candidate {
-                    token,
-                    chance: left,
-                    origin: Origin::Phrase,
-                });
+        for shared in (1..=last.len()).rev() {
+            let (first, after) = (last[shared - 1], last[..shared - 1].iter().rev());
+            let phrases = self.pool.get(&first).into_iter().flatten();
+            let alike =
+                phrases.filter(|phrase| phrase.iter().zip(after.clone()).all(|(one, other)| one == other));
+            for token in alike.filter_map(|phrase| phrase.get(shared - 1).copied()) {
+                if found.iter().all(|known| known.token != token) {
+                    let chance = left * (1.0 - UNLIKE.powi(shared as i32));
+                    left -= chance;
+                    found.push(Candidate {
+                        token,
+                        chance,
+                        origin: Origin::Phrase,
+                    });
+                }
             }
         }
     }
@@ -99,6 +107,10 @@ impl Predictor for Phrases {
         if phrase.len() == self.length {
             self.add_phrase(&phrase);
         }
+    }
+
+    fn learn_phrase(&mut self, phrase: &[u32]) {
+        self.add(phrase);
     }
 
     fn bytes(&self) -> usize {

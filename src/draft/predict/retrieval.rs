@@ -14,16 +14,18 @@ const SHORTEST: usize = 2;
 const SORTED: usize = LONGEST + 1;
 /// The most different tokens that are looked at after a match.
 const DIFFERENT: usize = 64;
+/// Stands between two texts. It is no token of any vocabulary, so that no match reaches over it.
+const END: u32 = u32::MAX;
 
 /// What followed the longest suffix of the text in a corpus ([He et al. 2023](https://arxiv.org/abs/2311.08252), REST).
 ///
 /// The corpus is the operator's: answers of an earlier day, code, documents. It is read once, and clones share it. The longest
 /// suffix of at most 16 tokens that occurs in it is found by binary search; each token that followed it is a candidate, with the
 /// share of the places at which it did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retrieval(Arc<Corpus>);
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Corpus {
     tokens: Vec<u32>,
     /// The places of the corpus, sorted by the tokens from there on.
@@ -53,6 +55,30 @@ impl fmt::Display for CorpusError {
 impl std::error::Error for CorpusError {}
 
 impl Retrieval {
+    /// The bytes that a token of a corpus takes: itself, and its place in the order.
+    pub const TOKEN_BYTES: usize = 2 * size_of::<u32>();
+
+    /// Sorts the texts of a corpus as [`new`](Self::new) does. Nothing is retrieved across the end of a text.
+    ///
+    /// # Errors
+    /// They are too long together.
+    pub fn of_texts(texts: impl IntoIterator<Item = Vec<u32>>) -> Result<Retrieval, CorpusError> {
+        let mut tokens = Vec::new();
+        for text in texts {
+            tokens.extend(text);
+            tokens.push(END);
+        }
+        tokens.pop();
+        tokens.shrink_to_fit();
+        Retrieval::new(tokens)
+    }
+
+    /// Its greatest token; `None` if it has none. A model can only be given tokens that it has a row for.
+    pub fn greatest(&self) -> Option<u32> {
+        let tokens = self.0.tokens.iter().copied();
+        tokens.filter(|&token| token != END).max()
+    }
+
     /// Sorts a corpus, in O(n log n).
     ///
     /// # Errors
@@ -102,7 +128,8 @@ impl Corpus {
             }
             let token = next(place);
             let length = places.partition_point(|&place| next(place) <= token);
-            // Nothing comes after the end of the corpus.
+            // Nothing comes after the end of a text.
+            let token = token.filter(|&token| token != END);
             following.extend(token.map(|token| (token, length)));
             places = &places[length..];
         }

@@ -51,10 +51,16 @@ impl PartialEq for Open {
 impl Eq for Open {}
 
 impl<C: Constraint, Q> Shape<C, Q> for BestFirst {
-    fn grow(&self, predictor: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
+    fn grow(
+        &self,
+        predictor: &dyn Predictor,
+        text: Text<'_>,
+        below: Option<NodeId>,
+        draft: &mut Draft<'_, C, Q>,
+    ) {
         let mut frontier = Frontier::new(predictor, text, draft);
         let (mut open, mut number) = (BinaryHeap::new(), 0);
-        let mut next = Some((frontier.tip(), 1.0));
+        let mut next = Some((below, 1.0));
         while let Some((parent, above)) = next {
             for candidate in frontier.candidates(parent) {
                 let chance = above * candidate.chance;

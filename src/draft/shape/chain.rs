@@ -2,7 +2,7 @@
 
 use super::Shape;
 use super::frontier::Frontier;
-use crate::draft::{Candidate, Constraint, Draft, Predictor, Text};
+use crate::draft::{Candidate, Constraint, Draft, NodeId, Predictor, Text};
 
 /// When a chain ends before there is no room.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,9 +34,15 @@ fn entropy(candidates: &[Candidate]) -> f32 {
 }
 
 impl<C: Constraint, Q> Shape<C, Q> for Chain {
-    fn grow(&self, predictor: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
+    fn grow(
+        &self,
+        predictor: &dyn Predictor,
+        text: Text<'_>,
+        below: Option<NodeId>,
+        draft: &mut Draft<'_, C, Q>,
+    ) {
         let mut frontier = Frontier::new(predictor, text, draft);
-        let (mut node, mut likely) = (frontier.tip(), 1.0);
+        let (mut node, mut likely) = (below, 1.0);
         loop {
             let candidates = frontier.candidates(node);
             let Some(best) = candidates.first() else { return };

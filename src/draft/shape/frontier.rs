@@ -1,6 +1,6 @@
 //! A draft that grows: the candidates below a node that the constraint allows, and their nodes.
 
-use crate::draft::{Candidate, Constraint, Context, Draft, NodeId, Predictor, Proposal, Text};
+use crate::draft::{Candidate, Constraint, Context, Draft, NodeId, Predictor, Text};
 
 /// A draft with what decides over its next nodes.
 pub(super) struct Frontier<'a, 'c, C: Constraint, Q> {
@@ -16,11 +16,6 @@ impl<'a, 'c, C: Constraint, Q> Frontier<'a, 'c, C, Q> {
             text,
             draft,
         }
-    }
-
-    /// The node to begin at: the last one of the draft, or the text.
-    pub(super) fn tip(&self) -> Option<NodeId> {
-        self.draft.nodes().len().checked_sub(1)
     }
 
     pub(super) fn room(&self) -> usize {
@@ -60,11 +55,9 @@ impl<'a, 'c, C: Constraint, Q> Frontier<'a, 'c, C, Q> {
         found
     }
 
-    /// Adds a candidate; its node, unless there is no room or it was there.
+    /// Adds a candidate, unless it is there already; its node, unless there is no room.
     pub(super) fn add(&mut self, parent: Option<NodeId>, candidate: &Candidate) -> Option<NodeId> {
-        let before = self.draft.nodes().len();
         let (token, origin) = (candidate.token, candidate.origin);
-        let node = self.draft.offer_below(parent, token, origin, Proposal::Point)?;
-        (node >= before).then_some(node)
+        self.draft.offer_likely(parent, token, origin, candidate.chance)
     }
 }

@@ -26,9 +26,15 @@ struct Planned {
 }
 
 impl<C: Constraint, Q> Shape<C, Q> for OptTree {
-    fn grow(&self, predictor: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
+    fn grow(
+        &self,
+        predictor: &dyn Predictor,
+        text: Text<'_>,
+        below: Option<NodeId>,
+        draft: &mut Draft<'_, C, Q>,
+    ) {
         let mut frontier = Frontier::new(predictor, text, draft);
-        let mut layer = vec![(frontier.tip(), 1.0)];
+        let mut layer = vec![(below, 1.0)];
         loop {
             let mut planned: Vec<Planned> = Vec::new();
             for (at, &(node, chance)) in layer.iter().enumerate() {

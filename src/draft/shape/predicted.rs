@@ -19,6 +19,7 @@ where
     S: Shape<C, Q>,
 {
     fn propose(&mut self, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
-        self.shape.grow(&self.predictor, text, draft);
+        let below = draft.nodes().len().checked_sub(1);
+        self.shape.grow(&self.predictor, text, below, draft);
     }
 }

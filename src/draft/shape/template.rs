@@ -44,15 +44,20 @@ impl Template {
 }
 
 impl<C: Constraint, Q> Shape<C, Q> for Template {
-    fn grow(&self, predictor: &dyn Predictor, text: Text<'_>, draft: &mut Draft<'_, C, Q>) {
+    fn grow(
+        &self,
+        predictor: &dyn Predictor,
+        text: Text<'_>,
+        below: Option<NodeId>,
+        draft: &mut Draft<'_, C, Q>,
+    ) {
         let mut frontier = Frontier::new(predictor, text, draft);
-        let tip = frontier.tip();
-        let below_text = frontier.candidates(tip);
+        let below_text = frontier.candidates(below);
         // What each node has become, and what may come below it.
         let mut grown: Vec<Option<(NodeId, Vec<_>)>> = Vec::with_capacity(self.nodes.len());
         for &(above, rank) in &self.nodes {
             let place = match above.map(|above| grown[above].as_ref()) {
-                None => Some((tip, &below_text)),
+                None => Some((below, &below_text)),
                 Some(None) => None,
                 Some(Some((node, candidates))) => Some((Some(*node), candidates)),
             };

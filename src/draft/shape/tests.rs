@@ -73,7 +73,7 @@ fn grown(
     room: usize,
 ) -> Vec<(Option<NodeId>, u32)> {
     let mut draft: Draft<'_, Digits, ()> = Draft::new(Some((&Digits, 0)), &[], room);
-    shape.grow(predictor, Text::default(), &mut draft);
+    shape.grow(predictor, Text::default(), None, &mut draft);
     assert!(draft.nodes().len() <= room);
     draft
         .nodes()
@@ -205,7 +205,7 @@ fn what_the_constraint_forbids_is_no_candidate() {
         }
     }
     let mut draft: Draft<'_, Digits, ()> = Draft::new(Some((&Digits, 0)), &[2], 9);
-    BestFirst { least: 0.0 }.grow(&Two, Text::default(), &mut draft);
+    BestFirst { least: 0.0 }.grow(&Two, Text::default(), None, &mut draft);
     assert_eq!(draft.nodes().len(), 1);
 }
 

@@ -20,8 +20,19 @@
 use super::trie::{Spot, Trie};
 use crate::law::{Allowed, Chooser, Drawn, LawError, LawTag, Part, Place, Purpose, Row, Weight};
 
+/// What the sampler does at a prefix, where a mask says what is an error.
+pub(in crate::law) enum Aligned<W> {
+    /// The text goes on by a token.
+    Drawn(Drawn<W>),
+    /// What it drew was an error; so many tokens are kept.
+    Back {
+        /// How many.
+        kept: usize,
+    },
+}
+
 /// The sampler of texts of one prompt; what it has learned of errors it keeps for the next text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Aprad<W = f64> {
     trie: Trie<W>,
     /// `h`.
@@ -147,6 +158,40 @@ impl<W: Weight> Aprad<W> {
         self.edges.truncate(kept);
         self.nodes.truncate(kept + 1);
         Ok(kept)
+    }
+
+    /// Draws as if there were no mask, and then looks whether the mask has the token. What is told of the token is what the mask
+    /// says.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next) and [`reject`](Self::reject), and that there were `limit` errors before this one.
+    pub(in crate::law) fn step<R, C>(
+        &mut self,
+        row: &R,
+        allowed: Allowed<'_>,
+        limit: u32,
+        chooser: &mut C,
+    ) -> Result<Aligned<W>, LawError>
+    where
+        R: Row<W>,
+        C: Chooser<W> + ?Sized,
+    {
+        let drawn = self.next(row, chooser)?;
+        if allowed.contains(drawn.token) {
+            let part = row.part(allowed);
+            return Ok(Aligned::Drawn(Drawn {
+                mass: part.mass(),
+                log_mass: part.log_mass(),
+                log_kept: part.log_kept(),
+                ..drawn
+            }));
+        }
+        if self.errors >= limit {
+            return Err(self.exhausted());
+        }
+        Ok(Aligned::Back {
+            kept: self.reject(chooser)?,
+        })
     }
 
     /// `P̂` of each token of the text.

@@ -11,6 +11,9 @@ use crate::pushdown::frame::{Call, Calls, FrameId, FrameKey, Frames, RETURN};
 use crate::pushdown::intern::interner::NIL;
 use crate::pushdown::plan::nfa::Callee;
 
+/// A byte that no text holds.
+const NO_TEXT: u8 = 0xFF;
+
 impl Frames {
     /// The keys that were used, in order. O(their length) where neither this list nor the one that it continues was asked
     /// for last.
@@ -45,6 +48,7 @@ impl Frames {
         let after = self.after_rest(series, rest, progress);
         let after = match self.is_repeating(series) {
             true => self.with_key_again(after, text),
+            false if self.forgets_keys => after,
             false => Progress {
                 used: self.keys.push(progress.used, text),
                 ..after
@@ -176,6 +180,9 @@ impl Frames {
         let text = match progress.repeated {
             // Which key it is makes no difference any more.
             true => NIL,
+            false if self.forgets_keys && !self.is_repeating(series) => {
+                self.excluded_text(series, text, written)
+            }
             false => self.add_text(text, written),
         };
         self.intern(FrameKey::Key {
@@ -185,6 +192,16 @@ impl Frames {
             cursor,
             text,
         })
+    }
+
+    /// The text of a key as far as an excluded key begins with it; all others are the same text, which begins none.
+    fn excluded_text(&self, series: u32, text: u32, written: &[u8]) -> u32 {
+        let key = [&self.texts.to_vec(text)[..], written].concat();
+        let excluded = &self.nfa.series[series as usize].taken;
+        match excluded.behind(&key).next() {
+            Some(_) => self.add_text(text, written),
+            None => self.add_text(NIL, &[NO_TEXT]),
+        }
     }
 
     pub(crate) fn add_text(&self, text: u32, bytes: &[u8]) -> u32 {

@@ -22,8 +22,11 @@ const COVERAGE: [&str; 6] = [
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 /// The resident memory at which libFuzzer ends a run; the targets count allocations and end before that.
 const RESIDENT_MB: usize = 900;
-/// Seconds after which a run that does not end is a finding.
+/// Seconds after which a run that does not end is a finding, where the program is [`SLACK`] times slower than what is served.
 const TIMEOUT: usize = 25;
+const SLACK: usize = 4;
+/// The most seconds, on whatever machine: what has not ended after so many will not.
+const LONGEST: usize = 300;
 /// After so many findings a target is left.
 const FINDINGS: usize = 5;
 
@@ -226,6 +229,13 @@ impl Program {
     }
 }
 
+/// Seconds after which a run that does not end is a finding. libFuzzer counts those of the wall, which on a shared machine are
+/// many more than those of the processor; so where `FUZZ_SLACK` says that time matters little, they are more.
+fn timeout(slack: Option<&str>) -> usize {
+    let slack = slack.and_then(|text| text.parse().ok()).unwrap_or(SLACK);
+    TIMEOUT.saturating_mul(slack.max(SLACK) / SLACK).min(LONGEST)
+}
+
 fn options(target: &str) -> Vec<String> {
     let longest = match target {
         "judge" => 24,
@@ -234,9 +244,10 @@ fn options(target: &str) -> Vec<String> {
         "tokenizer" => 16_000,
         _ => 4_096,
     };
+    let timeout = timeout(std::env::var("FUZZ_SLACK").ok().as_deref());
     let mut all = vec![
         format!("-max_len={longest}"),
-        format!("-timeout={TIMEOUT}"),
+        format!("-timeout={timeout}"),
         format!("-rss_limit_mb={RESIDENT_MB}"),
         "-print_final_stats=1".to_owned(),
         "-verbosity=1".to_owned(),
@@ -298,6 +309,14 @@ mod tests {
             what("==1== ERROR: libFuzzer: timeout after 25 seconds"),
             "==1== ERROR: libFuzzer: timeout after 25 seconds"
         );
+    }
+
+    #[test]
+    fn where_time_is_no_finding_a_run_may_take_longer_and_not_for_ever() {
+        assert_eq!(timeout(None), 25);
+        assert_eq!(timeout(Some("1")), 25);
+        assert_eq!(timeout(Some("8")), 50);
+        assert_eq!(timeout(Some("1000")), 300);
     }
 
     #[test]

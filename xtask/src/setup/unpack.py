@@ -1,4 +1,4 @@
-"""Copies out of torch's wheels what a C++ program needs: unpack.py WHEELS TREE cpu|cuda.
+"""Copies out of wheels what a C++ program needs: unpack.py WHEELS TREE cpu|cuda|nvrtc.
 
 Python reads zip files without further packages, which neither Rust's standard library nor every shell can do.
 WHEELS holds wheels as pip downloads them, and perhaps a folder `installed` as uv unpacks them.
@@ -16,6 +16,7 @@ KEEP = {
     + r"|torch/lib/lib(c10|torch_cpu|torch)\.so$|torch/lib/libgomp[^/]*$"
     + r"|nvidia/cu13/include/|nvidia/cu13/lib/lib(cudart|cupti)\.so",
     "cuda": HEADERS + r"|torch/lib/(?!libtorch_python|libshm)|nvidia/.*\.(so[.0-9]*|h|hpp|inl)$|nvidia/.*/include/",
+    "nvrtc": r"nvidia/cu13/lib/libnvrtc(-builtins)?\.so[.0-9]*$",
 }
 
 

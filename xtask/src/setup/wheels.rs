@@ -15,6 +15,9 @@ const ALWAYS: [&str; 3] = [
     "nvidia-cuda-crt==13.0.88",
 ];
 
+/// The run-time compiler of CUDA, of the version that `libtorch_cuda.so` loads.
+pub(super) const NVRTC: &str = "nvidia-cuda-nvrtc==13.0.88";
+
 /// What `libtorch_cuda.so` loads besides.
 const FOR_CUDA: [&str; 12] = [
     "nvidia-cublas==13.1.0.3",
@@ -24,7 +27,7 @@ const FOR_CUDA: [&str; 12] = [
     "nvidia-cusolver==12.0.4.66",
     "nvidia-cusparse==12.6.3.3",
     "nvidia-nvjitlink==13.0.88",
-    "nvidia-cuda-nvrtc==13.0.88",
+    NVRTC,
     "nvidia-cudnn-cu13==9.19.0.56",
     "nvidia-cusparselt-cu13==0.8.0",
     "nvidia-nccl-cu13==2.28.9",
@@ -44,7 +47,7 @@ const PLATFORMS: [&str; 8] = [
 ];
 
 /// Copies the wanted files out of wheels; see the script for which they are.
-const UNPACK: &str = include_str!("unpack.py");
+pub(super) const UNPACK: &str = include_str!("unpack.py");
 
 /// Fetches into `to`, which appears whole or not at all: everything happens in a folder beside it.
 pub(super) fn fetch(to: &Path, files: Files) -> Result<(), Failure> {
@@ -70,7 +73,7 @@ fn fetch_in(work: &Path, to: &Path, files: Files) -> Result<(), Failure> {
         "xtask: fetching libtorch {TORCH_VERSION} ({} files), once for all checkouts of this user",
         files.name()
     );
-    download(&wheels, files)?;
+    download(&wheels, &packages(files))?;
     let mut unpack = Command::new("python3");
     unpack
         .args(["-c", UNPACK])
@@ -99,13 +102,12 @@ fn put_in_place(tree: &Path, to: &Path) -> Result<(), Failure> {
 }
 
 /// Downloads with pip, or with uv where there is only that.
-fn download(to: &Path, files: Files) -> Result<(), Failure> {
-    let packages = packages(files);
+pub(super) fn download(to: &Path, packages: &[String]) -> Result<(), Failure> {
     if quiet_output(Command::new("python3").args(["-m", "pip", "--version"])).is_some() {
-        return must_download(&mut pip(to, &packages));
+        return must_download(&mut pip(to, packages));
     }
     if quiet_output(Command::new("uv").arg("--version")).is_some() {
-        return must_download(&mut uv(to, &packages));
+        return must_download(&mut uv(to, packages));
     }
     Err(Failure::new(
         "pip or uv is needed to fetch libtorch: install the package python3-pip, or set LIBTORCH",

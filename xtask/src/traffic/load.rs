@@ -155,7 +155,7 @@ fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
 }
 
 /// The memory of a process that is really there, in KiB.
-fn memory(pid: u32) -> Option<u64> {
+pub(super) fn memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
@@ -198,7 +198,7 @@ fn client(plan: &Plan, model: &str, number: usize, begun: Instant) -> Seen {
 }
 
 /// Schemas of different kinds, and how to see that an answer obeys.
-fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
+pub(super) fn constraint(turn: usize) -> (Value, fn(&str) -> bool) {
     match turn % 4 {
         0 => {
             let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 20},
@@ -254,7 +254,7 @@ fn ask(plan: &Plan, model: &str, turn: usize, kind: usize, seen: &mut Seen) -> s
     })
 }
 
-fn send(address: &str, body: &Value) -> std::io::Result<TcpStream> {
+pub(super) fn send(address: &str, body: &Value) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(120)))?;
     let body = body.to_string();
@@ -263,7 +263,7 @@ fn send(address: &str, body: &Value) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn head(reader: &mut impl BufRead) -> std::io::Result<u16> {
+pub(super) fn head(reader: &mut impl BufRead) -> std::io::Result<u16> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line
@@ -280,7 +280,7 @@ fn head(reader: &mut impl BufRead) -> std::io::Result<u16> {
     Ok(status)
 }
 
-fn answer(reader: &mut impl BufRead, first: &mut dyn FnMut()) -> std::io::Result<String> {
+pub(super) fn answer(reader: &mut impl BufRead, first: &mut dyn FnMut()) -> std::io::Result<String> {
     let mut text = Vec::new();
     reader.fill_buf()?;
     first();

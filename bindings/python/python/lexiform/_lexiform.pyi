@@ -25,6 +25,8 @@ __all__ = [
 _Mask: TypeAlias = Any
 # An array or a sequence of integers.
 _Integers: TypeAlias = Any
+# The type, where a method has its name.
+_Bytes: TypeAlias = bytes
 _Kind: TypeAlias = Literal["text", "special", "mark", "unused"]
 _Row: TypeAlias = (
     tuple[Grammar, State, int]
@@ -54,6 +56,7 @@ class Vocabulary:
     def bytes(self, token: int) -> bytes: ...
     def kind(self, token: int) -> _Kind: ...
     def special(self, name: str) -> int | None: ...
+    def heal(self, prompt: Sequence[int]) -> tuple[int, _Bytes]: ...
 
 @final
 class Compiler:
@@ -77,18 +80,26 @@ class Compiler:
         formats: Literal["assert", "annotate"] = "assert",
         documents: Mapping[str, Any] | None = None,
         strict: bool = False,
+        prefix: bytes | None = None,
         deadline: float | None = None,
     ) -> Grammar: ...
     def regex(
-        self, pattern: str, *, dialect: Literal["python", "ecma", "rust"] = "python", deadline: float | None = None
+        self,
+        pattern: str,
+        *,
+        dialect: Literal["python", "ecma", "rust"] = "python",
+        prefix: bytes | None = None,
+        deadline: float | None = None,
     ) -> Grammar: ...
-    def ebnf(self, text: str, *, deadline: float | None = None) -> Grammar: ...
-    def choice(self, texts: Sequence[str]) -> Grammar: ...
+    def ebnf(self, text: str, *, prefix: bytes | None = None, deadline: float | None = None) -> Grammar: ...
+    def choice(self, texts: Sequence[str], *, prefix: bytes | None = None) -> Grammar: ...
+    def any(self, *, prefix: bytes | None = None) -> Grammar: ...
     def structural_tag(
         self,
         tag: Any,
         *,
         dialect: Literal["python", "ecma", "rust"] = "python",
+        prefix: bytes | None = None,
         deadline: float | None = None,
     ) -> Grammar: ...
     def clear(self) -> None: ...

@@ -8,12 +8,31 @@ use crate::grammar::Grammar;
 
 /// What a grammar is made from.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) enum Asked {
+pub(super) struct Asked {
+    pub(super) source: OwnedSource,
+    /// What stands before every text.
+    pub(super) prefix: Vec<u8>,
+}
+
+/// A source with the options that are about sources of its kind.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum OwnedSource {
     Schema(String, schema::Options),
     Regex(String, Dialect),
     Ebnf(String),
     Choice(Vec<String>),
     StructuralTag(String, Dialect),
+    Any,
+}
+
+impl OwnedSource {
+    /// This source behind a prefix.
+    pub(super) fn behind(self, prefix: Option<&[u8]>) -> Asked {
+        Asked {
+            source: self,
+            prefix: prefix.unwrap_or_default().to_vec(),
+        }
+    }
 }
 
 /// Grammars by their sources.

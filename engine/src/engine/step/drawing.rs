@@ -10,17 +10,21 @@
 //! tokens that a draft model sampled, numbers about other tokens) brings the row.
 
 use super::Core;
+use crate::engine::errand::Errands;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
 use crate::model::flight::{Ask, Flight};
 use crate::model::logits::{Logits, Row};
 use crate::sampling::crew;
+use crate::sampling::inquiry::Inquiry;
+use crate::sampling::observed::Turn;
 use crate::sampling::write::{Writer, Written};
 use crate::sampling::{Columns, Found, is_plain};
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
-use crate::speculation::draft::path;
+use crate::speculation::draft::{Draft, path};
 use lexiform::law::{Allowed, Drawn, Seeded};
+use lexiform::mask::Mask;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,9 +68,18 @@ impl Core {
         for row in logits.rows_mut() {
             self.columns.clean(row);
         }
+        let is_watched = tasks.iter().any(|task| task.sequence.is_watched());
+        if is_watched {
+            let aside = ask_monitors(&mut self.errands, tasks, &logits, &self.columns);
+            let grace = self.grace();
+            self.errands.gather(&mut self.scheduler, grace);
+            tasks = rejoined(&mut self.scheduler.running, aside);
+        }
         let threads = crew::threads(self.config.draw_threads, logits.numbers());
+        let rows = works.iter().map(|work| work.rows).sum();
         let writer = Writer {
             vocabulary: &self.vocabulary,
+            turn: Turn::new(self.stats.steps, rows),
         };
         let bundles = crew::each(bundles(tasks, &logits, &self.columns), threads, |bundle| {
             let write = |(task, rows): (Task<'_>, Vec<Row<'_>>)| {
@@ -99,7 +112,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
             continue;
         }
         let masks = sequence.masks.take();
-        if sequence.request.grammar.is_some() && masks.is_none() {
+        if sequence.is_masked() && masks.is_none() {
             continue;
         }
         tasks.push(Task {
@@ -132,6 +145,61 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     Ok(())
 }
 
+/// A task without its sequence, while that is elsewhere.
+struct Aside {
+    number: usize,
+    /// The identity of the sequence.
+    sequence: u64,
+    rows: Range<usize>,
+    masks: Option<Vec<Bounds>>,
+    drawn: Option<Vec<Option<Drawn>>>,
+}
+
+/// Has the monitors asked of the sequences that wait for them.
+fn ask_monitors(
+    errands: &mut Errands,
+    tasks: Vec<Task<'_>>,
+    logits: &Logits,
+    columns: &Columns,
+) -> Vec<Aside> {
+    let mut first = 0;
+    let set_aside = |task: Task<'_>| {
+        if task.drawn.is_none() {
+            let brought = first..first + task.rows.len();
+            first = brought.end;
+            if task.sequence.waits_for_monitors() {
+                let rows: Vec<Row<'_>> = brought.map(|row| columns.of(logits, row)).collect();
+                let inquiry = Inquiry::of(task.sequence, &rows, task.masks.as_deref());
+                errands.ask(task.sequence, inquiry);
+            }
+        }
+        Aside {
+            number: task.number,
+            sequence: task.sequence.id,
+            rows: task.rows,
+            masks: task.masks,
+            drawn: task.drawn,
+        }
+    };
+    tasks.into_iter().map(set_aside).collect()
+}
+
+/// The tasks with their sequences, which stand in the same order.
+fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
+    let mut running = running.iter_mut();
+    let join = |aside: Aside| {
+        let sequence = running.find(|sequence| sequence.id == aside.sequence)?;
+        Some(Task {
+            number: aside.number,
+            sequence,
+            rows: aside.rows,
+            masks: aside.masks,
+            drawn: aside.drawn,
+        })
+    };
+    aside.into_iter().filter_map(join).collect()
+}
+
 impl Task<'_> {
     /// The draws of its rows, each where it would be if the text came there.
     fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
@@ -139,11 +207,15 @@ impl Task<'_> {
         let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
         (0..self.rows.len()).filter_map(move |number| {
             let node = number.checked_sub(1);
-            if node.is_some_and(|node| sequence.drafts[node].is_last) {
+            let draft = node.map(|node| &sequence.drafts[node]);
+            let is_guess = draft.is_some_and(Draft::is_guess);
+            if draft.is_some_and(|draft| draft.is_last) && !is_guess {
                 return None;
             }
             let after = path(&sequence.drafts, node).len();
-            let mask = self.masks.as_ref().map(|masks| masks[number].mask.words());
+            let mask = self.masks.as_ref().map(|masks| &*masks[number].mask);
+            // Behind a guess that the grammar forbids nothing may come, and something is likely nevertheless.
+            let mask = mask.filter(|mask| !is_guess || mask.count() > 0).map(Mask::words);
             Some(Ask {
                 row: self.rows.start + number,
                 allowed: mask.map_or(Allowed::All, Allowed::Words),
@@ -166,6 +238,11 @@ fn bundles<'a>(tasks: Vec<Task<'a>>, logits: &'a Logits, columns: &Columns) -> V
             let brought = first..first + task.rows.len();
             first = brought.end;
             rows.extend(brought.map(|row| columns.of(logits, row)));
+        }
+        if task.sequence.waits_for_monitors() {
+            // It sits out, and its masks are not looked for again.
+            task.sequence.masks = task.masks;
+            continue;
         }
         let mut bundle = bundles.len();
         if let Some(trie) = &task.sequence.trie {

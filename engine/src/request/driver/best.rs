@@ -58,7 +58,7 @@ impl Driver for BestOf {
         let branch = report.branch;
         match &report.news {
             News::Begun | News::Read => self.candidates.next(report, orders),
-            News::Drew | News::Scored | News::Ranked => orders.push_back(Order::Draw(branch)),
+            News::Drew | News::Scored | News::Ranked | News::Weighed => orders.push_back(Order::Draw(branch)),
             News::Ended(_) => {
                 let mean = report.log_probability / report.tokens.max(1) as f64;
                 self.ended.push((branch, mean));
@@ -90,6 +90,7 @@ impl Driver for BestOf {
             law: LawTag::BestOf,
             log_weight: None,
             diagnostics: None,
+            particles: Vec::new(),
         })
     }
 

@@ -33,7 +33,6 @@ struct Link<C> {
 pub(crate) struct Chains<C> {
     links: Vec<Link<C>>,
     steps: u32,
-    next_branch: Branch,
     has_begun: bool,
 }
 
@@ -50,7 +49,6 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
         };
         let links: Vec<_> = choosers.into_iter().enumerate().map(link).collect();
         Chains {
-            next_branch: links.len() as Branch + 1,
             links,
             steps,
             has_begun: false,
@@ -97,10 +95,12 @@ impl<C: Chooser<LogWeight> + Send> Chains<C> {
 
     /// Draws the next text of a chain.
     fn propose(&mut self, answer: usize, orders: &mut Orders) {
+        let chains = self.links.len() as Branch;
         let link = &mut self.links[answer];
         let kept = link.chain.cut(&mut link.chooser);
-        let branch = self.next_branch;
-        (self.next_branch, link.drawing) = (branch + 1, branch);
+        // Numbers of its own, whichever chain is faster: a branch draws by its number, and a seed names the texts of all chains.
+        let branch = link.drawing + chains;
+        link.drawing = branch;
         orders.push_back(Order::Fork {
             of: 0,
             to: branch,
@@ -147,7 +147,9 @@ impl<C: Chooser<LogWeight> + Send> Driver for Chains<C> {
                 }
             }
             (_, None) => (),
-            (News::Drew | News::Scored | News::Ranked, _) => orders.push_back(Order::Draw(report.branch)),
+            (News::Drew | News::Scored | News::Ranked | News::Weighed, _) => {
+                orders.push_back(Order::Draw(report.branch))
+            }
             (News::Ended(_) | News::Failed(_), Some(answer)) => self.step(answer, report, orders),
         }
     }
@@ -170,6 +172,7 @@ impl<C: Chooser<LogWeight> + Send> Driver for Chains<C> {
                 steps: chain.steps() as usize,
                 moves: chain.moves() as usize,
             }),
+            particles: Vec::new(),
         })
     }
 

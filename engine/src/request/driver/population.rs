@@ -14,8 +14,9 @@
 
 use super::{Branch, Driver, News, Order, Orders, Report, Verdict};
 use crate::error::EngineError;
-use crate::request::Diagnostics;
+use crate::request::{self, Diagnostics};
 use lexiform::law::{Chooser, LawTag, LogWeight, Particles, Resampling, Weight};
+use std::sync::Arc;
 
 /// Where a particle is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +38,8 @@ struct Particle {
     stage: Stage,
     /// Tokens of its text.
     tokens: usize,
+    /// The tokens themselves, once it is whole.
+    text: Arc<Vec<u32>>,
     /// The log weight of its text when it was weighed last.
     weighed: f64,
 }
@@ -94,6 +97,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
             branch,
             stage: Stage::Drawing,
             tokens: 0,
+            text: Arc::default(),
             weighed: 0.0,
         };
         self.particles = branches.map(particle).collect();
@@ -113,6 +117,7 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         };
         self.weights.weigh(number, factor);
         (particle.stage, particle.tokens, particle.weighed) = (stage, report.tokens, report.log_weight);
+        particle.text = report.text.clone();
     }
 
     /// Goes on once no particle is behind.
@@ -194,6 +199,15 @@ impl<C: Chooser<LogWeight> + Send> Population<C> {
         self.give_up(orders);
     }
 
+    /// What has become of all particles.
+    fn texts(&self) -> Vec<request::Particle> {
+        let text = |(number, particle): (usize, &Particle)| request::Particle {
+            tokens: (particle.stage == Stage::Ended).then(|| particle.text.clone()),
+            log_weight: self.weights.weight(number).ln(),
+        };
+        self.particles.iter().enumerate().map(text).collect()
+    }
+
     fn give_up(&mut self, orders: &mut Orders) {
         orders.extend(self.particles.iter().map(|particle| Order::Drop(particle.branch)));
     }
@@ -212,7 +226,7 @@ impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
                 orders.extend((0..self.wanted.len()).map(fail));
                 return self.give_up(orders);
             }
-            News::Drew | News::Scored | News::Ranked => self.weigh(report, Stage::Waiting),
+            News::Drew | News::Scored | News::Ranked | News::Weighed => self.weigh(report, Stage::Waiting),
             News::Ended(_) if report.is_whole() => self.weigh(report, Stage::Ended),
             News::Ended(_) => {
                 self.weigh(report, Stage::Lost);
@@ -253,6 +267,7 @@ impl<C: Chooser<LogWeight> + Send> Driver for Population<C> {
                 effective_size: self.effective_size,
                 resampled: self.resampled as usize,
             }),
+            particles: self.texts(),
         })
     }
 

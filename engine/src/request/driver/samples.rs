@@ -52,7 +52,7 @@ impl Driver for Samples {
             News::Begun if self.forked => orders.push_back(Order::Draw(branch)),
             News::Begun => orders.push_back(Order::Read(branch)),
             News::Read => self.fork(orders),
-            News::Drew | News::Scored | News::Ranked => {
+            News::Drew | News::Scored | News::Ranked | News::Weighed => {
                 if report.is_certain {
                     orders.push_back(Order::Emit { branch, answer });
                 }

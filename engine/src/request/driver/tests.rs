@@ -57,8 +57,6 @@ struct Text {
     given: Word,
     rows: Vec<(f64, f64)>,
     is_drawing: bool,
-    ranked: Vec<Ranked>,
-    ranks: bool,
 }
 
 impl Text {
@@ -83,28 +81,6 @@ impl Text {
         }
     }
 
-    /// The likeliest tokens after it.
-    fn rank(&self, count: usize) -> Vec<Ranked> {
-        let (row, mask) = (row(&self.tokens), mask(&self.tokens)[0]);
-        let allowed = (0..3).filter(|&token| mask >> token & 1 == 1 && row[token as usize] > 0.0);
-        let mass: f64 = allowed.clone().map(|token| row[token as usize]).sum();
-        let ranked = allowed.map(|token: u32| Ranked {
-            drawn: Drawn {
-                token,
-                mass,
-                log_mass: mass.ln(),
-                log_probability: row[token as usize].ln(),
-                log_kept: mass.ln(),
-            },
-            ends: token == END,
-        });
-        let mut ranked: Vec<Ranked> = ranked.collect();
-        let by = |ranked: &Ranked| ranked.drawn.log_probability;
-        ranked.sort_by(|one, other| by(other).total_cmp(&by(one)));
-        ranked.truncate(count);
-        ranked
-    }
-
     fn report(&self, branch: Branch, news: News) -> Report {
         Report {
             branch,
@@ -114,7 +90,10 @@ impl Text {
             is_certain: true,
             text: Arc::new(self.tokens.clone()),
             rows: self.rows.clone(),
-            ranked: self.ranked.clone(),
+            ranked: Vec::new(),
+            weighed: Vec::new(),
+            distance: None,
+            latest: None,
             news,
         }
     }
@@ -159,29 +138,9 @@ fn run<'e>(
                         let text = branches.remove(&branch).expect("a branch");
                         heard[answer] = (text.tokens, driver.verdict(answer));
                     }
-                    Order::Rank { branch, count } => {
-                        let text = branches.get_mut(&branch).expect("a branch");
-                        (text.ranked, text.ranks) = (text.rank(count), true);
-                    }
-                    Order::Take { branch, drawn } => {
-                        let text = branches.get_mut(&branch).expect("a branch");
-                        text.rows.push((drawn.log_probability, drawn.log_mass));
-                        text.tokens.push(drawn.token);
-                        if drawn.token == END {
-                            untold.push_back((branch, News::Ended(Finish::Stop)));
-                        }
-                    }
                     other => panic!("{other:?}"),
                 }
             }
-        }
-        for (&branch, text) in &mut branches {
-            if std::mem::take(&mut text.ranks) {
-                untold.push_back((branch, News::Ranked));
-            }
-        }
-        if !untold.is_empty() {
-            continue;
         }
         let Some((&branch, text)) = branches.iter_mut().find(|(_, text)| text.is_drawing) else {
             assert!(branches.is_empty(), "branches are left");
@@ -322,73 +281,6 @@ fn the_law_of_the_table_is_what_it_is_taken_for() {
     assert!((total - Z).abs() < 1e-12);
 }
 
-/// What a search tells, with a chooser that is never asked.
-fn found(search: Search, answers: usize) -> Vec<(Word, f64)> {
-    let law = law_of(|every| {
-        let mut shared = Shared(Arc::new(Mutex::new(every)));
-        let heard = run(Box::new(Beams::new(search, answers)), &mut shared, answers);
-        let score = |verdict: Option<Verdict>| match verdict.and_then(|verdict| verdict.diagnostics) {
-            Some(Diagnostics::Beam { score, .. }) => (score * 1e9).round() as i64,
-            other => panic!("{other:?}"),
-        };
-        heard
-            .into_iter()
-            .map(|(word, verdict)| (word, score(verdict)))
-            .collect::<Vec<_>>()
-    });
-    assert_eq!(law.len(), 1);
-    let (words, _) = law.into_iter().next().expect("one outcome");
-    words
-        .into_iter()
-        .map(|(word, score)| (word, score as f64 * 1e-9))
-        .collect()
-}
-
-fn search(width: usize, length_penalty: f64) -> Search {
-    Search {
-        width,
-        length_penalty,
-        patience: None,
-        longest: 4,
-    }
-}
-
-#[test]
-fn wide_beams_find_the_likeliest_words_in_order() {
-    for penalty in [0.0, 1.0] {
-        let heard = found(search(5, penalty), 5);
-        let mut expected: Vec<f64> = words().values().map(|p| p.ln() / 4_f64.powf(penalty)).collect();
-        expected.sort_by(|one, other| other.total_cmp(one));
-        let scores: Vec<f64> = heard.iter().map(|(_, score)| *score).collect();
-        assert!(
-            scores
-                .iter()
-                .zip(&expected)
-                .all(|(one, other)| (one - other).abs() < 1e-6),
-            "{scores:?}"
-        );
-        let texts: std::collections::BTreeSet<Word> = heard.into_iter().map(|(word, _)| word).collect();
-        assert!(texts.iter().eq(words().keys()));
-    }
-}
-
-/// Greedy decoding goes astray at once: the masked row after a leading 0 hides that 000 is unlikely.
-#[test]
-fn beams_weigh_by_the_model_and_not_by_what_the_mask_leaves() {
-    let heard = found(search(2, 0.0), 1);
-    assert_eq!(heard[0].0[0], 1);
-    assert!((heard[0].1 - 0.125_f64.ln()).abs() < 1e-6);
-}
-
-#[test]
-fn patience_ends_a_search() {
-    let impatient = Search {
-        patience: Some(0.5),
-        ..search(4, 0.0)
-    };
-    assert_eq!(found(impatient, 1).len(), 1);
-}
-
 /// A branch that broke down is no text that cannot be: to go on without it would be another law.
 #[test]
 fn a_breakdown_of_one_branch_fails_the_answer() {
@@ -396,16 +288,15 @@ fn a_breakdown_of_one_branch_fails_the_answer() {
     let broken = EngineError::Panicked("a mask".to_string());
     law_of(|every| {
         let shared = Shared(Arc::new(Mutex::new(every)));
-        let drivers: [Box<dyn Driver + '_>; 3] = [
+        let drivers: [Box<dyn Driver + '_>; 2] = [
             Box::new(Population::new(
                 plan(2, 1.0, Resampling::Systematic),
                 1,
                 shared.clone(),
             )),
             Box::new(Chains::new(3, Cuts::Restart, [shared])),
-            Box::new(Beams::new(search(2, 0.0), 1)),
         ];
-        for (mut driver, branch) in drivers.into_iter().zip([1, 1, 0]) {
+        for (mut driver, branch) in drivers.into_iter().zip([1, 1]) {
             let mut orders = Orders::new();
             driver.next(&report(0, News::Read), &mut orders);
             orders.clear();

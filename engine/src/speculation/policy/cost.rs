@@ -6,6 +6,10 @@
 //!
 //! A machine that is shared is faster now and slower then. That concerns all costs alike, so it is one factor, which follows
 //! within some passes; what the table says at factor 1 follows within some hundreds, and survives while nothing is seen of it.
+//!
+//! The first passes of a process are slow, and any pass may be held up. A range that was seen a few times only may be all wrong; if it is
+//! too dear, nobody tries it again. So until it was seen some times it is taken to cost less, by what the ranges say that were seen often:
+//! what is taken to be cheap is tried, and then it is known.
 
 /// The part of a pass that is taken not to depend on its tokens, as long as only one number of tokens was seen.
 const FIXED: f64 = 0.5;
@@ -13,6 +17,8 @@ const FIXED: f64 = 0.5;
 const QUICK: f64 = 1.0 / 16.0;
 /// How fast a range follows, once it has been seen often.
 const SLOW: f64 = 1.0 / 256.0;
+/// Passes after which a range is known.
+const OFTEN: u32 = 8;
 /// A pass that took longer than so many times what was expected, or less by as much, was held up by something else.
 const STRANGE: f64 = 2.0;
 
@@ -60,7 +66,7 @@ impl PassCosts {
         }
         let mut seconds = seconds;
         if self.ranges[number].seen > 0
-            && let Some(expected) = self.of(tokens).filter(|&expected| expected > 0.0)
+            && let Some(expected) = self.expected(tokens).filter(|&expected| expected > 0.0)
         {
             let ratio = (seconds / expected).clamp(STRANGE.recip(), STRANGE);
             self.factor *= ratio.powf(QUICK);
@@ -74,10 +80,32 @@ impl PassCosts {
         seconds
     }
 
-    /// The seconds of a pass of so many tokens; `None` before the first pass. Numbers beyond those that were seen cost what the
-    /// line through the last of these and those of a quarter of its tokens says.
+    /// The seconds that passes of so many tokens took, as far as any were seen; `None` before the first pass.
+    pub(crate) fn expected(&self, tokens: usize) -> Option<f64> {
+        Some(self.factor * self.read(tokens, 1)?)
+    }
+
+    /// The seconds that a pass of so many tokens is taken to cost where it is chosen; `None` before the first pass.
     pub(crate) fn of(&self, tokens: usize) -> Option<f64> {
-        let known = || self.ranges.iter().filter(|range| range.seen > 0);
+        let all = self.read(tokens, 1)?;
+        let seen = self
+            .ranges
+            .get(range(tokens))
+            .map_or(0, |own| own.seen.min(OFTEN));
+        let often = self.ranges.iter().filter(|range| range.seen >= OFTEN).count();
+        let less = match (seen, self.read(tokens, OFTEN)) {
+            // Beyond a single range there is only a guess.
+            (1.., Some(less)) if often > 1 => less.min(all),
+            _ => all,
+        };
+        let part = (2.0 * f64::from(seen) / f64::from(OFTEN) - 1.0).max(0.0);
+        Some(self.factor * (part * all + (1.0 - part) * less))
+    }
+
+    /// What the ranges say that were seen so often, at factor 1; `None` where there is none. Numbers beyond theirs cost what the line
+    /// through the last of these and those of a quarter of its tokens says.
+    fn read(&self, tokens: usize, often: u32) -> Option<f64> {
+        let known = || self.ranges.iter().filter(|range| range.seen >= often);
         let (first, last) = (known().next()?, known().next_back()?);
         let tokens = tokens as f64;
         let above = known().find(|range| range.tokens >= tokens);
@@ -87,7 +115,7 @@ impl PassCosts {
             seconds: FIXED * first.seconds,
             ..*first
         };
-        let seconds = match (below, above) {
+        Some(match (below, above) {
             (Some(below), Some(above)) => between(below, above, tokens),
             (None, _) => between(&guessed, first, tokens),
             (Some(_), None) => {
@@ -96,8 +124,7 @@ impl PassCosts {
                 let from = known().find(near).or(before).unwrap_or(&guessed);
                 between(from, last, tokens)
             }
-        };
-        Some(self.factor * seconds)
+        })
     }
 }
 
@@ -145,6 +172,24 @@ mod tests {
             let found = costs.of(tokens).expect("it was seen");
             assert!((found - cost(tokens)).abs() < 0.3, "{tokens}: {found}");
         }
+    }
+
+    /// Guards against a pass that was held up and is taken for what passes of its kind cost, so that they are never tried again.
+    #[test]
+    fn a_few_slow_passes_do_not_make_a_range_dear() {
+        let mut costs = PassCosts::default();
+        (0..2).for_each(|_| _ = costs.observe(1, 5.0));
+        (0..100).for_each(|_| _ = costs.observe(2, 1.0));
+        (0..100).for_each(|_| _ = costs.observe(4, 2.0));
+        (0..3).for_each(|_| _ = costs.observe(8, 9.0));
+        let of = |tokens| costs.of(tokens).expect("there were passes");
+        assert!(of(1) <= 1.0, "{}", of(1));
+        assert!(of(8) < 5.0, "{}", of(8));
+        assert!((of(2) - 1.0).abs() < 0.1 && (of(4) - 2.0).abs() < 0.2);
+        // What is dear indeed is known to be after some more.
+        (0..30).for_each(|_| _ = costs.observe(8, 9.0));
+        let of = |tokens| costs.of(tokens).expect("there were passes");
+        assert!(of(8) > 6.0, "{}", of(8));
     }
 
     /// What is not seen becomes slower with what is; and one pass that was held up says little.

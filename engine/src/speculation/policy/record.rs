@@ -1,6 +1,8 @@
 //! How many drafts were confirmed, by where they came from.
 
-use crate::speculation::draft::{Draft, Source, path};
+use crate::speculation::class::Standing;
+use crate::speculation::draft::{Confidence, Draft, Source, path};
+use crate::speculation::policy::bandit::{Arm, Play};
 use lexiform::draft::Origin;
 
 /// How much of what a sequence's drafts showed is left after one more of the kind.
@@ -36,27 +38,69 @@ impl Count {
     }
 }
 
-/// The sources whose drafts are guesses, and what is thought of them before any was verified.
-const SOURCES: [(Source, [f64; 2]); 12] = [
+/// The sources without a say in how likely their drafts are, and what is thought of these before any was verified.
+const PLAIN: [(Source, [f64; 2]); 5] = [
     (Source::Forced, [0.9, 0.95]),
     (Source::Copied, [0.5, 0.8]),
     (Source::Predicted, [0.7, 0.9]),
     (Source::Model, [0.7, 0.7]),
-    (Source::Learned(Origin::Recycled), [0.4, 0.4]),
-    (Source::Learned(Origin::Trigram), [0.4, 0.4]),
-    (Source::Learned(Origin::NGram), [0.4, 0.4]),
-    (Source::Learned(Origin::Keyed), [0.5, 0.5]),
-    (Source::Learned(Origin::Suffix), [0.5, 0.8]),
-    (Source::Learned(Origin::Retrieved), [0.4, 0.6]),
-    (Source::Learned(Origin::Consensus), [0.5, 0.6]),
-    (Source::Learned(Origin::Phrase), [0.3, 0.6]),
+    (Source::Guessed, [0.1, 0.1]),
 ];
 
-type Counts = [[Count; 2]; SOURCES.len()];
+/// The stores, whose drafts are counted by how sure they were.
+const LEARNED: [Origin; 8] = [
+    Origin::Recycled,
+    Origin::Trigram,
+    Origin::NGram,
+    Origin::Keyed,
+    Origin::Suffix,
+    Origin::Retrieved,
+    Origin::Consensus,
+    Origin::Phrase,
+];
 
-/// The number of a source; `None` for what is certain.
-fn number(source: Source) -> Option<usize> {
-    SOURCES.iter().position(|(known, _)| *known == source)
+/// What drafts are counted by.
+const KINDS: usize = PLAIN.len() + LEARNED.len() * Confidence::COUNT;
+
+/// By kind and stage. They lie in one place for all drafts of a sequence, most of which are of few kinds.
+#[derive(Clone, Debug)]
+struct Counts(Vec<[Count; 2]>);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts(vec![[Count::default(); 2]; KINDS])
+    }
+}
+
+/// The kind of a source; `None` for what is certain.
+fn kind(source: Source) -> Option<usize> {
+    match source {
+        Source::Given => None,
+        Source::Learned(origin, confidence) => {
+            let store = LEARNED.iter().position(|known| *known == origin)?;
+            Some(PLAIN.len() + store * Confidence::COUNT + confidence.step())
+        }
+        source => PLAIN.iter().position(|(known, _)| *known == source),
+    }
+}
+
+/// What is thought of drafts of a kind before any was verified.
+fn prior(kind: usize, stage: Stage) -> f64 {
+    match PLAIN.get(kind) {
+        Some((_, priors)) => priors[stage as usize],
+        None => {
+            let step = (kind - PLAIN.len()) % Confidence::COUNT;
+            Confidence::all().nth(step).map_or(0.5, |(_, middle)| middle)
+        }
+    }
+}
+
+/// Whether drafts of both come from the same place.
+fn is_like(one: Source, other: Source) -> bool {
+    match (one, other) {
+        (Source::Learned(one, _), Source::Learned(other, _)) => one == other,
+        _ => one == other,
+    }
 }
 
 /// What the drafts of one sequence showed.
@@ -67,30 +111,51 @@ pub(crate) struct Record {
     running: Option<Source>,
     /// What nobody has added to that of all sequences.
     news: Vec<(usize, Stage, bool)>,
+    /// What a bandit has chosen for the next pass.
+    pub(crate) play: Option<Play>,
+    /// Where its text stands.
+    pub(crate) standing: Standing,
+    /// Whether the draft model has read its text.
+    pub(crate) is_read: bool,
 }
 
 impl Record {
     /// A draft was confirmed, or another token was drawn in its place.
     pub(crate) fn note(&mut self, source: Source, stage: Stage, is_confirmed: bool) {
-        if let Some(number) = number(source) {
-            self.counts[number][stage as usize].add(is_confirmed, KEPT);
-            self.news.push((number, stage, is_confirmed));
+        if let Some(kind) = kind(source) {
+            self.counts.0[kind][stage as usize].add(is_confirmed, KEPT);
+            self.news.push((kind, stage, is_confirmed));
         }
     }
 
     /// Drafts were verified, of which this path was accepted. What stands below a rejected one says nothing.
     pub(crate) fn verified(&mut self, drafts: &[Draft], accepted: &[usize]) {
-        if drafts.is_empty() {
-            // A pass without drafts does not end a copy that is watched.
-            return;
-        }
         for (node, draft) in drafts.iter().enumerate() {
             if draft.parent.is_none_or(|parent| accepted.contains(&parent)) {
                 self.note(draft.source, self.stage(drafts, node), accepted.contains(&node));
             }
         }
-        let is_last = |&&node: &&usize| drafts.iter().all(|draft| draft.parent != Some(node));
+        if drafts.iter().all(Draft::is_guess) {
+            // A pass without drafts does not end a copy that is watched.
+            return;
+        }
+        let is_last = |&&node: &&usize| {
+            let mut drafts = drafts.iter().filter(|draft| !draft.is_guess());
+            drafts.all(|draft| draft.parent != Some(node))
+        };
         self.running = accepted.last().filter(is_last).map(|&node| drafts[node].source);
+    }
+
+    /// A pass has brought so many tokens.
+    pub(crate) fn drew(&mut self, tokens: usize) {
+        if let Some(play) = &mut self.play {
+            play.brought(tokens);
+        }
+    }
+
+    /// The sources whose drafts are fed; `None` where no bandit chooses.
+    pub(crate) fn arm(&self) -> Option<Arm> {
+        self.play.as_ref().map(Play::arm)
     }
 
     /// A token that was looked up and not fed, and whether it was drawn.
@@ -103,7 +168,7 @@ impl Record {
     fn stage(&self, drafts: &[Draft], node: usize) -> Stage {
         let draft = &drafts[node];
         match draft.parent {
-            Some(parent) if drafts[parent].source == draft.source => Stage::GoesOn,
+            Some(parent) if is_like(drafts[parent].source, draft.source) => Stage::GoesOn,
             Some(_) => Stage::Begins,
             None => self.first(draft.source),
         }
@@ -111,7 +176,7 @@ impl Record {
 
     /// The stage of the first draft after the text.
     fn first(&self, source: Source) -> Stage {
-        match self.running == Some(source) {
+        match self.running.is_some_and(|running| is_like(running, source)) {
             true => Stage::GoesOn,
             false => Stage::Begins,
         }
@@ -125,16 +190,16 @@ pub(crate) struct Records(Counts);
 impl Records {
     /// Takes over what is new.
     pub(crate) fn hear(&mut self, record: &mut Record) {
-        for (number, stage, is_confirmed) in record.news.drain(..) {
-            self.0[number][stage as usize].add(is_confirmed, KEPT_OF_ALL);
+        for (kind, stage, is_confirmed) in record.news.drain(..) {
+            self.0.0[kind][stage as usize].add(is_confirmed, KEPT_OF_ALL);
         }
     }
 
     /// How likely a draft of a sequence is to be confirmed if the one before it was.
     pub(crate) fn chance(&self, record: &Record, source: Source, stage: Stage) -> f64 {
-        let Some(number) = number(source) else { return 1.0 };
-        let of_all = self.0[number][stage as usize].share(SOURCES[number].1[stage as usize], PRIOR);
-        record.counts[number][stage as usize].share(of_all, PRIOR)
+        let Some(kind) = kind(source) else { return 1.0 };
+        let of_all = self.0.0[kind][stage as usize].share(prior(kind, stage), PRIOR);
+        record.counts.0[kind][stage as usize].share(of_all, PRIOR)
     }
 
     /// How likely each draft of a sequence is to be confirmed: what is before it must be, too, and of those that stand side by
@@ -148,13 +213,24 @@ impl Records {
                 .iter()
                 .filter(|other| other.parent == draft.parent)
                 .count();
+            // What a store thinks of a token it thinks of it among its siblings.
+            let beside = match draft.source {
+                Source::Learned(..) => 0,
+                _ => beside,
+            };
             chances.push(before * chance * (1.0 - chance).powi(beside as i32));
         }
         chances
     }
 
-    /// How likely so many tokens of the draft model are to be confirmed after these drafts.
-    pub(crate) fn chances_behind(&self, record: &Record, drafts: &[Draft], most: usize) -> Vec<f64> {
+    /// How likely so many tokens of the draft model are to be confirmed after these drafts, where it goes on after the first of
+    /// `beside` tokens at each place.
+    pub(crate) fn chances_behind(
+        &self,
+        record: &Record,
+        drafts: &[Draft],
+        (most, beside): (usize, usize),
+    ) -> Vec<f64> {
         let tip = drafts.len().checked_sub(1);
         let chances = self.chances(record, drafts);
         let mut before = path(drafts, tip).last().map_or(1.0, |&node| chances[node]);
@@ -162,11 +238,13 @@ impl Records {
             None => record.first(Source::Model),
             Some(_) => Stage::Begins,
         };
-        let chance = |_| {
-            before *= self.chance(record, Source::Model, stage);
-            stage = Stage::GoesOn;
-            before
-        };
-        (0..most).map(chance).collect()
+        let mut chances = Vec::with_capacity(most);
+        while chances.len() < most {
+            let chance = self.chance(record, Source::Model, stage);
+            let here = (0..beside.max(1)).map(|others| before * chance * (1.0 - chance).powi(others as i32));
+            chances.extend(here.take(most - chances.len()));
+            (before, stage) = (before * chance, Stage::GoesOn);
+        }
+        chances
     }
 }

@@ -7,6 +7,7 @@ fn bets(of: usize, share: f64, count: i32) -> Vec<Bet> {
     let bet = |power| Bet {
         chance: share.powi(power),
         round: 0,
+        begins: false,
         is_due: false,
         of,
         node: power as usize - 1,
@@ -114,10 +115,25 @@ fn passes_of_the_draft_model_are_paid_for() {
         .iter_mut()
         .zip(1..)
         .for_each(|(bet, round)| bet.round = round);
-    policy.drafted(10, Duration::from_micros(10));
+    policy.drafted((10, 0), Duration::from_micros(10));
     assert_eq!(choose(&mut policy, 1, &mut in_rounds.clone()), 4);
-    policy.drafted(1000, Duration::from_millis(200));
-    (0..200).for_each(|_| policy.drafted(1, Duration::from_micros(200)));
+    policy.drafted((1000, 0), Duration::from_millis(200));
+    (0..200).for_each(|_| policy.drafted((1, 0), Duration::from_micros(200)));
+    assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
+}
+
+/// Guards against the price of a long prompt, which the draft model reads once for each text, being spread over passes that need no
+/// reading.
+#[test]
+fn what_it_takes_to_read_a_text_is_paid_for_by_those_who_begin() {
+    let mut policy = knowing(|_| 100.0);
+    policy.drafted((1, 1), Duration::from_millis(30));
+    (0..100).for_each(|_| policy.drafted((1, 0), Duration::from_micros(2)));
+    let mut in_rounds = bets(0, 0.9, 4);
+    let rounds = in_rounds.iter_mut().zip(1..);
+    rounds.for_each(|(bet, round)| bet.round = round);
+    assert_eq!(choose(&mut policy, 1, &mut in_rounds.clone()), 4);
+    in_rounds[0].begins = true;
     assert_eq!(choose(&mut policy, 1, &mut in_rounds), 0);
 }
 
@@ -193,6 +209,30 @@ fn copied() -> Draft {
     }
 }
 
+/// Guards against room that goes to what stands behind a sampled token rather than to one beside it: whether that is judged would depend
+/// on the token, because behind one that ends the text nothing stands.
+#[test]
+fn sampled_drafts_are_bet_on_in_the_order_in_which_they_were_drawn() {
+    let row = lexiform::law::Distribution::new(&[0.0, 0.0]).expect("a row");
+    let row = std::sync::Arc::new(row.into_owned());
+    let drafts = |proposal: lexiform::draft::Proposal| -> Vec<Draft> {
+        let draft = |node: usize| Draft {
+            parent: (node >= 3).then_some(0),
+            source: crate::speculation::draft::Source::Model,
+            proposal: proposal.clone(),
+            ..copied()
+        };
+        (0..6).map(draft).collect()
+    };
+    let policy = Policy::new(Drafting::Measured);
+    let falls = |drafts: &[Draft]| {
+        let bets = policy.bets(0, drafts, &Record::default());
+        bets.is_sorted_by(|one, other| one.chance >= other.chance)
+    };
+    assert!(falls(&drafts(lexiform::draft::Proposal::Independent(row))));
+    assert!(!falls(&drafts(lexiform::draft::Proposal::Point)));
+}
+
 /// Guards against a cost that nobody sees because it falls on the next pass.
 #[test]
 fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
@@ -216,4 +256,48 @@ fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
     };
     assert!(fed(0.0) > 3600, "{}", fed(0.0));
     assert!(fed(800.0) < 200, "{}", fed(800.0));
+}
+
+/// What is left out is what could not pay: where no number of drafts of a chance is chosen, they are not worth finding, and where some
+/// are, they are.
+#[test]
+fn what_is_not_worth_finding_would_not_be_fed() {
+    let costs: [&dyn Fn(usize) -> f64; 3] = [
+        &|tokens| 1000.0 + 40.0 * tokens as f64,
+        &|tokens| if tokens == 1 { 1200.0 } else { 4000.0 },
+        &|tokens| 100.0 * tokens as f64,
+    ];
+    for cost in costs {
+        for drawing in [1, 8, 32] {
+            let mut policy = knowing(cost);
+            policy.drawing = drawing;
+            policy.passes = 1;
+            let least = policy.least_chance();
+            let mut unlikely: Vec<Bet> = (0..drawing)
+                .flat_map(|of| bets(of, 1.0, 2))
+                .map(|bet| Bet {
+                    chance: 0.9 * least,
+                    ..bet
+                })
+                .collect();
+            assert_eq!(
+                choose(&mut policy, drawing, &mut unlikely),
+                0,
+                "{drawing}, {least}"
+            );
+            for chance in (1..=20).map(|twentieth| f64::from(twentieth) / 20.0) {
+                let bet = |bet| Bet { chance, ..bet };
+                let mut alike: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, 1.0, 8)).map(bet).collect();
+                let chosen = choose(&mut policy, drawing, &mut alike);
+                assert!(
+                    chosen == 0 || chance >= least,
+                    "{drawing}: {chosen} of {chance}, and {least}"
+                );
+            }
+        }
+    }
+    assert_eq!(Policy::new(Drafting::Measured).least_chance(), 0.0);
+    let mut now_and_then = knowing(|tokens| 100.0 * tokens as f64);
+    (now_and_then.drawing, now_and_then.passes) = (8, 64);
+    assert_eq!(now_and_then.least_chance(), 0.0);
 }

@@ -1,6 +1,8 @@
-//! A model's files, in a folder or inside the program.
+//! A model's files: in a folder, inside the program, or made up, with weights that are random.
 
+use super::random::{CONFIG, Shape};
 use crate::error::LoadError;
+use serde_json::Value;
 use std::io::{Cursor, Error, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -11,11 +13,19 @@ const MAX_TEXT: u64 = 64 << 20;
 pub(crate) trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
-/// A Hugging Face model folder on disk, or the same files embedded in the program.
+/// A Hugging Face model folder on disk, the same files embedded in the program, or those of a model with random weights.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
     root: PathBuf,
     embedded: Option<&'static [(&'static str, &'static [u8])]>,
+    random: Option<Random>,
+}
+
+/// What takes the place of files.
+#[derive(Clone, Debug)]
+struct Random {
+    /// The text of config.json.
+    config: String,
 }
 
 impl ModelFiles {
@@ -24,6 +34,7 @@ impl ModelFiles {
         ModelFiles {
             root: path.as_ref().to_path_buf(),
             embedded: None,
+            random: None,
         }
     }
 
@@ -32,7 +43,32 @@ impl ModelFiles {
         ModelFiles {
             root: PathBuf::from(root),
             embedded: Some(files),
+            random: None,
         }
+    }
+
+    /// These files without their config.json and weights: the model has this shape and random weights, which are made in memory
+    /// when it is loaded. Its tokenizer and its end tokens are those of the files.
+    ///
+    /// # Errors
+    /// A config.json that is there is not JSON.
+    pub fn with_random_weights(self, shape: Shape) -> Result<Self, LoadError> {
+        let eos = match self.has(CONFIG) {
+            true => serde_json::from_str::<Value>(&self.text(CONFIG)?)
+                .map_err(|error| self.malformed(CONFIG, format!("not JSON: {error}")))?["eos_token_id"]
+                .take(),
+            false => Value::Null,
+        };
+        let config = shape.config(eos).to_string();
+        Ok(ModelFiles {
+            random: Some(Random { config }),
+            ..self
+        })
+    }
+
+    /// Whether there are no weights to be read.
+    pub(crate) fn is_random(&self) -> bool {
+        self.random.is_some()
     }
 
     /// What messages call a file.
@@ -42,6 +78,9 @@ impl ModelFiles {
 
     /// Whether there is such a file.
     pub fn has(&self, name: &str) -> bool {
+        if self.random.is_some() && name == CONFIG {
+            return true;
+        }
         match self.embedded {
             Some(files) => files.iter().any(|(file, _)| *file == name),
             None => self.path(name).is_file(),
@@ -59,7 +98,21 @@ impl ModelFiles {
         Ok(text)
     }
 
+    /// A whole file, however large.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LoadError> {
+        let mut bytes = Vec::new();
+        let read = self.open(name)?.read_to_end(&mut bytes);
+        read.map_err(|source| self.unreadable(name, source))?;
+        Ok(bytes)
+    }
+
     pub(crate) fn open(&self, name: &str) -> Result<Box<dyn Source>, LoadError> {
+        if let (Some(random), CONFIG) = (&self.random, name) {
+            return Ok(Box::new(Cursor::new(random.config.clone().into_bytes())));
+        }
         match self.embedded {
             Some(files) => match files.iter().find(|(file, _)| *file == name) {
                 Some((_, bytes)) => Ok(Box::new(Cursor::new(*bytes))),

@@ -88,6 +88,18 @@ impl Rope {
         }
     }
 
+    /// Sine and cosine of the turn of every pair at each of so many positions, one position after another.
+    pub(crate) fn turns(&self, positions: usize) -> Vec<(f64, f64)> {
+        let (frequencies, scale) = (self.frequencies(), self.attention());
+        let turn = |position: usize| {
+            // The angle is rounded as the reference implementation rounds it: at far positions it shows.
+            let angle = move |&frequency: &f64| f64::from(frequency as f32 * position as f32);
+            let turns = frequencies.iter().map(angle).map(f64::sin_cos);
+            turns.map(move |(sine, cosine)| (sine * scale, cosine * scale))
+        };
+        (0..positions).flat_map(turn).collect()
+    }
+
     /// How many positions it is good for, if that is not up to the model.
     pub(crate) fn max_positions(&self) -> Option<usize> {
         match &self.scaling {

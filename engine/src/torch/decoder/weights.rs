@@ -7,10 +7,14 @@ use crate::error::LoadError;
 use crate::torch::checkpoint::Checkpoint;
 use crate::torch::config::frequencies::Rope;
 use crate::torch::config::{self, Config, Heads, Names, NormKind, QkNorm};
+use crate::torch::crew::Crew;
 use crate::torch::layers::layer::{Layer, QkScales, Turns};
 use crate::torch::layers::layout::Place;
-use crate::torch::layers::linear::{Linear, Norm};
+use crate::torch::layers::linear::{Linear, Multiplier, Norm};
+use crate::torch::layers::matrix::Matrix;
 use crate::torch::layers::mlp::{Dense, Experts, Mlp};
+use crate::torch::options::WeightFormat;
+use std::sync::Arc;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, LoadError>;
@@ -21,6 +25,8 @@ pub(crate) struct Weights<'a> {
     config: &'a Config,
     place: Place,
     prefix: &'static str,
+    /// Who multiplies with matrices, if not torch, and how these are kept.
+    crew: Option<(Arc<Crew>, WeightFormat)>,
 }
 
 /// The embedding's name, with the prefix that this checkpoint's names have.
@@ -32,12 +38,18 @@ pub(crate) fn embedding(checkpoint: &Checkpoint<'_>, names: &Names) -> (String, 
 }
 
 impl<'a> Weights<'a> {
-    pub(crate) fn new(checkpoint: &'a Checkpoint<'a>, config: &'a Config, place: Place) -> Self {
+    pub(crate) fn new(
+        checkpoint: &'a Checkpoint<'a>,
+        config: &'a Config,
+        place: Place,
+        crew: Option<(Arc<Crew>, WeightFormat)>,
+    ) -> Self {
         Weights {
             prefix: embedding(checkpoint, &config.family.names).1,
             checkpoint,
             config,
             place,
+            crew,
         }
     }
 
@@ -49,6 +61,45 @@ impl<'a> Weights<'a> {
     /// A tensor of the model without its head.
     pub(crate) fn own(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
         self.tensor(&format!("{}{name}", self.prefix), shape)
+    }
+
+    /// A matrix by its whole name: in the number type of the model, or as it is stored where that is exact for who
+    /// multiplies with it.
+    pub(crate) fn matrix(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+        let stored = self.checkpoint.tensor(name, shape)?;
+        match (&self.crew, stored.kind()) {
+            (Some(_), Kind::BFloat16) => Ok(stored),
+            _ => self.place(stored),
+        }
+    }
+
+    fn own_matrix(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+        self.matrix(&format!("{}{name}", self.prefix), shape)
+    }
+
+    /// A matrix to multiply with, of these parts, one below the other.
+    pub(crate) fn linear(&self, parts: Vec<Tensor>, bias: Option<Tensor>) -> Result<Linear> {
+        let format = self
+            .crew
+            .as_ref()
+            .map_or(WeightFormat::Stored, |(_, format)| *format);
+        self.linear_in(format, parts, bias)
+    }
+
+    fn linear_in(&self, format: WeightFormat, parts: Vec<Tensor>, bias: Option<Tensor>) -> Result<Linear> {
+        let by = match &self.crew {
+            None => Multiplier::Torch(self.stack(parts)?),
+            Some((crew, _)) => {
+                // Part by part, so that little more than one of them is in memory twice.
+                let kept = parts.into_iter().map(|part| match format {
+                    WeightFormat::Stored => Ok(Matrix::Stored(part)),
+                    WeightFormat::Int8 => self.held(Matrix::int8(&part)),
+                });
+                let kept = kept.collect::<Result<_>>()?;
+                Multiplier::Crew(crew.clone(), self.held(Matrix::stacked(kept))?)
+            }
+        };
+        Ok(Linear { by, bias })
     }
 
     fn place(&self, tensor: Tensor) -> Result<Tensor> {
@@ -95,25 +146,27 @@ impl<'a> Weights<'a> {
 
     /// The matrices `names`, all reading `inputs` numbers, one below the other.
     fn stacked(&self, inputs: i64, names: &[(String, i64)], bias: bool) -> Result<Linear> {
-        let weights = names.iter().map(|(name, outputs)| {
-            let name = format!("{name}.weight");
-            if !self.config.family.names.transposed {
-                return self.own(&name, &[*outputs, inputs]);
-            }
-            let stored = self.own(&name, &[inputs, *outputs])?;
-            self.held(stored.f_tr().and_then(|weight| weight.f_contiguous()))
-        });
-        let weight = self.stack(weights.collect::<Result<_>>()?)?;
+        let parts = self.parts(inputs, names)?;
         if !bias {
-            return Ok(Linear { weight, bias: None });
+            return self.linear(parts, None);
         }
         let biases = names
             .iter()
             .map(|(name, outputs)| self.own(&format!("{name}.bias"), &[*outputs]));
-        Ok(Linear {
-            weight,
-            bias: Some(self.stack(biases.collect::<Result<_>>()?)?),
-        })
+        let bias = self.stack(biases.collect::<Result<_>>()?)?;
+        self.linear(parts, Some(bias))
+    }
+
+    fn parts(&self, inputs: i64, names: &[(String, i64)]) -> Result<Vec<Tensor>> {
+        let weights = names.iter().map(|(name, outputs)| {
+            let name = format!("{name}.weight");
+            if !self.config.family.names.transposed {
+                return self.own_matrix(&name, &[*outputs, inputs]);
+            }
+            let stored = self.own_matrix(&name, &[inputs, *outputs])?;
+            self.held(stored.f_tr().and_then(|weight| weight.f_contiguous()))
+        });
+        weights.collect()
     }
 
     fn stack(&self, mut parts: Vec<Tensor>) -> Result<Tensor> {
@@ -184,7 +237,9 @@ impl<'a> Weights<'a> {
                 normalised,
             } => {
                 let router = [(format!("{prefix}.{}", names.router), count)];
-                let router = self.stacked(hidden, &router, false)?;
+                // It decides which weights are read, and is a thousandth of them: it stays as it is stored.
+                let router = self.parts(hidden, &router)?;
+                let router = self.linear_in(WeightFormat::Stored, router, None)?;
                 let expert = |number| {
                     let prefix = format!("{prefix}.{}.{number}", names.experts);
                     self.dense(&prefix, (names.expert_up, names.expert_down), width)
@@ -217,16 +272,14 @@ impl<'a> Weights<'a> {
 
     /// Cosines and signed sines of every position.
     pub(crate) fn turns(&self, rope: &Rope) -> Result<Turns> {
-        let frequencies = rope.frequencies();
-        let scale = rope.attention();
         let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-        for position in 0..self.config.max_positions {
-            // The angle is rounded as the reference implementation rounds it: at far positions it shows.
-            let turn = |frequency: &f64| f64::from(*frequency as f32 * position as f32).sin_cos();
-            let row: Vec<(f64, f64)> = frequencies.iter().map(turn).collect();
-            cosines.extend(row.iter().chain(&row).map(|(_, cosine)| (cosine * scale) as f32));
-            sines.extend(row.iter().map(|(sine, _)| (-sine * scale) as f32));
-            sines.extend(row.iter().map(|(sine, _)| (sine * scale) as f32));
+        for row in rope
+            .turns(self.config.max_positions)
+            .chunks((rope.width / 2).max(1))
+        {
+            cosines.extend(row.iter().chain(row).map(|(_, cosine)| *cosine as f32));
+            sines.extend(row.iter().map(|(sine, _)| -*sine as f32));
+            sines.extend(row.iter().map(|(sine, _)| *sine as f32));
         }
         let shape = [self.config.max_positions as i64, rope.width as i64];
         let table = |values: &[f32]| Tensor::f_from_slice(values).and_then(|values| values.f_view(shape));

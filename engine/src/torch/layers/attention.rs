@@ -16,19 +16,22 @@
 //! Tokens of the text see a stretch of it; nodes of a tree see a stretch and some slots after it, see
 //! [`tree`](crate::model::tree).
 //!
-//! On the CPU, sequences that feed only a few tokens are left to the loops of [`fused`], which need
+//! On the CPU, sequences that feed only a few tokens are left to the loops of [`look`], which need
 //! neither views nor masks. Where there are no such loops, [`together`] lets those attend at once.
 
 use super::cache::Cache;
 use super::fused;
 use super::kernel::{self, ALIGNED};
 use super::layout::{Layout, Scoring};
+use super::look;
 use super::together::{self, Group, Member};
 use super::upload::Upload;
 use crate::model::Feed;
 use crate::model::tree::Sight;
 use crate::torch::config::Heads;
+use crate::torch::crew::Crew;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -91,8 +94,14 @@ fn row(feed: &Feed<'_>, slot: usize, block_size: usize) -> i64 {
     i64::from(feed.table[slot / block_size]) * block_size as i64 + (slot % block_size) as i64
 }
 
-/// Sequences that feed at most so many tokens attend by the loops, where those can be used, else together.
-const FEW: usize = 16;
+/// Sequences that feed at most so many tokens attend by the loops, where those can be used and torch is faster with more: a token and
+/// its drafts, and the end of a prompt whose beginning is known.
+pub(crate) const FEW: usize = 64;
+/// Where they cannot, sequences that feed at most so many tokens attend together.
+const FEW_TOGETHER: usize = 16;
+
+/// Pieces of looking for each thread of a crew, where there are fewer tokens.
+const LOOKS: usize = 2;
 
 impl Plan {
     pub(crate) fn new(feeds: &[Feed<'_>], layout: Layout) -> Result<Self> {
@@ -106,13 +115,13 @@ impl Plan {
             positions.extend(sight.positions().map(|position| position as i64));
             slots.extend((feed.start..end).map(|slot| row(feed, slot, layout.block_size)));
             wanted.extend((tokens.len() - feed.rows) as i64..tokens.len() as i64);
-            match (count <= FEW, layout.fused) {
-                (true, false) => members.push(Member { feed, first, sight }),
-                (true, true) => {
+            match layout.looks {
+                None if count <= FEW_TOGETHER => members.push(Member { feed, first, sight }),
+                Some(most) if count <= most => {
                     let table = feed.table.to_vec();
                     parts.push(Part::new(first, feed, Way::Loops { table, sight }));
                 }
-                (false, _) => parts.push(Part::new(first, feed, Way::torch(feed, &sight, layout)?)),
+                _ => parts.push(Part::new(first, feed, Way::torch(feed, &sight, layout)?)),
             }
         }
         let mut drafts = Vec::new();
@@ -183,44 +192,98 @@ impl Plan {
     }
 
     /// The same for rows `[queries | keys | values]` on the CPU, by the loops as far as they serve.
-    pub(crate) fn attend_fused(&self, cache: &mut Cache, rows: &Tensor, windowed: bool) -> Result<Tensor> {
-        let Heads { queries, keys, size } = self.heads;
+    pub(crate) fn attend_fused(
+        &self,
+        crew: &Crew,
+        cache: &mut Cache,
+        rows: &Tensor,
+        windowed: bool,
+    ) -> Result<Tensor> {
+        let Heads { queries, size, .. } = self.heads;
         let (tokens, width) = (rows.size()[0], queries * size);
-        let numbers = fused::floats(rows);
         let (cached_keys, cached_values) = (&mut cache.keys, &mut cache.values);
-        fused::store(
-            numbers,
+        look::store(
+            fused::floats(rows),
             self.heads,
             &self.host_slots,
             fused::floats_mut(cached_keys),
             fused::floats_mut(cached_values),
         );
         let mut out = Tensor::f_empty([tokens, width], (Kind::Float, Device::Cpu))?;
-        let mut scores = Vec::new();
         for part in &self.parts {
-            let Way::Loops { table, sight } = &part.way else {
+            if matches!(part.way, Way::Torch { .. }) {
                 let heads = rows.f_narrow(1, 0, width)?.f_view([tokens, queries, size])?;
                 let attended = self.attend_by_torch(cache, &heads, part, windowed)?;
                 out.f_narrow(0, part.first, part.count)?.f_copy_(&attended)?;
-                continue;
-            };
-            let row_width = (queries + 2 * keys) * size;
-            let looking = fused::Looking {
-                heads: self.heads,
-                rows: &numbers[(part.first * row_width) as usize..][..(part.count * row_width) as usize],
-                sight,
-                scoring: self.scoring,
-                window: if windowed { self.window } else { usize::MAX },
-                table,
-                block_size: self.block_size,
-                keys: fused::floats(&cache.keys),
-                values: fused::floats(&cache.values),
-            };
-            let own = &mut fused::floats_mut(&mut out)[(part.first * width) as usize..]
-                [..(part.count * width) as usize];
-            fused::look(&looking, &mut scores, own);
+            }
         }
+        self.look(
+            crew,
+            cache,
+            fused::floats(rows),
+            windowed,
+            fused::floats_mut(&mut out),
+        );
         Ok(out)
+    }
+
+    /// Lets the tokens that attend by the loops look at the cache, shared between threads by tokens and, where those are few, by
+    /// key heads.
+    fn look(&self, crew: &Crew, cache: &Cache, rows: &[f32], windowed: bool, out: &mut [f32]) {
+        let Heads { queries, keys, size } = self.heads;
+        let (width, keys) = ((queries * size) as usize, keys as usize);
+        let pieces = match crew.threads() {
+            1 => 1,
+            threads => (LOOKS * threads).div_ceil((out.len() / width).max(1)).min(keys),
+        };
+        let heads = keys.div_ceil(pieces);
+        let of_parts: Vec<_> = self
+            .parts
+            .iter()
+            .map(|part| self.looking(part, cache, rows, windowed))
+            .collect();
+        let mut rest = out.chunks_exact_mut(width);
+        let mut looks = Vec::new();
+        for (part, looking) in self.parts.iter().zip(&of_parts) {
+            for (token, out) in rest.by_ref().take(part.count as usize).enumerate() {
+                let Some(looking) = looking else { continue };
+                for (number, out) in out.chunks_mut(heads * (width / keys)).enumerate() {
+                    let key_heads = number * heads..(number * heads + heads).min(keys);
+                    looks.push((looking, (token, key_heads), Mutex::new(out)));
+                }
+            }
+        }
+        crew.each(looks.len(), &|number| {
+            let (looking, place, out) = &looks[number];
+            let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+            look::look(looking, place.clone(), &mut out);
+        });
+    }
+
+    /// What the tokens of a part look at, if they attend by the loops.
+    fn looking<'a>(
+        &self,
+        part: &'a Part,
+        cache: &'a Cache,
+        rows: &'a [f32],
+        windowed: bool,
+    ) -> Option<look::Looking<'a>> {
+        let Way::Loops { table, sight } = &part.way else {
+            return None;
+        };
+        let Heads { queries, keys, size } = self.heads;
+        let row_width = ((queries + 2 * keys) * size) as usize;
+        Some(look::Looking {
+            heads: self.heads,
+            rows: &rows[part.first as usize * row_width..][..part.count as usize * row_width],
+            sight,
+            scoring: self.scoring,
+            window: if windowed { self.window } else { usize::MAX },
+            table,
+            block_size: self.block_size,
+            keys: fused::floats(&cache.keys),
+            values: fused::floats(&cache.values),
+        })
     }
 
     fn attend_by_torch(

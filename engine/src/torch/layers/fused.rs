@@ -1,14 +1,12 @@
 //! The small steps between matrix products, on the CPU in f32, without torch.
 //!
 //! A decoder layer of a small model spends more time in starting torch's operations than in computing them. Here
-//! each step is one loop over plain numbers; matrix products, and attention of long prompts, stay with torch. Attention
-//! reads keys and values where they lie in the paged cache: no block is copied, contiguous or not.
+//! each step is one loop over plain numbers. Products are in [`product`](super::product), attention in
+//! [`look`](super::look); that of long prompts stays with torch.
 //!
 //! The loops are written once and compiled twice, for any processor and for those with AVX2 and FMA. Sums run in lanes
 //! of eight, so the compiler turns them into vector instructions.
 
-use super::layout::Scoring;
-use crate::model::tree::{Seen, Sight};
 use crate::torch::config::Heads;
 use tch::{Device, Kind, Tensor};
 
@@ -60,7 +58,7 @@ macro_rules! vectorised {
 
 /// `a * b + c`, in one instruction where there is one.
 #[inline(always)]
-fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+pub(crate) fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
@@ -84,11 +82,12 @@ fn dot<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
 
 /// `e^x` to about one unit in the last place, without branches; for `x` at most 88.
 #[inline(always)]
-fn exp<const FMA: bool>(x: f32) -> f32 {
+pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     // Adding and subtracting 1.5 · 2^23 rounds to an integer.
     const ROUND: f32 = 12_582_912.0;
     let x = x.max(-87.0);
-    let whole = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND) - ROUND;
+    let rounded = fma::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
+    let whole = rounded - ROUND;
     // ln 2 in two parts, so that the remainder is exact.
     let rest = fma::<FMA>(whole, -0.693_359_4, x);
     let rest = fma::<FMA>(whole, 2.121_944_4e-4, rest);
@@ -104,7 +103,8 @@ fn exp<const FMA: bool>(x: f32) -> f32 {
     ] {
         sum = fma::<FMA>(sum, rest, coefficient);
     }
-    f32::from_bits(((whole as i32 + 127) << 23) as u32) * sum
+    // The integer is in the lowest bits of what was rounded; a conversion would be made lane by lane.
+    f32::from_bits((rounded.to_bits() << 23).wrapping_add(127 << 23)) * sum
 }
 
 vectorised! {
@@ -163,8 +163,25 @@ fn gated_body<const FMA: bool>(both: &[f32], width: usize, out: &mut [f32]) {
     for (row, out) in both.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
         let (gate, up) = row.split_at(width);
         for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
-            *out = gate / (1.0 + exp::<FMA>((-gate).min(88.0))) * up;
+            *out = one_silu::<FMA>(gate) * up;
         }
+    }
+}
+
+#[inline(always)]
+fn one_silu<const FMA: bool>(x: f32) -> f32 {
+    x / (1.0 + exp::<FMA>((-x).min(88.0)))
+}
+
+vectorised! {
+    /// `x · sigmoid(x)` in place.
+    silu => silu_body(x: &mut [f32])
+}
+
+#[inline(always)]
+fn silu_body<const FMA: bool>(x: &mut [f32]) {
+    for x in x {
+        *x = one_silu::<FMA>(*x);
     }
 }
 
@@ -175,14 +192,44 @@ vectorised! {
 
 #[inline(always)]
 fn gated_by_gelu_body<const FMA: bool>(both: &[f32], width: usize, out: &mut [f32]) {
-    // 0.5 · (1 + tanh(y)) is 1 / (1 + e^-2y), for y = √(2/π) · (x + 0.044715 · x³).
-    const ROOT: f32 = 1.595_769;
     for (row, out) in both.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
         let (gate, up) = row.split_at(width);
         for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
-            let twice = ROOT * fma::<FMA>(0.044_715 * gate * gate, gate, gate);
-            *out = gate / (1.0 + exp::<FMA>((-twice).min(88.0))) * up;
+            *out = one_gelu::<FMA>(gate) * up;
         }
+    }
+}
+
+#[inline(always)]
+fn one_gelu<const FMA: bool>(x: f32) -> f32 {
+    // 0.5 · (1 + tanh(y)) is 1 / (1 + e^-2y), for y = √(2/π) · (x + 0.044715 · x³).
+    const ROOT: f32 = 1.595_769;
+    let twice = ROOT * fma::<FMA>(0.044_715 * x * x, x, x);
+    x / (1.0 + exp::<FMA>((-twice).min(88.0)))
+}
+
+vectorised! {
+    /// The approximation of gelu by tanh, in place.
+    gelu => gelu_body(x: &mut [f32])
+}
+
+#[inline(always)]
+fn gelu_body<const FMA: bool>(x: &mut [f32]) {
+    for x in x {
+        *x = one_gelu::<FMA>(*x);
+    }
+}
+
+vectorised! {
+    /// Scores `x` become `cap · tanh(x / cap)`.
+    limit => limit_body(scores: &mut [f32], cap: f32)
+}
+
+#[inline(always)]
+pub(crate) fn limit_body<const FMA: bool>(scores: &mut [f32], cap: f32) {
+    for score in scores {
+        // tanh(y) is 1 - 2 / (e^2y + 1).
+        *score = cap - 2.0 * cap / (exp::<FMA>((2.0 / cap * *score).min(88.0)) + 1.0);
     }
 }
 
@@ -259,124 +306,6 @@ fn turn_body<const FMA: bool>(rows: &mut [f32], turning: &Turning<'_>) {
                 let (a, b) = (*low, *high);
                 *low = a * cosine - b * sine;
                 *high = b * cosine + a * sine;
-            }
-        }
-    }
-}
-
-/// Copies keys and values of rows `[queries | keys | values]` to their slots of the cache.
-pub(crate) fn store(rows: &[f32], heads: Heads, slots: &[i64], keys: &mut [f32], values: &mut [f32]) {
-    let width = (heads.keys * heads.size) as usize;
-    let skipped = (heads.queries * heads.size) as usize;
-    for (row, &slot) in rows.chunks_exact(skipped + 2 * width).zip(slots) {
-        let place = slot as usize * width..(slot as usize + 1) * width;
-        keys[place.clone()].copy_from_slice(&row[skipped..skipped + width]);
-        values[place].copy_from_slice(&row[skipped + width..]);
-    }
-}
-
-/// The queries of one sequence, and what they may look at.
-pub(crate) struct Looking<'a> {
-    pub(crate) heads: Heads,
-    /// The rows `[queries | keys | values]` of the sequence's fed tokens.
-    pub(crate) rows: &'a [f32],
-    pub(crate) sight: &'a Sight,
-    pub(crate) scoring: Scoring,
-    /// How far back a token may look.
-    pub(crate) window: usize,
-    pub(crate) table: &'a [u32],
-    pub(crate) block_size: usize,
-    pub(crate) keys: &'a [f32],
-    pub(crate) values: &'a [f32],
-}
-
-vectorised! {
-    /// Attention of one sequence's fed tokens over the cache; a row of all heads for each token.
-    look => look_body(looking: &Looking<'_>, scores: &mut Vec<f32>, out: &mut [f32])
-}
-
-#[inline(always)]
-fn look_body<const FMA: bool>(looking: &Looking<'_>, scores: &mut Vec<f32>, out: &mut [f32]) {
-    let Heads { queries, keys, size } = looking.heads;
-    let (queries, keys, size) = (queries as usize, keys as usize, size as usize);
-    let row_width = (queries + 2 * keys) * size;
-    for (number, out) in out.chunks_exact_mut(queries * size).enumerate() {
-        let row = &looking.rows[number * row_width..][..queries * size];
-        let seen = looking.sight.seen(number, looking.window);
-        scores.clear();
-        scores.resize(queries * seen.len(), 0.0);
-        score::<FMA>(looking, row, &seen, scores);
-        if let Some(cap) = looking.scoring.cap {
-            limit::<FMA>(scores, cap as f32);
-        }
-        for scores in scores.chunks_exact_mut(seen.len()) {
-            soften::<FMA>(scores);
-        }
-        mix::<FMA>(looking, &seen, scores, out);
-    }
-}
-
-/// Where a slot of the sequence lies among rows of `width` numbers.
-#[inline(always)]
-fn place(looking: &Looking<'_>, slot: usize, width: usize) -> std::ops::Range<usize> {
-    let block = looking.table[slot / looking.block_size] as usize * looking.block_size;
-    let row = block + slot % looking.block_size;
-    row * width..(row + 1) * width
-}
-
-/// The products of all query heads with the keys that are seen; a row of them for each query head.
-#[inline(always)]
-fn score<const FMA: bool>(looking: &Looking<'_>, query: &[f32], seen: &Seen<'_>, scores: &mut [f32]) {
-    let Heads { queries, keys, size } = looking.heads;
-    let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
-    let count = seen.len();
-    let own_scale = looking.scoring.scale.map(|scale| scale as f32);
-    let scale = own_scale.unwrap_or(1.0 / (size as f32).sqrt());
-    for (offset, slot) in seen.slots().enumerate() {
-        let row = &looking.keys[place(looking, slot, keys * size)];
-        for (number, query) in query.chunks_exact(size).enumerate() {
-            let key = &row[number / group * size..][..size];
-            scores[number * count + offset] = scale * dot::<FMA>(query, key);
-        }
-    }
-}
-
-/// Scores `x` become `cap · tanh(x / cap)`.
-#[inline(always)]
-fn limit<const FMA: bool>(scores: &mut [f32], cap: f32) {
-    for score in scores.iter_mut() {
-        // tanh(y) is 1 - 2 / (e^2y + 1).
-        *score = cap - 2.0 * cap / (exp::<FMA>((2.0 / cap * *score).min(88.0)) + 1.0);
-    }
-}
-
-/// Scores to weights that sum to one.
-#[inline(always)]
-fn soften<const FMA: bool>(scores: &mut [f32]) {
-    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    for score in scores.iter_mut() {
-        *score = exp::<FMA>(*score - most);
-    }
-    let sum: f32 = scores.iter().sum();
-    for score in scores.iter_mut() {
-        *score /= sum;
-    }
-}
-
-/// The values that are seen, weighted; a row of all query heads.
-#[inline(always)]
-fn mix<const FMA: bool>(looking: &Looking<'_>, seen: &Seen<'_>, weights: &[f32], out: &mut [f32]) {
-    let Heads { queries, keys, size } = looking.heads;
-    let (keys, size, group) = (keys as usize, size as usize, (queries / keys) as usize);
-    let count = seen.len();
-    out.fill(0.0);
-    for (offset, slot) in seen.slots().enumerate() {
-        let row = &looking.values[place(looking, slot, keys * size)];
-        for (number, out) in out.chunks_exact_mut(size).enumerate() {
-            let weight = weights[number * count + offset];
-            let value = &row[number / group * size..][..size];
-            for (out, value) in out.iter_mut().zip(value) {
-                *out = fma::<FMA>(weight, *value, *out);
             }
         }
     }

@@ -8,6 +8,7 @@ use super::fused::{self, HeadNorm, Turning, floats, floats_mut};
 use super::linear::{Linear, Norm};
 use super::mlp::Mlp;
 use crate::torch::config::{Heads, QkNorm};
+use crate::torch::crew::Crew;
 use tch::{TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
@@ -44,6 +45,14 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
+    /// The same numbers for another who reads them.
+    pub(crate) fn share(&self) -> Self {
+        Turns {
+            cosines: self.cosines.shallow_clone(),
+            sines: self.sines.shallow_clone(),
+        }
+    }
+
     /// Those of these positions.
     pub(crate) fn at(&self, positions: &Tensor) -> Result<Turns> {
         let at = |of: &Tensor| of.f_index_select(0, positions)?.f_unsqueeze(1);
@@ -69,6 +78,13 @@ impl Turns {
 }
 
 impl QkScales {
+    fn share(&self) -> Self {
+        QkScales {
+            scales: self.scales.shallow_clone(),
+            ..*self
+        }
+    }
+
     /// Norms `[tokens, query and key heads, size]`.
     fn apply(&self, qk: &Tensor, heads: Heads) -> Result<Tensor> {
         let plain = |x: &Tensor, size: i64| x.f_rms_norm(size, None::<&Tensor>, self.eps);
@@ -88,6 +104,22 @@ impl QkScales {
 }
 
 impl Layer {
+    /// The same numbers for another decoder.
+    pub(crate) fn share(&self) -> Self {
+        let norm = |norm: &Option<Norm>| norm.as_ref().map(Norm::share);
+        Layer {
+            before_attention: norm(&self.before_attention),
+            qkv: self.qkv.share(),
+            qk_norm: self.qk_norm.as_ref().map(QkScales::share),
+            out: self.out.share(),
+            after_attention: norm(&self.after_attention),
+            before_mlp: norm(&self.before_mlp),
+            mlp: self.mlp.share(),
+            after_mlp: norm(&self.after_mlp),
+            ..*self
+        }
+    }
+
     /// Adds what this layer finds to `x`; `turns` are those of the fed positions, one for each rope.
     pub(crate) fn by_torch(
         &self,
@@ -140,9 +172,10 @@ impl Layer {
         plan.attend(cache, &queries, &keys, &values, self.windowed)
     }
 
-    /// The same with the loops of [`fused`]; `turns` are those of all positions, and `scratch` is as large as `x`.
+    /// The same with the loops of [`fused`] and their crew; `turns` are those of all positions, and `scratch` is as large as `x`.
     pub(crate) fn by_loops(
         &self,
+        crew: &Crew,
         x: &mut Tensor,
         cache: &mut Cache,
         plan: &Plan,
@@ -151,7 +184,7 @@ impl Layer {
     ) -> Result<()> {
         let mut rows = self.qkv.apply(read(x, self.before_attention.as_ref(), scratch))?;
         self.turn_by_loop(&mut rows, plan, turns);
-        let attended = plan.attend_fused(cache, &rows, self.windowed)?;
+        let attended = plan.attend_fused(crew, cache, &rows, self.windowed)?;
         let attended = self.out.apply(&attended)?;
         add(x, &attended, self.after_attention.as_ref(), scratch);
         let found = self.mlp.by_loops(read(x, self.before_mlp.as_ref(), scratch))?;

@@ -1,27 +1,63 @@
-//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by the loops of [`fused`].
+//! Matrices and norms: what a layer is made of, by torch or, in f32 on the CPU, by loops of our own ([`fused`], [`product`](super::product)).
 
 use super::fused::{self, floats, floats_mut};
+use super::matrix::Matrix;
+use super::product::product;
+use crate::torch::crew::Crew;
+use std::sync::Arc;
 use tch::{TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
 /// A matrix, `[out, in]`, and perhaps a bias.
 pub(crate) struct Linear {
-    pub(crate) weight: Tensor,
+    pub(crate) by: Multiplier,
     pub(crate) bias: Option<Tensor>,
 }
 
+/// Who multiplies, and with what.
+pub(crate) enum Multiplier {
+    Torch(Tensor),
+    Crew(Arc<Crew>, Matrix),
+}
+
 impl Linear {
+    /// The same numbers for another who reads them.
+    pub(crate) fn share(&self) -> Self {
+        Linear {
+            by: match &self.by {
+                Multiplier::Torch(weight) => Multiplier::Torch(weight.shallow_clone()),
+                Multiplier::Crew(crew, matrix) => Multiplier::Crew(crew.clone(), matrix.share()),
+            },
+            bias: self.bias.as_ref().map(Tensor::shallow_clone),
+        }
+    }
+
+    /// The matrix, where it is as torch multiplies with it.
+    pub(crate) fn weight(&self) -> Option<&Tensor> {
+        match &self.by {
+            Multiplier::Torch(weight) => Some(weight),
+            Multiplier::Crew(..) => None,
+        }
+    }
+
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        x.f_linear(&self.weight, self.bias.as_ref())
+        let mut found = match &self.by {
+            Multiplier::Torch(weight) => return x.f_linear(weight, self.bias.as_ref()),
+            Multiplier::Crew(crew, matrix) => product(crew, x, matrix)?,
+        };
+        match &self.bias {
+            Some(bias) => found.f_add_(bias),
+            None => Ok(found),
+        }
     }
 
     /// `sum += after(apply(x))`, in one operation where there is neither norm nor bias.
     pub(crate) fn add_to(&self, sum: &mut Tensor, x: &Tensor, after: Option<&Norm>) -> Result<()> {
-        let _ = match (&self.bias, after) {
-            (None, None) => sum.f_addmm_(x, &self.weight.f_tr()?)?,
-            (Some(_), None) => sum.f_add_(&self.apply(x)?)?,
-            (_, Some(norm)) => sum.f_add_(&norm.apply(&self.apply(x)?)?)?,
+        let _ = match (&self.by, &self.bias, after) {
+            (Multiplier::Torch(weight), None, None) => sum.f_addmm_(x, &weight.f_tr()?)?,
+            (_, _, None) => sum.f_add_(&self.apply(x)?)?,
+            (_, _, Some(norm)) => sum.f_add_(&norm.apply(&self.apply(x)?)?)?,
         };
         Ok(())
     }
@@ -35,6 +71,15 @@ pub(crate) struct Norm {
 }
 
 impl Norm {
+    /// The same numbers for another who reads them.
+    pub(crate) fn share(&self) -> Self {
+        Norm {
+            scale: self.scale.shallow_clone(),
+            bias: self.bias.as_ref().map(Tensor::shallow_clone),
+            eps: self.eps,
+        }
+    }
+
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let (size, scale) = (self.scale.numel() as i64, Some(&self.scale));
         match &self.bias {

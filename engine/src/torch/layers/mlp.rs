@@ -41,11 +41,23 @@ pub(crate) enum Mlp {
 }
 
 impl Mlp {
+    /// The same numbers for another who reads them.
+    pub(crate) fn share(&self) -> Self {
+        match self {
+            Mlp::Dense(dense) => Mlp::Dense(dense.share()),
+            Mlp::Experts(experts) => Mlp::Experts(Experts {
+                router: experts.router.share(),
+                networks: experts.networks.iter().map(Dense::share).collect(),
+                ..*experts
+            }),
+        }
+    }
+
     /// `sum += after(apply(x))`.
     pub(crate) fn add_to(&self, sum: &mut Tensor, x: &Tensor, after: Option<&Norm>) -> Result<()> {
         let out = match self {
             Mlp::Dense(dense) => return dense.down.add_to(sum, &dense.inner(&dense.up.apply(x)?)?, after),
-            Mlp::Experts(experts) => experts.apply(x)?,
+            Mlp::Experts(experts) => experts.apply(x, (route_by_torch, Dense::inner))?,
         };
         let _ = match after {
             None => sum.f_add_(&out)?,
@@ -58,7 +70,7 @@ impl Mlp {
     pub(crate) fn by_loops(&self, x: &Tensor) -> Result<Tensor> {
         match self {
             Mlp::Dense(dense) => dense.down.apply(&dense.inner_by_loops(&dense.up.apply(x)?)?),
-            Mlp::Experts(experts) => experts.apply(x),
+            Mlp::Experts(experts) => experts.apply(x, (route_by_loop, Dense::inner_by_loops)),
         }
     }
 }
@@ -72,7 +84,20 @@ fn activate(x: &mut Tensor, activation: Activation) -> Result<Tensor> {
     }
 }
 
+fn in_place(mut x: Tensor, change: fn(&mut [f32])) -> Tensor {
+    change(floats_mut(&mut x));
+    x
+}
+
 impl Dense {
+    fn share(&self) -> Self {
+        Dense {
+            up: self.up.share(),
+            down: self.down.share(),
+            ..*self
+        }
+    }
+
     /// What `down` reads.
     fn inner(&self, up: &Tensor) -> Result<Tensor> {
         if !self.gated {
@@ -92,24 +117,65 @@ impl Dense {
         let gate = match (self.gated, self.activation) {
             (true, Activation::Silu) => fused::gated,
             (true, Activation::GeluTanh) => fused::gated_by_gelu,
-            _ => return self.inner(up),
+            (false, Activation::Silu) => return Ok(in_place(up.shallow_clone(), fused::silu)),
+            (false, Activation::GeluTanh) => return Ok(in_place(up.shallow_clone(), fused::gelu)),
+            (_, Activation::Relu) => return self.inner(up),
+            (_, Activation::Gelu) => return self.inner_of_each_row(up),
         };
         let mut gated = Tensor::f_empty([up.size()[0], self.width], (Kind::Float, Device::Cpu))?;
         gate(floats(up), self.width as usize, floats_mut(&mut gated));
         Ok(gated)
     }
+
+    /// [`inner`](Self::inner) row by row: torch computes the numbers at the end of a tensor, which fill no vector, by other
+    /// instructions, so that where a number stands would show in its last digits.
+    fn inner_of_each_row(&self, up: &Tensor) -> Result<Tensor> {
+        let rows = (0..up.size()[0]).map(|row| self.inner(&up.f_narrow(0, row, 1)?));
+        Tensor::f_cat(&rows.collect::<Result<Vec<_>>>()?, 0)
+    }
 }
 
+/// Which experts the tokens go to, so many each, and the share of each of them, `[uses, 1]`; by what the router says of all of them.
+type Route = fn(&Experts, &Tensor) -> Result<(Vec<i64>, Tensor)>;
+
+fn route_by_torch(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor)> {
+    let shares = scores.f_softmax(-1, Kind::Float)?;
+    let (mut shares, chosen) = shares.f_topk(experts.chosen, -1, true, true)?;
+    if experts.normalised {
+        shares = shares.f_div(&shares.f_sum_dim_intlist(-1, true, None)?)?;
+    }
+    // The host must know who goes where, as each expert is a product of its own.
+    let chosen: Vec<i64> = Vec::try_from(chosen.f_view([-1])?.f_to_device(Device::Cpu)?)?;
+    Ok((chosen, shares.f_view([-1, 1])?))
+}
+
+/// The same token by token, so that it does not depend on how many they are.
+fn route_by_loop(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor)> {
+    let (mut all_chosen, mut all_shares) = (Vec::new(), Vec::new());
+    for scores in floats(scores).chunks_exact(experts.networks.len()) {
+        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let weights: Vec<f32> = scores.iter().map(|score| (score - most).exp()).collect();
+        let mut chosen: Vec<usize> = (0..weights.len()).collect();
+        // Of equal ones that of the least number.
+        chosen.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
+        chosen.truncate(experts.chosen as usize);
+        let whole: f32 = match experts.normalised {
+            true => chosen.iter().map(|&expert| weights[expert]).sum(),
+            false => weights.iter().sum(),
+        };
+        all_shares.extend(chosen.iter().map(|&expert| weights[expert] / whole));
+        all_chosen.extend(chosen.iter().map(|&expert| expert as i64));
+    }
+    Ok((all_chosen, Tensor::f_from_slice(&all_shares)?.f_view([-1, 1])?))
+}
+
+/// What a network of one expert computes between its two products.
+type Inner = fn(&Dense, &Tensor) -> Result<Tensor>;
+
 impl Experts {
-    fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let shares = self.router.apply(x)?.f_softmax(-1, Kind::Float)?;
-        let (mut shares, chosen) = shares.f_topk(self.chosen, -1, true, true)?;
-        if self.normalised {
-            shares = shares.f_div(&shares.f_sum_dim_intlist(-1, true, None)?)?;
-        }
-        let shares = shares.f_to_kind(x.kind())?.f_view([-1, 1])?;
-        // The host must know who goes where, as each expert is a product of its own.
-        let chosen: Vec<i64> = Vec::try_from(chosen.f_view([-1])?.f_to_device(Device::Cpu)?)?;
+    fn apply(&self, x: &Tensor, (route, inner): (Route, Inner)) -> Result<Tensor> {
+        let (chosen, shares) = route(self, &self.router.apply(x)?)?;
+        let shares = shares.f_to_kind(x.kind())?;
         let mut uses = vec![Vec::new(); self.networks.len()];
         for (use_, &expert) in chosen.iter().enumerate() {
             uses[expert as usize].push(use_ as i64);
@@ -132,7 +198,7 @@ impl Experts {
             let own = x.f_index_select(0, &tokens)?;
             let out = network
                 .down
-                .apply(&network.inner(&network.up.apply(&own)?)?)?
+                .apply(&inner(network, &network.up.apply(&own)?)?)?
                 .f_mul_(&shares.f_index_select(0, &uses)?)?;
             let _ = sum.f_index_add_(0, &tokens, &out)?;
         }

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use lexiform::machine::{Expected, Way};
 use lexiform::vocab::Vocabulary;
-use lexiform_engine::{Candidate, Candidates, Grammar, Origin, State};
+use lexiform_engine::{Candidate, Candidates, Drafted, Fate, Grammar, Origin, State};
 
-use crate::wire::response::{CandidateToken, TokenDetail};
+use crate::wire::chat::TokenDetails;
+use crate::wire::response::{CandidateToken, DraftedToken, TokenDetail};
 
 /// Readings of a text whose places are named.
 const READINGS: usize = 8;
@@ -15,6 +16,7 @@ const READINGS: usize = 8;
 #[derive(Debug)]
 pub(super) struct TokenWatch {
     grammar: Option<(Grammar, State)>,
+    tells_drafts: bool,
     last: Instant,
 }
 
@@ -30,9 +32,10 @@ pub(super) struct Seen {
 
 impl TokenWatch {
     /// At the beginning of a text; with a grammar, the places of tokens are named.
-    pub(super) fn new(grammar: Option<Grammar>) -> Self {
+    pub(super) fn new(grammar: Option<Grammar>, details: TokenDetails) -> Self {
         Self {
             grammar: grammar.map(|grammar| (grammar.clone(), grammar.start())),
+            tells_drafts: details.drafts,
             last: Instant::now(),
         }
     }
@@ -49,6 +52,7 @@ impl TokenWatch {
         let micros = now.duration_since(self.last).as_micros();
         self.last = now;
         let likely = candidates.likely.iter();
+        let drafted = candidates.drafted.iter().filter(|_| self.tells_drafts);
         TokenDetail {
             id: seen.token,
             text: seen.text,
@@ -65,6 +69,7 @@ impl TokenWatch {
             micros: u64::try_from(micros).unwrap_or(u64::MAX),
             places,
             candidates: likely.map(|candidate| told(candidate, vocabulary)).collect(),
+            drafts: drafted.map(|draft| told_draft(draft, vocabulary)).collect(),
         }
     }
 
@@ -100,5 +105,19 @@ fn told(candidate: &Candidate, vocabulary: &Vocabulary) -> CandidateToken {
         probability: f64::from(candidate.logprob).exp(),
         allowed: candidate.is_allowed,
         share: f64::from(candidate.log_share).exp(),
+    }
+}
+
+fn told_draft(draft: &Drafted, vocabulary: &Vocabulary) -> DraftedToken {
+    DraftedToken {
+        id: draft.token,
+        text: String::from_utf8_lossy(vocabulary.bytes(draft.token)).into_owned(),
+        parent: draft.parent,
+        drafter: draft.drafter,
+        fate: match draft.fate {
+            Fate::Kept => "kept",
+            Fate::Refused => "refused",
+            Fate::Unjudged => "unjudged",
+        },
     }
 }

@@ -484,6 +484,27 @@ fn speculation(stats: &Stats, page: &mut Page) {
     for (position, count) in stats.accepted_at.iter().enumerate() {
         page.labelled(name, ("position", &position.to_string()), count);
     }
+    page.counters([(
+        "lexiform_draft_stores_failed_total",
+        "Stores of earlier answers that were given up because drafting from them failed.",
+        stats.draft_stores_failed,
+    ), (
+        "lexiform_draft_saves_failed_total",
+        "Times that earlier answers could not be written to the folder in which they are kept over a restart.",
+        stats.draft_saves_failed,
+    )]);
+    page.value(
+        "lexiform_draft_store_bytes",
+        "gauge",
+        "Bytes of what was learned from earlier answers, to draft from.",
+        stats.draft_store_bytes,
+    );
+    page.value(
+        "lexiform_draft_corpus_bytes",
+        "gauge",
+        "Bytes of the texts that the operator has named to draft from.",
+        stats.draft_corpus_bytes,
+    );
     let name = "lexiform_draft_rejected_total";
     let help = "Drafted tokens that were not kept. The grammar rejects none: what it does not allow is never drafted.";
     page.head(name, "counter", help);

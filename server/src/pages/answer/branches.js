@@ -1,9 +1,11 @@
 // The place for texts that were tried and not written: trees of drafts, attempts of the global law, particles.
 //
-// Whoever has such data hands it over as an event, and it is shown until the next run:
+// Drafts come with the tokens of a run, and are shown where one is looked at. Whoever has other such data hands it over as an event, and it is
+// shown until a token is looked at or the next run begins:
 //
 //   document.dispatchEvent(new CustomEvent("lexiform:branches", {detail: {
 //     kind: "drafts" | "attempts" | "particles",
+//     title: "Drafts of …",          instead of the name of the kind, or left out
 //     nodes: [{
 //       id: 3,                       unique within the list
 //       parent: 1 | null,            the node before, which stands earlier in the list; null for a beginning
@@ -27,7 +29,7 @@ export function showBranches({section, title, body}, data) {
   section.hidden = !data?.nodes?.length;
   body.replaceChildren();
   if (section.hidden) return;
-  title.textContent = TITLES[data.kind] ?? "Branches";
+  title.textContent = data.title ?? TITLES[data.kind] ?? "Branches";
   const root = make("ul", {className: "branches"}), lists = new Map();
   for (const node of data.nodes.slice(0, SHOWN)) {
     const item = make("li", {className: node.outcome ?? "open"}, make("code", {textContent: node.text}),

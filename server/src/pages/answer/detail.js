@@ -25,8 +25,10 @@ const count = number => number.toLocaleString("en");
 
 const tokens = number => `${count(number)} ${number === 1 ? "token" : "tokens"}`;
 
-/** A token's text between quotes, with what cannot be seen spelled out. */
-const quoted = text => make("code", {className: "quoted", textContent: /^\s*$/.test(text) ? `⟨${spoken(text)}⟩` : text.replace(/\n/g, "⏎").replace(/ /g, "␣")});
+/** A token's text with what cannot be seen spelled out. */
+export const quotedText = text => /^\s*$/.test(text) ? `⟨${spoken(text)}⟩` : text.replace(/\n/g, "⏎").replace(/ /g, "␣");
+
+const quoted = text => make("code", {className: "quoted", textContent: quotedText(text)});
 
 function bar(number, name) {
   const inner = make("span", {className: `bar ${name}`});

@@ -32,6 +32,16 @@ class Sample {
     return this.calls.length ? this.calls.map(call => `${call.name}(${call.input})`).join("\n") : this.content;
   }
 
+  /** The pass that wrote this token: the place of its first token and the drafts that it had, or null where none are told. */
+  passOf(place) {
+    for (let first = place; first >= 0; first--) {
+      const drafts = this.tokens[first].drafts;
+      // A pass writes the drafts that it keeps, and one token more.
+      if (drafts) return place <= first + drafts.filter(({fate}) => fate === "kept").length ? {first, drafts} : null;
+    }
+    return null;
+  }
+
   /** The text of the tokens before this one. */
   before(place) {
     return this.tokens.slice(0, place).map(token => token.text).join("");

@@ -6,6 +6,7 @@ import {copy, make} from "../dom.js";
 import {showBranches} from "./branches.js";
 import {draw, point} from "./chart.js";
 import {detailOf, percent} from "./detail.js";
+import {branchesOf} from "./drafts.js";
 import {constraintOf} from "../playground/request.js";
 import {TokenList} from "./tokens.js";
 
@@ -59,9 +60,10 @@ export class View {
     const note = make("p", {className: "note soft"}), verdict = make("p", {className: "verdict"});
     const calls = make("ul", {className: "calls", hidden: true});
     const formatted = make("details", {className: "formatted", hidden: true}, make("summary", {textContent: "Formatted"}), make("pre", {className: "code"}));
-    const entry = {sample, list, note, verdict, calls, formatted};
+    const plain = make("p", {className: "plain", hidden: true});
+    const entry = {sample, list, plain, note, verdict, calls, formatted};
     this.shown.push(entry);
-    return make("article", {className: "card"}, several ? make(heading, {textContent: `Sample ${sample.index + 1}`}) : null, list.element, calls, note, verdict, formatted);
+    return make("article", {className: "card"}, several ? make(heading, {textContent: `Sample ${sample.index + 1}`}) : null, list.element, plain, calls, note, verdict, formatted);
   }
 
   /** Shows what has come. */
@@ -71,9 +73,13 @@ export class View {
     if (sample.finish) this.ended(entry);
   }
 
-  ended({sample, note, calls, formatted}) {
+  ended({sample, plain, note, calls, formatted}) {
     const {told, tokens, run} = sample;
-    const parts = [`${tokens.length} ${tokens.length === 1 ? "token" : "tokens"}`, ENDS[sample.finish] ?? sample.finish];
+    // A search tells of no tokens how they came about; its texts are shown as they are.
+    plain.hidden = tokens.length > 0 || !sample.content;
+    plain.textContent = plain.hidden ? "" : sample.content;
+    const count = tokens.length ? [`${tokens.length} ${tokens.length === 1 ? "token" : "tokens"}`] : [];
+    const parts = [...count, ENDS[sample.finish] ?? sample.finish];
     if (told.budget) parts.push(`steered by max tokens from token ${told.budget.from_token + 1} on`);
     if (told.law) parts.push(`law ${told.law}`);
     if (told.particles) parts.push(`${told.effective_size.toFixed(1)} of ${told.particles} particles effective`);
@@ -92,10 +98,11 @@ export class View {
   /** What is told when a run is over, well or not. */
   done() {
     for (const {list} of this.shown) list.rest();
-    const any = this.shown.find(({sample}) => sample.tokens.length);
-    if (!any) return at("columns").replaceChildren();
-    at("explorer").hidden = at("copy-answer").hidden = false;
-    if (this.looked === null) this.rest(any);
+    if (!this.shown.some(({sample}) => sample.text)) return at("columns").replaceChildren();
+    at("copy-answer").hidden = false;
+    const told = this.shown.find(({sample}) => sample.tokens.length);
+    at("explorer").hidden = !told;
+    if (told && this.looked === null) this.rest(told);
     this.showFields();
   }
 
@@ -124,6 +131,7 @@ export class View {
     this.looked = {entry, place};
     at("explorer").hidden = false;
     at("detail-body").replaceChildren(...detailOf(entry.sample, place));
+    this.branches(branchesOf(entry.sample, place));
     if (this.charted !== entry) {
       this.charted = entry;
       this.drawChart();

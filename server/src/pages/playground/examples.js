@@ -35,7 +35,7 @@ item  ::= digit+
 digit ::= [0-9]`;
 
 /** What a request holds before anything is chosen. */
-export const DEFAULTS = {kind: "schema", source: "", prompt: "", temperature: 0, length: 200, seed: 1, samples: 1, law: "local",
+export const DEFAULTS = {kind: "schema", source: "", prompt: "", temperature: 0, length: 200, seed: 1, samples: 1, law: "local", search: "none",
   choice: "required", compare: false, confidence: false};
 
 export const EXAMPLES = [

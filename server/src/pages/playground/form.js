@@ -57,7 +57,9 @@ export class Form {
     at("source-hint").textContent = hint;
     at("source-part").hidden = this.kind === "none";
     at("choice-part").hidden = this.kind !== "tools";
-    at("law-hint").hidden = at("law").value === "local";
+    at("law-hint").hidden = at("law").value === "local" || at("search").value !== "none";
+    at("search-hint").hidden = at("search").value === "none";
+    at("law").disabled = at("search").value !== "none";
   }
 
   fill({name: _, ...state}) {
@@ -67,7 +69,7 @@ export class Form {
     this.editor.text = state.source;
     at("prompt").value = state.prompt;
     for (const name of NUMBERS) at(name).value = state[name];
-    for (const name of ["law", "choice"]) {
+    for (const name of ["law", "search", "choice"]) {
       at(name).value = state[name];
       if (at(name).selectedIndex < 0) at(name).value = DEFAULTS[name];
     }
@@ -79,6 +81,6 @@ export class Form {
   get state() {
     const numbers = NUMBERS.map(name => [name, at(name).value === "" ? DEFAULTS[name] : Number(at(name).value)]);
     return {kind: this.kind, source: this.kind === "none" ? "" : this.editor.text, prompt: at("prompt").value, ...Object.fromEntries(numbers),
-      law: at("law").value, choice: at("choice").value, compare: at("compare").checked, confidence: at("confidence").checked};
+      law: at("law").value, search: at("search").value, choice: at("choice").value, compare: at("compare").checked, confidence: at("confidence").checked};
   }
 }

@@ -82,7 +82,7 @@ async function runs(state, signal) {
   const written = await Promise.allSettled(all.map(one => one.write(signal, (sample, tokens) => view.heard(sample, tokens))));
   const failed = written.find(({status}) => status === "rejected")?.reason;
   view.done();
-  if (run.samples.some(sample => sample.tokens.length)) earlier.add(all);
+  if (run.samples.some(sample => sample.text)) earlier.add(all);
   if (failed) {
     const stopped = failed.name === "AbortError";
     if (!stopped) view.fail(failed.message);

@@ -19,7 +19,14 @@ function field(kind, source) {
 export const constraintOf = ({kind, source}) => field(kind, source);
 
 /** The fields of a request that only this service knows; official clients send them as `extra_body`. */
-const OWN = ["structured_outputs", "law", "field_confidence"];
+const OWN = ["structured_outputs", "law", "search", "field_confidence"];
+
+/** The fields of a search, which has no law, and no temperature unless it draws. Its width is even, and room for all samples. */
+function searched({search, samples, temperature}) {
+  if (search === "cntp") return {search, temperature: temperature || 1};
+  if (search === "k_best") return {search, temperature: 0};
+  return {search: {kind: search, width: Math.max(4, samples + samples % 2)}, temperature: 0};
+}
 
 /** The request of this state as an object, in which `MARK` stands for a JSON source. */
 export function objectOf(state, model) {
@@ -28,7 +35,8 @@ export function objectOf(state, model) {
   if (state.samples > 1) body.n = state.samples;
   if (state.kind === "tools") Object.assign(body, {tools: MARK, tool_choice: state.choice});
   else Object.assign(body, field(state.kind, state.kind === "schema" ? MARK : state.source));
-  if (state.law !== "local") body.law = state.law;
+  if (state.search !== "none") Object.assign(body, searched(state));
+  else if (state.law !== "local") body.law = state.law;
   if (state.confidence) body.field_confidence = true;
   return body;
 }
@@ -46,12 +54,12 @@ export function written(object, state, indent) {
 
 /** The body of the request that the page sends: streamed, and with the details of each token. */
 export function bodyOf(state, model) {
-  const more = {stream: true, stream_options: {include_usage: true}, token_details: {top: 8, places: true}};
+  const more = {stream: true, stream_options: {include_usage: true}, token_details: {top: 8, places: true, drafts: true}};
   return written({...objectOf(state, model), ...more}, state);
 }
 
 /** The same request without any constraint. */
-export const freed = state => ({...state, kind: "none", law: "local", confidence: false});
+export const freed = state => ({...state, kind: "none", law: "local", search: "none", confidence: false});
 
 /** What the official clients know of a request, and what only this service knows. */
 export function parted(object) {

@@ -15,11 +15,13 @@
 
 use serde_json::Value;
 
-use super::{Constraint, KeyOrder, Source, Whitespace, schema_constraint, tags};
+use super::{Constraint, KeyOrder, Source, Whitespace, boundary, schema_constraint, tags};
 use crate::wire::fields::{Fields, Problems};
 
 /// How many choices `choice` may list.
 const CHOICES: usize = 10_000;
+/// The longest text of which the output may be a span, in bytes.
+const EXTRACTED: usize = 64 << 10;
 
 /// Takes all constraint fields of a request.
 pub fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
@@ -89,7 +91,11 @@ fn layout(
 }
 
 fn response_format(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
-    let mut format = fields.object("response_format", problems)?;
+    format(fields.object("response_format", problems)?, problems)
+}
+
+/// A constraint as `response_format` has it: a type, and beside it what this type says.
+pub(super) fn format(mut format: Fields, problems: &mut Problems) -> Option<Constraint> {
     let path = format.path("type");
     let kind = format.string("type", problems);
     let constraint = match kind.as_deref() {
@@ -237,6 +243,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
         optional_schema(&mut inner, "json", problems),
         optional_text(&mut inner, "regex", Source::Regex, problems),
         choice(&mut inner, "choice", problems),
+        extract(&mut inner, problems),
         optional_text(&mut inner, "grammar", Source::Ebnf, problems),
         structural_tag(&mut inner, problems),
         object,
@@ -256,7 +263,7 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     if found.len() != 1 {
         problems.invalid(
             "structured_outputs",
-            "expected exactly one of 'json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'",
+            "expected exactly one of 'json', 'regex', 'choice', 'grammar', 'extract', 'json_object', 'structural_tag'",
         );
     }
     let constraint = found.into_iter().next()?;
@@ -342,6 +349,30 @@ fn grammar_field(fields: &mut Fields, problems: &mut Problems) -> Option<Constra
     };
     inner.finish_strict(problems);
     constraint
+}
+
+/// A text of which the output must be a span.
+fn extract(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> {
+    let param = fields.path("extract");
+    let mut inner = fields.object("extract", problems)?;
+    if !inner.has("text") {
+        problems.invalid(inner.path("text"), "a text is required");
+    }
+    let text = inner.string("text", problems);
+    let boundary = boundary(&mut inner, problems);
+    inner.finish_strict(problems);
+    let text = text?;
+    match text.len() <= EXTRACTED {
+        true => Some(Constraint::new(Source::Extract(text, boundary), param)),
+        false => {
+            let message = format!(
+                "expected a text of at most {EXTRACTED} bytes, found {}",
+                text.len()
+            );
+            problems.invalid(format!("{param}.text"), message);
+            None
+        }
+    }
 }
 
 /// A list of texts, one of which must be the output.

@@ -238,6 +238,17 @@ class Playground(BrowserTest):
         expect(page.locator("#columns .note")).to_contain_text("law global-exact")
         self.assertEqual(self.asked_for("/v1/chat/completions")[0]["law"], "global")
 
+    def test_a_search_is_a_choice_that_has_no_law(self):
+        page = self.open()
+        page.locator("#search").select_option("k_best")
+        expect(page.locator("#law")).to_be_disabled()
+        self.write(page)
+        expect(page.locator("#columns .note")).to_contain_text("law k-best")
+        expect(page.locator("#columns .plain")).to_contain_text("Maria Keller")
+        expect(page.locator("#explorer")).to_be_hidden()
+        asked = self.asked_for("/v1/chat/completions")[0]
+        self.assertEqual((asked["search"], asked["temperature"], "law" in asked), ("k_best", 0, False))
+
     # Keyboard.
 
     def test_tokens_are_one_stop_and_arrows_lead_from_one_to_the_next(self):
@@ -367,6 +378,50 @@ class Playground(BrowserTest):
         expect(page.locator("#branches-body")).to_contain_text("rejected: drawn otherwise")
         self.write(page)
         expect(page.locator("#branches")).to_be_hidden()
+
+    def test_a_token_leads_to_the_drafts_of_its_pass(self):
+        page = self.open()
+        self.write(page)
+        shown = [text.replace("⏎\n", "⏎").replace(" ", "␣") for text in self.tokens(page).all_text_contents()]
+        page.locator("#columns [role=option].forced").first.click()
+        expect(page.locator("#branches")).to_be_visible()
+        title = page.locator("#branches-title").inner_text()
+        first, last = map(int, re.fullmatch(r"Drafts of the pass that wrote tokens (\d+) to (\d+)", title).groups())
+        kept = page.locator("#branches-body li.kept > code").all_text_contents()
+        self.assertEqual(len(kept), last - first)
+        for text, token in zip(kept, shown[first - 1:]):
+            self.assertIn(text, (token, f"⟨{text[1:-1]}⟩"))
+        expect(page.locator("#branches-body")).to_contain_text("kept: the constraint")
+        self.assert_accessible(page)
+        self.assert_fits(page)
+
+    def test_refused_drafts_are_told_from_those_that_nobody_judged(self):
+        page = self.open()
+
+        def token(text, drafts=None):
+            told = {"id": 1, "text": text, "origin": "sampled", "allowed": 9, "steered": False, "probability": 0.5, "mass": 0.9, "micros": 7}
+            return {**told, **({"drafts": drafts} if drafts else {})}
+
+        def draft(text, parent, fate, drafter="suffix"):
+            return {"id": 1, "text": text, "parent": parent, "drafter": drafter, "fate": fate}
+
+        tree = [draft("a", None, "kept"), draft("b", 0, "kept"), draft("c", 1, "refused"), draft("d", 2, "unjudged"),
+                draft("e", 0, "refused", "copied")]
+        tokens = [token("x"), token("a", tree), token("b"), token("z"), token("y")]
+        choice = {"index": 0, "delta": {"content": "xabzy"}, "finish_reason": "stop", "lexiform_tokens": tokens}
+        body = f"data: {json.dumps({'choices': [choice]})}\n\ndata: [DONE]\n\n"
+        page.route("**/v1/chat/completions", lambda route: route.fulfill(status=200, content_type="text/event-stream", body=body))
+        self.write(page)
+        for place in (1, 2, 3):
+            self.tokens(page).nth(place).click()
+            expect(page.locator("#branches-title")).to_have_text("Drafts of the pass that wrote tokens 2 to 4")
+            expect(page.locator("#branches-body li.kept > code")).to_have_text(["a", "b"])
+            expect(page.locator("#branches-body li.rejected > code")).to_have_text(["c", "e"])
+            expect(page.locator("#branches-body li.open > code")).to_have_text(["d"])
+        expect(page.locator("#branches-body")).to_contain_text("rejected: copied from the text")
+        for place in (0, 4):
+            self.tokens(page).nth(place).click()
+            expect(page.locator("#branches")).to_be_hidden()
 
 
 if __name__ == "__main__":

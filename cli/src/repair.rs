@@ -1,0 +1,200 @@
+//! `lexiform repair`: the nearest texts that belong to a constraint.
+//!
+//! ```text
+//!   $ lexiform repair --schema person.json --text "{\"name\": 'Bob', \"age\": 3"
+//!   {"name": "Bob", "age": 3}
+//!   text 1: cost 3                                   (on standard error)
+//!     line 1, column 10: "'" becomes "\""
+//! ```
+//!
+//! The texts alone go to standard output, so that they can be piped on; what was changed is told on standard error.
+
+use clap::ArgGroup;
+use lexiform::Grammar;
+use lexiform::error::Place;
+use lexiform::repair::{Costs, Edit, Repair, RepairError, RepairLimits};
+use serde_json::{Value, json};
+
+use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
+use crate::input::source::{Constraint, KINDS, Meaning};
+use crate::input::texts::{Text, Texts};
+use crate::shown::output::{self, Output};
+use crate::shown::paint::{bad, dim};
+use crate::shown::problems;
+
+/// The arguments of `lexiform repair`.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("constraint").args(KINDS).required(true), after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    constraint: Constraint,
+    #[command(flatten)]
+    meaning: Meaning,
+    #[command(flatten)]
+    texts: Texts,
+    /// What it costs to insert a character, from 1 to 1000
+    #[arg(long, value_name = "COST", default_value_t = 1)]
+    insert: u32,
+    /// What it costs to delete one
+    #[arg(long, value_name = "COST", default_value_t = 1)]
+    delete: u32,
+    /// What it costs to put another character in the place of one
+    #[arg(long, value_name = "COST", default_value_t = 1)]
+    substitute: u32,
+    /// The pairs of a place in the text and a state of the grammar that are looked at, for each text
+    #[arg(long, value_name = "N", default_value_t = RepairLimits::default().nodes)]
+    nodes: usize,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+}
+
+/// Runs `lexiform repair`.
+///
+/// # Errors
+/// The source does not compile, or there is no text.
+pub fn run(args: Args) -> Outcome {
+    let source = args.constraint.load()?;
+    let texts = args.texts.read();
+    if texts.is_empty() {
+        return Err(Failure::message(
+            "name a text to repair: --text TEXT, a FILE, or standard input",
+        ));
+    }
+    let compiled = source.compile(
+        &source.vocabulary_of_bytes()?,
+        &args.meaning.options_for_judging(),
+    );
+    let (grammar, _) = compiled.map_err(|error| problems::failure(&source, &error))?;
+    let costs = Costs {
+        insert: args.insert,
+        delete: args.delete,
+        substitute: args.substitute,
+    };
+    let limits = RepairLimits {
+        nodes: args.nodes,
+        ..RepairLimits::default()
+    };
+    let repaired = texts
+        .into_iter()
+        .map(|text| Repaired::of(text, &grammar, (&costs, &limits)));
+    let repaired: Vec<Repaired> = repaired.collect();
+    let code = repaired.iter().map(Repaired::code).max().unwrap_or(Code::Fine);
+    let written = || repaired.iter().map(Repaired::line).collect::<String>();
+    let json = || {
+        let texts: Vec<Value> = repaired.iter().map(Repaired::json).collect();
+        json!({"ok": code == Code::Fine, "exit": code as u8, "texts": texts})
+    };
+    args.output.print(json, written, written)?;
+    repaired.iter().for_each(|text| text.tell(args.output));
+    Ok(code)
+}
+
+/// A text with what became of it.
+struct Repaired {
+    name: String,
+    outcome: Result<Repair, Failure>,
+}
+
+impl Repaired {
+    fn of(text: Text, grammar: &Grammar, (costs, limits): (&Costs, &RepairLimits)) -> Self {
+        let not_text = |_| Failure::message("it is not UTF-8 text");
+        let outcome = text
+            .bytes
+            .and_then(|bytes| String::from_utf8(bytes).map_err(not_text))
+            .and_then(|text| {
+                grammar
+                    .repair(&text, costs, limits)
+                    .map_err(|error| failure(&error))
+            });
+        Self {
+            name: text.name,
+            outcome,
+        }
+    }
+
+    fn code(&self) -> Code {
+        self.outcome.as_ref().map_or_else(Failure::code, |_| Code::Fine)
+    }
+
+    /// The text that belongs; nothing where there is none.
+    fn line(&self) -> String {
+        self.outcome
+            .as_ref()
+            .map_or_else(|_| String::new(), |repair| format!("{}\n", repair.text))
+    }
+
+    fn json(&self) -> Value {
+        match &self.outcome {
+            Ok(repair) => json!({
+                "name": self.name,
+                "text": repair.text,
+                "cost": repair.cost,
+                "edits": repair.edits.iter().map(edit).collect::<Vec<_>>(),
+            }),
+            Err(failure) => json!({"name": self.name, "error": failure.to_string()}),
+        }
+    }
+
+    /// Says on standard error what was changed, unless only the result is wanted, and what failed in any case.
+    fn tell(&self, output: Output) {
+        match &self.outcome {
+            // It names the file.
+            Err(failure @ Failure::Read { .. }) => output::err(&format!("{} {failure}\n", bad("error:"))),
+            Err(failure) => output::err(&format!("{} {}: {failure}\n", bad("error:"), self.name)),
+            Ok(repair) if !output.json && !output.quiet => output::err(&self.changes(repair)),
+            Ok(_) => {}
+        }
+    }
+
+    fn changes(&self, repair: &Repair) -> String {
+        if repair.edits.is_empty() {
+            return format!("{}: {}\n", self.name, dim("belongs already"));
+        }
+        let change = |edit: &Edit| {
+            let (place, removed, inserted) = (&edit.place, &edit.removed, &edit.inserted);
+            match (removed.is_empty(), inserted.is_empty()) {
+                (true, _) => format!("  {place}: {inserted:?} is inserted\n"),
+                (_, true) => format!("  {place}: {removed:?} is deleted\n"),
+                _ => format!("  {place}: {removed:?} becomes {inserted:?}\n"),
+            }
+        };
+        let changes: String = repair.edits.iter().map(change).collect();
+        format!("{}: cost {}\n{changes}", self.name, repair.cost)
+    }
+}
+
+/// An edit as `POST /v1/repair` tells it.
+fn edit(edit: &Edit) -> Value {
+    let (line, column) = match edit.place {
+        Place::LineColumn { line, column } => (line, column),
+        _ => (1, 1),
+    };
+    json!({
+        "offset": edit.offset,
+        "line": line,
+        "column": column,
+        "removed": edit.removed,
+        "inserted": edit.inserted,
+    })
+}
+
+fn failure(error: &RepairError) -> Failure {
+    match error {
+        RepairError::Cost { .. } => Failure::message(error.to_string()),
+        RepairError::NoText => Failure::No {
+            text: error.to_string(),
+            json: json!({"reason": error.to_string()}),
+        },
+        RepairError::TextTooLong { .. }
+        | RepairError::TooFar { .. }
+        | RepairError::Exhausted(_)
+        | RepairError::Cancelled => Failure::Unable(error.to_string()),
+    }
+}

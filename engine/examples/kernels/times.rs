@@ -1,0 +1,285 @@
+//! Times of launches at the sizes of two models: one of 1.24 billion weights (1B) and one of 7.5 billion (8B).
+
+use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
+use lexiform_engine::kernels::draw::Draw;
+use lexiform_engine::kernels::node::{Node, Place};
+use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, End, Gate, Gemv, Norm, SPLITS, Skinny};
+use serde_json::{Value, json};
+
+/// Launches between two looks at the clock, and looks.
+const LAUNCHES: usize = 10;
+const ROUNDS: usize = 21;
+/// Copies of weights are to be larger than the L2 of an H100 (50 MB) together.
+const BEYOND_L2: usize = 200 << 20;
+const VOCAB: usize = 128_256;
+
+/// Launches to time.
+struct Timed {
+    name: String,
+    nodes: Vec<Node<usize>>,
+    /// Bytes of each buffer; the first is what must come from memory, and is there several times.
+    buffers: Vec<usize>,
+    /// Contents of some of the buffers; the others are zeros.
+    contents: Vec<(usize, Vec<u8>)>,
+}
+
+/// Prints a table, and returns it.
+pub(crate) fn measure(card: &Card) -> Result<Vec<Value>, CardError> {
+    let blocks = card.multiprocessors();
+    let mut timed = products(blocks);
+    timed.extend(few_vectors(blocks));
+    timed.extend([
+        attention("attention 1B, 64 × 256", 64, 256, 64),
+        attention("attention 8B, 64 × 256", 64, 256, 128),
+        attention("attention 1B, 1 × 2048", 1, 2048, 64),
+        attention("attention 8B, 1 × 2048", 1, 2048, 128),
+    ]);
+    timed.extend(small());
+    timed.push(draws(64));
+    timed.push(draws(1));
+    println!("{:44} {:>9} {:>9} {:>7}", "", "µs", "MB", "GB/s");
+    timed.iter().map(|timed| timed.measure(card)).collect()
+}
+
+impl Timed {
+    fn measure(&self, card: &Card) -> Result<Value, CardError> {
+        let copies = BEYOND_L2.div_ceil(self.buffers[0].max(1 << 20)).clamp(1, 64);
+        let zeros = |&bytes: &usize| card.upload(&vec![0; bytes]);
+        let firsts: Vec<CardMemory> = (0..copies)
+            .map(|_| zeros(&self.buffers[0]))
+            .collect::<Result<_, _>>()?;
+        let mut memory: Vec<CardMemory> = self.buffers.iter().map(zeros).collect::<Result<_, _>>()?;
+        for (buffer, bytes) in &self.contents {
+            card.write(memory[*buffer], bytes)?;
+        }
+        let mut next = 0;
+        let mut round = || {
+            for _ in 0..LAUNCHES {
+                next = (next + 1) % copies;
+                let first = firsts[next];
+                for node in &self.nodes {
+                    let address = |&buffer: &usize| match buffer {
+                        0 => first.address,
+                        _ => memory[buffer].address,
+                    };
+                    card.launch(node, address)?;
+                }
+            }
+            Ok(())
+        };
+        card.time(&mut round)?;
+        let times = (0..ROUNDS).map(|_| card.time(&mut round));
+        let mut times: Vec<f32> = times.collect::<Result<_, _>>()?;
+        times.sort_by(f32::total_cmp);
+        let micros = f64::from(times[ROUNDS / 2]) * 1e3 / LAUNCHES as f64;
+        memory.extend(firsts);
+        memory.into_iter().try_for_each(|memory| card.free(memory))?;
+        let bytes = self.buffers[0] as f64;
+        let rate = bytes / micros / 1e3;
+        println!("{:44} {micros:9.1} {:9.1} {rate:7.0}", self.name, bytes / 1e6);
+        Ok(
+            json!({"name": self.name, "micros": micros, "bytes": self.buffers[0], "gigabytes_per_second": rate}),
+        )
+    }
+}
+
+fn at(buffer: usize) -> Place<usize> {
+    Place::start(buffer)
+}
+
+/// Products for one vector, at the sizes of all matrices.
+fn products(blocks: usize) -> Vec<Timed> {
+    let shapes = [
+        ("1B qkv", 2048, 3072, End::Plain),
+        ("1B out", 2048, 2048, End::Add),
+        ("1B gate and up", 2048, 16_384, End::Gate),
+        ("1B down", 8192, 2048, End::Add),
+        ("1B head", 2048, VOCAB, End::Wide),
+        ("8B qkv", 4096, 6144, End::Plain),
+        ("8B out", 4096, 4096, End::Add),
+        ("8B gate and up", 4096, 28_672, End::Gate),
+        ("8B down", 14_336, 4096, End::Add),
+        ("8B head", 4096, VOCAB, End::Wide),
+    ];
+    let timed = shapes.into_iter().filter_map(|(name, columns, rows, end)| {
+        let gemv = Gemv {
+            weights: at(0),
+            x: at(1),
+            scale: None,
+            out: at(2),
+            rows,
+            columns,
+            vectors: 1,
+            end,
+            eps: 1e-5,
+            blocks,
+        };
+        Some(Timed {
+            name: format!("{name}, one vector"),
+            nodes: vec![gemv.node()?],
+            buffers: vec![rows * columns * 2, columns * 2, rows * 4],
+            contents: Vec::new(),
+        })
+    });
+    timed.collect()
+}
+
+/// Products for eight and sixteen vectors.
+fn few_vectors(blocks: usize) -> Vec<Timed> {
+    let shapes = [
+        ("1B qkv", 2048, 3072),
+        ("1B gate and up", 2048, 16_384),
+        ("8B qkv", 4096, 6144),
+        ("8B gate and up", 4096, 28_672),
+    ];
+    let each = shapes
+        .into_iter()
+        .flat_map(|shape| [8, 16].map(|vectors| (shape, vectors)));
+    let timed = each.filter_map(|((name, columns, rows), vectors)| {
+        let skinny = Skinny {
+            weights: at(0),
+            x: at(1),
+            out: at(2),
+            rows,
+            columns,
+            vectors,
+            is_added: false,
+            blocks,
+        };
+        Some(Timed {
+            name: format!("{name}, {vectors} vectors"),
+            nodes: vec![skinny.node()?],
+            buffers: vec![rows * columns * 2, vectors * columns * 2, vectors * rows * 2],
+            contents: Vec::new(),
+        })
+    });
+    timed.collect()
+}
+
+/// Attention of one token of each sequence over as many cached ones. Keys and values lie in one buffer.
+fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
+    let (key_heads, group, blocks) = (8, 4, text.div_ceil(16));
+    let width = key_heads * size;
+    let half = sequences * blocks * 16 * width * 2;
+    let numbers = |values: Vec<i32>| values.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
+    let attend = Attend {
+        queries: at(1),
+        keys: at(0),
+        values: Place {
+            buffer: 0,
+            offset: half,
+        },
+        out: at(2),
+        parts: at(3),
+        arrived: at(4),
+        tables: at(5),
+        starts: at(6),
+        firsts: at(7),
+        positions: at(8),
+        sees: at(9),
+        size,
+        key_heads,
+        group,
+        sequences,
+        table_width: blocks,
+        most_fed: 1,
+        window: None,
+    };
+    let rows = sequences * width * group * 2;
+    let parts = Attend::<usize>::parts_bytes(sequences, key_heads, size, SPLITS);
+    let list = 4 * sequences;
+    Timed {
+        name: name.to_owned(),
+        nodes: vec![attend.node()],
+        buffers: vec![
+            2 * half,
+            rows,
+            rows,
+            parts,
+            list * key_heads,
+            list * blocks,
+            list,
+            list + 4,
+            list,
+            list,
+        ],
+        contents: vec![
+            (5, numbers((0..(sequences * blocks) as i32).collect())),
+            (6, numbers(vec![text as i32 - 1; sequences])),
+            (7, numbers((0..=sequences as i32).collect())),
+            (8, numbers(vec![text as i32 - 1; sequences])),
+            (9, numbers(vec![1; sequences])),
+        ],
+    }
+}
+
+/// What lies between the products, for 64 tokens of the 1B model.
+fn small() -> [Timed; 2] {
+    let (count, hidden, inner) = (64, 2048, 8192);
+    let norm = Norm {
+        x: at(0),
+        scale: at(1),
+        out: at(2),
+        rows: None,
+        width: hidden,
+        count,
+        eps: 1e-5,
+    };
+    let gate = Gate {
+        rows: at(0),
+        out: at(1),
+        width: inner,
+        count,
+    };
+    [
+        Timed {
+            name: "1B norm, 64 tokens".to_owned(),
+            nodes: vec![norm.node()],
+            buffers: vec![count * hidden * 2, hidden * 2, count * hidden * 2],
+            contents: Vec::new(),
+        },
+        Timed {
+            name: "1B gate, 64 tokens".to_owned(),
+            nodes: vec![gate.node()],
+            buffers: vec![count * 2 * inner * 2, count * inner * 2],
+            contents: Vec::new(),
+        },
+    ]
+}
+
+/// Peaks, sums and draws of rows with masks.
+fn draws(rows: usize) -> Timed {
+    let blocks = VOCAB.div_ceil(32);
+    let draw = Draw {
+        logits: at(0),
+        peaks: at(1),
+        whole: at(2),
+        allowed: at(3),
+        masks: at(4),
+        mask_of: at(5),
+        scales: at(6),
+        seeds: at(7),
+        places: at(8),
+        out: at(9),
+        width: VOCAB,
+        rows,
+    };
+    let scales = vec![1.0_f64; rows].into_iter().flat_map(f64::to_le_bytes);
+    Timed {
+        name: format!("draws from {rows} rows of {VOCAB}"),
+        nodes: draw.nodes().to_vec(),
+        buffers: vec![
+            rows * VOCAB * 4,
+            rows * 4,
+            rows * blocks * 8,
+            rows * blocks * 8,
+            blocks * 4,
+            rows * 4,
+            rows * 8,
+            rows * 8,
+            rows * 12,
+            rows * DRAWN_BYTES,
+        ],
+        contents: vec![(4, vec![0xff; blocks * 4]), (6, scales.collect())],
+    }
+}

@@ -1,0 +1,277 @@
+//! A small model with tokens of its own, which drafts text: string-level exact match, SLEM of
+//! [Timor et al. 2025](https://arxiv.org/abs/2502.05202).
+//!
+//! ```text
+//!   the text in its tokens ─► its likeliest tokens that the grammar allows ─► bytes ─► the model's tokens ─► drafts
+//! ```
+//!
+//! What is drafted is chosen without chance, and verified by drawing once whatever the request says: the law and the text of a seed are
+//! those without drafts. The draft model writes what it finds likeliest, since a row over other tokens cannot guess with the numbers
+//! that the model's draws will use.
+
+use crate::config::EngineConfig;
+use crate::engine::draft_model::reader::{Passage, Reader};
+use crate::engine::draft_model::translation::{CONTEXT_TOKENS, Joined, Translated, Translation};
+use crate::engine::errand::Errands;
+use crate::error::EngineError;
+use crate::model::Model;
+use crate::sampling::Columns;
+use crate::sequence::Sequence;
+use crate::speculation::draft::{Draft, Source};
+use crate::{Grammar, State};
+use lexiform::draft::Proposal;
+use lexiform::law::Distribution;
+use lexiform::vocab::{TokenKind, Vocabulary};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most tokens of a text that are translated for one pass. Tokenizers are slow, and this happens on the decode thread.
+const PIECE: usize = 512;
+/// How many of the likeliest tokens are tried until the grammar allows one.
+const TRIED: usize = 8;
+/// The rounds of work that it may take to ask the grammar about one of them.
+const BRIEF: usize = 1 << 11;
+
+/// The model, its cache, and the texts that it reads.
+pub(crate) struct OtherTokens {
+    reader: Reader,
+    columns: Columns,
+    vocabulary: Arc<Vocabulary>,
+    translation: Translation,
+    texts: HashMap<u64, Translated>,
+}
+
+/// What is written behind the text of a sequence.
+struct Writing {
+    /// The number of the sequence.
+    index: usize,
+    id: u64,
+    text: Arc<Vec<u32>>,
+    unchanged: usize,
+    tokens: Vec<u32>,
+    bytes: Vec<u8>,
+    /// Where the grammar is behind these.
+    at: Option<(Grammar, State)>,
+    /// The most tokens of the model that are drafted.
+    wanted: usize,
+    /// Whether it is written further.
+    goes_on: bool,
+    /// Whether the text may go on behind what was written, as far as the draft model is concerned.
+    is_open: bool,
+}
+
+impl OtherTokens {
+    pub(super) fn new(
+        model: Box<dyn Model>,
+        (vocabulary, translation): (Arc<Vocabulary>, Translation),
+        config: &EngineConfig,
+    ) -> Result<Self, EngineError> {
+        let mut reader = Reader::new(model, config)?;
+        let columns = Columns::new(translation.own(), reader.width());
+        reader.leave_out(&columns.left_out(reader.width()));
+        Ok(OtherTokens {
+            reader,
+            columns,
+            vocabulary,
+            translation,
+            texts: HashMap::new(),
+        })
+    }
+
+    /// Forgets sequences that are gone.
+    pub(super) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
+        self.texts.retain(|&id, _| alive(id));
+        self.reader.retain(alive);
+    }
+
+    /// Empties the cache.
+    pub(super) fn reset(&mut self, config: &EngineConfig) {
+        self.texts.clear();
+        self.reader.reset(config);
+    }
+
+    /// Writes on behind the texts of these sequences, all of them by one token a pass, and drafts that in the model's tokens. Says how
+    /// many passes that took.
+    pub(super) fn propose(
+        &mut self,
+        sequences: &mut [&mut Sequence],
+        errands: &Errands,
+        grace: Duration,
+    ) -> Result<usize, EngineError> {
+        let mut writings = Vec::new();
+        for (index, sequence) in sequences.iter_mut().enumerate() {
+            writings.extend(self.begin(index, sequence));
+        }
+        let mut rounds = 0;
+        loop {
+            let mut passages = Vec::new();
+            for writing in writings.iter_mut().filter(|writing| writing.goes_on) {
+                let passage = writing.passage();
+                let length = passage.text.len() + passage.drafts.len();
+                writing.goes_on = self.reader.reaches(length) && self.reader.prepare(&passage);
+                passages.extend(Some(passage).filter(|_| writing.goes_on));
+            }
+            if passages.is_empty() {
+                break;
+            }
+            let (mut logits, rows) = self.reader.forward(&passages)?;
+            rounds += 1;
+            for row in logits.rows_mut() {
+                self.columns.clean(row);
+            }
+            let going = writings.iter_mut().filter(|writing| writing.goes_on);
+            for (writing, row) in going.zip(rows) {
+                // Of the text everything is read by now.
+                writing.unchanged = writing.text.len();
+                writing.goes_on = row.is_some_and(|row| {
+                    let row = self.columns.of(&logits, row);
+                    writing.write(self.translation.own(), row.logits)
+                });
+            }
+        }
+        self.draft(sequences, &writings, errands, grace);
+        Ok(rounds)
+    }
+
+    /// Begins to write behind a sequence and its drafts, if there is room and its text is translated to the end.
+    fn begin(&mut self, index: usize, sequence: &mut Sequence) -> Option<Writing> {
+        let wanted = sequence.room().min(sequence.reach);
+        let wanted = wanted
+            .checked_sub(sequence.drafts.len())
+            .filter(|&wanted| wanted > 0)?;
+        let behind: Vec<u32> = sequence.drafts.iter().map(|draft| draft.token).collect();
+        let translated = self.texts.entry(sequence.id).or_default();
+        let unchanged = sequence.unchanged.min(translated.read());
+        let length = sequence.tokens.len() + behind.len();
+        let text = Joined {
+            text: &sequence.tokens,
+            behind: &behind,
+            len: length.min(unchanged + PIECE),
+        };
+        self.translation.follow(translated, text, unchanged);
+        let is_whole = translated.read() == length && self.reader.reaches(translated.tokens.len());
+        sequence.unchanged = sequence.tokens.len();
+        let state = match sequence.drafts.last() {
+            None => sequence.state,
+            Some(last) => last.state,
+        };
+        let at = match (&sequence.request.grammar, state) {
+            (Some(grammar), Some(state)) => Some((grammar.clone(), state)),
+            (Some(_), None) => return None,
+            (None, _) => None,
+        };
+        (is_whole && !translated.tokens.is_empty()).then(|| Writing {
+            index,
+            id: sequence.id,
+            text: translated.tokens.clone(),
+            unchanged: translated.take_unchanged(),
+            tokens: Vec::new(),
+            bytes: Vec::new(),
+            at,
+            wanted,
+            goes_on: true,
+            is_open: true,
+        })
+    }
+
+    /// Drafts what was written, as far as the grammar allows it in the model's tokens.
+    fn draft(
+        &self,
+        sequences: &mut [&mut Sequence],
+        writings: &[Writing],
+        errands: &Errands,
+        grace: Duration,
+    ) {
+        let written = writings.iter().filter(|writing| !writing.bytes.is_empty());
+        let work = |writing: &&Writing| {
+            let sequence = &*sequences[writing.index];
+            let (mut outlook, vocabulary) = (errands.outlook(sequence), self.vocabulary.clone());
+            let recent = recent(sequence);
+            let mut tokens = self.translation.drafted(&recent, &writing.bytes, writing.is_open);
+            tokens.truncate(writing.wanted);
+            let work = move || {
+                let first = outlook.drafts.len();
+                outlook.extend_along(tokens.into_iter().map(drafted), &vocabulary)?;
+                Ok(outlook.drafts.split_off(first))
+            };
+            (sequence.request.owner.clone(), work)
+        };
+        // Without a grammar there is nothing that could take long.
+        let (slow, quick): (Vec<&Writing>, Vec<&Writing>) = written.partition(|writing| writing.at.is_some());
+        let mut found: Vec<_> = quick.iter().map(|writing| work(writing).1().ok()).collect();
+        found.extend(errands.together(slow.iter().map(work).collect(), grace));
+        for (writing, found) in quick.into_iter().chain(slow).zip(found) {
+            let sequence = &mut *sequences[writing.index];
+            match found {
+                Some(drafts) => sequence.drafts.extend(drafts),
+                None => sequence.put_on_parole(),
+            }
+        }
+    }
+}
+
+/// The last tokens of a sequence and its drafts.
+fn recent(sequence: &Sequence) -> Vec<u32> {
+    let tokens = &sequence.tokens[sequence.tokens.len().saturating_sub(CONTEXT_TOKENS)..];
+    let drafts = sequence.drafts.iter().map(|draft| draft.token);
+    tokens.iter().copied().chain(drafts).collect()
+}
+
+/// A draft whose place is not known yet.
+fn drafted(token: u32) -> Draft {
+    Draft {
+        parent: None,
+        token,
+        source: Source::Model,
+        state: None,
+        proposal: Proposal::Point,
+        is_last: true,
+    }
+}
+
+impl Writing {
+    fn passage(&self) -> Passage {
+        Passage {
+            id: self.id,
+            text: self.text.clone(),
+            unchanged: self.unchanged,
+            drafts: self.tokens.clone(),
+            scale: 1.0,
+        }
+    }
+
+    /// Writes the likeliest token of a row that the grammar allows; whether another one is to follow. Where nothing is allowed, or the
+    /// draft model would rather end, nothing is written.
+    fn write(&mut self, own: &Vocabulary, row: &[f32]) -> bool {
+        let Ok(row) = Distribution::new(row) else {
+            return false;
+        };
+        for (token, _) in row.top(TRIED) {
+            if own.kind(token) != TokenKind::Text {
+                match &self.at {
+                    // The grammar may want more.
+                    Some((grammar, state)) if !grammar.is_accepting(*state) => continue,
+                    _ => {
+                        self.is_open = false;
+                        return false;
+                    }
+                }
+            }
+            let bytes = own.bytes(token);
+            if let Some((grammar, state)) = &mut self.at {
+                let next = lexiform::briefly(BRIEF, || grammar.try_step_bytes(*state, bytes));
+                match next {
+                    Some(Ok(Some(next))) => *state = next,
+                    Some(Ok(None)) => continue,
+                    Some(Err(_)) | None => return false,
+                }
+            }
+            self.tokens.push(token);
+            self.bytes.extend(bytes);
+            // One more than are wanted, since the last one is left open.
+            return self.tokens.len() <= self.wanted;
+        }
+        false
+    }
+}

@@ -1,0 +1,235 @@
+//! What a draft model has read: its own cache of keys and values, and what of it is still of use.
+//!
+//! The cache is a convenience. A text that finds no room in it goes without drafts; nobody is preempted for one.
+
+use crate::blocks::{Blocks, Table};
+use crate::config::EngineConfig;
+use crate::error::EngineError;
+use crate::model::logits::Logits;
+use crate::model::{Feed, Model};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A text as a draft model reads it.
+pub(super) struct Passage {
+    /// Whose it is.
+    pub(super) id: u64,
+    /// What is certain.
+    pub(super) text: Arc<Vec<u32>>,
+    /// How many tokens of the text are those of the last time.
+    pub(super) unchanged: usize,
+    /// What is drafted behind it, and may be rejected.
+    pub(super) drafts: Vec<u32>,
+    /// The scale at which its row is measured ([`Feed::scale`]).
+    pub(super) scale: f64,
+}
+
+impl Passage {
+    fn len(&self) -> usize {
+        self.text.len() + self.drafts.len()
+    }
+
+    /// The tokens from a place on, without those before it.
+    fn from(&self, place: usize) -> impl Iterator<Item = u32> {
+        let text = self.text.get(place..).unwrap_or_default();
+        let drafts = self.drafts.iter().skip(place.saturating_sub(self.text.len()));
+        text.iter().chain(drafts).copied()
+    }
+}
+
+/// What was read of a passage. Of the text only how much: a text is long, and a step adds little to it.
+#[derive(Default)]
+struct Track {
+    table: Table,
+    /// How many tokens of the text have their keys and values in the cache.
+    text: usize,
+    /// The drafts that were read behind them, which may have been rejected since.
+    tail: Vec<u32>,
+}
+
+/// A model that reads texts piece by piece.
+pub(super) struct Reader {
+    model: Box<dyn Model>,
+    blocks: Blocks,
+    tracks: HashMap<u64, Track>,
+    max_feed: usize,
+}
+
+impl Reader {
+    pub(super) fn new(mut model: Box<dyn Model>, config: &EngineConfig) -> Result<Self, EngineError> {
+        model.create_cache(config.blocks, config.block_size)?;
+        Ok(Reader {
+            blocks: Blocks::new(config.blocks, config.block_size),
+            tracks: HashMap::new(),
+            max_feed: config.max_step_tokens,
+            model,
+        })
+    }
+
+    /// Logits per row.
+    pub(super) fn width(&self) -> usize {
+        self.model.vocab_size()
+    }
+
+    /// Tells which columns are no tokens.
+    pub(super) fn leave_out(&mut self, columns: &[usize]) {
+        self.model.leave_out(columns);
+    }
+
+    /// Forgets texts that are gone.
+    pub(super) fn retain(&mut self, alive: impl Fn(u64) -> bool) {
+        let gone = self.tracks.extract_if(|&id, _| !alive(id));
+        for (_, track) in gone {
+            self.blocks.release(track.table);
+        }
+    }
+
+    /// Empties the cache, which may hold anything after a panic.
+    pub(super) fn reset(&mut self, config: &EngineConfig) {
+        self.tracks.clear();
+        self.blocks = Blocks::new(config.blocks, config.block_size);
+    }
+
+    /// Whether the model can read so many tokens.
+    pub(super) fn reaches(&self, tokens: usize) -> bool {
+        tokens <= self.model.max_positions()
+    }
+
+    /// Goes back to what of a passage was read, and finds room for what is read next; false if there is none.
+    pub(super) fn prepare(&mut self, passage: &Passage) -> bool {
+        let track = self.tracks.entry(passage.id).or_default();
+        let mut unchanged = passage.unchanged;
+        if track.table.blocks().is_empty() {
+            let (table, text) = self.blocks.take_over(&passage.text);
+            *track = Track {
+                table,
+                text,
+                tail: Vec::new(),
+            };
+            unchanged = passage.text.len();
+        }
+        track.meet(passage, unchanged);
+        let read = track.read();
+        let end = passage.len().min(read + self.max_feed);
+        self.blocks.reserve(&mut track.table, read, end)
+    }
+
+    /// Feeds what is new of each passage; the number of the row of each that was read to its end.
+    pub(super) fn forward(
+        &mut self,
+        passages: &[Passage],
+    ) -> Result<(Logits, Vec<Option<usize>>), EngineError> {
+        let read = |passage: &Passage| self.tracks[&passage.id].read();
+        let fed = passages
+            .iter()
+            .map(|passage| -> Vec<u32> { passage.from(read(passage)).take(self.max_feed).collect() });
+        let fed: Vec<Vec<u32>> = fed.collect();
+        let feeds = passages.iter().zip(&fed).map(|(passage, tokens)| {
+            let track = &self.tracks[&passage.id];
+            Feed {
+                tokens,
+                start: track.read(),
+                table: track.table.blocks(),
+                rows: usize::from(track.read() + tokens.len() == passage.len()),
+                parents: None,
+                scale: passage.scale,
+            }
+        });
+        let feeds: Vec<Feed<'_>> = feeds.collect();
+        if feeds.is_empty() {
+            return Ok((Logits::default(), Vec::new()));
+        }
+        for round in self.blocks.take_copies() {
+            self.model.copy_blocks(&round)?;
+        }
+        let logits = self.model.forward(&feeds)?;
+        let ends = feeds
+            .iter()
+            .map(|feed| (feed.start + feed.tokens.len(), feed.rows));
+        let ends: Vec<(usize, usize)> = ends.collect();
+        let (mut number, mut rows) = (0, Vec::new());
+        for (passage, (end, wanted)) in passages.iter().zip(ends) {
+            rows.push((wanted == 1).then_some(number));
+            number += wanted;
+            if let Some(track) = self.tracks.get_mut(&passage.id) {
+                track.reach(end, passage);
+                // Drafts may be rejected; only what is certain is remembered for others.
+                self.blocks.commit(&mut track.table, &passage.text, track.text);
+            }
+        }
+        Ok((logits, rows))
+    }
+}
+
+impl Track {
+    /// How many tokens were read.
+    fn read(&self) -> usize {
+        self.text + self.tail.len()
+    }
+
+    /// Keeps of what was read what the passage still has, and without its last token: that is fed again if need be, since
+    /// its row is what this is about.
+    fn meet(&mut self, passage: &Passage, unchanged: usize) {
+        let mut read = self.text.min(unchanged);
+        if read == self.text {
+            let pairs = self.tail.iter().zip(passage.from(read));
+            read += pairs.take_while(|&(&read, token)| read == token).count();
+        }
+        self.reach(read.min(passage.len() - 1), passage);
+    }
+
+    /// So many tokens of the passage were read.
+    fn reach(&mut self, end: usize, passage: &Passage) {
+        self.text = end.min(passage.text.len());
+        self.tail.clear();
+        self.tail.extend(passage.from(self.text).take(end - self.text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guards against copies of the whole text, and against forgetting where it was rewound: what is remembered are drafts, and
+    /// what is known to be read is what a comparison of all tokens finds.
+    #[test]
+    fn a_track_holds_drafts_alone_and_knows_what_was_read() {
+        let prompt = 5000;
+        let (mut text, mut unchanged): (Vec<u32>, usize) = ((0..prompt).collect(), 0);
+        let (mut track, mut read) = (Track::default(), Vec::new());
+        let turns: [(usize, &[u32], &[u32]); 7] = [
+            // Back to so many tokens of the answer, tokens drawn, tokens drafted.
+            (9, &[7], &[1, 2, 3]),
+            (9, &[1, 2, 4], &[5, 6]),
+            (9, &[5, 6, 7], &[]),
+            (2, &[9, 9, 9, 9], &[1]),
+            (9, &[1, 2], &[3, 4]),
+            (0, &[8, 1], &[2]),
+            (9, &[], &[4]),
+        ];
+        for (back, drawn, drafted) in turns {
+            text.truncate(prompt as usize + back);
+            unchanged = unchanged.min(text.len());
+            text.extend(drawn);
+            let passage = Passage {
+                id: 0,
+                text: Arc::new(text.clone()),
+                unchanged,
+                drafts: drafted.to_vec(),
+                scale: 1.0,
+            };
+            track.meet(&passage, unchanged);
+            unchanged = text.len();
+            let now: Vec<u32> = passage.from(0).collect();
+            let same = now
+                .iter()
+                .zip(&read)
+                .take_while(|(now, read)| now == read)
+                .count();
+            assert_eq!(track.read(), same.min(now.len() - 1), "{now:?}");
+            track.reach(now.len(), &passage);
+            assert_eq!((track.read(), track.tail.len()), (now.len(), drafted.len()));
+            read = now;
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The search for the likeliest options, best first: no option is likelier than what it begins with, so a node that is less
+//! likely than an option which is known need not be fed.
+//!
+//! This finds the options that weighing all of them would find, and was proposed for spans of a text that answer a question
+//! (exact-extract, *How Optimal is Greedy Decoding for Extractive Question Answering?*, arXiv 2108.05857). A pass has room for more than the nodes
+//! whose probability is known, so some that lie below the likeliest of them are fed on the chance that they will be wanted.
+
+use crate::request::options::Options;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// Nodes of a piece that are fed before the probability of what they go on from is known. Each may be in vain.
+const GUESSED: usize = 64;
+/// The logarithm of how likely a node is taken to be after the one before it, while that is not known.
+const GUESS: f64 = -1.0;
+
+/// What is known of the likeliest options.
+pub(super) struct Likeliest {
+    count: usize,
+    /// `ln P` of each node; not a number where it is not known, minus infinity where the node is forbidden.
+    nodes: Vec<f64>,
+    /// `ln P` of the likeliest options that are known, at most as many as are wanted, the largest first.
+    best: Vec<f64>,
+}
+
+/// A node that may be fed.
+struct Open {
+    /// An upper bound of the options behind it, or a guess.
+    bound: f64,
+    node: usize,
+    is_guess: bool,
+}
+
+impl Likeliest {
+    /// The search for so many options of a tree of so many nodes.
+    pub(super) fn new(count: usize, nodes: usize) -> Self {
+        let mut known = vec![f64::NAN; nodes];
+        known[0] = 0.0;
+        Likeliest {
+            count,
+            nodes: known,
+            best: Vec::new(),
+        }
+    }
+
+    /// How many are wanted.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// A node is so likely after the one before it.
+    pub(super) fn note(&mut self, node: usize, parent: usize, log_probability: f64) {
+        self.nodes[node] = self.nodes[parent] + log_probability;
+    }
+
+    /// An option that ends at a node is known, and so likely once that is reached.
+    pub(super) fn found(&mut self, node: usize, log_probability: f64) {
+        let log_probability = self.nodes[node] + log_probability;
+        let place = self.best.partition_point(|known| *known >= log_probability);
+        self.best.insert(place, log_probability);
+        self.best.truncate(self.count);
+    }
+
+    /// Options that are less likely than this are none of those wanted.
+    fn least(&self) -> f64 {
+        let last = self.best.get(self.count.saturating_sub(1));
+        last.copied().unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// Whether options behind a node may be among the likeliest.
+    fn may_matter(&self, node: usize) -> bool {
+        // Not a number is not greater.
+        self.nodes[node] > self.least()
+    }
+
+    /// The likeliest node whose row matters; none where the search is over.
+    pub(super) fn next(&self, is_wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let open = (0..self.nodes.len()).filter(|&node| self.may_matter(node) && is_wanted(node));
+        open.max_by(|&one, &other| {
+            self.nodes[one]
+                .total_cmp(&self.nodes[other])
+                .then(other.cmp(&one))
+        })
+    }
+
+    /// The nodes to feed below a root, the likeliest first as far as there is room, with those between.
+    pub(super) fn piece(
+        &self,
+        options: &Options,
+        (root, most): (usize, usize),
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
+        let open = options
+            .below(root)
+            .filter(|&node| self.may_matter(node) && is_wanted(node));
+        let mut open: BinaryHeap<Open> = open
+            .map(|node| Open {
+                bound: self.nodes[node],
+                node,
+                is_guess: false,
+            })
+            .collect();
+        let guesses = |node: usize, bound: f64| {
+            let unknown = options.children(node).filter(|&child| self.nodes[child].is_nan());
+            unknown.filter(|&child| is_wanted(child)).map(move |node| Open {
+                bound: bound + GUESS,
+                node,
+                is_guess: true,
+            })
+        };
+        open.extend(guesses(root, self.nodes[root]));
+        let (mut piece, mut guessed) = (BTreeSet::new(), 0);
+        while let Some(Open {
+            bound,
+            node,
+            is_guess,
+        }) = open.pop()
+        {
+            guessed += usize::from(is_guess);
+            if is_guess && guessed > GUESSED {
+                continue;
+            }
+            let between = options.between(root, node).filter(|node| !piece.contains(node));
+            let between: Vec<usize> = between.collect();
+            if piece.len() + between.len() > most {
+                break;
+            }
+            piece.extend(between);
+            open.extend(guesses(node, bound));
+        }
+        piece.into_iter().collect()
+    }
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bound
+            .total_cmp(&other.bound)
+            .then(other.node.cmp(&self.node))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Open {}

@@ -1,0 +1,121 @@
+//! Searches for likely texts: a strategy each, which is pure, and one driver for all of them.
+//!
+//! ```text
+//!   Search ─► strategy (beam, k_best, …) ─ Next ─► Searcher ─ Orders ─► loop
+//!                 ▲                                    │
+//!                 └── Tree: prefixes, their rows ◄─────┴────── Report ──┘
+//! ```
+//!
+//! A strategy sees a tree of prefixes and what the model says of those that it asked for; it knows nothing of branches, passes
+//! and answers. The masks of the branches leave only what can be completed within the answer's tokens, so no prefix of a search
+//! is one that cannot become a text. One search draws instead of ranking, and is a driver of its own (`cntp`).
+
+mod a_star_esque;
+mod beam;
+mod best_first_beam;
+mod cntp;
+mod diverse_beam;
+mod dynamic_beam;
+mod k_best;
+mod phrases;
+mod searcher;
+mod strategy;
+mod tree;
+
+use crate::request::driver::Driver;
+use crate::request::search::Search;
+use a_star_esque::AStarEsque;
+use beam::Beam;
+use best_first_beam::BestFirstBeam;
+use cntp::{Caution, Cntp};
+use diverse_beam::DiverseBeam;
+use dynamic_beam::DynamicBeam;
+use k_best::KBest;
+use lexiform::vocab::Vocabulary;
+use phrases::Phrases;
+use searcher::Searcher;
+use std::sync::Arc;
+use strategy::Strategy;
+
+/// The driver of a search for so many answers of at most `longest` tokens.
+pub(crate) fn driver(
+    search: &Search,
+    (answers, longest): (usize, usize),
+    vocabulary: &Arc<Vocabulary>,
+) -> Box<dyn Driver> {
+    driver_within(search.branches(answers), search, (answers, longest), vocabulary)
+}
+
+/// The same with at most so many branches at a time.
+fn driver_within(
+    most: usize,
+    search: &Search,
+    (answers, longest): (usize, usize),
+    vocabulary: &Arc<Vocabulary>,
+) -> Box<dyn Driver> {
+    fn boxed(
+        strategy: impl Strategy + 'static,
+        (answers, longest, most): (usize, usize, usize),
+    ) -> Box<dyn Driver> {
+        Box::new(Searcher::new(strategy, answers, longest, most))
+    }
+    let sizes = (answers, longest, most);
+    match *search {
+        Search::Beam {
+            width,
+            length_penalty,
+            patience,
+        } => boxed(Beam::new((width, length_penalty, patience), answers), sizes),
+        Search::BestFirstBeam {
+            width,
+            length_penalty,
+        } => boxed(BestFirstBeam::new(width, length_penalty, answers), sizes),
+        Search::DiverseBeam {
+            width,
+            groups,
+            diversity,
+            length_penalty,
+        } => boxed(
+            DiverseBeam::new((width, groups), (diversity, length_penalty), answers),
+            sizes,
+        ),
+        Search::KBest {
+            max_rows,
+            max_frontier,
+        } => boxed(KBest::new(max_rows, max_frontier, answers), sizes),
+        Search::DynamicBeam {
+            width,
+            length_penalty,
+            ref must_contain,
+        } => {
+            let phrases = Phrases::new(must_contain, vocabulary.clone());
+            boxed(DynamicBeam::new((width, length_penalty), phrases, answers), sizes)
+        }
+        Search::AStarEsque {
+            width,
+            length_penalty,
+            distance_weight,
+            look_ahead,
+        } => {
+            let ahead = (distance_weight, look_ahead);
+            boxed(AStarEsque::new((width, length_penalty), ahead, answers), sizes)
+        }
+        Search::Cntp {
+            trials,
+            low_entropy: low,
+            high_entropy: high,
+            trial_tokens: longest,
+        } => {
+            let caution = Caution {
+                trials,
+                low,
+                high,
+                longest,
+            };
+            Box::new(Cntp::new(caution, vocabulary.clone(), answers))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

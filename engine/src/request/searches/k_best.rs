@@ -1,0 +1,149 @@
+//! Exact search: the likeliest texts of the grammar, each with the proof that none is likelier.
+//!
+//! ```text
+//!   open continuations, those with the greatest bound first ─► an end: the next best text, exactly
+//!                                                           └► another token: its row, then its continuations are open
+//! ```
+//!
+//! Best-first search in the manner of A* (Hart, Nilsson, Raphael 1968). The bound of a continuation is `ln P` of its prefix: no text
+//! is likelier than any of its prefixes. Of each row only the likeliest continuations are known at first. The bound of all
+//! others together is `ln P(u) + ln min(p, m(u) − Σp)`, with the mass `m(u)` of the tokens that are allowed after `u`, the
+//! probabilities of the known ones and `p` the least of these; once nothing that is open has a greater bound, twice as many are
+//! asked for. Bounds are never too small, so texts come out of the queue in the order of their probability.
+//!
+//! A model that is sure of itself is searched in little more than the rows of the answers. One that is not may have
+//! exponentially many prefixes that are likelier than its best text; so rows and open prefixes are bounded. Where a bound is
+//! met, the texts found until then are answers, and the others fail with [`EngineError::SearchExhausted`].
+
+use crate::error::EngineError;
+use crate::request::searches::strategy::{Ask, Frontier, Next, Strategy};
+use crate::request::searches::tree::{Node, ROOT, Tree};
+use lexiform::law::LawTag;
+
+/// How many continuations of a prefix are known at first.
+const FIRST: usize = 16;
+
+/// The queue of one request.
+#[derive(Debug)]
+pub(crate) struct KBest {
+    max_rows: usize,
+    max_frontier: usize,
+    answers: usize,
+    frontier: Frontier,
+    found: Vec<(f64, Node)>,
+    /// `ln P` of the likeliest texts that were seen, also of those that have not come out of the queue, the likeliest first.
+    seen: Vec<f64>,
+    rows: usize,
+    /// The prefix whose row was asked for, and how many of its continuations were known before.
+    asked: Option<(Node, usize)>,
+}
+
+impl KBest {
+    /// A search for the best `answers` texts within so many rows and open prefixes.
+    pub(crate) fn new(max_rows: usize, max_frontier: usize, answers: usize) -> Self {
+        KBest {
+            max_rows,
+            max_frontier,
+            answers,
+            frontier: Frontier::default(),
+            found: Vec::new(),
+            seen: Vec::new(),
+            rows: 0,
+            asked: None,
+        }
+    }
+
+    /// What cannot be an answer any more is less likely than this.
+    fn least(&self) -> f64 {
+        let last = self.seen.get(self.answers.saturating_sub(1));
+        last.copied().unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// Opens the continuations of a prefix from a place on, and notes which of them are texts.
+    fn open(&mut self, node: Node, from: usize, tree: &mut Tree) {
+        let (before, last) = (
+            tree.log_probability(node),
+            tree.tokens(node) + 1 == tree.longest(),
+        );
+        for next in tree.ranked(node).iter().skip(from) {
+            if next.ends || last {
+                let total = before + next.drawn.log_probability;
+                let place = self.seen.partition_point(|&other| other >= total);
+                self.seen.insert(place, total);
+                self.seen.truncate(self.answers);
+            }
+        }
+        let least = self.least();
+        self.frontier.open(node, from, least, tree);
+        self.frontier.retain(|open| open.bound >= least, tree);
+    }
+
+    fn ask(&mut self, node: Node, known: usize, tree: &mut Tree) -> Next {
+        if self.rows == self.max_rows {
+            return self.exhausted("max_rows", self.max_rows, tree);
+        }
+        if self.frontier.len() > self.max_frontier {
+            return self.exhausted("max_frontier", self.max_frontier, tree);
+        }
+        self.rows += 1;
+        self.asked = Some((node, known));
+        let count = FIRST.max(2 * known);
+        Next::Look(vec![Ask::of(node, count)])
+    }
+
+    fn exhausted(&mut self, limit: &'static str, allowed: usize, tree: &mut Tree) -> Next {
+        self.over(
+            Some(EngineError::SearchExhausted {
+                limit,
+                allowed,
+                found: self.found.len(),
+            }),
+            tree,
+        )
+    }
+
+    fn over(&mut self, error: Option<EngineError>, tree: &mut Tree) -> Next {
+        self.frontier.retain(|_| false, tree);
+        Next::Over {
+            found: std::mem::take(&mut self.found),
+            error,
+        }
+    }
+}
+
+impl Strategy for KBest {
+    fn next(&mut self, tree: &mut Tree) -> Next {
+        match self.asked.take() {
+            None => {
+                tree.hold(ROOT);
+                return self.ask(ROOT, 0, tree);
+            }
+            Some((node, known)) => self.open(node, known, tree),
+        }
+        while self.found.len() < self.answers {
+            let Some(open) = self.frontier.pop() else {
+                break;
+            };
+            if open.is_rest {
+                return self.ask(open.node, open.place, tree);
+            }
+            let step = tree.ranked(open.node)[open.place].clone();
+            let node = tree.child(open.node, &step);
+            let least = self.least();
+            self.frontier.open(open.node, open.place + 1, least, tree);
+            if !tree.is_final(node) {
+                return self.ask(node, 0, tree);
+            }
+            self.found.push((tree.log_probability(node), node));
+        }
+        self.over(None, tree)
+    }
+
+    fn tag(&self) -> LawTag {
+        LawTag::KBest
+    }
+
+    fn width(&self) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,179 @@
+//! Phrases that an answer must contain, and how much of them a prefix has.
+//!
+//! A phrase is found in the bytes that the tokens of an answer write, however the answer is cut into tokens. How far a prefix is
+//! with a phrase is the number of bytes of it that the prefix ends with (Knuth, Morris, Pratt 1977); told in tokens, it is how many
+//! of the phrase's own tokens lie within these.
+
+use lexiform::vocab::{TokenKind, Vocabulary};
+use std::sync::Arc;
+
+/// The phrases of one request.
+pub(crate) struct Phrases {
+    phrases: Vec<Phrase>,
+    vocabulary: Arc<Vocabulary>,
+}
+
+struct Phrase {
+    bytes: Vec<u8>,
+    /// Where its tokens end.
+    ends: Vec<usize>,
+    /// For each number of matched bytes, how many are matched by the longest beginning that those end with.
+    falls: Vec<usize>,
+}
+
+/// How much of each phrase a prefix has: all of it, or so many bytes at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Progress(Vec<usize>);
+
+impl Phrases {
+    /// Phrases as tokens that write something.
+    pub(crate) fn new(phrases: &[Vec<u32>], vocabulary: Arc<Vocabulary>) -> Self {
+        let phrase = |tokens: &Vec<u32>| {
+            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+            for &token in tokens {
+                bytes.extend_from_slice(written(&vocabulary, token));
+                ends.push(bytes.len());
+            }
+            let falls = falls(&bytes);
+            Phrase { bytes, ends, falls }
+        };
+        Phrases {
+            phrases: phrases.iter().map(phrase).collect(),
+            vocabulary,
+        }
+    }
+
+    /// What a prefix without tokens has.
+    pub(crate) fn start(&self) -> Progress {
+        Progress(vec![0; self.phrases.len()])
+    }
+
+    /// What a prefix has with one more token.
+    pub(crate) fn advance(&self, progress: &Progress, token: u32) -> Progress {
+        let bytes = written(&self.vocabulary, token);
+        let read =
+            |(phrase, &at): (&Phrase, &usize)| bytes.iter().fold(at, |at, &byte| phrase.read(at, byte));
+        Progress(self.phrases.iter().zip(&progress.0).map(read).collect())
+    }
+
+    /// Tokens of all phrases together.
+    pub(crate) fn tokens(&self) -> usize {
+        self.phrases.iter().map(|phrase| phrase.ends.len()).sum()
+    }
+
+    /// How many of these a prefix has: those of the phrases that it contains, and those at its end of the one that is furthest.
+    pub(crate) fn tokens_of(&self, progress: &Progress) -> usize {
+        let (mut met, mut begun) = (0, 0);
+        for (phrase, &at) in self.phrases.iter().zip(&progress.0) {
+            let tokens = phrase.ends.partition_point(|&end| end <= at);
+            match at == phrase.bytes.len() {
+                true => met += tokens,
+                false => begun = begun.max(tokens),
+            }
+        }
+        met + begun
+    }
+
+    /// How many phrases a prefix contains.
+    pub(crate) fn met(&self, progress: &Progress) -> usize {
+        let is_met = |pair: &(&Phrase, &usize)| *pair.1 == pair.0.bytes.len();
+        self.phrases.iter().zip(&progress.0).filter(is_met).count()
+    }
+
+    /// How many phrases there are.
+    pub(crate) fn len(&self) -> usize {
+        self.phrases.len()
+    }
+
+    /// The tokens that go on with a phrase that is not yet contained, or begin one, with a space before it or without.
+    pub(crate) fn next(&self, progress: &Progress) -> Vec<u32> {
+        let trie = self.vocabulary.trie();
+        let mut tokens = Vec::new();
+        for (phrase, &at) in self.phrases.iter().zip(&progress.0) {
+            let rest = &phrase.bytes[at..];
+            tokens.extend(trie.prefixes(rest).flat_map(|(_, tokens)| tokens));
+            if at == 0 {
+                let spaced = [b" ", rest].concat();
+                let begins = trie.prefixes(&spaced).filter(|(length, _)| *length > 1);
+                tokens.extend(begins.flat_map(|(_, tokens)| tokens.to_vec()));
+            }
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+}
+
+impl Phrase {
+    /// How many bytes are matched after one more byte. A phrase that is contained stays so.
+    fn read(&self, mut at: usize, byte: u8) -> usize {
+        if at == self.bytes.len() {
+            return at;
+        }
+        while at > 0 && self.bytes[at] != byte {
+            at = self.falls[at - 1];
+        }
+        at + usize::from(self.bytes[at] == byte)
+    }
+}
+
+/// For each beginning of some bytes, the length of the longest shorter beginning that it ends with.
+fn falls(bytes: &[u8]) -> Vec<usize> {
+    let mut falls = vec![0; bytes.len()];
+    let mut at = 0;
+    for end in 1..bytes.len() {
+        while at > 0 && bytes[at] != bytes[end] {
+            at = falls[at - 1];
+        }
+        at += usize::from(bytes[at] == bytes[end]);
+        falls[end] = at;
+    }
+    falls
+}
+
+fn written(vocabulary: &Vocabulary, token: u32) -> &[u8] {
+    match vocabulary.kind(token) {
+        TokenKind::Text | TokenKind::Mark => vocabulary.bytes(token),
+        TokenKind::Special | TokenKind::Unused => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phrases(texts: &[&[u32]]) -> Phrases {
+        let tokens = ["a", "b", "ab", " ", " a", "$"].map(|text| (TokenKind::Text, text));
+        let texts: Vec<Vec<u32>> = texts.iter().map(|text| text.to_vec()).collect();
+        Phrases::new(&texts, Arc::new(Vocabulary::new(&tokens, &[5]).unwrap()))
+    }
+
+    /// `aabab` in `aaabab`, cut in four ways: whatever the cut, it is found, and what was matched is not lost at a mismatch.
+    #[test]
+    fn a_phrase_is_found_in_any_cut() {
+        let phrases = phrases(&[&[0, 2, 2]]);
+        for cut in [
+            &[0, 0, 0, 1, 0, 1][..],
+            &[0, 0, 2, 2],
+            &[0, 0, 0, 1, 2],
+            &[4, 0, 2, 0, 1],
+        ] {
+            let read = |progress: Progress, token: &u32| phrases.advance(&progress, *token);
+            let progress = cut.iter().fold(phrases.start(), read);
+            assert_eq!(phrases.met(&progress), 1, "{cut:?}");
+            assert_eq!(phrases.tokens_of(&progress), phrases.tokens());
+        }
+    }
+
+    #[test]
+    fn tokens_are_counted_of_what_is_met_and_of_what_is_begun() {
+        let phrases = phrases(&[&[0, 2], &[1, 1, 1]]);
+        let progress = phrases.advance(&phrases.start(), 1);
+        assert_eq!((phrases.tokens_of(&progress), phrases.met(&progress)), (1, 0));
+        let progress = phrases.advance(&phrases.advance(&progress, 0), 2);
+        // `aab` is met, and its `b` begins the other.
+        assert_eq!((phrases.tokens_of(&progress), phrases.met(&progress)), (3, 1));
+        assert_eq!(phrases.next(&progress), [1]);
+        assert_eq!(phrases.next(&phrases.start()), [0, 1, 4]);
+    }
+}

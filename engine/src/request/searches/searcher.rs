@@ -1,0 +1,274 @@
+//! The driver of a search: what its strategy asks for becomes orders, and what it found becomes answers.
+//!
+//! ```text
+//!   strategy ─► prefixes to look at ─► fork, take, rank ─► rows ─► strategy ─ … ─► texts ─► fork, take, tell
+//! ```
+//!
+//! A branch that nobody needs goes on with one of its children; the other children are forks. Where branches are many, the one
+//! that was of use least recently is given up, and its prefix is computed again if the search comes back to it. A text that has
+//! ended needs no branch: it is written again for its answer, token by token, without a pass.
+
+use crate::error::EngineError;
+use crate::request::Diagnostics;
+use crate::request::driver::{Branch, Driver, Look, News, Order, Orders, Report, Verdict};
+use crate::request::searches::strategy::{Ask, Next, Strategy};
+use crate::request::searches::tree::{Node, ROOT, Seen, Tree};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The search of one request.
+pub(crate) struct Searcher<S> {
+    strategy: S,
+    tree: Tree,
+    /// Prefixes whose rows are awaited, by their branches, with the number of continuations asked for.
+    awaited: HashMap<Branch, (Node, usize)>,
+    next_branch: Branch,
+    /// The most branches at a time.
+    most: usize,
+    /// Which answers somebody waits for.
+    wanted: Vec<bool>,
+    rows: usize,
+    /// Scores of the answers, once they are known.
+    scores: Vec<f64>,
+    /// Answers whose texts are as long as they may be, by their branches.
+    telling: BTreeMap<Branch, usize>,
+    failure: Option<EngineError>,
+    is_over: bool,
+}
+
+impl<S: Strategy> Searcher<S> {
+    /// A search for so many answers of at most `longest` tokens, which has at most `most` branches at a time.
+    pub(crate) fn new(strategy: S, answers: usize, longest: usize, most: usize) -> Self {
+        Searcher {
+            strategy,
+            tree: Tree::new(longest),
+            awaited: HashMap::new(),
+            next_branch: 1,
+            most,
+            wanted: vec![true; answers],
+            rows: 0,
+            scores: Vec::new(),
+            telling: BTreeMap::new(),
+            failure: None,
+            is_over: false,
+        }
+    }
+
+    /// Asks the strategy until it wants a row, or is over.
+    fn go_on(&mut self, orders: &mut Orders) {
+        while self.awaited.is_empty() && !self.is_over {
+            match self.strategy.next(&mut self.tree) {
+                Next::Look(asks) => self.look(asks, orders),
+                Next::Over { found, error } => self.tell(&found, error, orders),
+            }
+        }
+    }
+
+    /// Has the rows of prefixes computed that are not known yet.
+    fn look(&mut self, mut asks: Vec<Ask>, orders: &mut Orders) {
+        let mut asked = HashSet::new();
+        asks.retain(|ask| !self.tree.knows(ask.node, ask.count) && asked.insert(ask.node));
+        // A branch that is not needed moves to the last of the prefixes that begin with it.
+        let mut movers: HashMap<Node, Node> = HashMap::new();
+        for ask in &asks {
+            let (donor, _) = self.tree.donor(ask.node);
+            if donor != ask.node && donor != ROOT && self.tree.is_released(donor) {
+                movers.insert(donor, ask.node);
+            }
+        }
+        let stays: Vec<Node> = asks.iter().map(|ask| self.tree.donor(ask.node).0).collect();
+        let new = asks.len() - movers.len();
+        self.make_room(new, &stays, orders);
+        let (moving, forking): (Vec<Ask>, Vec<Ask>) = asks
+            .into_iter()
+            .partition(|ask| movers.values().any(|&mover| mover == ask.node));
+        for ask in forking.into_iter().chain(moving) {
+            self.look_at(&ask, &movers, orders);
+        }
+        let released = self.tree.take_released();
+        orders.extend(released.into_iter().map(Order::Drop));
+    }
+
+    fn look_at(&mut self, ask: &Ask, movers: &HashMap<Node, Node>, orders: &mut Orders) {
+        let (donor, branch) = self.tree.donor(ask.node);
+        let moves = movers.get(&donor) == Some(&ask.node);
+        let of = branch.unwrap_or(0);
+        let branch = match donor == ask.node || moves {
+            true => of,
+            false => self.fork(of, self.tree.tokens(donor), orders),
+        };
+        if moves {
+            self.tree.set_branch(donor, None);
+        }
+        if donor == ask.node {
+            // Its last token may be computed, and is again: the row is that of a pass.
+            let to = self.tree.tokens(donor);
+            orders.push_back(Order::Rewind { branch, to });
+        }
+        let steps = self.tree.steps(donor, ask.node).into_iter();
+        orders.extend(steps.map(|ranked| Order::Take { branch, ranked }));
+        self.tree.set_branch(ask.node, Some(branch));
+        let look = Look {
+            count: ask.count,
+            also: ask.also.as_slice().into(),
+            distance: ask.distance,
+        };
+        orders.push_back(Order::Rank { branch, look });
+        self.awaited.insert(branch, (ask.node, ask.count));
+    }
+
+    fn fork(&mut self, of: Branch, at: usize, orders: &mut Orders) -> Branch {
+        let to = self.next_branch;
+        self.next_branch += 1;
+        orders.push_back(Order::Fork { of, to, at });
+        to
+    }
+
+    /// Gives branches up until there are few enough for so many new ones. Those that nobody holds are given up first.
+    fn make_room(&mut self, new: usize, stays: &[Node], orders: &mut Orders) {
+        let branches = self.tree.branches().count();
+        let too_many = (branches + new).saturating_sub(self.most);
+        if too_many == 0 {
+            return;
+        }
+        let mut idle = self.tree.idle(stays);
+        idle.sort_by_key(|&node| !self.tree.is_released(node));
+        for node in idle.into_iter().take(too_many) {
+            orders.extend(self.tree.donor(node).1.map(Order::Drop));
+            self.tree.set_branch(node, None);
+        }
+    }
+
+    /// Writes the answers.
+    fn tell(&mut self, found: &[(f64, Node)], error: Option<EngineError>, orders: &mut Orders) {
+        self.is_over = true;
+        self.scores = found.iter().map(|text| text.0).collect();
+        let held = self.tree.branches().filter(|&branch| branch != 0);
+        orders.extend(held.map(Order::Drop));
+        let error = error.or(self.failure.clone()).unwrap_or(EngineError::Unanswered);
+        for answer in 0..self.wanted.len() {
+            match (self.wanted[answer], found.get(answer)) {
+                (true, Some(&(_, node))) => self.write(answer, node, orders),
+                (true, None) => orders.push_back(Order::Fail {
+                    answer,
+                    error: error.clone(),
+                }),
+                (false, _) => (),
+            }
+        }
+        if self.telling.is_empty() {
+            orders.push_back(Order::Drop(0));
+        }
+    }
+
+    fn write(&mut self, answer: usize, node: Node, orders: &mut Orders) {
+        let steps = self.tree.steps(ROOT, node);
+        let is_whole = steps.last().is_some_and(|step| step.ends);
+        let branch = self.fork(0, 0, orders);
+        orders.extend(steps.into_iter().map(|ranked| Order::Take { branch, ranked }));
+        if is_whole {
+            return orders.push_back(Order::Finish { branch, answer });
+        }
+        // It ends when it is asked to go on.
+        self.telling.insert(branch, answer);
+        let look = Look {
+            count: 1,
+            ..Look::default()
+        };
+        orders.push_back(Order::Rank { branch, look });
+    }
+
+    fn heard(&mut self, report: &Report, orders: &mut Orders) {
+        let Some((node, count)) = self.awaited.remove(&report.branch) else {
+            return;
+        };
+        self.rows += 1;
+        let is_ranked = report.news == News::Ranked;
+        let seen = Seen {
+            ranked: if is_ranked {
+                report.ranked.clone()
+            } else {
+                Vec::new()
+            },
+            count,
+            distance: report.distance,
+        };
+        self.tree.see(node, seen);
+        if !is_ranked {
+            // Nothing follows this prefix.
+            self.tree.set_branch(node, None);
+            orders.push_back(Order::Drop(report.branch));
+        }
+        self.go_on(orders);
+    }
+
+    fn fail_all(&mut self, error: &EngineError, orders: &mut Orders) {
+        let fail = |answer| Order::Fail {
+            answer,
+            error: error.clone(),
+        };
+        orders.extend((0..self.wanted.len()).map(fail));
+        self.give_up(orders);
+    }
+
+    fn give_up(&mut self, orders: &mut Orders) {
+        self.is_over = true;
+        let telling = self.telling.keys().copied();
+        orders.extend(self.tree.branches().chain(telling).map(Order::Drop));
+    }
+}
+
+impl<S: Strategy> Driver for Searcher<S> {
+    fn next(&mut self, report: &Report, orders: &mut Orders) {
+        if let (News::Ended(_), Some(answer)) = (&report.news, self.telling.remove(&report.branch)) {
+            orders.push_back(Order::Finish {
+                branch: report.branch,
+                answer,
+            });
+            if self.telling.is_empty() {
+                orders.push_back(Order::Drop(0));
+            }
+            return;
+        }
+        match &report.news {
+            News::Begun => orders.push_back(Order::Read(report.branch)),
+            News::Read => self.go_on(orders),
+            News::Drew | News::Scored | News::Weighed => (),
+            News::Failed(error)
+                if report.breakdown().is_some() || self.telling.contains_key(&report.branch) =>
+            {
+                self.fail_all(error, orders);
+            }
+            News::Failed(error) => {
+                self.failure.get_or_insert(error.clone());
+                self.heard(report, orders);
+            }
+            News::Ranked | News::Ended(_) => self.heard(report, orders),
+        }
+    }
+
+    fn leave(&mut self, answer: usize, orders: &mut Orders) {
+        if let Some(wanted) = self.wanted.get_mut(answer) {
+            *wanted = false;
+        }
+        if self.wanted.iter().all(|wanted| !wanted) {
+            self.give_up(orders);
+        }
+    }
+
+    fn verdict(&self, answer: usize) -> Option<Verdict> {
+        Some(Verdict {
+            law: self.strategy.tag(),
+            log_weight: None,
+            diagnostics: Some(Diagnostics::Search {
+                width: self.strategy.width(),
+                score: *self.scores.get(answer)?,
+                rows: self.rows,
+            }),
+            particles: Vec::new(),
+        })
+    }
+
+    fn branch_of(&self, _: usize) -> Option<Branch> {
+        None
+    }
+}

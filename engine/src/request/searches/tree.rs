@@ -1,0 +1,253 @@
+//! The prefixes of a search: a tree of tokens, of which each node may have a branch of the request and a row of the model.
+//!
+//! ```text
+//!   root ─ "a" ─┬─ "b"  held: its row is known, its branch has the keys and values
+//!               └─ "c"  held: no branch any more, so it is computed again from the nearest node above that has one
+//! ```
+//!
+//! A search *holds* the nodes that it needs. One that nobody holds loses its row at once and its branch to a child or to others;
+//! it stays as a part of the way to nodes that are held.
+
+use crate::request::driver::{Branch, Ranked};
+use std::collections::HashMap;
+
+/// The number of a node.
+pub(crate) type Node = usize;
+
+/// The node of the empty answer, which is always there.
+pub(crate) const ROOT: Node = 0;
+
+/// What is known of the tokens after a prefix.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// The likeliest ones that are allowed, the likeliest first; then those that were asked for by name.
+    pub(crate) ranked: Vec<Ranked>,
+    /// How many of the likeliest were asked for.
+    pub(crate) count: usize,
+    /// The fewest tokens that complete the text, its end included, where that was asked for and is known.
+    pub(crate) distance: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Prefix {
+    parent: Node,
+    /// The token that leads here from the parent; of the root there is none.
+    step: Option<Ranked>,
+    tokens: usize,
+    log_probability: f64,
+    seen: Option<Seen>,
+    branch: Option<Branch>,
+    /// How often it is held, and how many nodes have it as their parent.
+    holds: usize,
+    children: usize,
+    /// When its branch was last of use.
+    used: u64,
+}
+
+/// The prefixes of one request.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    nodes: Vec<Prefix>,
+    free: Vec<Node>,
+    by_step: HashMap<(Node, u32), Node>,
+    /// Nodes that nobody holds any more and that have a branch.
+    released: Vec<Node>,
+    longest: usize,
+    now: u64,
+}
+
+impl Tree {
+    /// The tree of answers of at most so many tokens. Its root is held, and has branch 0.
+    pub(crate) fn new(longest: usize) -> Self {
+        let root = Prefix {
+            branch: Some(0),
+            holds: 1,
+            ..Prefix::default()
+        };
+        Tree {
+            nodes: vec![root],
+            free: Vec::new(),
+            by_step: HashMap::new(),
+            released: Vec::new(),
+            longest,
+            now: 0,
+        }
+    }
+
+    /// Tokens of a prefix.
+    pub(crate) fn tokens(&self, node: Node) -> usize {
+        self.nodes[node].tokens
+    }
+
+    /// The most tokens of an answer.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// `ln P` of a prefix.
+    pub(crate) fn log_probability(&self, node: Node) -> f64 {
+        self.nodes[node].log_probability
+    }
+
+    /// The likeliest continuations of a prefix, as far as they are known.
+    pub(crate) fn ranked(&self, node: Node) -> &[Ranked] {
+        self.nodes[node].seen.as_ref().map_or(&[], |seen| &seen.ranked)
+    }
+
+    /// The fewest tokens that complete a prefix, its end included, where that was asked for and is known.
+    pub(crate) fn distance(&self, node: Node) -> Option<usize> {
+        self.nodes[node].seen.as_ref()?.distance
+    }
+
+    /// Whether no more tokens than those of [`ranked`](Self::ranked) may come next.
+    pub(crate) fn has_all(&self, node: Node) -> bool {
+        let seen = self.nodes[node].seen.as_ref();
+        seen.is_some_and(|seen| seen.ranked.len() < seen.count)
+    }
+
+    /// Whether at least so many of the likeliest continuations were asked for and are known.
+    pub(crate) fn knows(&self, node: Node, count: usize) -> bool {
+        let seen = self.nodes[node].seen.as_ref();
+        seen.is_some_and(|seen| seen.count >= count)
+    }
+
+    /// Whether a prefix is a text that can be told: it has ended, or is as long as it may be.
+    pub(crate) fn is_final(&self, node: Node) -> bool {
+        let prefix = &self.nodes[node];
+        prefix.tokens >= self.longest || prefix.step.as_ref().is_some_and(|step| step.ends)
+    }
+
+    /// The prefix that goes on with a token, which is held once more. The same token leads to the same node.
+    pub(crate) fn child(&mut self, parent: Node, step: &Ranked) -> Node {
+        if let Some(&node) = self.by_step.get(&(parent, step.drawn.token)) {
+            self.hold(node);
+            return node;
+        }
+        let prefix = Prefix {
+            parent,
+            tokens: self.nodes[parent].tokens + 1,
+            log_probability: self.nodes[parent].log_probability + step.drawn.log_probability,
+            step: Some(step.clone()),
+            holds: 1,
+            ..Prefix::default()
+        };
+        self.nodes[parent].children += 1;
+        let node = self.free.pop().unwrap_or(self.nodes.len());
+        match self.nodes.get_mut(node) {
+            Some(place) => *place = prefix,
+            None => self.nodes.push(prefix),
+        }
+        self.by_step.insert((parent, step.drawn.token), node);
+        node
+    }
+
+    /// Holds a node once more.
+    pub(crate) fn hold(&mut self, node: Node) {
+        self.nodes[node].holds += 1;
+    }
+
+    /// Holds a node once less.
+    pub(crate) fn release(&mut self, node: Node) {
+        let prefix = &mut self.nodes[node];
+        prefix.holds = prefix.holds.saturating_sub(1);
+        if prefix.holds > 0 {
+            return;
+        }
+        prefix.seen = None;
+        match prefix.branch {
+            Some(_) => self.released.push(node),
+            None => self.forget(node),
+        }
+    }
+
+    /// Removes a node that nobody needs, and those above it that were there for it alone.
+    fn forget(&mut self, mut node: Node) {
+        while node != ROOT {
+            let Prefix {
+                parent,
+                step: Some(step),
+                holds: 0,
+                children: 0,
+                branch: None,
+                ..
+            } = &self.nodes[node]
+            else {
+                return;
+            };
+            let parent = *parent;
+            self.by_step.remove(&(parent, step.drawn.token));
+            self.nodes[node] = Prefix::default();
+            self.free.push(node);
+            self.nodes[parent].children -= 1;
+            node = parent;
+        }
+    }
+
+    /// Keeps what the model says of the tokens after a prefix.
+    pub(super) fn see(&mut self, node: Node, seen: Seen) {
+        self.nodes[node].seen = Some(seen);
+    }
+
+    /// The nearest node from this one upwards that has a branch.
+    pub(super) fn donor(&self, mut node: Node) -> (Node, Option<Branch>) {
+        while self.nodes[node].branch.is_none() && node != ROOT {
+            node = self.nodes[node].parent;
+        }
+        (node, self.nodes[node].branch)
+    }
+
+    /// The tokens between two nodes, of which the first is on the way to the second.
+    pub(super) fn steps(&self, from: Node, mut to: Node) -> Vec<Ranked> {
+        let mut steps = Vec::with_capacity(self.nodes[to].tokens - self.nodes[from].tokens);
+        while to != from {
+            steps.extend(self.nodes[to].step.clone());
+            to = self.nodes[to].parent;
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// Gives a node a branch, or takes it away.
+    pub(super) fn set_branch(&mut self, node: Node, branch: Option<Branch>) {
+        self.nodes[node].branch = branch;
+        self.touch(node);
+    }
+
+    /// Remembers that a node's branch is of use now.
+    pub(super) fn touch(&mut self, node: Node) {
+        self.now += 1;
+        self.nodes[node].used = self.now;
+    }
+
+    /// Whether a node has a branch that nobody holds.
+    pub(super) fn is_released(&self, node: Node) -> bool {
+        self.nodes[node].holds == 0
+    }
+
+    /// Takes the branches away that nobody holds.
+    pub(super) fn take_released(&mut self) -> Vec<Branch> {
+        let released = std::mem::take(&mut self.released);
+        let mut branches = Vec::new();
+        for node in released {
+            if self.nodes[node].holds > 0 {
+                continue;
+            }
+            branches.extend(self.nodes[node].branch.take());
+            self.forget(node);
+        }
+        branches
+    }
+
+    /// Nodes with a branch, but for the root and those of `but`, those of which the branch was least recently of use first.
+    pub(super) fn idle(&self, but: &[Node]) -> Vec<Node> {
+        let has_branch = |node: &Node| self.nodes[*node].branch.is_some() && !but.contains(node);
+        let mut nodes: Vec<Node> = (1..self.nodes.len()).filter(has_branch).collect();
+        nodes.sort_by_key(|&node| self.nodes[node].used);
+        nodes
+    }
+
+    /// All branches.
+    pub(super) fn branches(&self) -> impl Iterator<Item = Branch> + '_ {
+        self.nodes.iter().filter_map(|prefix| prefix.branch)
+    }
+}

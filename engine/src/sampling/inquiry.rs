@@ -1,0 +1,121 @@
+//! Drawing for a sequence with monitors, away from the decode thread: a monitor may take its time, or panic.
+//!
+//! An inquiry holds all that the draw depends on, and is run once by a thread of the pool. What it has drawn is written when the
+//! sequence is next in a pass, which is the same pass where the monitors are quick.
+
+use super::asking::{Asking, monitor_error};
+use super::{node, not_a_law};
+use crate::State;
+use crate::error::{EngineError, MonitorProblem};
+use crate::grammar::masks::Bounds;
+use crate::grammar::reply::Inquired;
+use crate::model::logits::Row as Read;
+use crate::request::Watched;
+use crate::request::watched::product;
+use crate::sequence::Sequence;
+use crate::speculation::draft::{Draft, path};
+use lexiform::draft::{Node, NodeId};
+use lexiform::law::{Allowed, History, Seeded, Walk, Warper};
+use lexiform::monitor::{MonitorState, Product, ProductState};
+use lexiform::verify::Next;
+use std::sync::Arc;
+
+/// A draw for one sequence.
+pub(crate) struct Inquiry {
+    rows: Vec<Vec<f32>>,
+    masks: Option<Vec<Bounds>>,
+    warper: Warper,
+    walk: Walk,
+    chooser: Seeded,
+    tokens: Arc<Vec<u32>>,
+    prompt: usize,
+    drafts: Vec<Draft>,
+    asking: Asking,
+    watched: Vec<Watched>,
+    product: Product,
+    /// The monitors after the first tokens of the answer, and how many these are.
+    joint: Option<(ProductState, usize)>,
+}
+
+impl Inquiry {
+    /// What is to be drawn for this sequence from these rows, that of the text and one for each draft.
+    pub(crate) fn of(sequence: &mut Sequence, rows: &[Read<'_>], masks: Option<&[Bounds]>) -> Self {
+        let turn = sequence.watch.begin();
+        let width = rows.first().map_or(0, |row| row.logits.len());
+        Inquiry {
+            rows: rows.iter().map(|row| row.logits.to_vec()).collect(),
+            masks: masks.map(<[Bounds]>::to_vec),
+            warper: sequence.warper.clone(),
+            walk: sequence.walk.fork(),
+            chooser: Seeded::new(sequence.request.sampling.seed, sequence.stream()),
+            tokens: sequence.tokens.clone(),
+            prompt: sequence.request.prompt.len(),
+            drafts: sequence.drafts.clone(),
+            asking: Asking::of(sequence, width),
+            watched: sequence.request.monitors.clone(),
+            product: product(&sequence.request.monitors, &turn),
+            joint: sequence.watch.take_joint(),
+        }
+    }
+
+    /// Draws.
+    ///
+    /// # Errors
+    /// A monitor has no answer, or allows nothing of what the others allow; or a row is none.
+    pub(crate) fn run(self) -> Result<Inquired, EngineError> {
+        let (prompt, answer) = self.tokens.split_at(self.prompt);
+        let (mut joint, read) = self.joint.unwrap_or_else(|| (self.product.begin(), 0));
+        for &token in answer.get(read..).unwrap_or_default() {
+            if let Err(failure) = joint.advance(token) {
+                let problem = MonitorProblem::Failed(failure.0);
+                return Err(monitor_error(&self.watched, joint.last_refusal(), problem));
+            }
+        }
+        let mut asking = self.asking.with(&self.watched, joint.clone());
+        let drafted = |node: Option<NodeId>| -> Vec<u32> {
+            let path = path(&self.drafts, node).into_iter();
+            path.map(|node| self.drafts[node].token).collect()
+        };
+        let row = |node: Option<NodeId>| {
+            if node.is_some_and(|node| self.drafts[node].is_last) {
+                return Ok(None);
+            }
+            let index = node.map_or(0, |node| node + 1);
+            let masks = self.masks.as_ref();
+            let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[index].mask.words()));
+            let draft = &drafted(node);
+            let history = History {
+                prompt,
+                answer,
+                draft,
+            };
+            Ok(Some((
+                self.warper.row_of(&self.rows[index], None, history)?,
+                allowed,
+            )))
+        };
+        let nodes: Vec<Node<State>> = self.drafts.iter().map(node).collect();
+        let (mut walk, mut chooser) = (self.walk, self.chooser);
+        let verified = asking.draw(&nodes, row, &mut walk, &mut chooser);
+        let verified = verified.map_err(not_a_law)?;
+        let steered = asking.finish()?;
+        if let (Next::Stuck(_), Some(number)) = (&verified.next, asking.refused_by()) {
+            let generated = answer.len() + verified.drawn.len();
+            let problem = MonitorProblem::Refused { generated };
+            return Err(monitor_error(&self.watched, Some(number), problem));
+        }
+        let path = verified
+            .path
+            .iter()
+            .map(|&node| self.drafts[node].token)
+            .collect();
+        Ok(Inquired {
+            walk,
+            verified,
+            path,
+            steered,
+            joint: Some(joint),
+            read: answer.len(),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Options that were fed below a text: what each row says of the tokens that follow there.
+//!
+//! The probabilities are those of the law that would draw: the row is warped with the history of its path, and shares are of what
+//! the grammar and the filters leave.
+
+use crate::grammar::masks::Bounds;
+use crate::model::logits::Row as Read;
+use crate::request::driver::{Of, Weight, log_sum};
+use crate::request::options::Options;
+use crate::sequence::Sequence;
+use crate::speculation::draft::path;
+use lexiform::law::{Allowed, Distribution, History, Part as _, Portion, Row as _, RowError};
+
+/// Weighs what may follow the text and each node that was fed: the nodes of the options, and the end where one ends.
+///
+/// # Errors
+/// A row is no distribution.
+pub(super) fn weigh(
+    sequence: &Sequence,
+    rows: &[Read<'_>],
+    masks: Option<&[Bounds]>,
+) -> Result<Vec<Weight>, RowError> {
+    let Some(options) = &sequence.request.options else {
+        return Ok(Vec::new());
+    };
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let mut weights = Vec::new();
+    for (number, node) in fed(sequence, options).into_iter().enumerate() {
+        let above = path(&sequence.drafts, number.checked_sub(1)).into_iter();
+        let draft: Vec<u32> = above.map(|draft| sequence.drafts[draft].token).collect();
+        let history = History {
+            prompt,
+            answer,
+            draft: &draft,
+        };
+        let Read { logits, measured } = rows[number];
+        let mut row = sequence.warper.row_of(logits, measured, history)?;
+        if sequence.warper.is_greedy() {
+            // Greedy decoding is a filter that keeps one token; its law is told as that of temperature 1.
+            row = row.uncut();
+        }
+        let allowed = masks.map_or(Allowed::All, |masks| Allowed::Words(masks[number].mask.words()));
+        let place = At {
+            row: &row,
+            part: row.part(allowed),
+            allowed,
+        };
+        let child = |child| place.weight(Of::Node(child), &[options.token(child)]);
+        weights.extend(options.children(node).map(child));
+        if sequence.request.weigh_end && options.is_end(node) {
+            weights.push(place.weight(Of::End(node), sequence.walk.ends()));
+        }
+    }
+    Ok(weights)
+}
+
+/// The nodes whose rows there are: that where the text stands, and those of the drafts. A pass may have had no room for some.
+fn fed(sequence: &Sequence, options: &Options) -> Vec<usize> {
+    let (root, _) = sequence.piece;
+    let mut nodes = vec![root];
+    for draft in &sequence.drafts {
+        let parent = nodes[draft.parent.map_or(0, |parent| parent + 1)];
+        // Every draft is a node of the options.
+        let node = options.child(parent, draft.token).unwrap_or(root);
+        nodes.push(node);
+    }
+    nodes
+}
+
+/// A row, and what may be drawn from it.
+struct At<'r> {
+    row: &'r Distribution<'r>,
+    part: Portion<'r>,
+    allowed: Allowed<'r>,
+}
+
+impl At<'_> {
+    /// The weight of one of these tokens coming next.
+    fn weight(&self, of: Of, tokens: &[u32]) -> Weight {
+        let share = |token: &u32| match self.part.share(*token) > 0.0 {
+            true => self.row.log_probability(*token) - self.part.log_kept(),
+            false => f64::NEG_INFINITY,
+        };
+        Weight {
+            of,
+            log_probability: log_sum(tokens.iter().map(|token| self.row.log_probability(*token))),
+            log_share: log_sum(tokens.iter().map(share)),
+            is_allowed: tokens.iter().any(|token| self.allowed.contains(*token)),
+        }
+    }
+}

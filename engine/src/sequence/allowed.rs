@@ -1,0 +1,28 @@
+//! How a sequence finds out what is allowed: by masks of its grammar, or by asking.
+
+use super::Sequence;
+use crate::request::Proposing;
+use crate::request::law;
+
+impl Sequence {
+    /// Whether tokens are drawn from masks of its grammar.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.request.grammar.is_some() && !self.is_asked()
+    }
+
+    /// Whether its grammar is asked about tokens, in place of masks.
+    pub(crate) fn is_asked(&self) -> bool {
+        law::proposing(&self.request) == Some(Proposing::Asked)
+    }
+
+    /// Whether it has monitors, which are asked before it draws.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.request.monitors.is_empty()
+    }
+
+    /// Whether it cannot draw before its monitors have answered.
+    pub(crate) fn waits_for_monitors(&mut self) -> bool {
+        let generated = self.generated().len();
+        self.is_watched() && !self.watch.has_drawn(generated, &self.drafts)
+    }
+}

@@ -1,0 +1,180 @@
+//! What kind of place of a JSON document a text stands at.
+//!
+//! Drafts of a key are nearly always right and those of a free string hardly ever, whoever makes them. So what drafts showed is kept apart
+//! by this. A text that is no JSON has places like anything else; then the classes mean little and nothing is wrong.
+
+use lexiform::vocab::Vocabulary;
+
+/// A string at whose tokens no more than so many may come next is one of a closed list.
+const CLOSED: usize = 64;
+
+/// The part of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StateClass {
+    /// Punctuation between keys and values.
+    Structure,
+    /// A key.
+    Key,
+    /// A string of a closed list.
+    Enum,
+    /// A number, `true`, `false` or `null`.
+    Number,
+    /// A free string.
+    Text,
+}
+
+impl StateClass {
+    /// All classes, each with its name.
+    pub const ALL: [(StateClass, &'static str); 5] = [
+        (StateClass::Structure, "structure"),
+        (StateClass::Key, "key"),
+        (StateClass::Enum, "enum"),
+        (StateClass::Number, "number"),
+        (StateClass::Text, "text"),
+    ];
+}
+
+/// Reads a JSON document byte by byte, as far as its classes go.
+#[derive(Clone, Debug, Default)]
+pub struct JsonReader {
+    /// Open brackets; `true` for an object.
+    open: Vec<bool>,
+    in_string: bool,
+    is_escaped: bool,
+    /// Whether the next string is a key.
+    is_key: bool,
+    in_number: bool,
+}
+
+fn begins_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
+}
+
+impl JsonReader {
+    /// The class of what comes next. `next` is its first byte that is no white space, where that is known: outside of strings it tells
+    /// a number from the punctuation before it. `allowed` counts the tokens that may come; it is asked in values that are strings.
+    pub fn class(&self, next: Option<u8>, allowed: impl FnOnce() -> Option<usize>) -> StateClass {
+        let is_number = next.map_or(self.in_number, begins_number);
+        match self.in_string {
+            true if self.is_key => StateClass::Key,
+            true if allowed().is_some_and(|count| count <= CLOSED) => StateClass::Enum,
+            true => StateClass::Text,
+            false if is_number => StateClass::Number,
+            false => StateClass::Structure,
+        }
+    }
+
+    /// Reads one more byte.
+    pub fn read(&mut self, byte: u8) {
+        if self.in_string {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        self.in_number = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => {
+                self.open.push(byte == b'{');
+                self.is_key = byte == b'{';
+            }
+            b'}' | b']' => {
+                self.open.pop();
+                self.is_key = false;
+            }
+            b':' => self.is_key = false,
+            b',' => self.is_key = self.open.last().copied().unwrap_or(false),
+            _ => {}
+        }
+    }
+}
+
+/// Where a growing answer stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    reader: JsonReader,
+    /// How many of its tokens were read.
+    read: usize,
+}
+
+impl Standing {
+    /// Reads what is new of an answer, or all of it where it has become shorter. Of one that has gone back and on between two looks the
+    /// beginning is taken for the same, which it is nearly always; it is only about what is counted together.
+    pub(crate) fn follow(&mut self, answer: &[u32], vocabulary: &Vocabulary) -> &JsonReader {
+        if answer.len() < self.read {
+            *self = Standing::default();
+        }
+        for &token in &answer[self.read..] {
+            let bytes = vocabulary.bytes(token);
+            bytes.iter().for_each(|&byte| self.reader.read(byte));
+        }
+        self.read = answer.len();
+        &self.reader
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lexiform::vocab::TokenKind;
+
+    #[test]
+    fn what_comes_next_is_known_by_what_was_read() {
+        use StateClass::{Enum, Key, Number, Structure, Text};
+        let text = br#"{"na\"me": "Ada", "list": [12.5, true, {"k": "x"}]}"#;
+        let mut reader = JsonReader::default();
+        let mut classes = Vec::new();
+        for &byte in text {
+            classes.push(reader.class(None, || Some(usize::MAX)));
+            reader.read(byte);
+        }
+        // The class before each byte: a string from behind its opening quote to its end, a number from behind its first digit on.
+        let expected = [
+            (2, Structure),
+            (7, Key),
+            (3, Structure),
+            (4, Text),
+            (3, Structure),
+            (5, Key),
+            (4, Structure),
+            (4, Number),
+            (2, Structure),
+            (4, Number),
+            (3, Structure),
+            (2, Key),
+            (3, Structure),
+            (2, Text),
+            (3, Structure),
+        ];
+        let expected: Vec<StateClass> = expected
+            .iter()
+            .flat_map(|&(count, class)| std::iter::repeat_n(class, count))
+            .collect();
+        assert_eq!(classes, expected);
+        reader = JsonReader::default();
+        b"[\"r".iter().for_each(|&byte| reader.read(byte));
+        assert_eq!(reader.class(None, || Some(3)), Enum);
+        assert_eq!(reader.class(None, || None), Text);
+        let begun = JsonReader::default();
+        assert_eq!(begun.class(Some(b'7'), || None), Number);
+        assert_eq!(begun.class(Some(b'{'), || None), Structure);
+    }
+
+    #[test]
+    fn an_answer_that_becomes_shorter_is_read_again() {
+        let tokens = ["[", "\"", "a", "]", "$"].map(|text| (TokenKind::Text, text));
+        let vocabulary = Vocabulary::new(&tokens, &[4]).expect("five tokens");
+        let mut standing = Standing::default();
+        let class = |standing: &mut Standing, answer: &[u32]| {
+            standing.follow(answer, &vocabulary).class(None, || None)
+        };
+        assert_eq!(class(&mut standing, &[0, 1]), StateClass::Text);
+        assert_eq!(class(&mut standing, &[0, 1, 2, 1]), StateClass::Structure);
+        assert_eq!(class(&mut standing, &[0, 1, 2]), StateClass::Text);
+        assert_eq!(class(&mut standing, &[0]), StateClass::Structure);
+    }
+}

@@ -1,0 +1,208 @@
+//! A bandit over the sources of drafts: which of them a sequence feeds, by what they brought at places like the one where it stands.
+//!
+//! ```text
+//!   class of the place ─► rule of the class ─ choose ─► arm: the sources whose drafts are fed
+//!                              ▲                          │ pass
+//!                              └── learn ◄── tokens, by what the pass cost beyond one without drafts
+//! ```
+//!
+//! This is BanditSpec ([Hou et al. 2025](https://arxiv.org/abs/2505.15141)), where the arms are configurations of speculation and the
+//! rule is [UCB1](super::ucb1) or [EXP3](super::exp3). The reward is the number of tokens of a pass, divided by how many times what the pass
+//! costs that it would cost without the drafts of the sequence, as the measured [costs](super::cost) say.
+//!
+//! What is chosen depends on earlier passes and on the class of the place, never on a drafted token, so that sampled drafts stay exact.
+
+use crate::config::Drafting;
+use crate::speculation::class::StateClass;
+use crate::speculation::draft::{Draft, Source};
+use crate::speculation::policy::exp3::Exp3;
+use crate::speculation::policy::rule::{Choice, Rule};
+use crate::speculation::policy::ucb1::Ucb1;
+
+/// Rewards of so many tokens a pass or more are all the same: 1.
+const MOST_TOKENS: f64 = 8.0;
+
+/// Sources whose drafts are fed. Those that a driver gives are fed with every arm, and so are guesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arm {
+    Nothing,
+    /// What the grammar forces.
+    Forced,
+    /// That, and what was copied from the text or the reference.
+    Copied,
+    /// That of the grammar, and what stores have learned.
+    Learned,
+    /// That of the grammar, and what the draft model draws.
+    Model,
+    All,
+}
+
+const ARMS: [Arm; 6] = [
+    Arm::Nothing,
+    Arm::Forced,
+    Arm::Copied,
+    Arm::Learned,
+    Arm::Model,
+    Arm::All,
+];
+
+impl Arm {
+    pub(crate) fn takes(self, source: Source) -> bool {
+        match source {
+            Source::Given | Source::Guessed => true,
+            Source::Forced => self != Arm::Nothing,
+            Source::Copied | Source::Predicted => matches!(self, Arm::Copied | Arm::All),
+            Source::Learned(..) => matches!(self, Arm::Learned | Arm::All),
+            Source::Model => matches!(self, Arm::Model | Arm::All),
+        }
+    }
+
+    /// Whether each of these drafts is taken: its source is, and that of all that stand above it.
+    pub(crate) fn taken(self, drafts: &[Draft]) -> Vec<bool> {
+        let mut taken: Vec<bool> = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            taken.push(self.takes(draft.source) && draft.parent.is_none_or(|parent| taken[parent]));
+        }
+        taken
+    }
+}
+
+/// An arm that was chosen for the next pass of a sequence, and what became of that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Play {
+    class: StateClass,
+    choice: Choice,
+    /// How many times what the pass would have cost without its drafts.
+    cost: f64,
+    /// The tokens of the pass, once there was one.
+    tokens: Option<usize>,
+}
+
+impl Play {
+    pub(crate) fn arm(&self) -> Arm {
+        ARMS[self.choice.arm]
+    }
+
+    /// Says how many times what a pass without drafts of the sequence costs this one will.
+    pub(crate) fn costs(&mut self, cost: f64) {
+        self.cost = cost;
+    }
+
+    /// The pass has brought so many tokens.
+    pub(crate) fn brought(&mut self, tokens: usize) {
+        self.tokens = Some(tokens);
+    }
+
+    /// Between 0 and 1; `None` before the pass.
+    fn reward(&self) -> Option<f64> {
+        let rate = self.tokens? as f64 / self.cost.max(f64::MIN_POSITIVE);
+        Some((rate / MOST_TOKENS).clamp(0.0, 1.0))
+    }
+}
+
+/// The rules of all classes.
+#[derive(Debug)]
+pub(crate) struct Bandit(Vec<Box<dyn Rule>>);
+
+impl Bandit {
+    /// The bandit of a policy; `None` for one that is none.
+    pub(crate) fn of(drafting: Drafting) -> Option<Self> {
+        let rule = |class: usize| -> Option<Box<dyn Rule>> {
+            match drafting {
+                Drafting::Measured | Drafting::Always | Drafting::Svip => None,
+                Drafting::Ucb1 => Some(Box::new(Ucb1::new(ARMS.len()))),
+                Drafting::Exp3 => Some(Box::new(Exp3::new(ARMS.len(), class as u64))),
+            }
+        };
+        let rules: Option<Vec<_>> = (0..StateClass::ALL.len()).map(rule).collect();
+        rules.map(Bandit)
+    }
+
+    /// Chooses what a sequence feeds that stands at a place of this class.
+    pub(crate) fn play(&mut self, class: StateClass) -> Play {
+        Play {
+            class,
+            choice: self.0[class as usize].choose(),
+            cost: 1.0,
+            tokens: None,
+        }
+    }
+
+    /// Learns from a play if it is over; whether it is.
+    pub(crate) fn hear(&mut self, play: &Play) -> bool {
+        let reward = play.reward();
+        if let Some(reward) = reward {
+            self.0[play.class as usize].learn(play.choice, reward);
+        }
+        reward.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(source: Source, parent: Option<usize>) -> Draft {
+        Draft {
+            token: 0,
+            parent,
+            source,
+            state: None,
+            proposal: lexiform::draft::Proposal::Point,
+            is_last: false,
+        }
+    }
+
+    #[test]
+    fn nothing_is_fed_without_what_stands_above_it() {
+        let drafts = [
+            draft(Source::Forced, None),
+            draft(Source::Copied, Some(0)),
+            draft(Source::Forced, Some(1)),
+            draft(Source::Given, Some(0)),
+        ];
+        assert_eq!(Arm::Nothing.taken(&drafts), [false, false, false, false]);
+        assert_eq!(Arm::Forced.taken(&drafts), [true, false, false, true]);
+        assert_eq!(Arm::Copied.taken(&drafts), [true, true, true, true]);
+        assert_eq!(Arm::Learned.taken(&drafts), Arm::Forced.taken(&drafts));
+    }
+
+    /// Drafts that are free and right in keys, and dear and wrong in free strings: each class finds its own arm.
+    #[test]
+    fn classes_learn_apart() {
+        for drafting in [Drafting::Ucb1, Drafting::Exp3] {
+            let mut bandit = Bandit::of(drafting).expect("a bandit");
+            let mut fed = [0; StateClass::ALL.len()];
+            for round in 0..6000 {
+                for class in [StateClass::Key, StateClass::Text] {
+                    let mut play = bandit.play(class);
+                    let is_fed = play.arm() == Arm::All;
+                    fed[class as usize] += usize::from(is_fed && round >= 3000);
+                    match (is_fed, class) {
+                        (true, StateClass::Key) => play.brought(8),
+                        (true, _) => {
+                            play.costs(4.0);
+                            play.brought(1);
+                        }
+                        (false, _) => play.brought(1),
+                    }
+                    assert!(bandit.hear(&play));
+                }
+            }
+            let [keys, texts] = [StateClass::Key, StateClass::Text].map(|class| fed[class as usize]);
+            assert!(keys > 2000 && texts < 600, "{drafting:?}: {keys} and {texts}");
+        }
+        assert!(Bandit::of(Drafting::Measured).is_none());
+    }
+
+    #[test]
+    fn a_play_is_heard_once_its_pass_is_over() {
+        let mut bandit = Bandit::of(Drafting::Ucb1).expect("a bandit");
+        let mut play = bandit.play(StateClass::Key);
+        assert!(!bandit.hear(&play));
+        play.brought(100);
+        assert_eq!(play.reward(), Some(1.0));
+        play.costs(50.0);
+        assert_eq!(play.reward(), Some(0.25));
+    }
+}

@@ -1,0 +1,160 @@
+//! Models that nobody has trained: the shapes of known ones with random weights, for figures that do not depend on what is written.
+//!
+//! Weights are normal numbers of a standard deviation of 0.02, as they are before training; vectors, which are scales of norms, are
+//! ones. Making billions of random numbers takes minutes, so that a stretch of a million is made once, and each tensor is that
+//! stretch over and over from a place of its own.
+
+use serde_json::{Value, json};
+use std::cell::OnceCell;
+use std::fmt;
+use std::str::FromStr;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// The file that a shape takes the place of.
+pub(super) const CONFIG: &str = "config.json";
+/// What the checkpoints of these shapes are stored in.
+pub(super) const KIND: Kind = Kind::BFloat16;
+
+/// Random numbers that are made. A prime, so that the rows of a matrix, whatever their length, are not all the same.
+const STRETCH: i64 = 1_048_583;
+/// The standard deviation of weights.
+const DEVIATION: f64 = 0.02;
+
+/// A shape: those of Llama 3.2 (1b, 3b) and of Llama 3.1 (8b), all with tied embeddings, and one that is made in a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Two layers of 256.
+    Tiny,
+    /// 1.24 billion weights.
+    B1,
+    /// 3.2 billion.
+    B3,
+    /// 7.5 billion.
+    B8,
+}
+
+impl Shape {
+    /// All of them.
+    pub const ALL: [Shape; 4] = [Shape::Tiny, Shape::B1, Shape::B3, Shape::B8];
+
+    fn name(self) -> &'static str {
+        match self {
+            Shape::Tiny => "tiny",
+            Shape::B1 => "1b",
+            Shape::B3 => "3b",
+            Shape::B8 => "8b",
+        }
+    }
+
+    /// The config.json of a model of this shape which ends texts by these tokens.
+    pub(super) fn config(self, eos: Value) -> Value {
+        let [hidden, inner, layers, heads, key_heads, size, vocabulary] = match self {
+            Shape::Tiny => [256, 640, 2, 8, 4, 32, 4_096],
+            Shape::B1 => [2048, 8192, 16, 32, 8, 64, 128_256],
+            Shape::B3 => [3072, 8192, 28, 24, 8, 128, 128_256],
+            Shape::B8 => [4096, 14336, 32, 32, 8, 128, 128_256],
+        };
+        json!({
+            "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden,
+            "intermediate_size": inner, "num_hidden_layers": layers, "num_attention_heads": heads,
+            "num_key_value_heads": key_heads, "head_dim": size, "vocab_size": vocabulary, "hidden_act": "silu",
+            "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 500_000.0,
+            "tie_word_embeddings": true, "torch_dtype": "bfloat16", "eos_token_id": eos,
+        })
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|shape| shape.name() == text);
+        named.ok_or_else(|| format!("{text:?} is not a shape; expected tiny, 1b, 3b or 8b"))
+    }
+}
+
+/// Where random tensors come from.
+#[derive(Default)]
+pub(super) struct RandomWeights {
+    stretch: OnceCell<Tensor>,
+}
+
+impl RandomWeights {
+    /// The tensor of this name: always the same.
+    pub(super) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, TchError> {
+        let options = (KIND, Device::Cpu);
+        if shape.len() < 2 {
+            return Tensor::f_ones(shape, options);
+        }
+        let stretch = match self.stretch.get() {
+            Some(stretch) => stretch.shallow_clone(),
+            None => {
+                let made = normal_numbers()?;
+                self.stretch.get_or_init(|| made).shallow_clone()
+            }
+        };
+        let count: i64 = shape.iter().product();
+        let from = i64::from(crc32fast::hash(name.as_bytes())) % STRETCH;
+        let times = (from + count) / STRETCH + 1;
+        stretch.f_repeat([times])?.f_narrow(0, from, count)?.f_view(shape)
+    }
+}
+
+/// The stretch, by the sum of twelve uniform numbers less six: near enough to normal, and the same everywhere.
+fn normal_numbers() -> Result<Tensor, TchError> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut uniform = || {
+        // xorshift64* (Marsaglia 2003, Vigna 2016).
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40) as f64 / f64::from(1 << 24)
+    };
+    let mut normal = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+    let numbers: Vec<f32> = (0..STRETCH).map(|_| (DEVIATION * normal()) as f32).collect();
+    Tensor::f_from_slice(&numbers)?.f_to_kind(KIND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_normal_and_their_rows_differ() {
+        let random = RandomWeights::default();
+        let made = random.tensor("model.embed_tokens.weight", &[2000, 1024]).unwrap();
+        assert_eq!(made.size(), [2000, 1024]);
+        let numbers = made.to_kind(Kind::Float);
+        let mean = f64::try_from(numbers.mean(Kind::Float)).unwrap();
+        let deviation = f64::try_from(numbers.std(true)).unwrap();
+        assert!(
+            mean.abs() < 1e-4 && (deviation - DEVIATION).abs() < 1e-4,
+            "{mean} {deviation}"
+        );
+        assert!(!numbers.get(0).equal(&numbers.get(1)) && !numbers.get(0).equal(&numbers.get(1024)));
+        let again = RandomWeights::default()
+            .tensor("model.embed_tokens.weight", &[2000, 1024])
+            .unwrap();
+        assert!(again.equal(&made));
+        let other = random
+            .tensor("model.layers.0.mlp.up_proj.weight", &[2000, 1024])
+            .unwrap();
+        assert!(!other.equal(&made));
+        let scale = random.tensor("model.norm.weight", &[8]).unwrap();
+        assert_eq!(f64::try_from(scale.sum(Kind::Float)).unwrap(), 8.0);
+    }
+
+    #[test]
+    fn shapes_are_read_and_written() {
+        for shape in Shape::ALL {
+            assert_eq!(shape.to_string().parse(), Ok(shape));
+        }
+        assert!("7b".parse::<Shape>().unwrap_err().contains("tiny, 1b, 3b or 8b"));
+    }
+}

@@ -1,0 +1,10 @@
+//! Threads that share the work of a pass on the CPU.
+//!
+//! ```text
+//!   Crew::each ─► team: who takes which part, who waits, who sleeps ─► atomics: the standard library's, or loom's in tests
+//! ```
+
+mod atomics;
+mod team;
+
+pub(crate) use team::Crew;

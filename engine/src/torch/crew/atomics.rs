@@ -1,0 +1,6 @@
+//! What the threads of a crew share and wait with. `tests/interning/` puts loom's in their place and tries all orders.
+
+pub(crate) use std::hint::spin_loop;
+pub(crate) use std::sync::Mutex;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
+pub(crate) use std::thread::{Builder, JoinHandle, park, yield_now};

@@ -1,0 +1,174 @@
+//! The sizes of a model for the kernels, or all reasons why they cannot compute it.
+//!
+//! The kernels compute decoders of the Llama family in bf16: norms by the root of the mean of squares before both halves of a
+//! layer, no biases, whole heads turned by one rope, a gated network with SiLU. Whatever else a description asks for is a reason
+//! by its name, so that an operator sees why a model runs without them.
+
+use crate::torch::config::{Activation, Config, Mlp, NormKind, QkNorm};
+use crate::torch::kernels::plan::{NoPlan, Shape, Unplanned};
+use tch::Kind;
+
+/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this size.
+///
+/// # Errors
+/// All that the kernels lack.
+pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Shape, NoPlan> {
+    let mut reasons = lacking(config, kind);
+    let inner = match config.layers.first().map(|layer| &layer.mlp) {
+        Some(Mlp::Dense { width }) => *width as usize,
+        _ => 0,
+    };
+    let (attention, window) = (&config.attention, config.window.map(|window| window as usize));
+    let shape = Shape {
+        hidden: config.hidden as usize,
+        inner,
+        heads: attention.heads as usize,
+        key_heads: attention.kv_heads as usize,
+        head_size: attention.head_dim as usize,
+        vocab: config.vocab as usize,
+        eps: config.eps as f32,
+        norms_heads: config.family.qk_norm == QkNorm::Head,
+        windows: config
+            .layers
+            .iter()
+            .map(|layer| window.filter(|_| layer.windowed))
+            .collect(),
+        block_size,
+    };
+    if reasons.is_empty() {
+        return shape.check().map(|()| shape);
+    }
+    // Of a network that has no one width, that is said above.
+    let is_said = |size: &Unplanned| {
+        matches!(
+            size,
+            Unplanned::Size {
+                what: "inner",
+                found: 0,
+                ..
+            }
+        )
+    };
+    let sizes = shape.check().err().into_iter().flat_map(|sizes| sizes.0);
+    reasons.extend(sizes.filter(|size| !is_said(size)));
+    Err(NoPlan(reasons))
+}
+
+/// What the description asks for that no kernel computes.
+fn lacking(config: &Config, kind: Kind) -> Vec<Unplanned> {
+    let (attention, family) = (&config.attention, config.family);
+    let names = &family.names;
+    let size = attention.head_dim as usize;
+    let turns_whole = config.ropes.len() == 1 && config.ropes.iter().all(|rope| rope.width == size);
+    let plain_scale = 1.0 / (size as f64).sqrt();
+    let is_scaled = attention
+        .scale
+        .is_some_and(|scale| (scale - plain_scale).abs() > 1e-9 * plain_scale);
+    let is_expert = |mlp: &Mlp| matches!(mlp, Mlp::Experts { .. });
+    let before = names.before_attention.is_some() && names.before_mlp.is_some();
+    let after = names.after_attention.is_some() || names.after_mlp.is_some();
+    let found = [
+        (kind != Kind::BFloat16, "in numbers other than bf16"),
+        (config.layers.iter().any(|layer| is_expert(&layer.mlp)), "experts"),
+        (attention.qkv_bias, "biases of queries, keys and values"),
+        (attention.out_bias, "biases behind attention"),
+        (config.mlp_bias, "biases of the network"),
+        (!family.gated, "networks without gates"),
+        (
+            config.activation != Activation::Silu,
+            "activations other than SiLU",
+        ),
+        (family.norm == NormKind::Layer, "norms by mean and variance"),
+        (!before, "layers without a norm before attention or the network"),
+        (after, "norms behind attention or the network"),
+        (family.qk_norm == QkNorm::Token, "norms over all heads of a token"),
+        (names.positions.is_some(), "learned positions"),
+        (
+            !turns_whole && names.positions.is_none(),
+            "several ropes, or heads that are turned in part",
+        ),
+        (
+            turns_whole && config.layers.iter().any(|layer| layer.rope.is_none()),
+            "layers that are not turned",
+        ),
+        (config.embedding_scale.is_some(), "scaled embeddings"),
+        (is_scaled, "a scale of attention of its own"),
+        (attention.cap.is_some(), "capped scores of attention"),
+        (config.logit_cap.is_some(), "capped logits"),
+    ];
+    let found = found.into_iter().filter(|&(is_lacking, _)| is_lacking);
+    found.map(|(_, what)| Unplanned::Feature(what)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::torch::checkpoint::files::ModelFiles;
+    use serde_json::{Value, json};
+
+    fn config(family: &str, change: Value) -> Config {
+        let path = format!(
+            "{}/tests/fixtures/{family}/config.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let mut config: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        config
+            .as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let text: &'static str = config.to_string().leak();
+        Config::read(&ModelFiles::embedded(
+            "test",
+            vec![("config.json", text.as_bytes())].leak(),
+        ))
+        .unwrap()
+    }
+
+    /// Sizes that the kernels take, for a family whose fixture is smaller.
+    fn sized(family: &str) -> Config {
+        config(
+            family,
+            json!({"head_dim": 64, "num_attention_heads": 4, "num_key_value_heads": 2}),
+        )
+    }
+
+    #[test]
+    fn a_shape_is_what_the_description_says() {
+        let found = shape(&sized("llama3"), Kind::BFloat16, 16).unwrap();
+        let sizes = (
+            found.heads,
+            found.key_heads,
+            found.head_size,
+            found.vocab,
+            found.norms_heads,
+        );
+        assert_eq!(sizes, (4, 2, 64, 96, false));
+        assert!(found.windows.iter().all(Option::is_none) && !found.windows.is_empty());
+        assert!(shape(&sized("qwen3"), Kind::BFloat16, 16).unwrap().norms_heads);
+        let windows = shape(&sized("mistral"), Kind::BFloat16, 16).unwrap().windows;
+        assert!(windows.iter().all(Option::is_some), "{windows:?}");
+    }
+
+    #[test]
+    fn what_the_kernels_lack_is_named() {
+        for (family, reason) in [
+            ("qwen2", "biases of queries, keys and values"),
+            ("mixtral", "experts"),
+            ("qwen3_moe", "experts"),
+            ("gemma2", "capped logits"),
+            ("gemma3", "several ropes, or heads that are turned in part"),
+            ("phi4", "several ropes, or heads that are turned in part"),
+            ("gpt2", "learned positions"),
+            ("olmo2", "norms over all heads of a token"),
+            ("smollm3", "layers that are not turned"),
+            ("llama_bias_yarn", "biases behind attention"),
+        ] {
+            let found = shape(&config(family, json!({})), Kind::BFloat16, 16).unwrap_err();
+            assert!(found.to_string().contains(reason), "{family}: {found}");
+        }
+        let found = shape(&sized("llama3"), Kind::Float, 8).unwrap_err();
+        let reasons =
+            "the kernels do not compute in numbers other than bf16; block_size is 8; the kernels take 16";
+        assert_eq!(found.to_string(), reasons);
+    }
+}

@@ -1,0 +1,71 @@
+//! The kernels of a decoding pass on an NVIDIA card, the pass as data, and who runs it.
+//!
+//! ```text
+//!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
+//!    └──── a C++ compiler ─────► the same on the processor        shapes: the launches of each kernel
+//!                                                                  plan: all steps of a pass, for a bucket of tokens
+//!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 48 bytes a row
+//!                                                       └─ launcher: a stream of a card, or the processor in tests
+//! ```
+//!
+//! | source | what it computes | for |
+//! |---|---|---|
+//! | `attend.cu` | attention over the paged cache: split keys, block tables, trees, windows | head sizes 64 and 128, 64 query rows |
+//! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after; in no plan yet | columns 2048, 4096, 8192, 14336 |
+//! | `skinny.cu` | products for three to sixteen vectors by the tensor cores; in no plan yet | columns 2048 and 4096 |
+//! | `small.cu` | embedding, norms, turning and storing, the gate | widths to 8192 |
+//! | `draw.cu` | peaks, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
+//!
+//! **What has been run.** No kernel has run on a card. On the processor, `engine/tests/kernels` runs every one against loops in
+//! `f64`, breaks the sources on purpose, and compares draws and whole plans with the library and the decoder; `engine/tests/engine`
+//! runs models and the decode loop by plan. `cargo xtask check kernels` compiles all of them for sm_90 and holds what they need. Times,
+//! the order of memory between blocks, and dependent launch are untested; `cargo xtask card` makes the bundle that tests them where
+//! there is a card. `docs/src/gpu.md` has what is predicted.
+
+pub mod card;
+pub mod compiler;
+pub mod draw;
+mod driver;
+pub mod inputs;
+pub mod launcher;
+pub mod node;
+pub mod plan;
+pub mod shapes;
+pub mod step;
+pub mod stream;
+
+/// The header that all sources include.
+pub const HEADER: (&str, &str) = ("device.h", include_str!("kernels/device.h"));
+
+/// The sources, by the names of their files.
+pub const SOURCES: [(&str, &str); 5] = [
+    ("attend.cu", include_str!("kernels/attend.cu")),
+    ("draw.cu", include_str!("kernels/draw.cu")),
+    ("gemv.cu", include_str!("kernels/gemv.cu")),
+    ("skinny.cu", include_str!("kernels/skinny.cu")),
+    ("small.cu", include_str!("kernels/small.cu")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table and the sources have the same kernels.
+    #[test]
+    fn every_kernel_stands_in_its_source() {
+        let declared = |text: &str| {
+            let entries = text.lines().filter(|line| line.starts_with("KERNEL(")).count();
+            entries
+                + text
+                    .lines()
+                    .map(|line| line.matches("GEMV(").count())
+                    .sum::<usize>()
+        };
+        for (name, text) in SOURCES {
+            let of = shapes::KERNELS.iter().filter(|kernel| kernel.source == name);
+            // The macro that makes products is defined once, in a line of its own.
+            let definitions = usize::from(text.contains("#define GEMV("));
+            assert_eq!(of.count(), declared(text) - definitions, "{name}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+// y = W·x for one or two vectors x: the products of decoding one answer, which read every weight once.
+//
+// Computes, in f32 sums: PLAIN out = W·x; ADD out += W·x; GATE out = silu(W₀·x) · (W₁·x), where the rows of W are pairs of
+// a gate and what it lets through; WIDE out = W·x in f32. Where there is a scale, x is normed first (rms, then the scale).
+//
+//   grid     one block for each multiprocessor; block b owns the rows [b·N/G, (b+1)·N/G) of W, which lie together
+//   block    9 warps: one copies, eight multiply; a ring of STAGES × 8/WARPS rows, 96 KB, on mbarriers
+//   copying  whole rows by the copy engine, begun before the kernel ahead has ended, because W does not depend on it: so
+//            the memory is busy while that kernel drains and while x is normed
+//   warps    WARPS warps share a row; a lane holds its columns of x in registers from the first row to the last
+//   shared   96 KB of ring, its barriers, and the sums of the block's rows (`Gemv::shared` in shapes.rs): two blocks fit
+//            a multiprocessor, the next kernel's beside this one's
+//
+// Three vectors and more: skinny.cu; four in registers would spill.
+// Source: the overlap of a kernel's weights with the end of the one before is programmatic dependent launch, CUDA
+// Programming Guide, section 4.5.
+#include "device.h"
+
+enum { PLAIN, ADD, GATE, WIDE };
+
+struct Gemv {
+    const bf16* weights;   // [rows, K]
+    const bf16* x;         // [M, K]
+    const bf16* scale;     // [K]: of the norm before, or none
+    void* out;             // [M, rows]; GATE: [M, rows / 2]; WIDE: f32
+    int rows;              // even
+    float eps;
+};
+
+template <int K, int WARPS> struct Ring {
+    static const int ROWS = 8 / WARPS, STAGES = 98304 / (ROWS * K * 2), SLICE = K / WARPS, CHUNKS = SLICE / 256;
+    bf16* weights;   // [STAGES][ROWS][K]
+    u64* full;       // [STAGES]
+    u64* empty;      // [STAGES]
+    int first, count, steps;
+};
+
+template <int K, int WARPS> DEV Ring<K, WARPS> ring_of(const Gemv& a, u8* memory) {
+    typedef Ring<K, WARPS> R;
+    Ring<K, WARPS> ring;
+    ring.weights = (bf16*)memory;
+    ring.full = (u64*)(memory + R::STAGES * R::ROWS * K * 2);
+    ring.empty = ring.full + R::STAGES;
+    const int pairs = a.rows / 2;
+    ring.first = (int)((long long)pairs * blockIdx.x / gridDim.x) * 2;
+    ring.count = (int)((long long)pairs * (blockIdx.x + 1) / gridDim.x) * 2 - ring.first;
+    ring.steps = (ring.count + R::ROWS - 1) / R::ROWS;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < R::STAGES; s++) { barrier_new(ring.full + s, 1); barrier_new(ring.empty + s, 8); }
+        barrier_fence();
+    }
+    sync_threads();
+    return ring;
+}
+
+// Copies all rows of the block, by one thread.
+template <int K, int WARPS> DEV void stream(const Gemv& a, const Ring<K, WARPS>& ring) {
+    const int ROWS = Ring<K, WARPS>::ROWS, STAGES = Ring<K, WARPS>::STAGES;
+    for (int i = 0; i < ring.steps; i++) {
+        const int s = i % STAGES, rows = min(ROWS, ring.count - i * ROWS);
+        if (i >= STAGES) barrier_wait(ring.empty + s, (i / STAGES - 1) & 1);
+        barrier_expect(ring.full + s, rows * K * 2);
+        copy_bulk(ring.weights + s * ROWS * K, a.weights + (u64)(ring.first + i * ROWS) * K, rows * K * 2, ring.full + s);
+    }
+}
+
+// The columns of x that a lane multiplies, two numbers a word.
+template <int M, int CHUNKS> struct Columns { u32 at[M][CHUNKS][4]; };
+
+template <int K, int WARPS, int M> DEV void load_x(const Gemv& a, int column, Columns<M, K / WARPS / 256>& x) {
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int c = 0; c < K / WARPS / 256; c++) {
+            const uint4 v = *(const uint4*)(a.x + (u64)m * K + column + c * 256);
+            x.at[m][c][0] = v.x; x.at[m][c][1] = v.y; x.at[m][c][2] = v.z; x.at[m][c][3] = v.w;
+        }
+}
+
+// x / rms(x) · scale, rounded as a norm that is a kernel of its own rounds it.
+template <int K, int WARPS, int M> DEV void norm_x(const Gemv& a, int column, float* squares, Columns<M, K / WARPS / 256>& x) {
+    const int CHUNKS = K / WARPS / 256, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        float square = 0.f;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const float l = low_half(x.at[m][c][e]), h = high_half(x.at[m][c][e]);
+                square = fma_(l, l, fma_(h, h, square));
+            }
+#pragma unroll
+        for (int s = 16; s; s >>= 1) square += shuffle_xor(square, s);
+        if (lane == 0) squares[m * 8 + warp] = square;
+    }
+    sync_eight_warps();
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        float square = 0.f;
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) square += squares[m * 8 + warp / WARPS * WARPS + w];
+        const float factor = rsqrt_(square / K + a.eps);
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++) {
+            const uint4 v = *(const uint4*)(a.scale + column + c * 256);
+            const u32 scale[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                x.at[m][c][e] = pack(low_half(x.at[m][c][e]) * factor * low_half(scale[e]),
+                                     high_half(x.at[m][c][e]) * factor * high_half(scale[e]));
+        }
+    }
+}
+
+// A lane's part of one row's products.
+template <int M, int CHUNKS> DEV void multiply_row(const bf16* w, const Columns<M, CHUNKS>& x, float* sum) {
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++) {
+        const uint4 v = load16(w + c * 256);
+        const u32 weights[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float l = low_half(weights[e]), h = high_half(weights[e]);
+#pragma unroll
+            for (int m = 0; m < M; m++)
+                sum[m] = fma_(l, low_half(x.at[m][c][e]), fma_(h, high_half(x.at[m][c][e]), sum[m]));
+        }
+    }
+}
+
+template <int K, int WARPS, int M>
+DEV void multiply_rows(const Ring<K, WARPS>& ring, const Columns<M, K / WARPS / 256>& x, int column, float* sums) {
+    typedef Ring<K, WARPS> R;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, slice = warp % WARPS;
+    for (int i = 0; i < ring.steps; i++) {
+        const int s = i % R::STAGES, row = i * R::ROWS + warp / WARPS;
+        barrier_wait(ring.full + s, (i / R::STAGES) & 1);
+        float sum[M];
+#pragma unroll
+        for (int m = 0; m < M; m++) sum[m] = 0.f;
+        if (row < ring.count)
+            multiply_row<M, R::CHUNKS>(ring.weights + (s * R::ROWS + warp / WARPS) * K + column, x, sum);
+        sync_warp();
+        if (lane == 0) barrier_arrive(ring.empty + s);
+#pragma unroll
+        for (int m = 0; m < M; m++) {
+#pragma unroll
+            for (int d = 16; d; d >>= 1) sum[m] += shuffle_xor(sum[m], d);
+            if (lane == 0 && row < ring.count) sums[(row * WARPS + slice) * M + m] = sum[m];
+        }
+    }
+}
+
+template <int WARPS, int M> DEV float total(const float* sums, int row, int m) {
+    float value = 0.f;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) value += sums[(row * WARPS + w) * M + m];
+    return value;
+}
+
+template <int WARPS, int M, int END> DEV void finish(const Gemv& a, int first, int count, const float* sums) {
+    const int outs = END == GATE ? count / 2 : count, width = END == GATE ? a.rows / 2 : a.rows;
+    const int at = END == GATE ? first / 2 : first;
+    for (int i = threadIdx.x; i < outs * M; i += 288) {
+        const int m = i / outs, row = i % outs;
+        const u64 place = (u64)m * width + at + row;
+        if (END == GATE) {
+            // Each of the three steps rounds to bf16, as torch's do.
+            const float gate = widen(narrow(total<WARPS, M>(sums, 2 * row, m)));
+            const float up = widen(narrow(total<WARPS, M>(sums, 2 * row + 1, m)));
+            ((bf16*)a.out)[place] = narrow(widen(narrow(gate / (1.f + exp_(-gate)))) * up);
+        } else if (END == WIDE) {
+            ((float*)a.out)[place] = total<WARPS, M>(sums, row, m);
+        } else {
+            const float before = END == ADD ? widen(((bf16*)a.out)[place]) : 0.f;
+            ((bf16*)a.out)[place] = narrow(total<WARPS, M>(sums, row, m) + before);
+        }
+    }
+}
+
+template <int K, int WARPS, int M, int END> DEV void gemv(const Gemv& a) {
+    DYNAMIC_SHARED(memory);
+    const Ring<K, WARPS> ring = ring_of<K, WARPS>(a, memory);
+    float* squares = (float*)(ring.empty + Ring<K, WARPS>::STAGES);   // [M][8]
+    float* sums = squares + M * 8;                                    // [rows of the block][WARPS][M]
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    if (warp == 8) {
+        if (lane == 0) stream<K, WARPS>(a, ring);
+        // All that is left to fetch is on its way: the next kernel may fill what this one leaves free.
+        release_next_grid();
+        wait_for_grid();
+    } else {
+        const int column = warp % WARPS * (K / WARPS) + lane * 8;
+        wait_for_grid();
+        Columns<M, K / WARPS / 256> x;
+        load_x<K, WARPS, M>(a, column, x);
+        if (a.scale) norm_x<K, WARPS, M>(a, column, squares, x);
+        multiply_rows<K, WARPS, M>(ring, x, column, sums);
+    }
+    sync_threads();
+    finish<WARPS, M, END>(a, ring.first, ring.count, sums);
+}
+
+// gemv_K_M_END, for hidden sizes 2048 and 4096 and inner sizes 8192 and 14336.
+#define GEMV(K, WARPS, M, END) KERNEL(gemv_##K##_##M##_##END, Gemv, 288) { gemv<K, WARPS, M, END>(a); }
+GEMV(2048, 1, 1, PLAIN) GEMV(2048, 1, 1, ADD) GEMV(2048, 1, 1, GATE) GEMV(2048, 1, 1, WIDE) GEMV(8192, 4, 1, ADD)
+GEMV(4096, 2, 1, PLAIN) GEMV(4096, 2, 1, ADD) GEMV(4096, 2, 1, GATE) GEMV(4096, 2, 1, WIDE) GEMV(14336, 8, 1, ADD)
+GEMV(2048, 1, 2, PLAIN) GEMV(2048, 1, 2, GATE) GEMV(8192, 4, 2, ADD) GEMV(4096, 2, 2, GATE) GEMV(14336, 8, 2, ADD)

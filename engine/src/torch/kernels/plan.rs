@@ -1,0 +1,531 @@
+//! The pass of a bucket as data: which kernels and products run in which order, on which buffers.
+//!
+//! ```text
+//!   embed ─► x ─┬─ norm ─► [qkv] ─► turn ─► attend ─► [out] ─ + ─┬─ norm ─► [gate, up] ─► gate ─► [down] ─ + ─► …
+//!               └──────────────────────────────────────────────┘ └──────────────────────────────────────────┘
+//!   x ─► norm of the wanted rows ─► [head] ─► logits in f32            in brackets: a product, by the library of the card
+//! ```
+//!
+//! A plan names buffers, not addresses. A [`Launcher`](super::launcher::Launcher) runs it: a card, which captures it as a graph and
+//! replays that, or the kernels on the processor in tests (`engine/tests/kernels/plans.rs`, `engine/tests/engine/planned.rs`).
+
+use super::inputs::{Bucket, Input};
+use super::node::{Node, Place};
+use super::shapes::{Attend, BLOCK_SIZE, Embed, Gate, MOST_NORM_WIDTH, MOST_QUERY_ROWS, Norm, Turn};
+use super::step::{Output, Product, Step};
+use std::fmt;
+
+/// The sizes of a decoder of the Llama family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// Numbers of a token between layers.
+    pub hidden: usize,
+    /// Numbers behind the gate.
+    pub inner: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub key_heads: usize,
+    /// Numbers of a head.
+    pub head_size: usize,
+    /// Rows of the embedding and of the head.
+    pub vocab: usize,
+    /// What norms add to the mean of squares.
+    pub eps: f32,
+    /// Whether queries and keys are normed head by head.
+    pub norms_heads: bool,
+    /// For each layer how many positions a token sees, its own among them; `None` if all.
+    pub windows: Vec<Option<usize>>,
+    /// Slots of a block of the cache.
+    pub block_size: usize,
+}
+
+/// Why there is no plan for a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unplanned {
+    /// A size that no kernel takes.
+    #[error("{what} is {found}; the kernels take {expected}")]
+    Size {
+        /// The size.
+        what: &'static str,
+        /// What it is.
+        found: usize,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// Something that no kernel computes.
+    #[error("the kernels do not compute {0}")]
+    Feature(&'static str),
+}
+
+/// All reasons why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoPlan(pub Vec<Unplanned>);
+
+impl fmt::Display for NoPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(Unplanned::to_string).collect();
+        f.write_str(&all.join("; "))
+    }
+}
+
+impl std::error::Error for NoPlan {}
+
+/// A buffer of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Buffer {
+    /// What a pass is about; see [`Bucket`].
+    Inputs,
+    /// Weights of the whole model.
+    Model(ModelWeight),
+    /// Weights of the layer of this number.
+    Layer(usize, LayerWeight),
+    /// Keys of the layer of this number, `[slots, key heads · size]`.
+    Keys(usize),
+    /// Its values.
+    Values(usize),
+    /// What a pass computes on the way.
+    Scratch(Scratch),
+}
+
+/// Weights of the whole model, bf16 where nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ModelWeight {
+    /// `[vocabulary, hidden]`.
+    Embedding,
+    /// `[vocabulary, hidden]`.
+    Head,
+    /// The scale of the last norm.
+    Norm,
+    /// `f32` `[positions, size / 2]`.
+    Cosines,
+    /// `f32` `[positions, size / 2]`.
+    Sines,
+}
+
+/// Weights of a layer, in bf16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LayerWeight {
+    /// The scale of the norm before attention.
+    AttentionNorm,
+    /// Queries, keys and values, one below the other.
+    Qkv,
+    /// The scales of the norms of heads.
+    HeadNorms,
+    /// `[hidden, heads · size]`.
+    Out,
+    /// The scale of the norm before the network.
+    InnerNorm,
+    /// Gates, and below them what they let through.
+    GateUp,
+    /// `[hidden, inner]`.
+    Down,
+}
+
+/// What a pass computes on the way, in bf16 where nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scratch {
+    /// The rows that layers add to.
+    X,
+    /// A norm of them.
+    Normed,
+    /// Queries, keys and values.
+    Qkv,
+    /// Queries, turned.
+    Queries,
+    /// What attention finds.
+    Attended,
+    /// Gates, and what they let through.
+    GateUp,
+    /// What came through.
+    Gated,
+    /// Sums of parts of texts, `f32`.
+    Parts,
+    /// How many parts of a text have come, `i32`: zeros before the first pass.
+    Arrived,
+    /// The wanted rows behind the last norm.
+    Hidden,
+    /// `f32` `[rows, vocabulary]`.
+    Logits,
+}
+
+/// A pass of a bucket.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The steps, in order.
+    pub steps: Vec<Step<Buffer>>,
+    /// Bytes of what is computed on the way.
+    pub scratch: Vec<(Scratch, usize)>,
+}
+
+impl Shape {
+    /// Whether there are kernels for these sizes.
+    ///
+    /// # Errors
+    /// All sizes that no kernel takes.
+    pub fn check(&self) -> Result<(), NoPlan> {
+        let width = |what, found: usize, most: usize, expected| {
+            (found == 0 || !found.is_multiple_of(8) || found > most).then_some(Unplanned::Size {
+                what,
+                found,
+                expected,
+            })
+        };
+        let mut problems: Vec<Unplanned> = [
+            width(
+                "hidden",
+                self.hidden,
+                MOST_NORM_WIDTH,
+                "a multiple of 8, up to 8192",
+            ),
+            width("inner", self.inner, usize::MAX, "a multiple of 8"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let mut must = |holds: bool, what, found, expected| {
+            if !holds {
+                problems.push(Unplanned::Size {
+                    what,
+                    found,
+                    expected,
+                });
+            }
+        };
+        must(
+            [64, 128].contains(&self.head_size),
+            "head_size",
+            self.head_size,
+            "64 or 128",
+        );
+        let divides = self.key_heads > 0 && self.heads.is_multiple_of(self.key_heads);
+        must(
+            divides && self.heads > 0,
+            "heads",
+            self.heads,
+            "a multiple of key_heads",
+        );
+        let group = self.heads / self.key_heads.max(1);
+        must(
+            group <= MOST_QUERY_ROWS,
+            "query heads of a key head",
+            group,
+            "up to 64",
+        );
+        must(self.block_size == BLOCK_SIZE, "block_size", self.block_size, "16");
+        must(
+            self.windows.iter().flatten().all(|&window| window > 0),
+            "window",
+            0,
+            "at least 1",
+        );
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(NoPlan(problems)),
+        }
+    }
+
+    /// Query heads of each key head.
+    pub fn group(&self) -> usize {
+        self.heads / self.key_heads
+    }
+
+    fn qkv(&self) -> usize {
+        (self.heads + 2 * self.key_heads) * self.head_size
+    }
+}
+
+fn scratch(part: Scratch) -> Place<Buffer> {
+    Place::start(Buffer::Scratch(part))
+}
+
+fn weight(weight: ModelWeight) -> Place<Buffer> {
+    Place::start(Buffer::Model(weight))
+}
+
+impl Plan {
+    /// The pass of a model of this shape for a bucket.
+    ///
+    /// # Errors
+    /// All sizes that the kernels do not take.
+    pub fn new(shape: &Shape, bucket: &Bucket) -> Result<Self, NoPlan> {
+        shape.check()?;
+        let maker = Maker { shape, bucket };
+        let mut steps = vec![Step::Launch(maker.embed())];
+        for (layer, &window) in shape.windows.iter().enumerate() {
+            steps.extend(maker.attention(layer, window));
+            steps.extend(maker.network(layer));
+        }
+        steps.extend(maker.head());
+        Ok(Plan {
+            steps,
+            scratch: maker.scratch(),
+        })
+    }
+
+    /// The steps over buffers that begin at these addresses.
+    pub fn at(&self, address: impl Fn(&Buffer) -> u64) -> Vec<Step<u64>> {
+        self.steps.iter().map(|step| step.at(&address)).collect()
+    }
+
+    /// How many launches there are, products counted as one each.
+    pub fn launches(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+/// Makes the steps of one shape and bucket.
+struct Maker<'a> {
+    shape: &'a Shape,
+    bucket: &'a Bucket,
+}
+
+impl Maker<'_> {
+    fn input(&self, part: Input) -> Place<Buffer> {
+        Place {
+            buffer: Buffer::Inputs,
+            offset: self.bucket.offset(part),
+        }
+    }
+
+    fn scratch(&self) -> Vec<(Scratch, usize)> {
+        let (shape, bucket) = (self.shape, self.bucket);
+        let rows = |width: usize| bucket.tokens * width * 2;
+        let splits = Attend::<Buffer>::splits(bucket.table_width);
+        let parts = Attend::<Buffer>::parts_bytes(bucket.sequences, shape.key_heads, shape.head_size, splits);
+        vec![
+            (Scratch::X, rows(shape.hidden)),
+            (Scratch::Normed, rows(shape.hidden)),
+            (Scratch::Qkv, rows(shape.qkv())),
+            (Scratch::Queries, rows(shape.heads * shape.head_size)),
+            (Scratch::Attended, rows(shape.heads * shape.head_size)),
+            (Scratch::GateUp, rows(2 * shape.inner)),
+            (Scratch::Gated, rows(shape.inner)),
+            (Scratch::Parts, parts),
+            (Scratch::Arrived, bucket.sequences * shape.key_heads * 4),
+            (Scratch::Hidden, bucket.rows * shape.hidden * 2),
+            (Scratch::Logits, bucket.rows * shape.vocab * 4),
+        ]
+    }
+
+    fn embed(&self) -> Node<Buffer> {
+        Embed {
+            table: weight(ModelWeight::Embedding),
+            tokens: self.input(Input::Tokens),
+            out: scratch(Scratch::X),
+            width: self.shape.hidden,
+            count: self.bucket.tokens,
+        }
+        .node()
+    }
+
+    /// The norm of all rows, with the scale of a layer.
+    fn norm(&self, layer: usize, scale: LayerWeight) -> Step<Buffer> {
+        Step::Launch(
+            Norm {
+                x: scratch(Scratch::X),
+                scale: Place::start(Buffer::Layer(layer, scale)),
+                out: scratch(Scratch::Normed),
+                rows: None,
+                width: self.shape.hidden,
+                count: self.bucket.tokens,
+                eps: self.shape.eps,
+            }
+            .node(),
+        )
+    }
+
+    fn product(
+        &self,
+        weights: Buffer,
+        (x, columns): (Scratch, usize),
+        (out, rows): (Scratch, usize),
+        output: Output,
+    ) -> Step<Buffer> {
+        Step::Product(Product {
+            weights: Place::start(weights),
+            x: scratch(x),
+            out: scratch(out),
+            rows,
+            columns,
+            count: match output {
+                Output::Wide => self.bucket.rows,
+                _ => self.bucket.tokens,
+            },
+            output,
+        })
+    }
+
+    fn attention(&self, layer: usize, window: Option<usize>) -> [Step<Buffer>; 5] {
+        let shape = self.shape;
+        let (hidden, heads) = (shape.hidden, shape.heads * shape.head_size);
+        let of = |weight| Buffer::Layer(layer, weight);
+        [
+            self.norm(layer, LayerWeight::AttentionNorm),
+            self.product(
+                of(LayerWeight::Qkv),
+                (Scratch::Normed, hidden),
+                (Scratch::Qkv, shape.qkv()),
+                Output::Plain,
+            ),
+            Step::Launch(self.turn(layer)),
+            Step::Launch(self.attend(layer, window)),
+            self.product(
+                of(LayerWeight::Out),
+                (Scratch::Attended, heads),
+                (Scratch::X, hidden),
+                Output::Sum,
+            ),
+        ]
+    }
+
+    fn turn(&self, layer: usize) -> Node<Buffer> {
+        let shape = self.shape;
+        let scales = Place::start(Buffer::Layer(layer, LayerWeight::HeadNorms));
+        Turn {
+            rows: scratch(Scratch::Qkv),
+            queries: scratch(Scratch::Queries),
+            keys: Place::start(Buffer::Keys(layer)),
+            values: Place::start(Buffer::Values(layer)),
+            cosines: weight(ModelWeight::Cosines),
+            sines: weight(ModelWeight::Sines),
+            scales: shape.norms_heads.then_some(scales),
+            positions: self.input(Input::Positions),
+            slots: self.input(Input::Slots),
+            size: shape.head_size,
+            heads: shape.heads,
+            key_heads: shape.key_heads,
+            count: self.bucket.tokens,
+            eps: shape.eps,
+        }
+        .node()
+    }
+
+    fn attend(&self, layer: usize, window: Option<usize>) -> Node<Buffer> {
+        let (shape, bucket) = (self.shape, self.bucket);
+        Attend {
+            queries: scratch(Scratch::Queries),
+            keys: Place::start(Buffer::Keys(layer)),
+            values: Place::start(Buffer::Values(layer)),
+            out: scratch(Scratch::Attended),
+            parts: scratch(Scratch::Parts),
+            arrived: scratch(Scratch::Arrived),
+            tables: self.input(Input::Tables),
+            starts: self.input(Input::Starts),
+            firsts: self.input(Input::Firsts),
+            positions: self.input(Input::Positions),
+            sees: self.input(Input::Sees),
+            size: shape.head_size,
+            key_heads: shape.key_heads,
+            group: shape.group(),
+            sequences: bucket.sequences,
+            table_width: bucket.table_width,
+            most_fed: bucket.most_fed,
+            window,
+        }
+        .node()
+    }
+
+    fn network(&self, layer: usize) -> [Step<Buffer>; 4] {
+        let (hidden, inner) = (self.shape.hidden, self.shape.inner);
+        let of = |weight| Buffer::Layer(layer, weight);
+        [
+            self.norm(layer, LayerWeight::InnerNorm),
+            self.product(
+                of(LayerWeight::GateUp),
+                (Scratch::Normed, hidden),
+                (Scratch::GateUp, 2 * inner),
+                Output::Plain,
+            ),
+            Step::Launch(
+                Gate {
+                    rows: scratch(Scratch::GateUp),
+                    out: scratch(Scratch::Gated),
+                    width: inner,
+                    count: self.bucket.tokens,
+                }
+                .node(),
+            ),
+            self.product(
+                of(LayerWeight::Down),
+                (Scratch::Gated, inner),
+                (Scratch::X, hidden),
+                Output::Sum,
+            ),
+        ]
+    }
+
+    fn head(&self) -> [Step<Buffer>; 2] {
+        let norm = Norm {
+            x: scratch(Scratch::X),
+            scale: weight(ModelWeight::Norm),
+            out: scratch(Scratch::Hidden),
+            rows: Some(self.input(Input::Wanted)),
+            width: self.shape.hidden,
+            count: self.bucket.rows,
+            eps: self.shape.eps,
+        };
+        let head = self.product(
+            Buffer::Model(ModelWeight::Head),
+            (Scratch::Hidden, self.shape.hidden),
+            (Scratch::Logits, self.shape.vocab),
+            Output::Wide,
+        );
+        [Step::Launch(norm.node()), head]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> Shape {
+        Shape {
+            hidden: 2048,
+            inner: 8192,
+            heads: 32,
+            key_heads: 8,
+            head_size: 64,
+            vocab: 128_256,
+            eps: 1e-5,
+            norms_heads: false,
+            windows: vec![None; 16],
+            block_size: 16,
+        }
+    }
+
+    const BUCKET: Bucket = Bucket {
+        tokens: 64,
+        sequences: 64,
+        rows: 64,
+        table_width: 512,
+        most_fed: 16,
+    };
+
+    #[test]
+    fn a_layer_is_nine_launches() {
+        let plan = Plan::new(&shape(), &BUCKET).unwrap();
+        assert_eq!(plan.launches(), 1 + 16 * 9 + 2);
+        let own = plan.steps.iter().filter(|step| matches!(step, Step::Launch(_)));
+        assert_eq!(own.count(), 1 + 16 * 5 + 1);
+    }
+
+    #[test]
+    fn what_the_kernels_do_not_take_is_named() {
+        let odd = Shape {
+            hidden: 2052,
+            head_size: 80,
+            heads: 30,
+            block_size: 32,
+            windows: vec![Some(0)],
+            ..shape()
+        };
+        let problems = Plan::new(&odd, &BUCKET).unwrap_err();
+        assert_eq!(
+            problems.to_string(),
+            "hidden is 2052; the kernels take a multiple of 8, up to 8192; head_size is 80; the kernels take 64 or 128; \
+             heads is 30; the kernels take a multiple of key_heads; block_size is 32; the kernels take 16; \
+             window is 0; the kernels take at least 1"
+        );
+    }
+}

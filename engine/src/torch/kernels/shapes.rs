@@ -1,0 +1,538 @@
+//! What each kernel is launched with: its arguments by name, and the grid and shared memory that follow from its shapes.
+//!
+//! The structs mirror those of the sources, field by field. A mismatch in size is found by the launch on the processor
+//! (`engine/tests/kernels`), one in order by the results.
+
+use super::node::{Argument, Kernel, Node, Place};
+
+/// Slots of a block of the cache, which is one step of a warp.
+pub const BLOCK_SIZE: usize = 16;
+/// The most fed tokens of a sequence times the query heads of a key head.
+pub const MOST_QUERY_ROWS: usize = 64;
+/// The most parts that the keys of a sequence are split into.
+pub const SPLITS: usize = 64;
+/// The width that a norm holds in registers.
+pub const MOST_NORM_WIDTH: usize = 8192;
+/// The widest row that a draw is made from.
+pub const MOST_DRAW_WIDTH: usize = 128 * 64 * 32;
+/// Bytes of what a draw writes for a row.
+pub const DRAWN_BYTES: usize = 48;
+
+macro_rules! kernels {
+    ($($name:ident $source:literal $threads:literal,)*) => {
+        /// All kernels.
+        pub const KERNELS: &[Kernel] = &[$(Kernel { name: stringify!($name), source: $source, threads: $threads },)*];
+    };
+}
+kernels! {
+    attend_64 "attend.cu" 128,
+    attend_128 "attend.cu" 128,
+    gemv_2048_1_PLAIN "gemv.cu" 288,
+    gemv_2048_1_ADD "gemv.cu" 288,
+    gemv_2048_1_GATE "gemv.cu" 288,
+    gemv_2048_1_WIDE "gemv.cu" 288,
+    gemv_8192_1_ADD "gemv.cu" 288,
+    gemv_4096_1_PLAIN "gemv.cu" 288,
+    gemv_4096_1_ADD "gemv.cu" 288,
+    gemv_4096_1_GATE "gemv.cu" 288,
+    gemv_4096_1_WIDE "gemv.cu" 288,
+    gemv_14336_1_ADD "gemv.cu" 288,
+    gemv_2048_2_PLAIN "gemv.cu" 288,
+    gemv_2048_2_GATE "gemv.cu" 288,
+    gemv_8192_2_ADD "gemv.cu" 288,
+    gemv_4096_2_GATE "gemv.cu" 288,
+    gemv_14336_2_ADD "gemv.cu" 288,
+    skinny_2048_8 "skinny.cu" 288,
+    skinny_4096_8 "skinny.cu" 288,
+    skinny_2048_16 "skinny.cu" 288,
+    skinny_4096_16 "skinny.cu" 288,
+    embed_rows "small.cu" 256,
+    norm_rows "small.cu" 256,
+    turn_64 "small.cu" 32,
+    turn_128 "small.cu" 32,
+    gate_rows "small.cu" 256,
+    peaks "draw.cu" 512,
+    sums "draw.cu" 128,
+    draw "draw.cu" 128,
+}
+
+/// The kernel of this name.
+pub fn kernel(name: &str) -> Option<&'static Kernel> {
+    KERNELS.iter().find(|kernel| kernel.name == name)
+}
+
+/// A launch of a kernel that the table has.
+fn node<B>(name: &str, grid: [usize; 3], shared: usize, arguments: Vec<Argument<B>>) -> Node<B> {
+    let kernel = kernel(name).unwrap_or_else(|| unreachable!("{name} stands in the table"));
+    Node {
+        kernel,
+        grid: grid.map(|blocks| blocks as u32),
+        shared: shared as u32,
+        arguments,
+    }
+}
+
+fn int<B>(value: usize) -> Argument<B> {
+    Argument::Int(value as i32)
+}
+
+/// Attention over the paged cache; see `attend.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Attend<B> {
+    /// `[tokens, heads · size]`.
+    pub queries: Place<B>,
+    /// `[slots, key heads · size]`.
+    pub keys: Place<B>,
+    /// `[slots, key heads · size]`.
+    pub values: Place<B>,
+    /// `[tokens, heads · size]`.
+    pub out: Place<B>,
+    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes).
+    pub parts: Place<B>,
+    /// `i32` `[sequences, key heads]`, zeros.
+    pub arrived: Place<B>,
+    /// `i32` `[sequences, table width]`.
+    pub tables: Place<B>,
+    /// `i32` `[sequences]`.
+    pub starts: Place<B>,
+    /// `i32` `[sequences + 1]`.
+    pub firsts: Place<B>,
+    /// `i32` `[tokens]`.
+    pub positions: Place<B>,
+    /// `u32` `[tokens]`.
+    pub sees: Place<B>,
+    /// Numbers of a head: 64 or 128.
+    pub size: usize,
+    /// Heads of keys and values.
+    pub key_heads: usize,
+    /// Query heads of each key head.
+    pub group: usize,
+    /// Sequences of the pass.
+    pub sequences: usize,
+    /// Blocks of a row of `tables`.
+    pub table_width: usize,
+    /// The most tokens that a sequence feeds.
+    pub most_fed: usize,
+    /// How many positions a token sees, its own among them; `None` if all.
+    pub window: Option<usize>,
+}
+
+impl<B> Attend<B> {
+    /// Bytes of the sums of so many splits ([`splits`](Self::splits)) of each sequence.
+    pub fn parts_bytes(sequences: usize, key_heads: usize, size: usize, splits: usize) -> usize {
+        sequences * key_heads * splits * MOST_QUERY_ROWS * (size + 2) * 4
+    }
+
+    /// The parts that the longest text of this table is split into, as the kernel splits it.
+    pub fn splits(table_width: usize) -> usize {
+        let total = (table_width * BLOCK_SIZE).max(1);
+        let mut size = 128;
+        while size * SPLITS < total {
+            size *= 2;
+        }
+        total.div_ceil(size)
+    }
+
+    /// Bytes of the rings of four warps, and of the queries of as many tiles as there may be.
+    fn shared(&self) -> usize {
+        let stages = if self.size == 64 { 4 } else { 3 };
+        let tiles = match (self.most_fed * self.group).div_ceil(16) {
+            0 | 1 => 1,
+            2 => 2,
+            _ => 4,
+        };
+        4 * stages * 2 * 16 * self.size * 2 + tiles * 16 * self.size * 2
+    }
+
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let name = if self.size == 64 {
+            "attend_64"
+        } else {
+            "attend_128"
+        };
+        let splits = Self::splits(self.table_width);
+        let (grid, shared) = ([splits, self.key_heads, self.sequences], self.shared());
+        let scale = std::f32::consts::LOG2_E / (self.size as f32).sqrt();
+        let arguments = vec![
+            self.queries.into(),
+            self.keys.into(),
+            self.values.into(),
+            self.out.into(),
+            self.parts.into(),
+            self.arrived.into(),
+            self.tables.into(),
+            self.starts.into(),
+            self.firsts.into(),
+            self.positions.into(),
+            self.sees.into(),
+            int(self.key_heads),
+            int(self.group),
+            int(self.table_width),
+            int(splits),
+            int(self.window.unwrap_or(1 << 30).min(1 << 30)),
+            Argument::Float(scale),
+        ];
+        node(name, grid, shared, arguments)
+    }
+}
+
+/// What a product for one or two vectors does with its sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Writes them.
+    Plain,
+    /// Adds them to what is there.
+    Add,
+    /// Lets the odd rows through the gates of the even ones.
+    Gate,
+    /// Writes them in `f32`.
+    Wide,
+}
+
+/// A product for one or two vectors; see `gemv.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Gemv<B> {
+    /// `[rows, columns]`.
+    pub weights: Place<B>,
+    /// `[vectors, columns]`.
+    pub x: Place<B>,
+    /// `[columns]`: the scale of the norm before, if there is one.
+    pub scale: Option<Place<B>>,
+    /// `[vectors, rows]`, half of that behind gates.
+    pub out: Place<B>,
+    /// Even.
+    pub rows: usize,
+    /// 2048, 4096, 8192 or 14336.
+    pub columns: usize,
+    /// 1 or 2.
+    pub vectors: usize,
+    /// What becomes of the sums.
+    pub end: End,
+    /// What the norm adds to the mean of squares.
+    pub eps: f32,
+    /// Blocks: one for each multiprocessor.
+    pub blocks: usize,
+}
+
+impl<B> Gemv<B> {
+    /// The launch; `None` if there is no kernel for these shapes.
+    pub fn node(self) -> Option<Node<B>> {
+        let end = match self.end {
+            End::Plain => "PLAIN",
+            End::Add => "ADD",
+            End::Gate => "GATE",
+            End::Wide => "WIDE",
+        };
+        let name = format!("gemv_{}_{}_{end}", self.columns, self.vectors);
+        let kernel = kernel(&name).filter(|_| self.rows.is_multiple_of(2) && self.blocks > 0)?;
+        let warps = match self.columns {
+            2048 => 1,
+            4096 => 2,
+            8192 => 4,
+            _ => 8,
+        };
+        let stage = 8 / warps * self.columns * 2;
+        let stages = 98304 / stage;
+        let rows = 2 * (self.rows / 2).div_ceil(self.blocks);
+        let shared = stages * stage + stages * 16 + self.vectors * 8 * 4 + rows * warps * self.vectors * 4;
+        let arguments = vec![
+            self.weights.into(),
+            self.x.into(),
+            self.scale.into(),
+            self.out.into(),
+            int(self.rows),
+            Argument::Float(self.eps),
+        ];
+        Some(node(kernel.name, [self.blocks, 1, 1], shared, arguments))
+    }
+}
+
+/// A product for up to sixteen vectors; see `skinny.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Skinny<B> {
+    /// `[rows, columns]`.
+    pub weights: Place<B>,
+    /// `[vectors, columns]`.
+    pub x: Place<B>,
+    /// `[vectors, rows]`.
+    pub out: Place<B>,
+    /// A multiple of 16.
+    pub rows: usize,
+    /// 2048 or 4096.
+    pub columns: usize,
+    /// 1 to 16.
+    pub vectors: usize,
+    /// Whether the product is added to what is there.
+    pub is_added: bool,
+    /// Blocks: one for each multiprocessor.
+    pub blocks: usize,
+}
+
+impl<B> Skinny<B> {
+    /// The launch; `None` if there is no kernel for these shapes.
+    pub fn node(self) -> Option<Node<B>> {
+        let tiles = self.vectors.div_ceil(8);
+        let name = format!("skinny_{}_{}", self.columns, 8 * tiles);
+        let kernel = kernel(&name).filter(|_| self.rows.is_multiple_of(16) && self.blocks > 0)?;
+        let stages = if self.columns * tiles > 4096 { 2 } else { 3 };
+        let (ring, x) = (stages * 16 * 1032 * 2, 8 * tiles * (self.columns + 8) * 2);
+        let shared = ring + x + 8 * 16 * 8 * tiles * 4 + stages * 16;
+        let arguments = vec![
+            self.weights.into(),
+            self.x.into(),
+            self.out.into(),
+            int(self.rows),
+            int(self.vectors),
+            int(usize::from(self.is_added)),
+        ];
+        Some(node(kernel.name, [self.blocks, 1, 1], shared, arguments))
+    }
+}
+
+/// The rows of a table that tokens name; see `small.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Embed<B> {
+    /// `[vocabulary, width]`.
+    pub table: Place<B>,
+    /// `i32` `[count]`.
+    pub tokens: Place<B>,
+    /// `[count, width]`.
+    pub out: Place<B>,
+    /// A multiple of 8.
+    pub width: usize,
+    /// Tokens of the pass.
+    pub count: usize,
+}
+
+impl<B> Embed<B> {
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let arguments = vec![
+            self.table.into(),
+            self.tokens.into(),
+            self.out.into(),
+            int(self.width),
+        ];
+        node("embed_rows", [self.count, 1, 1], 0, arguments)
+    }
+}
+
+/// A norm of rows by the root of the mean of squares; see `small.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Norm<B> {
+    /// `[tokens, width]`.
+    pub x: Place<B>,
+    /// `[width]`.
+    pub scale: Place<B>,
+    /// `[count, width]`.
+    pub out: Place<B>,
+    /// `i32` `[count]`: which rows of `x`; those below 0 are left out. All, in order, if absent.
+    pub rows: Option<Place<B>>,
+    /// A multiple of 8, [`MOST_NORM_WIDTH`] at most.
+    pub width: usize,
+    /// Rows of the result.
+    pub count: usize,
+    /// What is added to the mean of squares.
+    pub eps: f32,
+}
+
+impl<B> Norm<B> {
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let arguments = vec![
+            self.x.into(),
+            self.scale.into(),
+            self.out.into(),
+            self.rows.into(),
+            int(self.width),
+            Argument::Float(self.eps),
+        ];
+        node("norm_rows", [self.count, 1, 1], 32, arguments)
+    }
+}
+
+/// Queries and keys turned by their positions, keys and values stored; see `small.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<B> {
+    /// `[count, (heads + 2 · key heads) · size]`.
+    pub rows: Place<B>,
+    /// `[count, heads · size]`.
+    pub queries: Place<B>,
+    /// `[slots, key heads · size]`.
+    pub keys: Place<B>,
+    /// `[slots, key heads · size]`.
+    pub values: Place<B>,
+    /// `f32` `[positions, size / 2]`.
+    pub cosines: Place<B>,
+    /// `f32` `[positions, size / 2]`.
+    pub sines: Place<B>,
+    /// `[heads + key heads, size]`: scales of norms of each head, if there are such.
+    pub scales: Option<Place<B>>,
+    /// `i32` `[count]`.
+    pub positions: Place<B>,
+    /// `i32` `[count]`; below 0 for rows of padding.
+    pub slots: Place<B>,
+    /// Numbers of a head: 64 or 128.
+    pub size: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub key_heads: usize,
+    /// Tokens of the pass.
+    pub count: usize,
+    /// What norms of heads add to the mean of squares.
+    pub eps: f32,
+}
+
+impl<B> Turn<B> {
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let name = if self.size == 64 { "turn_64" } else { "turn_128" };
+        let grid = [self.count, self.heads + 2 * self.key_heads, 1];
+        let arguments = vec![
+            self.rows.into(),
+            self.queries.into(),
+            self.keys.into(),
+            self.values.into(),
+            self.cosines.into(),
+            self.sines.into(),
+            self.scales.into(),
+            self.positions.into(),
+            self.slots.into(),
+            int(self.heads),
+            int(self.key_heads),
+            Argument::Float(self.eps),
+        ];
+        node(name, grid, 0, arguments)
+    }
+}
+
+/// What gates let through; see `small.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate<B> {
+    /// `[count, 2 · width]`: gates, then what they let through.
+    pub rows: Place<B>,
+    /// `[count, width]`.
+    pub out: Place<B>,
+    /// A multiple of 8.
+    pub width: usize,
+    /// Tokens of the pass.
+    pub count: usize,
+}
+
+impl<B> Gate<B> {
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let arguments = vec![self.rows.into(), self.out.into(), int(self.width)];
+        node(
+            "gate_rows",
+            [self.width.div_ceil(2048), self.count, 1],
+            0,
+            arguments,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Bytes of shared memory of each kernel, as needs.txt has them.
+    fn most_shared() -> BTreeMap<&'static str, u32> {
+        let lines = include_str!("needs.txt")
+            .lines()
+            .filter(|line| !line.starts_with('#'));
+        let needs = lines.map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let kernel = kernel(words[0]).unwrap();
+            assert_eq!(words[1].parse(), Ok(kernel.threads), "{line}");
+            (kernel.name, words[3].parse().unwrap())
+        });
+        needs.collect()
+    }
+
+    fn product(columns: usize, rows: usize, vectors: usize, end: End) -> Gemv<()> {
+        let at = Place::start(());
+        Gemv {
+            weights: at,
+            x: at,
+            scale: None,
+            out: at,
+            rows,
+            columns,
+            vectors,
+            end,
+            eps: 0.0,
+            blocks: 132,
+        }
+    }
+
+    /// The widest products of the models that the kernels are for: all rows are those of the head.
+    #[test]
+    fn launches_ask_for_no_more_shared_memory_than_the_table_says() {
+        let most = most_shared();
+        assert_eq!(most.len(), KERNELS.len());
+        let at = Place::start(());
+        let mut nodes: Vec<Node<()>> = Vec::new();
+        for columns in [2048, 4096, 8192, 14336] {
+            for end in [End::Plain, End::Add, End::Gate, End::Wide] {
+                let rows = match (columns, end) {
+                    (_, End::Wide) => 128_256,
+                    (8192.., _) => columns / 2,
+                    _ => 28_672,
+                };
+                let made = [1, 2].map(|vectors| product(columns, rows, vectors, end).node());
+                nodes.extend(made.into_iter().flatten());
+            }
+        }
+        for (columns, vectors) in [(2048, 8), (4096, 8), (2048, 16), (4096, 16)] {
+            let skinny = Skinny {
+                weights: at,
+                x: at,
+                out: at,
+                rows: 128_256,
+                columns,
+                vectors,
+                is_added: false,
+                blocks: 132,
+            };
+            nodes.push(skinny.node().unwrap());
+        }
+        let attend = |size| Attend {
+            queries: at,
+            keys: at,
+            values: at,
+            out: at,
+            parts: at,
+            arrived: at,
+            tables: at,
+            starts: at,
+            firsts: at,
+            positions: at,
+            sees: at,
+            size,
+            key_heads: 8,
+            group: 4,
+            sequences: 64,
+            table_width: 512,
+            most_fed: 16,
+            window: None,
+        };
+        nodes.extend([64, 128].map(|size| attend(size).node()));
+        assert_eq!(nodes.len(), 15 + 4 + 2);
+        for node in nodes {
+            let (name, most) = (node.kernel.name, most[node.kernel.name]);
+            assert!(node.shared <= most, "{name}: {} and {most}", node.shared);
+        }
+    }
+
+    #[test]
+    fn shapes_without_a_kernel_have_no_launch() {
+        assert!(product(1024, 64, 1, End::Plain).node().is_none());
+        assert!(product(2048, 63, 1, End::Plain).node().is_none());
+        assert!(product(2048, 64, 3, End::Plain).node().is_none());
+        assert!(product(8192, 64, 1, End::Gate).node().is_none());
+    }
+}

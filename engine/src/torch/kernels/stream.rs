@@ -1,0 +1,209 @@
+//! A card as a [`Launcher`]: kernels and products behind one another on a stream of its own, or captured as a graph.
+//!
+//! Products are cuBLAS', which libtorch brings along and which is opened at run time like the driver. The stream is a *blocking* one:
+//! what libtorch starts on the default stream waits for everything that was started here before it, and the other way around. So
+//! tensors can be read and written by both in the order of the calls, and only one of them is ever told to wait. While this
+//! stream is captured nothing of libtorch runs, since one thread does both.
+//!
+//! Nothing of this has run on a card.
+
+use super::SOURCES;
+use super::card::{Card, CardError, CardMemory};
+use super::compiler::Compiler;
+use super::driver::{self, Blas, Handle};
+use super::launcher::{Graph, LaunchError, Launcher};
+use super::node::Node;
+use super::step::{Output, Product, Step};
+use std::ffi::c_int;
+use std::path::Path;
+use std::ptr;
+
+/// What cuBLAS computes with beside its operands, as NVIDIA advises for Hopper. A graph needs memory that is there before it.
+const WORKSPACE: usize = 32 << 20;
+/// Numbers that `cublas_api.h` and `library_types.h` have for what is asked here.
+const PLAIN: c_int = 0;
+const TRANSPOSED: c_int = 1;
+const BF16: c_int = 14;
+const F32: c_int = 0;
+const SUMS_IN_F32: c_int = 68;
+const USUAL_ALGORITHM: c_int = -1;
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: other threads may go on.
+const OF_THIS_THREAD: c_int = 1;
+
+/// A stream of a card, with what it needs to run passes.
+pub struct Stream {
+    card: Card,
+    stream: Handle,
+    blas: Blas,
+    products: Handle,
+    workspace: CardMemory,
+    graphs: Vec<Handle>,
+}
+
+// SAFETY: handles of the driver and of cuBLAS belong to the process, and one thread at a time has a `Stream`; each call makes
+// its context current first.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    /// Opens the card of this number and compiles all kernels for it, with NVRTC from a folder or by the system's search.
+    ///
+    /// # Errors
+    /// There is no such card, it is older than Hopper, the sources do not compile, or cuBLAS cannot be opened.
+    pub fn open(number: usize, nvrtc: Option<&Path>) -> Result<Self, CardError> {
+        let mut card = Card::open(number)?;
+        let compiler = Compiler::open(nvrtc)?;
+        for (source, _) in SOURCES {
+            card.load(&compiler, source)?;
+        }
+        let library = driver::open(Path::new("libcublas.so.13")).map_err(CardError::NoBlas)?;
+        let blas = Blas::of(library).map_err(|name| CardError::NoBlas(format!("it has no {name}")))?;
+        let workspace = card.upload(&vec![0; WORKSPACE])?;
+        let mut stream = Stream {
+            stream: card.new_stream()?,
+            card,
+            blas,
+            products: ptr::null_mut(),
+            workspace,
+            graphs: Vec::new(),
+        };
+        stream.set_up_products()?;
+        Ok(stream)
+    }
+
+    fn set_up_products(&mut self) -> Result<(), CardError> {
+        let blas = self.blas;
+        // SAFETY: the handle is written to a place that lives through the call, and used as it was made; the workspace is memory of
+        // this card that is given back after the handle.
+        unsafe {
+            done("cublasCreate", (blas.create)(&raw mut self.products))?;
+            done("cublasSetStream", (blas.set_stream)(self.products, self.stream))?;
+            let (memory, bytes) = (self.workspace.address as *mut _, self.workspace.bytes);
+            done(
+                "cublasSetWorkspace",
+                (blas.set_workspace)(self.products, memory, bytes),
+            )
+        }
+    }
+
+    fn multiply_on_stream(&self, product: &Product<u64>) -> Result<(), CardError> {
+        let sizes = [product.rows, product.count, product.columns].map(|size| size as c_int);
+        let [rows, count, columns] = sizes;
+        let (one, before) = (1_f32, f32::from(u8::from(product.output == Output::Sum)));
+        let type_ = match product.output {
+            Output::Plain | Output::Sum => BF16,
+            Output::Wide => F32,
+        };
+        let [weights, x, out] = [product.weights, product.x, product.out].map(|place| place.address());
+        // SAFETY: the factors live through the call. cuBLAS has columns where others have rows, so that it is asked for the transposed
+        // product. That the places are those of matrices of these sizes is the caller's to see to.
+        let code = unsafe {
+            (self.blas.multiply)(
+                self.products,
+                TRANSPOSED,
+                PLAIN,
+                rows,
+                count,
+                columns,
+                (&raw const one).cast(),
+                weights as *const _,
+                BF16,
+                columns,
+                x as *const _,
+                BF16,
+                columns,
+                (&raw const before).cast(),
+                out as *mut _,
+                type_,
+                rows,
+                SUMS_IN_F32,
+                USUAL_ALGORITHM,
+            )
+        };
+        done("cublasGemmEx", code)
+    }
+}
+
+/// Whether cuBLAS did what it was asked for.
+fn done(call: &'static str, code: c_int) -> Result<(), CardError> {
+    match code {
+        0 => Ok(()),
+        _ => Err(CardError::Call {
+            call,
+            code,
+            message: "a status of cuBLAS".to_owned(),
+        }),
+    }
+}
+
+impl Launcher for Stream {
+    fn name(&self) -> String {
+        self.card.name().to_owned()
+    }
+
+    fn launch(&mut self, node: &Node<u64>) -> Result<(), LaunchError> {
+        self.card.bind()?;
+        Ok(self.card.launch_on(node, |&address| address, self.stream)?)
+    }
+
+    fn multiply(&mut self, product: &Product<u64>) -> Result<(), LaunchError> {
+        self.card.bind()?;
+        Ok(self.multiply_on_stream(product)?)
+    }
+
+    fn record(&mut self, steps: &[Step<u64>]) -> Result<Graph, LaunchError> {
+        self.card.bind()?;
+        self.card.begin_capture(self.stream, OF_THIS_THREAD)?;
+        let started = self.start(steps);
+        // Also after an error: the stream is captured until somebody ends that.
+        let captured = self.card.end_capture(self.stream);
+        started?;
+        self.graphs.push(captured?);
+        Ok(Graph(self.graphs.len() - 1))
+    }
+
+    fn replay(&mut self, graph: Graph) -> Result<(), LaunchError> {
+        self.card.bind()?;
+        let graph = self.graphs.get(graph.0).copied();
+        let graph = graph.ok_or_else(|| LaunchError("the graph of a pass was forgotten".to_owned()))?;
+        Ok(self.card.launch_graph(graph, self.stream)?)
+    }
+
+    fn forget(&mut self) {
+        // What fails here has failed before, and is an error of the next call.
+        let _ = self.card.bind();
+        for graph in self.graphs.drain(..) {
+            let _ = self.card.drop_graph(graph, self.stream);
+        }
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), LaunchError> {
+        self.card.bind()?;
+        Ok(self.card.write_on(address, bytes, self.stream)?)
+    }
+
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), LaunchError> {
+        self.card.bind()?;
+        Ok(self.card.read_on(address, bytes, self.stream)?)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.forget();
+        // SAFETY: nobody uses the handle any more; cuBLAS refuses one that was not made.
+        unsafe { (self.blas.destroy)(self.products) };
+        let _ = self.card.free(self.workspace);
+        let _ = self.card.drop_stream(self.stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_without_a_card_is_an_error_with_a_reason() {
+        let why = Stream::open(99, None).err();
+        assert!(why.is_some_and(|why| !why.to_string().is_empty()));
+    }
+}

@@ -1,0 +1,118 @@
+//! Launches with their buffers, and what loops in `f64` say must be in them afterwards. They run on the processor in tests,
+//! and on a card by `engine/examples/kernels`, which includes this file.
+
+#[path = "attention.rs"]
+mod attention;
+#[path = "products.rs"]
+mod products;
+#[path = "rows.rs"]
+mod rows;
+
+use crate::memory::{Memory, widen};
+use lexiform_engine::kernels::node::{Node, Place};
+
+/// The largest root of the mean of squares of errors, relative to that of the numbers: bf16 rounds to 2⁻⁹.
+const MEAN_ERROR: f64 = 6e-3;
+/// The largest error of one number, relative to the root of the mean of squares of all.
+const LARGEST_ERROR: f64 = 6e-2;
+
+/// What must be in a buffer.
+pub(crate) struct Expected {
+    pub(crate) buffer: usize,
+    /// NaN where the buffer must hold the bits that it held.
+    pub(crate) numbers: Vec<f64>,
+    pub(crate) type_: Type,
+}
+
+/// The type of the numbers of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Bf16,
+    F32,
+}
+
+/// Launches, and what they must compute.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) buffers: Vec<Memory>,
+    pub(crate) nodes: Vec<Node<usize>>,
+    /// How often the launches are repeated; the results must be there after each.
+    pub(crate) rounds: usize,
+    pub(crate) expected: Vec<Expected>,
+}
+
+/// Buffers in the order in which they are added.
+#[derive(Default)]
+pub(crate) struct Buffers(Vec<Memory>);
+
+impl Buffers {
+    pub(crate) fn add(&mut self, memory: Memory) -> Place<usize> {
+        self.0.push(memory);
+        Place::start(self.0.len() - 1)
+    }
+}
+
+impl Case {
+    /// What is wrong in these buffers after the launches.
+    pub(crate) fn faults(&self, after: &[Memory]) -> Vec<String> {
+        let faults = self.expected.iter().filter_map(|expected| {
+            let (before, after) = (&self.buffers[expected.buffer], &after[expected.buffer]);
+            expected.fault(before, after)
+        });
+        faults.map(|fault| format!("{}: {fault}", self.name)).collect()
+    }
+}
+
+impl Expected {
+    fn fault(&self, before: &Memory, after: &Memory) -> Option<String> {
+        let size = match self.type_ {
+            Type::Bf16 => 2,
+            Type::F32 => 4,
+        };
+        let (before, after) = (before.bytes(), after.bytes());
+        let found = after.chunks_exact(size).map(|bytes| match self.type_ {
+            Type::Bf16 => f64::from(widen(u16::from_le_bytes([bytes[0], bytes[1]]))),
+            Type::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+        });
+        let is_kept = |number: &f64| number.is_nan();
+        let untouched = self
+            .numbers
+            .iter()
+            .zip(before.chunks(size))
+            .zip(after.chunks(size));
+        let overwritten = untouched
+            .filter(|((number, before), after)| is_kept(number) && before != after)
+            .count();
+        if overwritten > 0 {
+            return Some(format!("{overwritten} numbers were written that are not to be"));
+        }
+        let pairs: Vec<(f64, f64)> = found
+            .zip(self.numbers.iter().copied())
+            .filter(|(_, number)| !is_kept(number))
+            .collect();
+        if pairs.is_empty() {
+            return None;
+        }
+        let count = pairs.len() as f64;
+        let size = (pairs.iter().map(|(_, number)| number * number).sum::<f64>() / count).sqrt();
+        let errors = pairs.iter().map(|(found, number)| (found - number).abs() / size);
+        // A NaN is the largest error.
+        let largest = errors
+            .clone()
+            .fold(0.0, |most: f64, error| if error <= most { most } else { error });
+        let mean = (errors.map(|error| error * error).sum::<f64>() / count).sqrt();
+        let is_near = mean < MEAN_ERROR && largest < LARGEST_ERROR;
+        (!is_near).then(|| format!("errors of {mean:.1e} on average, and of {largest:.1e}"))
+    }
+}
+
+/// All cases of the kernels of a source, small enough for a processor.
+pub(crate) fn of(source: &str) -> Vec<Case> {
+    match source {
+        "attend.cu" => attention::cases(),
+        "gemv.cu" => products::gemv_cases(),
+        "skinny.cu" => products::skinny_cases(),
+        "small.cu" => rows::cases(),
+        _ => Vec::new(),
+    }
+}

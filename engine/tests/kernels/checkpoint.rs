@@ -1,0 +1,216 @@
+//! A checkpoint with random weights, as a folder that the decoder of torch loads and as the buffers of a plan.
+
+use crate::memory::{Chance, Memory};
+use lexiform_engine::kernels::launcher::Launcher;
+use lexiform_engine::kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
+use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, load, load_launched_by};
+use serde_json::json;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(crate) const POSITIONS: usize = 256;
+const THETA: f64 = 10_000.0;
+
+/// What differs between the models of the tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) family: &'static str,
+    pub(crate) architecture: &'static str,
+    pub(crate) heads: usize,
+    pub(crate) key_heads: usize,
+    pub(crate) head_size: usize,
+    pub(crate) norms_heads: bool,
+    pub(crate) window: Option<usize>,
+    pub(crate) is_tied: bool,
+}
+
+/// Weights in bf16 by their names in checkpoints.
+pub(crate) struct Checkpoint {
+    kind: Kind,
+    pub(crate) shape: Shape,
+    tensors: BTreeMap<String, (Vec<usize>, Vec<u16>)>,
+}
+
+impl Checkpoint {
+    pub(crate) fn random(kind: Kind, chance: &mut Chance) -> Self {
+        let shape = Shape {
+            hidden: 128,
+            inner: 200,
+            heads: kind.heads,
+            key_heads: kind.key_heads,
+            head_size: kind.head_size,
+            vocab: 96,
+            eps: 1e-5,
+            norms_heads: kind.norms_heads,
+            windows: vec![kind.window; 2],
+            block_size: 16,
+        };
+        let mut checkpoint = Checkpoint {
+            kind,
+            shape,
+            tensors: BTreeMap::new(),
+        };
+        checkpoint.fill(chance);
+        checkpoint
+    }
+
+    fn fill(&mut self, chance: &mut Chance) {
+        let Shape { hidden, inner, .. } = self.shape;
+        let (vocab, size) = (self.shape.vocab, self.kind.head_size);
+        let (queries, keys) = (self.kind.heads * size, self.kind.key_heads * size);
+        let mut matrices = vec![("model.embed_tokens.weight".to_owned(), vocab, hidden)];
+        if !self.kind.is_tied {
+            matrices.push(("lm_head.weight".to_owned(), vocab, hidden));
+        }
+        let mut norms = vec![("model.norm.weight".to_owned(), hidden)];
+        for layer in 0..self.shape.windows.len() {
+            let named = |name: &str| format!("model.layers.{layer}.{name}.weight");
+            matrices.extend([
+                (named("self_attn.q_proj"), queries, hidden),
+                (named("self_attn.k_proj"), keys, hidden),
+                (named("self_attn.v_proj"), keys, hidden),
+                (named("self_attn.o_proj"), hidden, queries),
+                (named("mlp.gate_proj"), inner, hidden),
+                (named("mlp.up_proj"), inner, hidden),
+                (named("mlp.down_proj"), hidden, inner),
+            ]);
+            norms.extend([
+                (named("input_layernorm"), hidden),
+                (named("post_attention_layernorm"), hidden),
+            ]);
+            if self.kind.norms_heads {
+                norms.extend([
+                    (named("self_attn.q_norm"), size),
+                    (named("self_attn.k_norm"), size),
+                ]);
+            }
+        }
+        for (name, rows, columns) in matrices {
+            // So large that every step changes what comes out.
+            let values = chance.numbers(rows * columns, 1.5 / (columns as f32).sqrt());
+            self.tensors.insert(name, (vec![rows, columns], values));
+        }
+        for (name, width) in norms {
+            self.tensors
+                .insert(name, (vec![width], chance.numbers(width, 1.0)));
+        }
+    }
+
+    /// The decoder of torch on the processor, in f32 with the weights as they are.
+    pub(crate) fn decoder(&self) -> Box<dyn Model> {
+        let options = LoadOptions {
+            dtype: Dtype::F32,
+            threads: 1,
+            ..LoadOptions::default()
+        };
+        self.load(&options, None)
+    }
+
+    /// The decoder of these options, and perhaps with passes by a launcher.
+    pub(crate) fn load(&self, options: &LoadOptions, launcher: Option<Box<dyn Launcher>>) -> Box<dyn Model> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lexiform-random-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        self.write(&folder);
+        let files = ModelFiles::folder(&folder);
+        let loaded = match launcher {
+            Some(launcher) => load_launched_by(&files, options, launcher),
+            None => load(&files, options),
+        };
+        std::fs::remove_dir_all(&folder).unwrap();
+        loaded.unwrap().model
+    }
+
+    fn write(&self, folder: &Path) {
+        let shape = &self.shape;
+        let config = json!({
+            "architectures": [self.kind.architecture], "model_type": self.kind.family, "vocab_size": shape.vocab,
+            "hidden_size": shape.hidden, "intermediate_size": shape.inner, "num_hidden_layers": shape.windows.len(),
+            "num_attention_heads": shape.heads, "num_key_value_heads": shape.key_heads, "head_dim": shape.head_size,
+            "hidden_act": "silu", "max_position_embeddings": POSITIONS, "rms_norm_eps": 1e-5, "rope_theta": THETA,
+            "tie_word_embeddings": self.kind.is_tied, "sliding_window": self.kind.window, "eos_token_id": 2,
+            "attention_bias": false,
+        });
+        let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+        for (name, (shape, values)) in &self.tensors {
+            let first = data.len();
+            data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            let entry = json!({"dtype": "BF16", "shape": shape, "data_offsets": [first, data.len()]});
+            header.insert(name.clone(), entry);
+        }
+        let header = serde_json::Value::Object(header).to_string();
+        let length = (header.len() as u64).to_le_bytes();
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+        let file = [&length, header.as_bytes(), &data].concat();
+        std::fs::write(folder.join("model.safetensors"), file).unwrap();
+    }
+
+    /// These tensors, one below the other.
+    fn stack(&self, names: &[String]) -> Memory {
+        let values = names.iter().flat_map(|name| self.tensors[name].1.iter().copied());
+        Memory::bf16(&values.collect::<Vec<_>>())
+    }
+
+    /// All weights as the buffers of a plan.
+    pub(crate) fn buffers(&self) -> HashMap<Buffer, Memory> {
+        let whole = |name: &str| self.stack(&[name.to_owned()]);
+        let head = match self.kind.is_tied {
+            true => "model.embed_tokens.weight",
+            false => "lm_head.weight",
+        };
+        let mut buffers = HashMap::from([
+            (
+                Buffer::Model(ModelWeight::Embedding),
+                whole("model.embed_tokens.weight"),
+            ),
+            (Buffer::Model(ModelWeight::Head), whole(head)),
+            (Buffer::Model(ModelWeight::Norm), whole("model.norm.weight")),
+            (Buffer::Model(ModelWeight::Cosines), self.angles(f64::cos)),
+            (Buffer::Model(ModelWeight::Sines), self.angles(f64::sin)),
+        ]);
+        for layer in 0..self.shape.windows.len() {
+            buffers.extend(self.layer(layer));
+        }
+        buffers
+    }
+
+    fn layer(&self, layer: usize) -> Vec<(Buffer, Memory)> {
+        let stack = |names: &[&str]| {
+            let named = names
+                .iter()
+                .map(|name| format!("model.layers.{layer}.{name}.weight"));
+            self.stack(&named.collect::<Vec<_>>())
+        };
+        let attention = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"];
+        let mut weights = vec![
+            (LayerWeight::AttentionNorm, stack(&["input_layernorm"])),
+            (LayerWeight::Qkv, stack(&attention)),
+            (LayerWeight::Out, stack(&["self_attn.o_proj"])),
+            (LayerWeight::InnerNorm, stack(&["post_attention_layernorm"])),
+            (LayerWeight::GateUp, stack(&["mlp.gate_proj", "mlp.up_proj"])),
+            (LayerWeight::Down, stack(&["mlp.down_proj"])),
+        ];
+        if self.kind.norms_heads {
+            let (queries, keys) = ("self_attn.q_norm", "self_attn.k_norm");
+            let heads = [queries].repeat(self.kind.heads).into_iter();
+            let heads: Vec<&str> = heads.chain([keys].repeat(self.kind.key_heads)).collect();
+            weights.push((LayerWeight::HeadNorms, stack(&heads)));
+        }
+        let weights = weights.into_iter();
+        weights
+            .map(|(weight, memory)| (Buffer::Layer(layer, weight), memory))
+            .collect()
+    }
+
+    fn angles(&self, of: fn(f64) -> f64) -> Memory {
+        let size = self.kind.head_size;
+        let angle =
+            |position: usize, pair: usize| position as f64 * THETA.powf(-2.0 * pair as f64 / size as f64);
+        let rows = (0..POSITIONS).flat_map(|position| (0..size / 2).map(move |pair| (position, pair)));
+        let rows = rows.map(|(position, pair)| of(angle(position, pair)) as f32);
+        Memory::f32(&rows.collect::<Vec<_>>())
+    }
+}

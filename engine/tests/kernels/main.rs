@@ -1,0 +1,70 @@
+//! The kernels of `engine/src/torch/kernels`, compiled for and run on this processor. No card is needed.
+//!
+//! ```text
+//!   simt.h + host.cpp + a source ─ c++ ─► processor ─┬─ cases: every kernel against loops in f64
+//!                                                    ├─ mutants: sources that are broken on purpose, which cases must notice
+//!                                                    ├─ draws: the library's law, bit for bit
+//!                                                    └─ plans: whole passes against the decoder of torch
+//! ```
+
+#[path = "cases.rs"]
+mod cases;
+mod checkpoint;
+mod compiler;
+mod draws;
+mod interpreter;
+mod launcher;
+mod logits;
+mod memory;
+mod mutants;
+mod plans;
+mod processor;
+
+use cases::Case;
+use processor::Processor;
+
+/// What is wrong with a case on this processor.
+fn faults(case: &Case, processor: &Processor) -> Vec<String> {
+    let mut buffers = case.buffers.clone();
+    for _ in 0..case.rounds {
+        if let Err(fault) = processor.run(&case.nodes, &mut buffers) {
+            return vec![format!("{}: {fault}", case.name)];
+        }
+        let faults = case.faults(&buffers);
+        if !faults.is_empty() {
+            return faults;
+        }
+    }
+    Vec::new()
+}
+
+fn check(source: &'static str) {
+    if !processor::is_there(source) {
+        return;
+    }
+    let cases = cases::of(source);
+    assert!(!cases.is_empty());
+    let processor = Processor::of(source);
+    let faults: Vec<String> = cases.iter().flat_map(|case| faults(case, &processor)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn attention_is_that_of_loops() {
+    check("attend.cu");
+}
+
+#[test]
+fn products_for_one_and_two_vectors_are_those_of_loops() {
+    check("gemv.cu");
+}
+
+#[test]
+fn products_for_up_to_sixteen_vectors_are_those_of_loops() {
+    check("skinny.cu");
+}
+
+#[test]
+fn what_lies_between_products_is_that_of_loops() {
+    check("small.cu");
+}

@@ -1,0 +1,298 @@
+//! Sources that are broken on purpose: each must be noticed by the cases of its source.
+//!
+//! A mutant is a piece of text, which stands in its source once, and what takes its place. One that nothing notices means that
+//! the cases do not hold what the piece is for. Barriers that only keep threads apart in time are not among them: the fibers of
+//! the processor take turns in one order, which hides races.
+
+use crate::processor::{self, Processor, text_of};
+use crate::{cases, draws, faults};
+
+/// What is replaced in a source, and by what.
+struct Mutant {
+    what: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+const fn mutant(what: &'static str, from: &'static str, to: &'static str) -> Mutant {
+    Mutant { what, from, to }
+}
+
+const ATTEND: &[Mutant] = &[
+    mutant(
+        "slots behind a text are copied",
+        "const bool real = block * 16 + row < j.total;",
+        "const bool real = true;",
+    ),
+    mutant(
+        "sums do not shrink when a larger score comes",
+        "r.out[n][2 * e] *= shrink;",
+        "",
+    ),
+    mutant(
+        "masses do not shrink when a larger score comes",
+        "r.sum[e] *= shrink;",
+        "",
+    ),
+    mutant(
+        "a token sees all fed tokens",
+        "(r.sees[e] >> (fed & 31) & 1)",
+        "true",
+    ),
+    mutant(
+        "the window is that of slots",
+        "a.positions[j.first + fed] > r.oldest[e]",
+        "slot > r.oldest[e]",
+    ),
+    mutant(
+        "the window does not hold for the cached text",
+        "if (fed < 0) return slot > r.oldest[e];",
+        "if (fed < 0) return true;",
+    ),
+    mutant(
+        "halves of a fragment are swapped",
+        "multiply(s[0], r.query[i], b[0], b[1]);",
+        "multiply(s[0], r.query[i], b[1], b[0]);",
+    ),
+    mutant(
+        "values are not turned",
+        "load_matrices_turned(b, values",
+        "load_matrices(b, values",
+    ),
+    mutant(
+        "rows of chunks are swapped differently for writing",
+        "copy16(stage + swizzled<D>(row, chunk), a.keys + at, real);",
+        "copy16(stage + row * D + chunk * 8, a.keys + at, real);",
+    ),
+    mutant(
+        "warps that share rows are not merged",
+        "merge<D>(own + row * PITCH, j.stride,",
+        "merge<D>(own + row * PITCH, 1,",
+    ),
+    mutant(
+        "the last split is lost",
+        "merge<D>(parts + row * (D + 2), j.used,",
+        "merge<D>(parts + row * (D + 2), j.used - 1,",
+    ),
+    mutant(
+        "the block before the last merges the splits",
+        "if (*ticket != j.used - 1) return;",
+        "if (*ticket != j.used - 2) return;",
+    ),
+    mutant(
+        "the count of arrivals is left",
+        "if (threadIdx.x == 0) *arrived = 0;",
+        "",
+    ),
+    mutant(
+        "a stage is fetched too late",
+        "fetch_block<D>(a, j, ring + (stage + STAGES - 1) % STAGES * 2 * TILE, next);",
+        "fetch_block<D>(a, j, ring + stage * 2 * TILE, next);",
+    ),
+    mutant(
+        "a block table is read for another sequence",
+        "(u64)j.sequence * a.table_width + block",
+        "(u64)block",
+    ),
+];
+
+const GEMV: &[Mutant] = &[
+    mutant(
+        "the wrong phase of a barrier is waited for",
+        "barrier_wait(ring.full + s, (i / R::STAGES) & 1);",
+        "barrier_wait(ring.full + s, (i / R::STAGES + 1) & 1);",
+    ),
+    mutant(
+        "a stage is overwritten before it was read",
+        "if (i >= STAGES) barrier_wait(ring.empty + s, (i / STAGES - 1) & 1);",
+        "",
+    ),
+    mutant(
+        "the last rows of a block are lost",
+        "ring.steps = (ring.count + R::ROWS - 1) / R::ROWS;",
+        "ring.steps = ring.count / R::ROWS;",
+    ),
+    mutant(
+        "halves of a word are swapped",
+        "sum[m] = fma_(l, low_half(x.at[m][c][e]), fma_(h, high_half(x.at[m][c][e]), sum[m]));",
+        "sum[m] = fma_(h, low_half(x.at[m][c][e]), fma_(l, high_half(x.at[m][c][e]), sum[m]));",
+    ),
+    mutant(
+        "the norm is that of one warp's columns",
+        "square += squares[m * 8 + warp / WARPS * WARPS + w];",
+        "square += squares[m * 8 + warp];",
+    ),
+    mutant(
+        "nothing is added to the mean of squares, nor the mean taken",
+        "rsqrt_(square / K + a.eps)",
+        "rsqrt_(square)",
+    ),
+    mutant(
+        "the sum does not count what was there",
+        "END == ADD ? widen(((bf16*)a.out)[place]) : 0.f",
+        "0.f",
+    ),
+    mutant(
+        "gates and what they let through are swapped",
+        "sums, 2 * row + 1, m",
+        "sums, 2 * row, m",
+    ),
+    mutant(
+        "a warp does not say that it has read",
+        "if (lane == 0) barrier_arrive(ring.empty + s);",
+        "",
+    ),
+];
+
+const SKINNY: &[Mutant] = &[
+    mutant(
+        "zeros take the place of vectors",
+        ", row < a.m);",
+        ", row >= a.m);",
+    ),
+    mutant(
+        "the second half of a stage's columns is multiplied by the first",
+        "multiply(sum[t], right, b[2], b[3]);",
+        "multiply(sum[t], right, b[0], b[1]);",
+    ),
+    mutant(
+        "one of eight warps is lost",
+        "for (int q = 0; q < 8; q++) value",
+        "for (int q = 0; q < 7; q++) value",
+    ),
+    mutant(
+        "a slice of the columns is multiplied by the first of x",
+        "slice * R::COLUMNS + column",
+        "column",
+    ),
+];
+
+const SMALL: &[Mutant] = &[
+    mutant(
+        "queries of padding are stored",
+        "if (slot < 0) return;",
+        "if (slot < 0 && head >= a.heads) return;",
+    ),
+    mutant(
+        "values are turned",
+        "is_value ? 1.f : a.cosines[pair], s = is_value ? 0.f : a.sines[pair]",
+        "a.cosines[pair], s = a.sines[pair]",
+    ),
+    mutant(
+        "turns are those of the other way",
+        "narrow(far[i] * c + near[i] * s)",
+        "narrow(far[i] * c - near[i] * s)",
+    ),
+    mutant(
+        "rows that are not wanted are normed",
+        "if (row < 0) { release_next_grid(); return; }",
+        "",
+    ),
+    mutant(
+        "wanted rows are taken in order",
+        "a.rows ? a.rows[blockIdx.x] : (int)blockIdx.x",
+        "(int)blockIdx.x",
+    ),
+    mutant(
+        "a norm misses the last of eight warps",
+        "for (int w = 0; w < 8; w++) square",
+        "for (int w = 0; w < 7; w++) square",
+    ),
+    mutant("the gate is not closed", "x / (1.f + exp_(-x))", "x"),
+    mutant(
+        "heads are normed by one half",
+        "fma_(near[i], near[i], fma_(far[i], far[i], square))",
+        "fma_(near[i], near[i], square)",
+    ),
+];
+
+const DRAW: &[Mutant] = &[
+    mutant(
+        "a multiplication and an addition are fused in the exponential",
+        "sum = add(mul(sum, f), terms[i]);",
+        "sum = fma(sum, f, terms[i]);",
+    ),
+    mutant(
+        "the polynomial of the exponential ends one term early",
+        "{1.0 / 39916800.0,",
+        "{0.0,",
+    ),
+    mutant(
+        "blocks are summed in a chain, without groups",
+        "#define GROUP_BLOCKS 64",
+        "#define GROUP_BLOCKS 32",
+    ),
+    mutant(
+        "a choice has another purpose",
+        "PURPOSE_GROUP = 9",
+        "PURPOSE_GROUP = 2",
+    ),
+    mutant(
+        "all sequences of a seed draw alike",
+        "{place[0], place[1], place[2], purpose << 24}",
+        "{place[0], place[1], 0, purpose << 24}",
+    ),
+    mutant("masks are ignored in the sums", "word >> t & 1 ? w : 0.0", "w"),
+    mutant("one round of Philox is left out", "i < 10", "i < 9"),
+    mutant(
+        "the others are the sum less the token",
+        "add(sum_without(w, block), inside)",
+        "add(w.sum, -drawn.weight)",
+    ),
+    mutant(
+        "a block is turned into a lane of its neighbour",
+        "turned[lane * 33 + t]",
+        "turned[(lane ^ 1) * 33 + t]",
+    ),
+];
+
+fn check(source: &'static str, mutants: &[Mutant]) {
+    if !processor::is_there("mutants") {
+        return;
+    }
+    let text = text_of(source);
+    let cases = cases::of(source);
+    let mut unnoticed = Vec::new();
+    for Mutant { what, from, to } in mutants {
+        assert_eq!(text.matches(from).count(), 1, "{source}, {what}: {from}");
+        let broken = Processor::compile(source, &text.replace(from, to));
+        let broken = broken.unwrap_or_else(|error| panic!("{what} does not compile: {error}"));
+        let is_noticed = match source {
+            "draw.cu" => !draws::faults(&broken).is_empty(),
+            _ => cases.iter().any(|case| !faults(case, &broken).is_empty()),
+        };
+        if !is_noticed {
+            unnoticed.push(*what);
+        }
+    }
+    assert!(
+        unnoticed.is_empty(),
+        "{source}: nothing notices that {unnoticed:#?}"
+    );
+}
+
+#[test]
+fn broken_attention_is_noticed() {
+    check("attend.cu", ATTEND);
+}
+
+#[test]
+fn broken_products_for_one_and_two_vectors_are_noticed() {
+    check("gemv.cu", GEMV);
+}
+
+#[test]
+fn broken_products_for_up_to_sixteen_vectors_are_noticed() {
+    check("skinny.cu", SKINNY);
+}
+
+#[test]
+fn broken_steps_between_products_are_noticed() {
+    check("small.cu", SMALL);
+}
+
+#[test]
+fn broken_draws_are_noticed() {
+    assert!(!processor::is_there("mutants") || draws::faults(&Processor::of("draw.cu")).is_empty());
+    check("draw.cu", DRAW);
+}

@@ -1,0 +1,155 @@
+//! The kernels on this processor: a source compiled by the system's C++ compiler, opened, and launched.
+
+use crate::memory::Memory;
+use lexiform_engine::kernels::node::Node;
+use lexiform_engine::kernels::{HEADER, SOURCES};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+unsafe extern "C" {
+    fn dlopen(file: *const c_char, mode: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+const RTLD_NOW: c_int = 2;
+
+/// `simt_launch` of host.cpp.
+type Launch =
+    unsafe extern "C" fn(*const c_char, *const c_int, c_int, c_uint, *const c_void, usize) -> *const c_char;
+
+/// The kernels of one source.
+pub(crate) struct Processor {
+    /// Locked while it runs: the fibers of a library are those of one launch.
+    launch: Mutex<Launch>,
+}
+
+/// Whether there is a compiler. Without one, says that the test is skipped.
+pub(crate) fn is_there(test: &str) -> bool {
+    static COMPILER: LazyLock<bool> = LazyLock::new(|| {
+        let version = Command::new("c++").arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    });
+    if !*COMPILER {
+        println!("skipped: {test}: c++ is not there");
+    }
+    *COMPILER
+}
+
+impl Processor {
+    /// The kernels of a source as it stands, compiled once.
+    pub(crate) fn of(source: &'static str) -> Arc<Self> {
+        type Compiled = HashMap<&'static str, Arc<Processor>>;
+        static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let compile = || Arc::new(Self::compile(source, text_of(source)).unwrap());
+        compiled.entry(source).or_insert_with(compile).clone()
+    }
+
+    /// The kernels of this text.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub(crate) fn compile(source: &str, text: &str) -> Result<Self, String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lexiform-kernels-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        let opened = build(&folder, source, text).and_then(|library| open(&library));
+        // What was opened stays mapped.
+        let _ = std::fs::remove_dir_all(&folder);
+        Ok(Processor {
+            launch: Mutex::new(opened?),
+        })
+    }
+
+    /// Launches a node whose buffers begin at these addresses.
+    ///
+    /// # Errors
+    /// What is wrong with the launch, or what the kernel did that no kernel may do.
+    pub(crate) fn launch<B>(&self, node: &Node<B>, address: impl FnMut(&B) -> u64) -> Result<(), String> {
+        let arguments = node.pack(address);
+        let name = CString::new(node.kernel.name).map_err(|error| error.to_string())?;
+        let grid = node.grid.map(|blocks| blocks as c_int);
+        let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the library was compiled from host.cpp, whose function this is, and the lock keeps others out; the name,
+        // the grid and the arguments live through the call. That the kernel stays within its buffers is what is tested.
+        let fault = unsafe {
+            launch(
+                name.as_ptr(),
+                grid.as_ptr(),
+                node.kernel.threads as c_int,
+                node.shared,
+                arguments.as_ptr().cast(),
+                arguments.len(),
+            )
+        };
+        if fault.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a fault is a literal of host.cpp or simt.h.
+        let fault = unsafe { CStr::from_ptr(fault) };
+        Err(format!("{}: {}", node.kernel.name, fault.to_string_lossy()))
+    }
+
+    /// Launches nodes over a list of buffers.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    pub(crate) fn run(&self, nodes: &[Node<usize>], buffers: &mut [Memory]) -> Result<(), String> {
+        let mut launch = |node: &Node<usize>| self.launch(node, |&buffer| buffers[buffer].address());
+        nodes.iter().try_for_each(&mut launch)
+    }
+}
+
+/// The text of a source.
+pub(crate) fn text_of(source: &str) -> &'static str {
+    let found = SOURCES.iter().find(|(name, _)| *name == source);
+    found.map(|(_, text)| *text).unwrap()
+}
+
+fn build(folder: &Path, source: &str, text: &str) -> Result<PathBuf, String> {
+    let library = folder.join("kernels.so");
+    let files = [
+        (source, text),
+        HEADER,
+        ("simt.h", include_str!("simt.h")),
+        ("host.cpp", include_str!("host.cpp")),
+    ];
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).map_err(|error| error.to_string())?;
+    }
+    let mut compiler = Command::new("c++");
+    compiler
+        .args(["-O1", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w"])
+        .args(["-DSIMT_HOST", &format!("-DSOURCE=\"{source}\"")])
+        .args(["host.cpp", "-o"])
+        .arg(&library)
+        .current_dir(folder);
+    let output = compiler.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(library),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+fn open(library: &Path) -> Result<Launch, String> {
+    let file = CString::new(library.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
+    // SAFETY: the names are C strings that live through the calls; the library registers its kernels and does nothing else
+    // when it is opened; the function has the type that host.cpp gives it.
+    unsafe {
+        let library = dlopen(file.as_ptr(), RTLD_NOW);
+        if library.is_null() {
+            return Err(format!("{} could not be opened", file.to_string_lossy()));
+        }
+        let function = dlsym(library, c"simt_launch".as_ptr());
+        if function.is_null() {
+            return Err("there is no simt_launch".to_owned());
+        }
+        Ok(std::mem::transmute::<*mut c_void, Launch>(function))
+    }
+}

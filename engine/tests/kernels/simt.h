@@ -1,0 +1,268 @@
+// The instructions of device.h on a processor: every thread of a block is a fiber, and barriers and operations of a warp hand
+// over to the next fiber until all have come.
+//
+// What it can show: wrong arithmetic, wrong indices, barriers that not all threads reach, phases of `mbarrier` that are waited
+// for twice, shared memory that was never written (it begins as NaN) or that lies past what the launch asked for, copies that
+// are not aligned. What it cannot: races that need another order than that of the fibers, the memory order between blocks,
+// and speed. Blocks run one after another.
+//
+// A fault ends the launch with a message (`simt_launch`), so that a broken kernel fails a test and not the test program.
+#pragma once
+#include <setjmp.h>
+#include <ucontext.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <vector>
+#define DEV static inline
+using std::max;
+using std::min;
+
+struct Dim { int x = 1, y = 1, z = 1; };
+struct uint4 { uint32_t x, y, z, w; };
+
+// Everything is internal: a process opens many such libraries, and each has threads and kernels of its own.
+namespace simt {
+// The shared memory of a block of an H100.
+const unsigned SHARED = 232448;
+// Bytes behind what a launch asked for that must stay as they were.
+const unsigned GUARD = 4096;
+// Rounds of all fibers after which a block counts as stuck.
+const int ROUNDS = 50000;
+
+struct Fiber {
+    ucontext_t context;
+    jmp_buf at;
+    std::vector<char> stack;
+    bool begun, done;
+    int waits_block, waits_warp, waits_some;
+};
+struct Block {
+    std::vector<Fiber> fibers;
+    ucontext_t main;
+    jmp_buf at;
+    int current, threads;
+    Dim id, grid;
+    std::vector<uint64_t> slot;
+    std::function<void()> body;
+    const char* fault;
+    alignas(128) unsigned char shared[SHARED + GUARD];
+};
+static Block* block = nullptr;
+
+static int thread() { return block->current; }
+// Contexts only begin a fiber, because a switch of contexts costs two system calls, and a jump none.
+static void yield() {
+    Fiber& f = block->fibers[block->current];
+    if (!_setjmp(f.at)) _longjmp(block->at, 1);
+}
+static void go_on(Fiber& f) {
+    if (_setjmp(block->at)) return;
+    if (f.begun) _longjmp(f.at, 1);
+    f.begun = true;
+    setcontext(&f.context);
+}
+// Ends this fiber, and with it the launch.
+[[noreturn]] static void fail(const char* why) {
+    block->fault = why;
+    _longjmp(block->at, 1);
+}
+// Waits until all live threads of the group have come as often.
+static void meet(int Fiber::*counter, int first, int last) {
+    const int mine = ++(block->fibers[block->current].*counter);
+    for (;;) {
+        bool all = true;
+        for (int i = first; i < last; i++) {
+            Fiber& f = block->fibers[i];
+            all &= f.done || f.*counter >= mine;
+        }
+        if (all) return;
+        yield();
+    }
+}
+static void meet_warp() {
+    const int w = block->current / 32 * 32;
+    meet(&Fiber::waits_warp, w, min(w + 32, block->threads));
+}
+static void entry() {
+    block->body();
+    block->fibers[block->current].done = true;
+    _longjmp(block->at, 1);
+}
+static void begin(Block& b, unsigned shared) {
+    memset(b.shared, 0xff, shared + GUARD);
+    for (auto& f : b.fibers) {
+        f.begun = f.done = false;
+        f.waits_block = f.waits_warp = f.waits_some = 0;
+        f.stack.resize(1 << 16);
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.data();
+        f.context.uc_stack.ss_size = f.stack.size();
+        f.context.uc_link = &b.main;
+        makecontext(&f.context, entry, 0);
+    }
+}
+static const char* run(Block& b, unsigned shared) {
+    begin(b, shared);
+    for (int live = b.threads, rounds = 0; live;) {
+        live = 0;
+        for (int i = 0; i < b.threads && !b.fault; i++)
+            if (!b.fibers[i].done) { live++; b.current = i; go_on(b.fibers[i]); }
+        if (b.fault) return b.fault;
+        if (++rounds > ROUNDS) return "the block is stuck at a barrier";
+    }
+    for (unsigned at = shared; at < shared + GUARD; at++)
+        if (b.shared[at] != 0xff) return "more shared memory was written than the launch asked for";
+    return nullptr;
+}
+static const char* launch(Dim grid, int threads, unsigned shared, std::function<void()> body) {
+    static Block b;
+    block = &b;
+    b.threads = threads; b.grid = grid; b.body = body; b.fault = nullptr;
+    b.slot.assign(threads, 0);
+    b.fibers.resize(threads);
+    for (int z = 0; z < grid.z; z++)
+        for (int y = 0; y < grid.y; y++)
+            for (int x = 0; x < grid.x; x++) {
+                b.id.x = x; b.id.y = y; b.id.z = z;
+                if (const char* fault = run(b, shared)) return fault;
+            }
+    return nullptr;
+}
+
+struct ThreadIdx { struct X { operator int() const { return thread(); } } x; };
+struct BlockIdx {
+    struct X { operator int() const { return block->id.x; } } x;
+    struct Y { operator int() const { return block->id.y; } } y;
+    struct Z { operator int() const { return block->id.z; } } z;
+};
+struct GridDim { struct X { operator int() const { return block->grid.x; } } x; };
+
+// The kernels of this library, by name.
+struct Kernel { const char* name; size_t size; int threads; void (*run)(const void*); };
+static std::vector<Kernel>& kernels() { static std::vector<Kernel> all; return all; }
+struct Registered { Registered(const Kernel& k) { kernels().push_back(k); } };
+}
+
+// A kernel that registers itself.
+#define KERNEL(name, Arguments, threads) \
+    static void name(const Arguments& a); \
+    static simt::Registered registered_##name({#name, sizeof(Arguments), threads, [](const void* a) { name(*(const Arguments*)a); }}); \
+    static void name(const Arguments& a)
+static simt::ThreadIdx threadIdx;
+static simt::BlockIdx blockIdx;
+static simt::GridDim gridDim;
+#define DYNAMIC_SHARED(name) unsigned char* name = simt::block->shared
+
+DEV float bits_f(uint32_t x) { float y; memcpy(&y, &x, 4); return y; }
+DEV uint32_t f_bits(float x) { uint32_t y; memcpy(&y, &x, 4); return y; }
+DEV u64 d_bits(double x) { u64 y; memcpy(&y, &x, 8); return y; }
+DEV double bits_d(u64 x) { double y; memcpy(&y, &x, 8); return y; }
+DEV float fma_(float a, float b, float c) { return fmaf(a, b, c); }
+// Compiled with -ffp-contract=off, so that these stay two operations.
+DEV double mul(double a, double b) { return a * b; }
+DEV double add(double a, double b) { return a + b; }
+DEV float exp2_(float x) { return exp2f(x); }
+DEV float exp_(float x) { return expf(x); }
+DEV float rsqrt_(float x) { return 1.f / sqrtf(x); }
+DEV uint32_t round_bf16(float x) {
+    const uint32_t b = f_bits(x);
+    return x != x ? 0x7fc0 : (b + 0x7fff + (b >> 16 & 1)) >> 16;
+}
+DEV u32 pack(float a, float b) { return round_bf16(a) | round_bf16(b) << 16; }
+DEV void sync_threads() { simt::meet(&simt::Fiber::waits_block, 0, simt::block->threads); }
+DEV void sync_eight_warps() { simt::meet(&simt::Fiber::waits_some, 0, 256); }
+DEV void sync_warp() { simt::meet_warp(); }
+DEV float shuffle_xor(float v, int m) {
+    auto& s = simt::block->slot;
+    const int t = simt::thread();
+    s[t] = f_bits(v);
+    sync_warp();
+    const float r = bits_f((u32)s[t ^ m]);
+    sync_warp();
+    return r;
+}
+DEV void aligned(uintptr_t all) { if (all & 15) simt::fail("a copy of 16 bytes is not aligned"); }
+DEV uint4 load16(const void* p) {
+    aligned((uintptr_t)p);
+    uint4 v;
+    memcpy(&v, p, 16);
+    return v;
+}
+DEV void copy16(void* to, const void* from, bool real = true) {
+    aligned((uintptr_t)to | (uintptr_t)from);
+    if (real) memcpy(to, from, 16); else memset(to, 0, 16);
+}
+DEV void copy_commit() {}
+template <int N> DEV void copy_wait() {}
+DEV void matrices(u32* r, const void* p, bool turned) {
+    auto& s = simt::block->slot;
+    const int t = simt::thread(), w = t / 32 * 32, lane = t % 32;
+    aligned((uintptr_t)p);
+    s[t] = (u64)p;
+    sync_warp();
+    for (int m = 0; m < 4; m++) {
+        u16 v[2];
+        for (int e = 0; e < 2; e++) {
+            int row = lane / 4, col = lane % 4 * 2 + e;
+            if (turned) std::swap(row, col);
+            memcpy(&v[e], (const u16*)s[w + m * 8 + row] + col, 2);
+        }
+        r[m] = v[0] | (u32)v[1] << 16;
+    }
+    sync_warp();
+}
+DEV void load_matrices(u32* r, const void* p) { matrices(r, p, false); }
+DEV void load_matrices_turned(u32* r, const void* p) { matrices(r, p, true); }
+// The sums are made in f64 and rounded once. How a tensor core rounds is not specified.
+DEV void multiply(float* c, const u32* a, u32 b0, u32 b1) {
+    struct Fragment { u32 a[4], b[2]; };
+    static std::vector<Fragment> f;
+    f.resize(simt::block->threads);
+    const int t = simt::thread(), w = t / 32 * 32, lane = t % 32;
+    f[t] = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+    sync_warp();
+    auto half = [](u32 v, int h) { return bits_f(h ? v & 0xffff0000u : v << 16); };
+    for (int e = 0; e < 4; e++) {
+        const int row = lane / 4 + (e >> 1) * 8, col = lane % 4 * 2 + (e & 1);
+        double sum = c[e];
+        for (int k = 0; k < 16; k++) {
+            const Fragment& fa = f[w + row % 8 * 4 + k % 8 / 2];
+            const Fragment& fb = f[w + col * 4 + k % 8 / 2];
+            sum += (double)half(fa.a[(row >> 3) + (k >> 3) * 2], k & 1) * half(fb.b[k >> 3], k & 1);
+        }
+        c[e] = (float)sum;
+    }
+    sync_warp();
+}
+// An mbarrier. Its bytes are awaited by no one here: a bulk copy is over when it returns.
+struct Barrier { uint16_t left, of; uint32_t phase; };
+static u64* expecting;
+static u32 expected;
+DEV void barrier_new(u64* b, u32 n) { *(Barrier*)b = {(uint16_t)n, (uint16_t)n, 0}; expected = 0; }
+DEV void barrier_fence() {}
+DEV void barrier_arrive(u64* p) {
+    Barrier* b = (Barrier*)p;
+    if (--b->left == 0) { b->left = b->of; b->phase++; }
+}
+DEV void barrier_wait(u64* p, u32 phase) { while ((((Barrier*)p)->phase & 1) == phase) simt::yield(); }
+DEV void barrier_expect(u64* b, u32 bytes) {
+    if (expected || !bytes) simt::fail("a barrier expects bytes while others are on their way, or none");
+    expecting = b;
+    expected = bytes;
+}
+DEV void copy_bulk(void* to, const void* from, u32 bytes, u64* b) {
+    aligned((uintptr_t)to | (uintptr_t)from | bytes);
+    if (b != expecting || bytes > expected) simt::fail("a bulk copy has more bytes than its barrier expects");
+    memcpy(to, from, bytes);
+    expected -= bytes;
+    if (!expected) barrier_arrive(b);
+}
+DEV void wait_for_grid() {}
+DEV void release_next_grid() {}
+DEV int count_up(int* p) { return (*p)++; }
+DEV u32 high(u32 a, u32 b) { return (u32)((u64)a * b >> 32); }

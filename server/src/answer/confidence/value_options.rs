@@ -1,0 +1,132 @@
+//! The values that could have stood in an answer, weighed: how likely each was where the constraint left few.
+//!
+//! The answer has been written by then. Each place is a request of its own to the engine, which finds the keys and values of the
+//! prompt and of the answer up to there in its cache, and weighs all values of the place as one tree. The probability of a
+//! value is that of its text in the tokens that the model's tokenizer makes of it, after what the answer has before it, under
+//! the model itself at temperature 1; those of a place add up to 1.
+
+use std::sync::Arc;
+
+use lexiform_engine::{Grammar, Options, Owner, Request, Sampling};
+
+use crate::answer::confidence::Trace;
+use crate::answer::confidence::closed::Closed;
+use crate::answer::parts::Part;
+use crate::model::served::ServedModel;
+use crate::model::weighing::{logs, normalised, weigh};
+use crate::wire::error::ApiError;
+use crate::wire::response::{Confidence, Usage, ValueOption};
+
+/// What a sample goes on from.
+#[derive(Clone, Debug)]
+struct Begun {
+    prompt: Arc<Vec<u32>>,
+    grammar: Grammar,
+    owner: Owner,
+}
+
+/// What it takes to weigh the values of all samples.
+#[derive(Clone, Debug, Default)]
+pub struct ValueOptions {
+    /// Of each sample, if it has a constraint.
+    samples: Vec<Option<Begun>>,
+}
+
+/// The values of a sample, and the places of which more is asked.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    /// The values, if they are told.
+    pub fields: Option<Vec<Confidence>>,
+    asked: Vec<(Closed, Request)>,
+}
+
+impl ValueOptions {
+    /// Keeps the prompts and grammars of these requests, which are those of the samples.
+    pub fn keep(&mut self, requests: &[Request]) {
+        for request in requests {
+            let begun = request.grammar.clone().map(|grammar| Begun {
+                prompt: Arc::new(request.prompt.clone()),
+                grammar,
+                owner: request.owner.clone(),
+            });
+            self.samples.extend(std::iter::repeat_n(begun, request.samples));
+        }
+    }
+
+    /// Finds the places of a sample at which few values could have stood. Without a constraint there are none.
+    pub fn find(&self, served: &ServedModel, sample: usize, (trace, parts): (&Trace, &[Part])) -> Chosen {
+        let Some(begun) = self.samples.get(sample).and_then(Option::as_ref) else {
+            return Chosen {
+                fields: Some(trace.confidence(parts)),
+                asked: Vec::new(),
+            };
+        };
+        let (fields, closed) = trace.with_closed(parts, &begun.grammar);
+        let asked = closed.into_iter().filter_map(|closed| {
+            let request = begun.request(served, trace, &closed)?;
+            Some((closed, request))
+        });
+        Chosen {
+            asked: asked.collect(),
+            fields: Some(fields),
+        }
+    }
+}
+
+impl Begun {
+    /// The request that weighs the values of a place; none where they do not fit into the model's context or are too many.
+    fn request(&self, served: &ServedModel, trace: &Trace, closed: &Closed) -> Option<Request> {
+        let tokenizer = &served.text().tokenizer;
+        let texts = closed.texts.iter().map(|(text, _)| tokenizer.encode(text).ok());
+        let options = Options::canonical(&texts.collect::<Option<Vec<_>>>()?).ok()?;
+        let max_tokens = options.longest() + usize::from(closed.with_end);
+        let prompt = [&self.prompt[..], &trace.tokens(closed.before)].concat();
+        let request = Request {
+            owner: self.owner.clone(),
+            options: Some(Arc::new(options)),
+            sampling: Sampling::seeded(0),
+            weigh_end: closed.with_end,
+            ..Request::new(prompt, max_tokens)
+        };
+        served.engine().check(&request).ok()?;
+        Some(request)
+    }
+}
+
+impl Chosen {
+    /// Weighs the values of all places. The tokens that it takes are added to those that were written.
+    ///
+    /// # Errors
+    /// The engine cannot take a request, or failed.
+    pub async fn weigh(&mut self, served: &ServedModel, usage: &mut Usage) -> Result<(), ApiError> {
+        let (closed, requests): (Vec<Closed>, Vec<Request>) = self.asked.drain(..).unzip();
+        let mut own = Usage::default();
+        let weighed = weigh(served, requests, &mut own).await?;
+        usage.completion_tokens += own.completion_tokens;
+        let Some(fields) = &mut self.fields else {
+            return Ok(());
+        };
+        for (closed, weighed) in closed.into_iter().zip(weighed) {
+            let field = closed.field;
+            fields[field].options = Some(options(closed, &logs(&weighed)));
+        }
+        Ok(())
+    }
+}
+
+/// The values of a place with their probabilities, the likeliest first.
+fn options(closed: Closed, logs: &[f64]) -> Vec<ValueOption> {
+    let mut options: Vec<ValueOption> = closed
+        .values
+        .into_iter()
+        .map(|value| ValueOption {
+            value,
+            probability: 0.0,
+        })
+        .collect();
+    for ((_, number), probability) in closed.texts.iter().zip(normalised(logs)) {
+        options[*number].probability += probability;
+    }
+    options.sort_by(|one, other| other.probability.total_cmp(&one.probability));
+    options
+}

@@ -1,0 +1,156 @@
+//! The arms: what is written, under which law, and whether it is drafted.
+
+use lexiform::{Compiler, Options, Source};
+use lexiform_cli::failure::Failure;
+use lexiform_engine::{Fallback, Grammar, LawChoice, OnBudget, Request, Sampling, Speculation};
+
+use crate::model::served::ServedModel;
+
+/// A list that is longer than any answer, so that all answers under it have as many tokens as free ones.
+const LIST: &str = include_str!("../../../../engine/examples/throughput.schema.json");
+/// A record, which any model can end within some forty tokens: laws are about whole texts.
+const RECORD: &str = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 12},
+    "age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["name", "age"], "additionalProperties": false}"#;
+
+/// The attempts of an answer under the global law, after which it is drawn by the local law and weighted. A model that does not write records
+/// by itself, one with random weights above all, would make attempts for ever.
+const MAX_ATTEMPTS: usize = 16;
+
+/// What an answer must match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Constraint {
+    Nothing,
+    List,
+    Record,
+}
+
+/// A way to write.
+#[derive(Debug)]
+pub(super) struct Arm {
+    pub(super) name: &'static str,
+    /// The arm that its speed is compared with.
+    pub(super) baseline: Option<&'static str>,
+    constraint: Constraint,
+    is_drafted: bool,
+    law: LawChoice,
+}
+
+/// All arms, each after its baseline.
+pub(super) const ARMS: [Arm; 5] = [
+    Arm {
+        name: "free",
+        baseline: None,
+        constraint: Constraint::Nothing,
+        is_drafted: false,
+        law: LawChoice::Local,
+    },
+    Arm {
+        name: "schema",
+        baseline: Some("free"),
+        constraint: Constraint::List,
+        is_drafted: false,
+        law: LawChoice::Local,
+    },
+    Arm {
+        name: "drafts",
+        baseline: Some("schema"),
+        constraint: Constraint::List,
+        is_drafted: true,
+        law: LawChoice::Local,
+    },
+    Arm {
+        name: "local",
+        baseline: Some("free"),
+        constraint: Constraint::Record,
+        is_drafted: false,
+        law: LawChoice::Local,
+    },
+    Arm {
+        name: "global",
+        baseline: Some("local"),
+        constraint: Constraint::Record,
+        is_drafted: false,
+        law: LawChoice::Global {
+            max_attempts: MAX_ATTEMPTS,
+            fallback: Fallback::Weighted,
+        },
+    },
+];
+
+/// The compiled constraints.
+pub(super) struct Constraints {
+    list: Grammar,
+    record: Grammar,
+}
+
+impl Constraints {
+    pub(super) fn compile(served: &ServedModel) -> Result<Self, Failure> {
+        let options = Options::default();
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::Unable(format!("cannot compile a schema: {error}"));
+        let compiler = Compiler::new(served.vocabulary().clone())
+            .primed(&options)
+            .map_err(|error| failed(&error))?;
+        let compile = |schema| {
+            let compiled = compiler.compile(Source::JsonSchema(schema), &options);
+            compiled
+                .map(|(grammar, _)| grammar)
+                .map_err(|error| failed(&error))
+        };
+        Ok(Constraints {
+            list: compile(LIST)?,
+            record: compile(RECORD)?,
+        })
+    }
+}
+
+impl Arm {
+    /// Whether every pass brings every answer on, so that it is known what a pass reads: not under the global law, whose attempts
+    /// begin again.
+    pub(super) fn is_steady(&self) -> bool {
+        self.law == LawChoice::Local
+    }
+
+    /// Whether it can be measured at this temperature: the global law has no likeliest token.
+    pub(super) fn takes(&self, temperature: f64) -> bool {
+        self.is_steady() || temperature > 0.0
+    }
+
+    /// A request of this arm.
+    pub(super) fn request(
+        &self,
+        constraints: &Constraints,
+        prompt: Vec<u32>,
+        tokens: usize,
+        temperature: f64,
+        seed: u64,
+    ) -> Request {
+        let grammar = match self.constraint {
+            Constraint::Nothing => None,
+            Constraint::List => Some(constraints.list.clone()),
+            Constraint::Record => Some(constraints.record.clone()),
+        };
+        Request {
+            ignore_eos: grammar.is_none(),
+            on_budget: match self.constraint {
+                Constraint::List => OnBudget::Cut,
+                Constraint::Nothing | Constraint::Record => OnBudget::Complete,
+            },
+            grammar,
+            law: self.law,
+            speculation: match self.is_drafted {
+                true => Speculation {
+                    learned: false,
+                    ..Speculation::all()
+                },
+                false => Speculation::none(),
+            },
+            sampling: Sampling {
+                temperature: temperature as f32,
+                seed,
+                ..Sampling::default()
+            },
+            ..Request::new(prompt, tokens)
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! `lexiform eval drafts`: what each drafter saves on tool calls and documents that are written one after the other.
+//!
+//! ```text
+//!   DATA ─► tasks: messages with tools or a schema ─► for each arm: a fresh engine writes all of them ─► figures of the arm
+//!   an arm: which drafts are made, and by which policy they are fed       one arm makes none, and is what others are compared with
+//! ```
+//!
+//! Every request goes the way of a client's, and has a seed, so that all arms write the same texts; where an arm does not, the
+//! report says so.
+
+mod arms;
+mod page;
+mod regions;
+mod report;
+mod tasks;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome};
+use lexiform_cli::shown::output::{self, Output};
+use lexiform_engine::{Drafting, Event, Request, Sink, Stats};
+
+use crate::cli::model::ModelArgs;
+use crate::grammars::interest::Interest;
+use crate::model::served::ServedModel;
+use crate::routes::prepare;
+use arms::{ARMS, Arm};
+use regions::Regions;
+use report::{Figures, Report};
+use tasks::Task;
+
+/// Write tool calls and documents with each kind of draft, and compare
+///
+/// The data is a file of JSON lines, each with `messages`, `question` (as the Berkeley function-calling leaderboard has it) or `prompt`, and
+/// with `tools`, of which one is called, or a `schema`. What an arm has learned from one line it may use in the next.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    /// The tasks
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// How many of them, from the first on
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+    /// Offer the tools of the first N tasks in all of them, as an agent does who always has the same
+    #[arg(long, value_name = "N")]
+    same_tools: Option<usize>,
+    /// How often the tasks are written, one time after the other; the figures are of the last time
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Answers that are written at a time
+    #[arg(long, default_value_t = 1)]
+    answers: usize,
+    /// The temperature
+    #[arg(long, default_value_t = 0.0)]
+    temperature: f64,
+    /// The most tokens of an answer
+    #[arg(long, default_value_t = 160)]
+    max_tokens: usize,
+    /// The drafts to compare; by default all of them, with `rest` only where there is a --draft-corpus
+    #[arg(long = "arm", value_parser = ARMS.map(|arm| arm.name))]
+    arms: Vec<String>,
+    /// Feed all drafts that are made, whatever passes cost, in the place of as many as pay; `svip`, `ucb1` and `exp3` keep to their own policies
+    #[arg(long)]
+    always: bool,
+    /// Write a page with plots to this file
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten, next_help_heading = "Model")]
+    model: ModelArgs,
+}
+
+impl Args {
+    /// Whether the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.output.json
+    }
+
+    fn arms(&self) -> impl Iterator<Item = &'static Arm> {
+        let is_named = |arm: &Arm| self.arms.iter().any(|name| name == arm.name);
+        let has_corpus = !self.model.draft_corpus.is_empty();
+        let is_wanted = move |arm: &&Arm| match self.arms.is_empty() {
+            true => has_corpus || !arm.needs_corpus(),
+            false => is_named(arm),
+        };
+        ARMS.iter().filter(is_wanted)
+    }
+}
+
+/// Runs `lexiform eval drafts`.
+///
+/// # Errors
+/// The data cannot be read, the model cannot be loaded, or a report cannot be written.
+pub fn run(args: &Args) -> Outcome {
+    if let Some(arm) = args
+        .arms()
+        .find(|arm| arm.needs_corpus() && args.model.draft_corpus.is_empty())
+    {
+        let message = format!(
+            "the drafts of --arm {} come from --draft-corpus PATH, which is missing",
+            arm.name
+        );
+        return Err(Failure::message(message));
+    }
+    let mut tasks = tasks::read(&args.data, args.limit)?;
+    if let Some(count) = args.same_tools {
+        tasks::share_tools(&mut tasks, count);
+    }
+    let mut report = Report::new(args.answers, args.temperature, args.always, tasks.len());
+    for arm in args.arms() {
+        output::err(&format!("{}…\n", arm.name));
+        report.add(arm.name, measured(args, arm, &tasks)?);
+    }
+    if let Some(file) = &args.page {
+        std::fs::write(file, page::html(&report)).map_err(|source| Failure::Write {
+            path: file.clone(),
+            source,
+        })?;
+    }
+    args.output
+        .print(|| report.json(), || report.table(), String::new)?;
+    Ok(match report.is_same_text() {
+        true => Code::Fine,
+        false => Code::No,
+    })
+}
+
+/// Writes all tasks with an arm, by an engine of its own.
+fn measured(args: &Args, arm: &Arm, tasks: &[Task]) -> Result<Figures, Failure> {
+    let mut change = |config: &mut lexiform_engine::EngineConfig| {
+        config.draft_stores = arm.stores(config.draft_stores.corpus.take());
+        config.lookahead = arm.lookahead();
+        config.drafting = arm.policy(match args.always {
+            true => Drafting::Always,
+            false => Drafting::Measured,
+        });
+    };
+    let served = arm.model(&args.model).open_with(None, &mut change);
+    let served = Arc::new(served.map_err(|error| Failure::message(error.to_string()))?);
+    let requests = tasks.iter().map(|task| request(&served, task, args, arm));
+    let requests = requests.collect::<Result<Vec<_>, _>>()?;
+    let mut figures = Figures::default();
+    for _ in 0..args.rounds.max(1) {
+        figures = Figures::default();
+        let (before, begun) = (served.engine().stats(), Instant::now());
+        for several in requests.chunks(args.answers.max(1)) {
+            write(&served, several, &mut figures)?;
+        }
+        figures.seconds = begun.elapsed().as_secs_f64();
+        figures.count(&before, &served.engine().stats());
+    }
+    served.engine().stop();
+    Ok(figures)
+}
+
+/// The request that a client would make.
+fn request(served: &Arc<ServedModel>, task: &Task, args: &Args, arm: &Arm) -> Result<Request, Failure> {
+    let body = task.body(served.name(), args.temperature, args.max_tokens);
+    let prepared = prepare::chat(served, body.to_string().as_bytes(), &Interest::default());
+    let prepared = prepared.map_err(|error| {
+        let envelope = serde_json::to_value(error.envelope()).unwrap_or_default();
+        let message = envelope["error"]["message"].as_str().unwrap_or_default();
+        Failure::message(format!("{}: {message}", task.place))
+    })?;
+    let mut requests = prepared.requests.into_iter();
+    let request = requests
+        .next()
+        .ok_or_else(|| Failure::message(format!("{}: nothing to write", task.place)))?;
+    Ok(Request {
+        speculation: arm.speculation(request.speculation),
+        ..request
+    })
+}
+
+/// Writes some answers at a time.
+fn write(served: &ServedModel, requests: &[Request], figures: &mut Figures) -> Result<(), Failure> {
+    let (sender, events) = channel();
+    let mut tickets = Vec::with_capacity(requests.len());
+    for (number, request) in requests.iter().enumerate() {
+        let sender = sender.clone();
+        let sink: Sink = Box::new(move |event| sender.send((number, event)).is_ok());
+        let ticket = served.engine().submit(request.clone(), sink);
+        tickets.push(ticket.map_err(|refusal| Failure::message(refusal.to_string()))?);
+    }
+    drop(sender);
+    let mut answers: Vec<Regions> = requests
+        .iter()
+        .map(|request| Regions::new(request.grammar.clone()))
+        .collect();
+    let mut texts = vec![Vec::new(); requests.len()];
+    for (number, event) in events {
+        match event {
+            Event::Token {
+                token, bytes, origin, ..
+            } => {
+                answers[number].take(token, &bytes, origin);
+                texts[number].push(token);
+            }
+            Event::Done(_) => {}
+            Event::Failed(error) => return Err(Failure::message(error.to_string())),
+        }
+    }
+    for regions in answers {
+        figures.regions.add(regions.counts());
+    }
+    figures.texts.extend(texts);
+    Ok(())
+}
+
+impl Figures {
+    /// Takes over what the engine has counted between two times.
+    fn count(&mut self, before: &Stats, after: &Stats) {
+        self.passes = after.steps - before.steps;
+        self.tokens = after.generated - before.generated;
+        self.drafted = after.drafted - before.drafted;
+        self.accepted = after.accepted - before.accepted;
+        self.store_bytes = after.draft_store_bytes + after.draft_corpus_bytes;
+    }
+}

@@ -1,0 +1,192 @@
+//! The arms: which drafts are made.
+
+use lexiform::draft::Retrieval as Corpus;
+use lexiform_engine::{DraftStores, Drafting, Learner, Lookahead, Speculation, Union};
+
+use crate::cli::model::ModelArgs;
+use crate::cli::skip::DraftSkip;
+
+/// A way to draft.
+#[derive(Debug)]
+pub(super) struct Arm {
+    pub(super) name: &'static str,
+    forced: bool,
+    lookup: bool,
+    model: bool,
+    /// What is learned of earlier answers; `None` for nothing.
+    learners: Option<(&'static [Learner], Union)>,
+    /// Which of the drafts are fed; `None` for what the command was told.
+    policy: Option<Drafting>,
+    /// Whether passes guess ahead.
+    guesses: bool,
+    /// Which model is the draft model.
+    model_of: ModelOf,
+}
+
+/// Where an arm's draft model comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ModelOf {
+    /// As the command was told.
+    Told,
+    /// Another model than the one that writes.
+    Other,
+    /// The model itself, without some of its layers.
+    Itself,
+}
+
+const NONE: Arm = Arm {
+    name: "none",
+    forced: false,
+    lookup: false,
+    model: false,
+    learners: None,
+    policy: None,
+    guesses: false,
+    model_of: ModelOf::Told,
+};
+
+const ALL: Arm = Arm {
+    name: "default",
+    forced: true,
+    lookup: true,
+    model: true,
+    learners: Some((&[Suffixes, Retrieval, StateKeyed, Recycling], Union::First)),
+    ..NONE
+};
+
+const fn learning(name: &'static str, learners: &'static [Learner]) -> Arm {
+    Arm {
+        name,
+        forced: true,
+        learners: Some((learners, Union::First)),
+        ..NONE
+    }
+}
+
+use Learner::{NGrams, Phrases, Recycling, Retrieval, StateKeyed, Suffixes, Trigram};
+
+/// What the engine learns of answers if nothing else is said.
+const LEARNED: &[Learner] = &[Suffixes, StateKeyed, Recycling];
+
+/// All arms. Those with a store draft what is forced, too, as the arm `forced` does by itself. The last ones are the default with another
+/// policy.
+pub(super) const ARMS: [Arm; 19] = [
+    NONE,
+    Arm {
+        name: "forced",
+        forced: true,
+        ..NONE
+    },
+    Arm {
+        name: "copy",
+        forced: true,
+        lookup: true,
+        ..NONE
+    },
+    learning("token-recycling", &[Recycling]),
+    learning("trigram", &[Trigram]),
+    learning("stand", &[NGrams]),
+    learning("phrases", &[Phrases]),
+    Arm {
+        guesses: true,
+        ..learning("lookahead", &[Phrases])
+    },
+    learning("suffixes", &[Suffixes]),
+    learning("rest", &[Retrieval]),
+    learning("state-keyed", &[StateKeyed]),
+    learning("learned", LEARNED),
+    Arm {
+        name: "learned-union",
+        forced: true,
+        learners: Some((LEARNED, Union::All)),
+        ..NONE
+    },
+    Arm {
+        name: "draft-model",
+        forced: true,
+        model: true,
+        model_of: ModelOf::Other,
+        ..NONE
+    },
+    Arm {
+        name: "layer-skip",
+        forced: true,
+        model: true,
+        model_of: ModelOf::Itself,
+        ..NONE
+    },
+    ALL,
+    Arm {
+        name: "svip",
+        policy: Some(Drafting::Svip),
+        ..ALL
+    },
+    Arm {
+        name: "ucb1",
+        policy: Some(Drafting::Ucb1),
+        ..ALL
+    },
+    Arm {
+        name: "exp3",
+        policy: Some(Drafting::Exp3),
+        ..ALL
+    },
+];
+
+impl Arm {
+    /// Whether it drafts from a corpus and from nothing else of the stores, so that without one it has nothing to show.
+    pub(super) fn needs_corpus(&self) -> bool {
+        matches!(self.learners, Some(([Retrieval], _)))
+    }
+
+    /// The stores of the arm's engine, with the operator's corpus if the arm drafts from it.
+    pub(super) fn stores(&self, corpus: Option<Corpus>) -> DraftStores {
+        let default = DraftStores::default();
+        match self.learners {
+            None => DraftStores { bytes: 0, ..default },
+            Some((learners, union)) => DraftStores {
+                learners: learners.to_vec(),
+                union,
+                corpus: corpus.filter(|_| learners.contains(&Retrieval)),
+                ..default
+            },
+        }
+    }
+
+    /// The window of its engine.
+    pub(super) fn lookahead(&self) -> Option<Lookahead> {
+        self.guesses.then(Lookahead::default)
+    }
+
+    /// The flags of its model, if the command was told these. Where the model drafts for itself and nobody has said how, it does so
+    /// without the layer that it can best do without.
+    pub(super) fn model(&self, told: &ModelArgs) -> ModelArgs {
+        let mut model = told.clone();
+        match self.model_of {
+            ModelOf::Told => {}
+            ModelOf::Other => model.draft_skip = None,
+            ModelOf::Itself => {
+                model.draft_model = None;
+                model.draft_skip.get_or_insert(DraftSkip::Best(1));
+            }
+        }
+        model
+    }
+
+    /// Which of its drafts are fed, if the command was told to feed those.
+    pub(super) fn policy(&self, told: Drafting) -> Drafting {
+        self.policy.unwrap_or(told)
+    }
+
+    /// What its requests draft.
+    pub(super) fn speculation(&self, of: Speculation) -> Speculation {
+        Speculation {
+            forced: self.forced,
+            lookup: self.lookup,
+            model: self.model,
+            learned: self.learners.is_some(),
+            siblings: self.learners.is_some(),
+            ..of
+        }
+    }
+}

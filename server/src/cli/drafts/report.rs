@@ -1,0 +1,183 @@
+//! The figures of the arms beside each other, as JSON and as a table.
+
+use std::fmt::Write as _;
+
+use lexiform_engine::StateClass;
+use serde_json::{Value, json};
+
+use super::regions::RegionCounts;
+
+/// What an arm took.
+#[derive(Default)]
+pub(super) struct Figures {
+    pub(super) seconds: f64,
+    pub(super) passes: u64,
+    pub(super) tokens: u64,
+    pub(super) drafted: u64,
+    pub(super) accepted: u64,
+    pub(super) store_bytes: usize,
+    pub(super) regions: RegionCounts,
+    /// The tokens of each answer.
+    pub(super) texts: Vec<Vec<u32>>,
+}
+
+fn ratio(one: f64, other: f64) -> f64 {
+    match other > 0.0 {
+        true => one / other,
+        false => 0.0,
+    }
+}
+
+impl Figures {
+    pub(super) fn tokens_a_second(&self) -> f64 {
+        ratio(self.tokens as f64, self.seconds)
+    }
+
+    pub(super) fn tokens_a_pass(&self) -> f64 {
+        ratio(self.tokens as f64, self.passes as f64)
+    }
+
+    fn acceptance(&self) -> f64 {
+        ratio(self.accepted as f64, self.drafted as f64)
+    }
+
+    /// The share of the tokens of a region that were drafted and kept.
+    pub(super) fn share(&self, region: StateClass) -> f64 {
+        let (tokens, drafted) = self.regions.0[region as usize];
+        ratio(drafted as f64, tokens as f64)
+    }
+}
+
+/// All arms.
+pub(super) struct Report {
+    answers: usize,
+    temperature: f64,
+    always: bool,
+    tasks: usize,
+    pub(super) arms: Vec<(&'static str, Figures)>,
+}
+
+impl Report {
+    pub(super) fn new(answers: usize, temperature: f64, always: bool, tasks: usize) -> Self {
+        Report {
+            answers,
+            temperature,
+            always,
+            tasks,
+            arms: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, name: &'static str, figures: Figures) {
+        self.arms.push((name, figures));
+    }
+
+    /// The arms that did not write what the first one wrote.
+    fn failures(&self) -> Vec<&'static str> {
+        let Some((_, first)) = self.arms.first() else {
+            return Vec::new();
+        };
+        let others = self
+            .arms
+            .iter()
+            .filter(|(_, figures)| figures.texts != first.texts);
+        others.map(|(name, _)| *name).collect()
+    }
+
+    /// Whether all arms wrote the same texts.
+    pub(super) fn is_same_text(&self) -> bool {
+        self.failures().is_empty()
+    }
+
+    /// What the report is about, in a line.
+    pub(super) fn subject(&self) -> String {
+        format!(
+            "{} tasks, {} at a time, temperature {}, {}",
+            self.tasks,
+            self.answers,
+            self.temperature,
+            match self.always {
+                true => "all drafts fed",
+                false => "as many drafts fed as pay",
+            }
+        )
+    }
+
+    /// Tokens a second of an arm, as a multiple of those without drafts; `None` where that arm was not asked for.
+    pub(super) fn speedup(&self, figures: &Figures) -> Option<f64> {
+        let (_, none) = self.arms.iter().find(|(name, _)| *name == "none")?;
+        Some(ratio(figures.tokens_a_second(), none.tokens_a_second()))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let arm = |(name, figures): &(&str, Figures)| {
+            let regions: serde_json::Map<String, Value> = StateClass::ALL
+                .iter()
+                .map(|&(region, label)| {
+                    let (tokens, drafted) = figures.regions.0[region as usize];
+                    (label.to_owned(), json!({"tokens": tokens, "drafted": drafted}))
+                })
+                .collect();
+            json!({
+                "arm": name,
+                "tokens": figures.tokens,
+                "passes": figures.passes,
+                "tokens_a_pass": figures.tokens_a_pass(),
+                "tokens_a_second": figures.tokens_a_second(),
+                "speedup": self.speedup(figures),
+                "drafted": figures.drafted,
+                "accepted": figures.accepted,
+                "regions": regions,
+                "store_bytes": figures.store_bytes,
+            })
+        };
+        json!({
+            "tasks": self.tasks,
+            "answers": self.answers,
+            "temperature": self.temperature,
+            "all_drafts_fed": self.always,
+            "failures": self.failures(),
+            "arms": self.arms.iter().map(arm).collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn table(&self) -> String {
+        let mut table = format!("{}\n\n", self.subject());
+        let _ = write!(
+            table,
+            "{:<16} {:>9} {:>8} {:>8} {:>8}",
+            "arm", "tokens/s", "", "a pass", "kept"
+        );
+        for (_, label) in StateClass::ALL {
+            let _ = write!(table, " {label:>9}");
+        }
+        table.push('\n');
+        for (name, figures) in &self.arms {
+            let speedup = self
+                .speedup(figures)
+                .map_or(String::new(), |speedup| format!("{speedup:.2}x"));
+            let _ = write!(
+                table,
+                "{name:<16} {:>9.0} {speedup:>8} {:>8.2} {:>7.0}%",
+                figures.tokens_a_second(),
+                figures.tokens_a_pass(),
+                100.0 * figures.acceptance(),
+            );
+            for (region, _) in StateClass::ALL {
+                let _ = write!(table, " {:>8.0}%", 100.0 * figures.share(region));
+            }
+            table.push('\n');
+        }
+        table.push_str(
+            "\nkept: of the drafted tokens. structure to text: tokens of the answer that were drafted.\n",
+        );
+        if !self.is_same_text() {
+            let _ = writeln!(
+                table,
+                "Other texts than the first: {}",
+                self.failures().join(", ")
+            );
+        }
+        table
+    }
+}

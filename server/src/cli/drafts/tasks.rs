@@ -1,0 +1,148 @@
+//! The tasks: what is asked, and what the answer must look like.
+
+use std::path::Path;
+
+use lexiform_cli::failure::{Failure, read_text};
+use serde_json::{Value, json};
+
+/// A line of the data.
+#[derive(Debug)]
+pub(super) struct Task {
+    /// The file and the line.
+    pub(super) place: String,
+    messages: Value,
+    wanted: Wanted,
+}
+
+#[derive(Debug)]
+enum Wanted {
+    Tools(Value),
+    Schema(Value),
+}
+
+impl Task {
+    /// The body of a request to `/v1/chat/completions`.
+    pub(super) fn body(&self, model: &str, temperature: f64, max_tokens: usize) -> Value {
+        let mut body = json!({
+            "model": model,
+            "messages": self.messages,
+            "temperature": temperature,
+            "max_completion_tokens": max_tokens,
+            "seed": 1,
+        });
+        match &self.wanted {
+            Wanted::Tools(tools) => {
+                body["tools"] = tools.clone();
+                body["tool_choice"] = json!("required");
+                body["parallel_tool_calls"] = json!(false);
+            }
+            Wanted::Schema(schema) => {
+                let format = json!({"name": "answer", "schema": schema});
+                body["response_format"] = json!({"type": "json_schema", "json_schema": format});
+            }
+        }
+        body
+    }
+}
+
+/// The first tasks of a file.
+///
+/// # Errors
+/// The file cannot be read, or a line of it is no task.
+pub(super) fn read(path: &Path, limit: usize) -> Result<Vec<Task>, Failure> {
+    let text = read_text(path)?;
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    let tasks = lines.take(limit).map(|(number, line)| {
+        let place = format!("{}:{}", path.display(), number + 1);
+        let value: Value =
+            serde_json::from_str(line).map_err(|error| Failure::message(format!("{place}: {error}")))?;
+        task(&value, &place).map_err(|wanted| Failure::message(format!("{place}: {wanted}")))
+    });
+    let tasks = tasks.collect::<Result<Vec<_>, _>>()?;
+    match tasks.is_empty() {
+        true => Err(Failure::message(format!("{}: no tasks", path.display()))),
+        false => Ok(tasks),
+    }
+}
+
+/// Offers the tools of the first tasks in all that have tools.
+pub(super) fn share_tools(tasks: &mut [Task], count: usize) {
+    let mut shared: Vec<Value> = Vec::new();
+    for task in tasks.iter().take(count) {
+        if let Wanted::Tools(Value::Array(tools)) = &task.wanted {
+            let is_new = |tool: &&Value| {
+                shared
+                    .iter()
+                    .all(|known| known["function"]["name"] != tool["function"]["name"])
+            };
+            let new: Vec<Value> = tools.iter().filter(is_new).cloned().collect();
+            shared.extend(new);
+        }
+    }
+    for task in tasks {
+        if let Wanted::Tools(tools) = &mut task.wanted {
+            *tools = Value::Array(shared.clone());
+        }
+    }
+}
+
+fn task(value: &Value, place: &str) -> Result<Task, &'static str> {
+    let messages = match (&value["messages"], &value["question"], &value["prompt"]) {
+        (messages @ Value::Array(_), _, _) => messages.clone(),
+        (_, Value::Array(turns), _) => turns.first().cloned().unwrap_or_default(),
+        (_, _, Value::String(prompt)) => json!([{"role": "user", "content": prompt}]),
+        _ => return Err("expected messages, question or prompt"),
+    };
+    let wanted = match (&value["tools"], &value["schema"]) {
+        (Value::Array(tools), _) => Wanted::Tools(tools.iter().map(tool).collect()),
+        (_, Value::Null) => return Err("expected tools or schema"),
+        (_, schema) => Wanted::Schema(schema.clone()),
+    };
+    Ok(Task {
+        place: place.to_owned(),
+        messages,
+        wanted,
+    })
+}
+
+/// A tool as requests have it; names of the leaderboard have dots, which those of requests may not.
+fn tool(tool: &Value) -> Value {
+    let mut function = match &tool["function"] {
+        Value::Null => tool.clone(),
+        function => function.clone(),
+    };
+    if let Some(name) = function["name"].as_str() {
+        function["name"] = json!(name.replace('.', "_"));
+    }
+    json!({"type": "function", "function": function})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_each_kind_are_requests() {
+        let line = json!({"question": [[{"role": "user", "content": "q"}]], "tools": [{"name": "a.b", "parameters": {}}]});
+        let body = task(&line, "f:1").unwrap().body("m", 0.5, 9);
+        assert_eq!(body["tools"][0]["function"]["name"], "a_b");
+        assert_eq!(body["messages"][0]["content"], "q");
+        let line = json!({"prompt": "p", "schema": {"type": "integer"}});
+        let body = task(&line, "f:2").unwrap().body("m", 0.0, 9);
+        assert_eq!(
+            body["response_format"]["json_schema"]["schema"]["type"],
+            "integer"
+        );
+        assert_eq!(
+            task(&json!({"prompt": "p"}), "f:3").unwrap_err(),
+            "expected tools or schema"
+        );
+        assert_eq!(
+            task(&json!({"tools": []}), "f:4").unwrap_err(),
+            "expected messages, question or prompt"
+        );
+    }
+}

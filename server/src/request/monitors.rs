@@ -1,0 +1,49 @@
+//! The monitors of a request as the engine has them: each the grammar of a whole answer whose content obeys it.
+
+use std::sync::Arc;
+
+use lexiform_engine::Watched;
+
+use crate::grammars::interest::Interest;
+use crate::grammars::language::Language;
+use crate::model::served::ServedModel;
+use crate::request::prompt;
+use crate::wire::constraint::monitors::MonitorSource;
+use crate::wire::error::ApiError;
+use crate::wire::generation::Generation;
+
+/// The monitors beside a language. Where an answer has no content (it is a call of a tool), there is nothing to monitor.
+///
+/// # Errors
+/// One does not compile, or is not registered here.
+pub fn of(
+    served: &ServedModel,
+    generation: &Generation,
+    language: &Language,
+    interest: &Interest,
+) -> Result<Vec<Watched>, ApiError> {
+    if language.content.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::with_capacity(generation.monitors.len());
+    for monitor in &generation.monitors {
+        let constraint = match &monitor.source {
+            MonitorSource::Constraint(constraint) => constraint.clone(),
+            MonitorSource::Registered(id) => {
+                let known = prompt::registered(served, id, interest);
+                known.map_err(|error| error.about(&monitor.param))?
+            }
+        };
+        let language = Language {
+            content: Some(constraint),
+            ..language.clone()
+        };
+        if let Some(compiled) = prompt::compiled(served, &language, interest)? {
+            all.push(Watched {
+                name: monitor.param.as_str().into(),
+                monitor: Arc::new(compiled.grammar),
+            });
+        }
+    }
+    Ok(all)
+}

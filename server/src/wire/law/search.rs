@@ -1,0 +1,394 @@
+//! The search that a request asks for instead of a law: the field `search`, a word or an object with parameters, or the fields of
+//! a beam search as vLLM has them.
+
+use lexiform_engine::Search as Engine;
+use serde_json::{Map, Value};
+
+use crate::wire::fields::{Fields, Problems};
+
+/// The most prefixes followed at a time, and those there are unless the request says otherwise.
+const WIDTH: (i64, usize) = (32, 4);
+/// The groups of a diverse beam search unless the request says otherwise; there are no more than prefixes.
+const GROUPS: usize = 2;
+/// What a token costs in nats for each time that an earlier group took it, at most and by default.
+const DIVERSITY: (f64, f64) = (100.0, 0.5);
+/// The most rows of an exact search, and those it has unless the request says otherwise; the same of open prefixes. Each takes about
+/// a kilobyte of the service.
+const ROWS: (i64, usize) = (10_000, 1_000);
+/// What a token of the shortest completion costs in nats, at most and by default.
+const DISTANCE_WEIGHT: (f64, f64) = (100.0, 0.5);
+/// The most tokens that are looked ahead.
+const LOOK_AHEAD: i64 = 16;
+/// The most trials, and those there are unless the request says otherwise.
+const TRIALS: (i64, usize) = (16, 5);
+/// The entropies in nats up to which there is one trial and from which on there are all, unless the request says otherwise.
+const ENTROPIES: (f64, f64) = (0.5, 1.5);
+/// The greatest entropy that can be named, that of more tokens than any vocabulary has.
+const MOST_ENTROPY: f64 = 20.0;
+/// The most tokens of a trial, and those that it has unless the request says otherwise.
+const TRIAL_TOKENS: (i64, usize) = (256, 16);
+/// The most phrases, and the longest in bytes.
+const PHRASES: (usize, usize) = (16, 64);
+
+/// The searches by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Beam,
+    BestFirstBeam,
+    DiverseBeam,
+    KBest,
+    DynamicBeam,
+    AStarEsque,
+    Cntp,
+}
+
+const KINDS: [(&str, Kind); 7] = [
+    ("beam", Kind::Beam),
+    ("best_first_beam", Kind::BestFirstBeam),
+    ("diverse_beam", Kind::DiverseBeam),
+    ("k_best", Kind::KBest),
+    ("dynamic_beam", Kind::DynamicBeam),
+    ("a_star_esque", Kind::AStarEsque),
+    ("cntp", Kind::Cntp),
+];
+
+/// Searches that follow a number of prefixes.
+const BEAMS: &[Kind] = &[
+    Kind::Beam,
+    Kind::BestFirstBeam,
+    Kind::DiverseBeam,
+    Kind::DynamicBeam,
+    Kind::AStarEsque,
+];
+
+/// Parameters, with the kinds that have them.
+const PARAMETERS: [(&str, &[Kind]); 14] = [
+    ("width", BEAMS),
+    ("length_penalty", BEAMS),
+    ("patience", &[Kind::Beam]),
+    ("groups", &[Kind::DiverseBeam]),
+    ("diversity", &[Kind::DiverseBeam]),
+    ("max_rows", &[Kind::KBest]),
+    ("max_frontier", &[Kind::KBest]),
+    ("must_contain", &[Kind::DynamicBeam]),
+    ("distance_weight", &[Kind::AStarEsque]),
+    ("look_ahead", &[Kind::AStarEsque]),
+    ("trials", &[Kind::Cntp]),
+    ("low_entropy", &[Kind::Cntp]),
+    ("high_entropy", &[Kind::Cntp]),
+    ("trial_tokens", &[Kind::Cntp]),
+];
+
+/// What asks for a beam search as vLLM has it.
+const FLAG: &str = "use_beam_search";
+
+/// A search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// Which one; of one with phrases these are not tokens yet.
+    pub search: Engine,
+    /// Phrases that an answer must contain.
+    pub must_contain: Vec<String>,
+    /// Whether `use_beam_search` asked for it.
+    by_flag: bool,
+}
+
+impl Search {
+    /// Takes the search and its fields.
+    pub(in crate::wire) fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Self> {
+        let flat = flat(fields, problems);
+        let given = fields.take("search");
+        if let (Some(_), Some(_)) = (&given, &flat) {
+            problems.invalid(FLAG, "search says which search there is; leave one of them out");
+        }
+        let given = given.and_then(|value| of_field(value, problems));
+        given.or(flat)
+    }
+
+    /// The field that asks for it.
+    pub fn param(&self) -> &'static str {
+        if self.by_flag { FLAG } else { "search" }
+    }
+
+    /// The name of a parameter as its request has it.
+    fn param_of(&self, name: &str) -> String {
+        match (self.by_flag, name) {
+            (true, "width") => "beam_width".to_owned(),
+            (true, name) => name.to_owned(),
+            (false, name) => format!("search.{name}"),
+        }
+    }
+
+    /// What names it in messages.
+    pub fn name(&self) -> String {
+        match self.by_flag {
+            true => format!("{FLAG}: true"),
+            false => format!("search: {}", word(self.kind())),
+        }
+    }
+
+    /// Whether its answers are drawn.
+    pub fn draws(&self) -> bool {
+        self.kind() == Kind::Cntp
+    }
+
+    fn kind(&self) -> Kind {
+        match self.search {
+            Engine::Beam { .. } => Kind::Beam,
+            Engine::BestFirstBeam { .. } => Kind::BestFirstBeam,
+            Engine::DiverseBeam { .. } => Kind::DiverseBeam,
+            Engine::KBest { .. } => Kind::KBest,
+            Engine::DynamicBeam { .. } => Kind::DynamicBeam,
+            Engine::AStarEsque { .. } => Kind::AStarEsque,
+            Engine::Cntp { .. } => Kind::Cntp,
+        }
+    }
+
+    /// Refuses what cannot be honoured with so many answers and this temperature.
+    pub(in crate::wire) fn contradictions(
+        &self,
+        (answers, temperature): (usize, Option<f32>),
+        problems: &mut Problems,
+    ) {
+        let width = match self.search {
+            Engine::Beam { width, .. }
+            | Engine::BestFirstBeam { width, .. }
+            | Engine::DiverseBeam { width, .. }
+            | Engine::DynamicBeam { width, .. }
+            | Engine::AStarEsque { width, .. } => Some(width),
+            Engine::KBest { .. } | Engine::Cntp { .. } => None,
+        };
+        if width.is_some_and(|width| width < answers) {
+            problems.invalid(self.param_of("width"), "must be at least n");
+        }
+        if let Engine::DiverseBeam { width, groups, .. } = self.search
+            && !width.is_multiple_of(groups)
+        {
+            problems.invalid(
+                self.param_of("groups"),
+                format!("must divide the width, which is {width}"),
+            );
+        }
+        if let Engine::Cntp {
+            low_entropy,
+            high_entropy,
+            ..
+        } = self.search
+            && high_entropy < low_entropy
+        {
+            let message = format!("must be at least low_entropy, which is {low_entropy}");
+            problems.invalid(self.param_of("high_entropy"), message);
+        }
+        match (self.draws(), temperature) {
+            (true, Some(0.0)) => {
+                let message = format!("{} draws its trials, so it must be above 0", self.name());
+                problems.invalid("temperature", message);
+            }
+            (false, Some(temperature)) if temperature > 0.0 && temperature != 1.0 => {
+                let what = match self.kind() {
+                    Kind::Beam => "a beam search",
+                    _ => "a search",
+                };
+                let message = format!(
+                    "{what} leaves nothing to chance: the possible values are 0 and 1, which mean the same"
+                );
+                problems.invalid("temperature", message);
+            }
+            _ => (),
+        }
+    }
+}
+
+fn word(kind: Kind) -> &'static str {
+    let found = KINDS.iter().find(|(_, other)| *other == kind);
+    found.map_or("beam", |(word, _)| word)
+}
+
+/// The beam search of the fields that vLLM has for it.
+fn flat(fields: &mut Fields, problems: &mut Problems) -> Option<Search> {
+    let given = ["beam_width", "length_penalty", "patience"].map(|name| (name, fields.has(name)));
+    let width = fields.integer("beam_width", 1, WIDTH.0, problems);
+    let length_penalty = fields.number("length_penalty", 0.0, 10.0, problems);
+    let patience = fields.number("patience", 0.01, 1_000.0, problems);
+    if fields.boolean(FLAG, problems) == Some(true) {
+        return Some(Search {
+            search: Engine::Beam {
+                width: width.map_or(WIDTH.1, |width| width as usize),
+                length_penalty: length_penalty.map_or(1.0, f64::from),
+                patience: patience.map(f64::from),
+            },
+            must_contain: Vec::new(),
+            by_flag: true,
+        });
+    }
+    for (field, is_given) in given {
+        // One that changes nothing is sent by clients that know no beam search here.
+        let is_neutral = field == "length_penalty" && length_penalty == Some(1.0);
+        if is_given && !is_neutral {
+            problems.invalid(field, format!("requires {FLAG}: true"));
+        }
+    }
+    None
+}
+
+/// The search of the field `search`: its name, or an object with its name and parameters.
+fn of_field(value: Value, problems: &mut Problems) -> Option<Search> {
+    let value = match value {
+        Value::String(word) => Value::Object(Map::from_iter([("kind".to_owned(), Value::String(word))])),
+        other => other,
+    };
+    let mut fields = Fields::of(value, "search", problems)?;
+    let is_named = fields.has("kind");
+    let kind = fields.word("kind", &KINDS, problems);
+    if !is_named {
+        let words = KINDS.map(|(word, _)| format!("'{word}'"));
+        problems.invalid("search.kind", format!("expected {}", words.join(" or ")));
+    }
+    let given = PARAMETERS.map(|(name, ..)| fields.has(name));
+    let read = Parameters::read(&mut fields, problems);
+    fields.finish_strict(problems);
+    let kind = kind?;
+    for ((name, kinds), is_given) in PARAMETERS.into_iter().zip(given) {
+        if is_given && !kinds.contains(&kind) {
+            let words: Vec<&str> = kinds.iter().map(|&kind| word(kind)).collect();
+            problems.invalid(
+                format!("search.{name}"),
+                format!("requires kind: {}", words.join(" or ")),
+            );
+        }
+    }
+    if kind == Kind::DynamicBeam && read.must_contain.is_empty() && !given[7] {
+        problems.invalid(
+            "search.must_contain",
+            "expected the phrases that an answer must contain",
+        );
+    }
+    Some(read.search(kind))
+}
+
+/// All parameters, those that the kind does not have among them.
+struct Parameters {
+    width: usize,
+    length_penalty: f64,
+    patience: Option<f64>,
+    groups: usize,
+    diversity: f64,
+    max_rows: usize,
+    max_frontier: usize,
+    must_contain: Vec<String>,
+    distance_weight: f64,
+    look_ahead: usize,
+    trials: usize,
+    entropies: (f64, f64),
+    trial_tokens: usize,
+}
+
+impl Parameters {
+    fn read(fields: &mut Fields, problems: &mut Problems) -> Self {
+        let mut count = |name, least, (most, usual): (i64, usize)| {
+            let found = fields.integer(name, least, most, problems);
+            found.map_or(usual, |found| found as usize)
+        };
+        let width = count("width", 1, WIDTH);
+        let groups = count("groups", 1, (WIDTH.0, GROUPS));
+        let (max_rows, max_frontier) = (count("max_rows", 1, ROWS), count("max_frontier", 1, ROWS));
+        let look_ahead = count("look_ahead", 0, (LOOK_AHEAD, 0));
+        let (trials, trial_tokens) = (count("trials", 1, TRIALS), count("trial_tokens", 1, TRIAL_TOKENS));
+        let mut number = |name, most, usual: f64| {
+            let found = fields.number(name, 0.0, most, problems);
+            found.map_or(usual, f64::from)
+        };
+        let low = number("low_entropy", MOST_ENTROPY, ENTROPIES.0);
+        Parameters {
+            width,
+            length_penalty: number("length_penalty", 10.0, 1.0),
+            groups,
+            diversity: number("diversity", DIVERSITY.0, DIVERSITY.1),
+            max_rows,
+            max_frontier,
+            distance_weight: number("distance_weight", DISTANCE_WEIGHT.0, DISTANCE_WEIGHT.1),
+            look_ahead,
+            trials,
+            entropies: (low, number("high_entropy", MOST_ENTROPY, ENTROPIES.1.max(low))),
+            trial_tokens,
+            patience: fields.number("patience", 0.01, 1_000.0, problems).map(f64::from),
+            must_contain: phrases(fields, problems),
+        }
+    }
+
+    fn search(self, kind: Kind) -> Search {
+        let Parameters {
+            width,
+            length_penalty,
+            patience,
+            groups,
+            diversity,
+            max_rows,
+            max_frontier,
+            distance_weight,
+            look_ahead,
+            trials,
+            entropies: (low_entropy, high_entropy),
+            trial_tokens,
+            must_contain,
+        } = self;
+        let search = match kind {
+            Kind::Beam => Engine::Beam {
+                width,
+                length_penalty,
+                patience,
+            },
+            Kind::BestFirstBeam => Engine::BestFirstBeam {
+                width,
+                length_penalty,
+            },
+            Kind::DiverseBeam => Engine::DiverseBeam {
+                width,
+                groups,
+                diversity,
+                length_penalty,
+            },
+            Kind::KBest => Engine::KBest {
+                max_rows,
+                max_frontier,
+            },
+            Kind::DynamicBeam => Engine::DynamicBeam {
+                width,
+                length_penalty,
+                must_contain: Vec::new(),
+            },
+            Kind::AStarEsque => Engine::AStarEsque {
+                width,
+                length_penalty,
+                distance_weight,
+                look_ahead,
+            },
+            Kind::Cntp => Engine::Cntp {
+                trials,
+                low_entropy,
+                high_entropy,
+                trial_tokens,
+            },
+        };
+        Search {
+            search,
+            must_contain,
+            by_flag: false,
+        }
+    }
+}
+
+fn phrases(fields: &mut Fields, problems: &mut Problems) -> Vec<String> {
+    let (most, bytes) = PHRASES;
+    let Some(items) = fields.array("must_contain", problems) else {
+        return Vec::new();
+    };
+    let is_phrase = |text: &String| (1..=bytes).contains(&text.len());
+    let texts = items.iter().filter_map(|item| item.as_str().map(str::to_owned));
+    let texts: Vec<String> = texts.filter(is_phrase).collect();
+    if texts.len() != items.len() || !(1..=most).contains(&texts.len()) {
+        let message = format!("expected 1 to {most} strings of 1 to {bytes} bytes");
+        problems.invalid(fields.path("must_contain"), message);
+    }
+    texts
+}

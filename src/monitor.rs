@@ -1,0 +1,125 @@
+//! Monitors: what may come next, as a program of the caller's own says it.
+//!
+//! A grammar knows the mask of every state. A type checker, a database or a policy often knows less: whether *this* text may go on
+//! with *this* token. [`Monitor`] is the interface of all of them, and its states say which kind of answer they can give:
+//!
+//! | [`Coverage`] | the host gives | a token is drawn by |
+//! |---|---|---|
+//! | [`Exact`](Coverage::Exact) | the mask | a masked draw |
+//! | [`Over`](Coverage::Over) | a mask that may hold more, and yes or no for a token | asking inside the mask |
+//! | [`Ask`](Coverage::Ask) | yes or no for a token | asking |
+//!
+//! ```text
+//!   Grammar ──┐
+//!   PerText ──┼─► Product: what all of them allow ─► sample::step   one token of the local law
+//!   PerToken ─┘   the masks are intersected,        sample::verify a drafted tree, without any mask
+//!                 the others asked
+//! ```
+//!
+//! The law of a token is that of the row inside what is allowed, whatever the kinds: that of the intersected mask, which
+//! nobody computes. By asking, the importance weight is an estimate with the right mean ([`asked`](crate::law::asked)), which is what
+//! particles need. The laws that make attempts or walk a chain need masks.
+//!
+//! A product can come to a place where each part allows some token and all together none. Then the text ends with
+//! [`LawError::NoMass`](crate::law::LawError::NoMass), never with a token that one of them forbids;
+//! [`ProductState::last_refusal`] says whose no was the last.
+//!
+//! A text of the letters a and b that a function allows to hold no two b in a row:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use lexiform::law::{Law, Seeded, Step, Table, Walk, Warper, Warping};
+//! use lexiform::monitor::{Monitor, PerText, Written, sample};
+//! # use lexiform::vocab::{TokenKind, Vocabulary};
+//!
+//! # let tokens = [(TokenKind::Text, "a"), (TokenKind::Text, "b"), (TokenKind::Special, "<eos>")];
+//! # let vocabulary = Arc::new(Vocabulary::new(&tokens, &[2])?);
+//! let monitor = PerText::new(&vocabulary, |written| match written {
+//!     Written::Prefix(text) | Written::Whole(text) => Ok(!text.ends_with(b"bb")),
+//! });
+//! let warper = Warper::new(Warping::default(), Law::Local)?;
+//! let (mut walk, mut chooser) = (Walk::local(&warper, true, vocabulary.eos()), Seeded::new(7, 0));
+//! let (mut state, mut text) = (monitor.start(), Vec::new());
+//! loop {
+//!     // What a model would compute after this text.
+//!     let row = Table(vec![0.1, 0.8, 0.1]);
+//!     match sample::step(&mut walk, &row, &mut *state, None, &mut chooser)? {
+//!         Step::Token(drawn) => {
+//!             state.advance(drawn.token)?;
+//!             text.push(drawn.token);
+//!         }
+//!         _ => break,
+//!     }
+//! }
+//! assert!(text.windows(2).all(|pair| pair != [1, 1]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A host may panic, or take its time. Nothing here catches that: it is for whoever runs the host to do.
+
+mod ask;
+mod grammar;
+mod product;
+pub mod sample;
+
+pub use ask::{PerText, PerToken, Written};
+pub use product::{Product, ProductState};
+
+/// What a state can tell about all tokens at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    /// The mask holds the allowed tokens and no others.
+    Exact,
+    /// Every allowed token is in the mask, and others may be.
+    Over,
+    /// Nothing: tokens have to be asked about.
+    Ask,
+}
+
+/// Why a constraint has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(
+    /// What went wrong, in the words of the host.
+    pub String,
+);
+
+/// A set of texts that a host decides about, token by token.
+pub trait Monitor: Send + Sync {
+    /// The state of the empty text.
+    fn start(&self) -> Box<dyn MonitorState>;
+}
+
+/// A monitor after a text. Equal texts must get equal answers, whenever they are asked for.
+pub trait MonitorState: Send {
+    /// The same state, for a text that goes on another way.
+    fn fork(&self) -> Box<dyn MonitorState>;
+
+    /// Whether a token may come next. An end token may if the text is whole without it. `left` is how many tokens may follow it,
+    /// the end token included, where that is limited; who cannot tell whether so many are enough ignores it.
+    ///
+    /// # Errors
+    /// The host has no answer.
+    fn allows(&mut self, token: u32, left: Option<usize>) -> Result<bool, Failure>;
+
+    /// Goes on with a token that is allowed.
+    ///
+    /// # Errors
+    /// The host has no answer, or the token is not allowed.
+    fn advance(&mut self, token: u32) -> Result<(), Failure>;
+
+    /// Clears the bits of tokens that may not come next, as far as that is known without asking; `left` is the number of tokens
+    /// that may come, the end token included.
+    ///
+    /// # Errors
+    /// The host has no answer.
+    fn narrow(&mut self, _words: &mut [u32], _left: Option<usize>) -> Result<Coverage, Failure> {
+        Ok(Coverage::Ask)
+    }
+}
+
+impl Clone for Box<dyn MonitorState> {
+    fn clone(&self) -> Self {
+        self.fork()
+    }
+}

@@ -1,0 +1,101 @@
+//! Tokens under a constraint, of whatever kind its answers are.
+//!
+//! [`verify`] judges a drafted tree without a mask: at each node it draws the token that would be drawn without drafts, by asking, and
+//! goes on where that was drafted. With the row perturbed once, the first allowed token in descending order is the draw, so where
+//! the model is right a constraint is asked about two tokens a place, however many there are; and a draft
+//! that the constraint forbids is never taken, because it is not drawn.
+
+use super::{Coverage, Failure, MonitorState};
+use crate::draft::{Node, NodeId};
+use crate::law::{Allowed, Ask, Chooser, Row, Sampler, Step, Walk, Weight};
+use crate::verify::{Verified, down};
+
+/// A state that is asked, and the first failure of it.
+struct Asked<'s> {
+    state: &'s mut dyn MonitorState,
+    left: Option<usize>,
+    failure: Option<Failure>,
+}
+
+impl Ask for Asked<'_> {
+    fn allows(&mut self, token: u32) -> bool {
+        if self.failure.is_some() {
+            return false;
+        }
+        let answer = self.state.allows(token, self.left);
+        answer.unwrap_or_else(|failure| {
+            self.failure = Some(failure);
+            false
+        })
+    }
+
+    /// After a failure nothing can be drawn, and nobody needs to be asked about it.
+    fn narrow(&mut self) -> Option<Vec<u32>> {
+        self.failure.is_some().then(Vec::new)
+    }
+}
+
+/// The next step of a walk under a constraint: a masked draw where its mask is exact, and one by asking where not
+/// ([`Walk::next_asked`]). `left` is how many tokens may come, the end token included. The state stays as it is; whoever
+/// takes the token advances it.
+///
+/// # Errors
+/// The constraint has no answer; the walk is not to be used any further.
+pub fn step<W, R, C>(
+    walk: &mut Walk<W>,
+    row: &R,
+    state: &mut dyn MonitorState,
+    left: Option<usize>,
+    chooser: &mut C,
+) -> Result<Step<W>, Failure>
+where
+    W: Weight,
+    R: Row<W>,
+    C: Chooser<W> + ?Sized,
+{
+    let mut words = Allowed::All.to_words(row.len()).into_owned();
+    let coverage = state.narrow(&mut words, left)?;
+    let allowed = Allowed::Words(&words);
+    if coverage == Coverage::Exact {
+        return Ok(walk.next(row, allowed, chooser));
+    }
+    let mut asked = Asked {
+        state,
+        left: left.map(|left| left.saturating_sub(1)),
+        failure: None,
+    };
+    let step = walk.next_asked(row, allowed, &mut asked, chooser);
+    asked.failure.map_or(Ok(step), Err)
+}
+
+/// Walks down a drafted tree under a constraint, whose state is that of the text; it is left as it was. `rows` are those after the
+/// text (for `None`) and after each node of the path, until there is none. Every token has the law that it has without drafts,
+/// and with the same chooser it is the same.
+///
+/// # Errors
+/// The constraint has no answer, or `rows` has an error.
+pub fn verify<W, R, S, Q, C, E>(
+    draft: &[Node<S, Q>],
+    mut rows: impl FnMut(Option<NodeId>) -> Result<Option<R>, E>,
+    state: &dyn MonitorState,
+    left: Option<usize>,
+    (walk, chooser): (&mut Walk<W>, &mut C),
+) -> Result<Verified<W>, E>
+where
+    W: Weight,
+    R: Row<W>,
+    C: Chooser<W> + ?Sized,
+    E: From<Failure>,
+{
+    let (mut state, mut left) = (state.fork(), left);
+    down(draft, |node| {
+        let Some(row) = rows(node)? else {
+            return Ok(None);
+        };
+        if let Some(node) = node {
+            state.advance(draft[node].token)?;
+            left = left.map(|left| left.saturating_sub(1));
+        }
+        Ok(Some(step(walk, &row, &mut *state, left, chooser)?))
+    })
+}

@@ -1,0 +1,57 @@
+//! The nearest valid text: the text of a grammar's language that takes the least cost of edits from a given one.
+//!
+//! ```text
+//!   given      {"name": 'Bob', "age": 3       edits   ' ► "  ' ► "   insert }      cost 3
+//!   nearest    {"name": "Bob", "age": 3}
+//! ```
+//!
+//! An edit inserts, deletes or replaces one character, and has a cost. The answer is exact: no valid text is nearer. It is found
+//! on the machine of the grammar, so a schema, a regular expression and a grammar in EBNF are repaired alike. It is a shortest path (A*,
+//! Hart, Nilsson & Raphael 1968) over pairs of a configuration of the machine and a place in the text; the distance
+//! to the end of the grammar says how many characters must be inserted at least. For context-free languages the problem goes back to Aho &
+//! Peterson 1972.
+//!
+//! What a repair costs grows with the length of the text times the number of configurations within reach of the edits, and the latter
+//! grows quickly with their cost. [`RepairLimits`] bound it; beyond them there is an error and no answer.
+
+mod characters;
+mod edits;
+mod keys;
+mod remaining;
+mod search;
+mod task;
+
+use crate::matcher::Grammar;
+
+pub use edits::Edit;
+use keys::nearest_with_keys;
+use task::Task;
+pub use task::{Costs, Repair, RepairError, RepairLimits};
+
+impl Grammar {
+    /// The valid text at the least cost from this one. Of several, always the same one.
+    ///
+    /// What the search finds out is dropped with it: the grammar does not grow.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::repair::{Costs, RepairLimits};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// # let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0])?);
+    /// let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    ///                  "required": ["name", "age"], "additionalProperties": false}"#;
+    /// let (grammar, _) = compile(Source::JsonSchema(schema), &vocabulary, &Options::default())?;
+    /// let repair = grammar.repair(r#"{"name": 'Bob', "age": 3"#, &Costs::default(), &RepairLimits::default())?;
+    /// assert_eq!((&repair.text[..], repair.cost), (r#"{"name": "Bob", "age": 3}"#, 3));
+    /// assert_eq!((repair.edits[0].offset, &repair.edits[0].removed[..], &repair.edits[0].inserted[..]), (9, "'", "\""));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a limit is reached, which the error names, or no text can be valid.
+    pub fn repair(&self, text: &str, costs: &Costs, limits: &RepairLimits) -> Result<Repair, RepairError> {
+        let task = Task::new(text, costs, limits)?;
+        nearest_with_keys(self, &task)
+    }
+}

@@ -1,0 +1,252 @@
+//! The shortest path of edits, by A*.
+//!
+//! ```text
+//!   node (configuration, place)   keep, delete, substitute ─► place + 1      insert ─► same place      end: accepting at the last place
+//!   order                         cost so far + what must still be inserted at least; of equals the one farthest in the text
+//! ```
+//!
+//! A node is taken out of the queue twice: once for what stays as it is, which costs nothing, and again for edits, once nothing cheaper
+//! is left. So the many nodes that are as far away as the end itself are never edited.
+//!
+//! The bound never says too much, so the first end that is taken out of the queue is the nearest. A node that is reached
+//! again at a lower cost is looked at again: the bound need not be consistent.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::characters::{Characters, after};
+use super::edits::{Step, apply};
+use super::remaining::Remaining;
+use super::task::{Costs, Repair, RepairError, RepairLimits, Task};
+use crate::matcher::Grammar;
+use crate::pushdown::ConfigId;
+
+/// Nodes between two looks at whether the search is called off.
+const LOOK_EVERY: usize = 256;
+
+/// The text at the least cost on a grammar of which nothing else is wanted, by a bound, and over some characters alone if
+/// there is an alphabet.
+pub(super) fn nearest(
+    grammar: &Grammar,
+    task: &Task<'_>,
+    remaining: Remaining,
+    alphabet: Option<Vec<char>>,
+) -> Result<Repair, RepairError> {
+    let mut search = Search::new(grammar, task, remaining, Characters::new(alphabet))?;
+    let end = search.run()?;
+    let cost = search.nodes[end as usize].cost >> SHIFT;
+    let (text, edits) = apply(task.text, &search.steps_to(end));
+    Ok(Repair { text, cost, edits })
+}
+
+/// Costs stand above these bits of a weight, and the number of insertions and deletions in them: of repairs that cost the same, the
+/// one with more substitutions is taken.
+const SHIFT: u32 = 32;
+
+/// What edits weigh.
+struct Weights {
+    insert: u64,
+    delete: u64,
+    substitute: u64,
+}
+
+impl Weights {
+    fn of(costs: &Costs) -> Weights {
+        let weight = |cost: u32| u64::from(cost) << SHIFT;
+        Weights {
+            insert: weight(costs.insert) + 1,
+            delete: weight(costs.delete) + 1,
+            substitute: weight(costs.substitute),
+        }
+    }
+
+    fn least(&self) -> u64 {
+        self.insert.min(self.delete).min(self.substitute)
+    }
+}
+
+/// A configuration and a place in the text, and the best way there.
+struct Node {
+    config: ConfigId,
+    place: u32,
+    cost: u64,
+    from: u32,
+    step: Step,
+}
+
+/// What is to be done with a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    Keep,
+    Edit,
+}
+
+/// A node in the queue: the bound for its cost, its turn, its place and its cost when it was put there, and its number.
+type Waiting = Reverse<(u64, Turn, Reverse<u32>, Reverse<u64>, u32)>;
+
+struct Search<'a> {
+    grammar: &'a Grammar,
+    text: Vec<char>,
+    weights: Weights,
+    limits: &'a RepairLimits,
+    remaining: Remaining,
+    characters: Characters,
+    nodes: Vec<Node>,
+    known: FxHashMap<(ConfigId, u32), u32>,
+    queue: BinaryHeap<Waiting>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        grammar: &'a Grammar,
+        task: &Task<'a>,
+        remaining: Remaining,
+        characters: Characters,
+    ) -> Result<Search<'a>, RepairError> {
+        let mut search = Search {
+            grammar,
+            text: task.text.chars().collect(),
+            weights: Weights::of(task.costs),
+            limits: task.limits,
+            remaining,
+            characters,
+            nodes: Vec::new(),
+            known: FxHashMap::default(),
+            queue: BinaryHeap::new(),
+        };
+        search.reach((grammar.machine().start(), 0), 0, (0, Step::Keep))?;
+        Ok(search)
+    }
+
+    /// The number of the first end.
+    fn run(&mut self) -> Result<u32, RepairError> {
+        let mut looked = 0_usize;
+        while let Some(Reverse((bound, turn, _, Reverse(cost), number))) = self.queue.pop() {
+            let node = &self.nodes[number as usize];
+            if cost > node.cost {
+                continue;
+            }
+            if self.nodes.len() > self.limits.nodes {
+                let (cost, limit) = ((bound >> SHIFT).saturating_sub(1), self.limits.nodes);
+                return Err(RepairError::TooFar { cost, limit });
+            }
+            if looked.is_multiple_of(LOOK_EVERY) && self.limits.cancel.is_asked() {
+                return Err(RepairError::Cancelled);
+            }
+            looked += 1;
+            let place = node.place;
+            match turn {
+                Turn::Keep if place as usize == self.text.len() && self.is_end(node.config)? => {
+                    return Ok(number);
+                }
+                Turn::Keep => {
+                    self.keep(number)?;
+                    let edited = bound.max(cost + self.weights.least());
+                    let edit = (edited, Turn::Edit, Reverse(place), Reverse(cost), number);
+                    self.queue.push(Reverse(edit));
+                }
+                Turn::Edit => self.edit(number)?,
+            }
+        }
+        Err(RepairError::NoText)
+    }
+
+    fn is_end(&self, config: ConfigId) -> Result<bool, RepairError> {
+        let stacks = self.grammar.machine().stacks();
+        Ok(self.grammar.ask(|| stacks.closure(config).accepting)?)
+    }
+
+    /// Where the next character of the text leads from a configuration.
+    fn kept(&self, config: ConfigId, place: u32) -> Result<Option<ConfigId>, RepairError> {
+        let stacks = self.grammar.machine().stacks();
+        let Some(&c) = self.text.get(place as usize) else {
+            return Ok(None);
+        };
+        Ok(self.grammar.ask(|| after(stacks, config, c))?)
+    }
+
+    /// Goes on from a node with the next character of the text.
+    fn keep(&mut self, number: u32) -> Result<(), RepairError> {
+        let Node {
+            config, place, cost, ..
+        } = self.nodes[number as usize];
+        match self.kept(config, place)? {
+            Some(kept) => self.reach((kept, place + 1), cost, (number, Step::Keep)),
+            None => Ok(()),
+        }
+    }
+
+    /// Reaches whatever is one edit from a node.
+    fn edit(&mut self, number: u32) -> Result<(), RepairError> {
+        let Node {
+            config, place, cost, ..
+        } = self.nodes[number as usize];
+        let kept = self.kept(config, place)?;
+        let (stacks, characters) = (self.grammar.machine().stacks(), &mut self.characters);
+        let ways = self.grammar.ask(|| characters.from(stacks, config))?;
+        let has_more = (place as usize) < self.text.len();
+        if has_more {
+            let deleted = cost + self.weights.delete;
+            self.reach((config, place + 1), deleted, (number, Step::Delete))?;
+        }
+        for &(next, c) in &*ways {
+            if has_more && Some(next) != kept {
+                let substituted = cost + self.weights.substitute;
+                self.reach((next, place + 1), substituted, (number, Step::Substitute(c)))?;
+            }
+            if next != config {
+                let inserted = cost + self.weights.insert;
+                self.reach((next, place), inserted, (number, Step::Insert(c)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a way to a node, if it is the best one so far.
+    fn reach(
+        &mut self,
+        (config, place): (ConfigId, u32),
+        cost: u64,
+        (from, step): (u32, Step),
+    ) -> Result<(), RepairError> {
+        let next = self.nodes.len() as u32;
+        let number = *self.known.entry((config, place)).or_insert(next);
+        let node = Node {
+            config,
+            place,
+            cost,
+            from,
+            step,
+        };
+        match self.nodes.get_mut(number as usize) {
+            None => self.nodes.push(node),
+            Some(known) if cost < known.cost => *known = node,
+            Some(_) => return Ok(()),
+        }
+        let left = self.text.len() - place as usize;
+        let (machine, remaining) = (self.grammar.machine(), &self.remaining);
+        let insertions = self.grammar.ask(|| remaining.insertions(machine, config, left))?;
+        let Some(insertions) = insertions else {
+            return Ok(());
+        };
+        let bound = cost.saturating_add(insertions.saturating_mul(self.weights.insert));
+        let keep = (bound, Turn::Keep, Reverse(place), Reverse(cost), number);
+        self.queue.push(Reverse(keep));
+        Ok(())
+    }
+
+    /// The steps from the beginning to a node.
+    fn steps_to(&self, mut number: u32) -> Vec<Step> {
+        let mut steps = Vec::new();
+        // The first node is the beginning.
+        while number > 0 {
+            let node = &self.nodes[number as usize];
+            steps.push(node.step);
+            number = node.from;
+        }
+        steps.reverse();
+        steps
+    }
+}

@@ -1,0 +1,138 @@
+//! What is asked of a repair, and what it answers.
+
+use super::edits::Edit;
+use crate::error::Exhausted;
+use crate::limits::Cancel;
+
+/// What edits cost; each at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Costs {
+    /// To insert a character.
+    pub insert: u32,
+    /// To delete one.
+    pub delete: u32,
+    /// To put another character in the place of one.
+    pub substitute: u32,
+}
+
+impl Default for Costs {
+    /// The distance of Levenshtein: every edit costs 1.
+    fn default() -> Self {
+        Costs {
+            insert: 1,
+            delete: 1,
+            substitute: 1,
+        }
+    }
+}
+
+/// The greatest cost of an edit.
+const GREATEST_COST: u32 = 1_000;
+
+/// What a repair may take.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RepairLimits {
+    /// The bytes of the text.
+    pub text_bytes: usize,
+    /// The pairs of a configuration and a place that are looked at. Each takes some hundred bytes.
+    pub nodes: usize,
+    /// Ends the search, if somebody asks for it.
+    pub cancel: Cancel,
+}
+
+impl Default for RepairLimits {
+    fn default() -> Self {
+        RepairLimits {
+            text_bytes: 1 << 18,
+            nodes: 1 << 21,
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+/// A valid text at the least cost from a given one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The text.
+    pub text: String,
+    /// What its edits cost together.
+    pub cost: u64,
+    /// What was changed, in the order of the text. Edits that touch are one.
+    pub edits: Vec<Edit>,
+}
+
+/// Why there is no repair.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RepairError {
+    /// The text is too long.
+    #[error("the text has {bytes} bytes; the limit `text_bytes` is {limit}")]
+    TextTooLong {
+        /// The bytes of the text.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A cost is out of range.
+    #[error("the cost `{name}` is {value}; it must be from 1 to {GREATEST_COST}")]
+    Cost {
+        /// Which one.
+        name: &'static str,
+        /// What it is.
+        value: u32,
+    },
+    /// The nearest valid text is too far away to be found.
+    #[error(
+        "the nearest valid text takes edits that cost more than {cost}; the search for it reached the limit `nodes`, which is {limit}"
+    )]
+    TooFar {
+        /// No valid text is at this cost or below it.
+        cost: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// All texts of the language hold special tokens, which no text can write.
+    #[error("no text without special tokens is valid")]
+    NoText,
+    /// A question to the grammar would have cost more than its limits allow.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+    /// Somebody called the search off.
+    #[error("the repair was called off")]
+    Cancelled,
+}
+
+/// A text to be repaired, within the limits of its length and of the costs.
+pub(super) struct Task<'a> {
+    pub(super) text: &'a str,
+    pub(super) costs: &'a Costs,
+    pub(super) limits: &'a RepairLimits,
+}
+
+impl<'a> Task<'a> {
+    /// For this text.
+    ///
+    /// # Errors
+    /// The text is too long, or a cost is out of range.
+    pub(super) fn new(
+        text: &'a str,
+        costs: &'a Costs,
+        limits: &'a RepairLimits,
+    ) -> Result<Task<'a>, RepairError> {
+        let (bytes, limit) = (text.len(), limits.text_bytes.min(u32::MAX as usize - 1));
+        if bytes > limit {
+            return Err(RepairError::TextTooLong { bytes, limit });
+        }
+        let all = [
+            ("insert", costs.insert),
+            ("delete", costs.delete),
+            ("substitute", costs.substitute),
+        ];
+        match all
+            .into_iter()
+            .find(|(_, cost)| !(1..=GREATEST_COST).contains(cost))
+        {
+            Some((name, value)) => Err(RepairError::Cost { name, value }),
+            None => Ok(Task { text, costs, limits }),
+        }
+    }
+}

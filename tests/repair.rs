@@ -1,0 +1,252 @@
+//! The nearest valid text, against all valid texts.
+
+use std::sync::Arc;
+
+use lexiform::limits::Cancel;
+use lexiform::repair::{Costs, RepairError, RepairLimits};
+use lexiform::schema::{self, Whitespace};
+use lexiform::vocab::{TokenKind, Vocabulary};
+use lexiform::{Grammar, Options, Source, compile};
+
+fn grammar(source: Source<'_>) -> Grammar {
+    let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0]).expect("a vocabulary"));
+    let options = Options {
+        schema: schema::Options {
+            whitespace: Whitespace::Compact,
+            ..schema::Options::default()
+        },
+        ..Options::default()
+    };
+    compile(source, &vocabulary, &options).expect("it compiles").0
+}
+
+fn is_valid(grammar: &Grammar, text: &str) -> bool {
+    let state = grammar.step_bytes(grammar.start(), text.as_bytes());
+    state.is_some_and(|state| grammar.is_accepting(state))
+}
+
+/// All valid texts over these characters with at most so many of them.
+fn texts(grammar: &Grammar, alphabet: &str, longest: usize) -> Vec<String> {
+    let (mut open, mut texts) = (vec![(String::new(), grammar.start())], Vec::new());
+    for length in 0..=longest {
+        let mut next = Vec::new();
+        for (text, state) in open {
+            for c in alphabet.chars().filter(|_| length < longest) {
+                let longer = format!("{text}{c}");
+                if let Some(state) = grammar.step_bytes(state, c.to_string().as_bytes()) {
+                    next.push((longer, state));
+                }
+            }
+            if grammar.is_accepting(state) {
+                texts.push(text);
+            }
+        }
+        open = next;
+    }
+    texts
+}
+
+/// The cost of the edits between two texts, by the table of Wagner and Fischer.
+fn distance(from: &str, to: &str, costs: &Costs) -> u64 {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let [insert, delete, substitute] = [costs.insert, costs.delete, costs.substitute].map(u64::from);
+    let mut row: Vec<u64> = (0..=to.len() as u64).map(|count| count * insert).collect();
+    for old in &from {
+        let mut next = vec![row[0] + delete];
+        for (at, new) in to.iter().enumerate() {
+            let replaced = row[at] + if old == new { 0 } else { substitute };
+            next.push(replaced.min(row[at + 1] + delete).min(next[at] + insert));
+        }
+        row = next;
+    }
+    row[to.len()]
+}
+
+const COSTS: [(u32, u32, u32); 4] = [(1, 1, 1), (1, 2, 3), (3, 1, 2), (2, 3, 1)];
+
+/// Random texts over an alphabet that is larger than the language's.
+fn random_texts(alphabet: &str, longest: usize, count: u64) -> Vec<String> {
+    let letters: Vec<char> = alphabet.chars().chain("x€".chars()).collect();
+    let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = |below: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    (0..count)
+        .map(|_| {
+            (0..next(longest + 1))
+                .map(|_| letters[next(letters.len())])
+                .collect()
+        })
+        .collect()
+}
+
+/// Holds repairs of random texts against all valid texts.
+fn check(source: Source<'_>, alphabet: &str, (longest, most): (usize, usize)) {
+    let grammar = grammar(source);
+    let valid = texts(&grammar, alphabet, most);
+    for text in random_texts(alphabet, longest, 60) {
+        for (insert, delete, substitute) in COSTS {
+            let costs = Costs {
+                insert,
+                delete,
+                substitute,
+            };
+            let repair = grammar
+                .repair(&text, &costs, &RepairLimits::default())
+                .expect("a repair");
+            let nearest = valid.iter().map(|other| distance(&text, other, &costs)).min();
+            assert_eq!(
+                Some(repair.cost),
+                nearest,
+                "{source:?} {text:?} {costs:?} {repair:?}"
+            );
+            assert_eq!(
+                distance(&text, &repair.text, &costs),
+                repair.cost,
+                "{text:?} {repair:?}"
+            );
+            assert!(is_valid(&grammar, &repair.text), "{repair:?}");
+            let mut rebuilt = text.clone();
+            for edit in repair.edits.iter().rev() {
+                assert!(rebuilt[edit.offset..].starts_with(&edit.removed));
+                rebuilt.replace_range(edit.offset..edit.offset + edit.removed.len(), &edit.inserted);
+            }
+            assert_eq!(rebuilt, repair.text);
+        }
+    }
+}
+
+#[test]
+fn regular_expressions_are_repaired_at_the_least_cost() {
+    check(Source::Regex("(ab|ba)*c?"), "abc", (5, 8));
+    check(Source::Regex("a{3,5}|b"), "ab", (6, 6));
+    check(Source::Regex("é(ab)*ü|日本"), "éüab日本", (4, 6));
+    check(Source::Regex("[a-c€]{2}[^a]"), "abcéx€", (4, 3));
+}
+
+#[test]
+fn context_free_grammars_are_repaired_at_the_least_cost() {
+    check(
+        Source::Ebnf(r#"s ::= "" | "(" s ")" s | "[" s "]" s"#),
+        "()[]",
+        (5, 8),
+    );
+    check(Source::Ebnf(r#"e ::= e "+" e | "a""#), "a+", (6, 9));
+    check(
+        Source::Ebnf(r#"p ::= "a" p "a" | "b" p "b" | "c""#),
+        "abc",
+        (5, 9),
+    );
+}
+
+#[test]
+fn schemas_are_repaired_at_the_least_cost() {
+    let list = r#"{"type": "array", "items": {"enum": [1, "b"]}, "maxItems": 2}"#;
+    check(Source::JsonSchema(list), r#"[]1"b,.0eE+-\u62"#, (5, 9));
+    // Keys that must differ, of which there are few.
+    let keys = r#"{"type": "object", "patternProperties": {"^[aé]$": {"const": true}}, "additionalProperties": false,
+                   "minProperties": 1}"#;
+    check(Source::JsonSchema(keys), r#"{}"aé:true,\019E6"#, (5, 15));
+    let required = r#"{"type": "object", "properties": {"k": {"type": "boolean"}}, "required": ["k"],
+                       "additionalProperties": false}"#;
+    check(Source::JsonSchema(required), r#"{}"k:truefals"#, (8, 11));
+}
+
+#[test]
+fn what_models_write_is_repaired_as_a_reader_would() {
+    let grammar = grammar(Source::JsonSchema(r#"{"type": "object"}"#));
+    for (text, cost, repaired) in [
+        (r#"{"a":1}"#, 0, Some(r#"{"a":1}"#)),
+        (r#"{"a":1,}"#, 1, None),
+        (r#"{'a':1}"#, 2, Some(r#"{"a":1}"#)),
+        (r#"{a:1}"#, 2, None),
+        (r#"{"a":[1,{"b":"c"#, 3, None),
+        (r#"{"a":True}"#, 1, Some(r#"{"a":true}"#)),
+        (r#"{"a":None}"#, 2, None),
+        (r#"{"a" 1 "b":2}"#, 2, None),
+        ("", 2, Some("{}")),
+        // A key must not come twice.
+        (r#"{"a":1,"a":2}"#, 1, None),
+        (r#"{"a":1,"a":2,"a":3}"#, 2, None),
+        // One key, with quotation marks in it.
+        (r#"{'a':1,'a':2}"#, 2, None),
+    ] {
+        let repair = grammar
+            .repair(text, &Costs::default(), &RepairLimits::default())
+            .expect("a repair");
+        assert_eq!(repair.cost, cost, "{text} {repair:?}");
+        assert!(is_valid(&grammar, &repair.text));
+        if let Some(repaired) = repaired {
+            assert_eq!(repair.text, repaired);
+        }
+    }
+}
+
+/// Without the bound for what is missing, all ways to insert a text of this length would be tried everywhere.
+#[test]
+fn what_is_cut_off_is_completed_however_much_is_missing() {
+    let names: Vec<String> = (0..20).map(|number| format!("\"property_{number}\"")).collect();
+    let properties: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}: {{\"type\": \"integer\"}}"))
+        .collect();
+    let schema = format!(
+        r#"{{"type": "object", "properties": {{{}}}, "required": [{}], "additionalProperties": false}}"#,
+        properties.join(","),
+        names.join(",")
+    );
+    let grammar = grammar(Source::JsonSchema(&schema));
+    let repair = grammar.repair(r#"{"property_0":12"#, &Costs::default(), &RepairLimits::default());
+    let repair = repair.expect("a repair");
+    assert!(
+        repair.cost > 250 && is_valid(&grammar, &repair.text),
+        "{repair:?}"
+    );
+}
+
+#[test]
+fn limits_are_named() {
+    let grammar = grammar(Source::JsonSchema("true"));
+    let limits = |text_bytes, nodes| RepairLimits {
+        text_bytes,
+        nodes,
+        ..RepairLimits::default()
+    };
+    let refused = |text: &str, costs: &Costs, limits: &RepairLimits| {
+        grammar.repair(text, costs, limits).expect_err("refused")
+    };
+    let unit = Costs::default();
+    assert_eq!(
+        refused("[1]", &unit, &limits(2, 100)),
+        RepairError::TextTooLong { bytes: 3, limit: 2 }
+    );
+    let far = refused("]]]]]]]]", &unit, &limits(100, 5));
+    assert!(matches!(far, RepairError::TooFar { limit: 5, .. }), "{far}");
+    let free = Costs { insert: 0, ..unit };
+    assert_eq!(
+        refused("[1]", &free, &limits(9, 9)),
+        RepairError::Cost {
+            name: "insert",
+            value: 0
+        }
+    );
+    let cancel = RepairLimits {
+        cancel: Cancel::when(|| true),
+        ..RepairLimits::default()
+    };
+    assert_eq!(refused("[1", &unit, &cancel), RepairError::Cancelled);
+}
+
+/// A repair looks at a copy: the grammar itself has as many states as before.
+#[test]
+fn the_grammar_does_not_grow() {
+    let grammar = grammar(Source::JsonSchema("true"));
+    let before = grammar.bytes();
+    grammar
+        .repair("{[}]", &Costs::default(), &RepairLimits::default())
+        .expect("a repair");
+    assert_eq!(grammar.bytes(), before);
+}

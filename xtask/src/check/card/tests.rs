@@ -1,0 +1,137 @@
+//! What the bundle does where there is no card, and that a step that fails does not keep the next from running.
+
+use super::*;
+
+/// A bundle whose programs are scripts.
+struct Bundle(PathBuf);
+
+impl Bundle {
+    fn new(name: &str, programs: &[(&str, &str)]) -> Self {
+        let name = format!("lexiform-card-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(folder.join("sources")).unwrap();
+        for (file, to) in FILES.iter().filter(|(file, _)| file.starts_with("xtask/")) {
+            copy(&root().join(file), &folder.join(to)).unwrap();
+        }
+        fs::write(folder.join("built_at"), folder.to_string_lossy().as_bytes()).unwrap();
+        for (name, script) in programs {
+            let file = folder.join(name);
+            fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+            Command::new("chmod").arg("+x").arg(&file).status().unwrap();
+        }
+        Bundle(folder)
+    }
+
+    /// What the run says of each step, and whether it ended well.
+    fn run(&self) -> (BTreeMap<String, String>, bool) {
+        let results = self.0.join("results");
+        let mut run = Command::new("sh");
+        run.arg(self.0.join("run.sh"))
+            .arg(&results)
+            .env_remove("LIBTORCH");
+        let output = run.output().unwrap();
+        let steps = fs::read_to_string(results.join("steps.json")).unwrap();
+        let steps: Value = serde_json::from_str(&steps).unwrap();
+        let table = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let told = steps.as_array().unwrap().iter().map(|step| {
+            let (name, outcome) = (text(&step["step"]), text(&step["outcome"]));
+            let is_in_table = |line: &str| line.starts_with(&name) && line.ends_with(&outcome);
+            assert!(
+                table.lines().any(is_in_table),
+                "{name} is not in the table:\n{table}"
+            );
+            (name, outcome)
+        });
+        (told.collect(), output.status.success())
+    }
+}
+
+impl Drop for Bundle {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+#[test]
+fn without_a_card_every_step_that_needs_one_says_so() {
+    let bundle = Bundle::new("none", &[("kernels", "echo no card: no driver; exit 3")]);
+    let (steps, is_well) = bundle.run();
+    assert!(is_well);
+    assert_eq!(steps["card"], "not there: no card: no driver");
+    for step in [
+        "constants",
+        "kernels_check",
+        "kernels_times",
+        "engine_tests",
+        "planned_tests",
+        "decode",
+        "decode_by_torch",
+    ] {
+        assert_eq!(steps[step], "no card", "{step}");
+    }
+    assert!(!bundle.0.join("results/decode.log").exists());
+}
+
+#[test]
+fn a_step_that_fails_does_not_keep_the_next_from_running() {
+    let kernels = "for last; do :; done\ncase $last in check) echo wrong; exit 1;; esac";
+    let bundle = Bundle::new(
+        "one",
+        &[
+            ("kernels", kernels),
+            ("engine_tests", "case $1 in devices) sleep 60;; esac"),
+            ("lexiform-server", "echo 5"),
+        ],
+    );
+    let script = bundle.0.join("run.sh");
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(
+        &script,
+        text.replace("on_card engine_tests 70", "on_card engine_tests 1"),
+    )
+    .unwrap();
+    let (steps, is_well) = bundle.run();
+    assert!(!is_well);
+    assert_eq!(steps["card"], "passed");
+    assert_eq!(steps["kernels_check"], "failed: exit code 1");
+    assert_eq!(steps["kernels_times"], "passed");
+    assert_eq!(steps["engine_tests"], "failed: more than 1 s");
+    assert_eq!(steps["decode"], "passed");
+    let log = fs::read_to_string(bundle.0.join("results/kernels_check.log")).unwrap();
+    assert_eq!(log, "wrong\n");
+}
+
+#[test]
+fn the_limits_of_all_steps_are_ten_minutes_together() {
+    let text = include_str!("run.sh");
+    let limit = |line: &str| -> Option<u32> {
+        let mut words = line.split_whitespace();
+        words
+            .find(|word| ["step", "on_card", "decode"].contains(word))
+            .and_then(|_| words.nth(1)?.parse().ok())
+    };
+    let limits = text.lines().filter_map(limit);
+    let sum: u32 = limits.sum();
+    assert!((300..=600).contains(&sum), "{sum}");
+}
+
+#[test]
+fn everything_that_is_carried_is_in_the_tree() {
+    for (file, _) in FILES {
+        assert!(root().join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn programs_are_told_apart_by_name_and_kind() {
+    let message = |name: &str, kind: &str| {
+        format!(r#"{{"target": {{"name": "{name}", "kind": ["{kind}"]}}, "executable": "/t/{name}"}}"#)
+    };
+    assert_eq!(
+        program(&message("kernels", "example")),
+        Some(("kernels", "/t/kernels".into()))
+    );
+    assert_eq!(program(&message("kernels", "test")), None);
+    assert_eq!(program("no JSON"), None);
+}
