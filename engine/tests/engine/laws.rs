@@ -79,7 +79,9 @@ pub(crate) fn shares(engine: &Engine, request: impl Fn(u64) -> Request, count: u
     shares
 }
 
-/// Within five standard deviations of the law.
+/// No share is further from the law than five standard deviations of a normal law would be: by the bound of Chernoff, a share at least so
+/// far away has a probability of at most `exp(−count · KL)`, whatever is expected, where `KL` is the divergence of a coin with the share
+/// from one with the law. Deviations themselves say nothing about rare texts: where a fifth of one is expected, two are five away.
 pub(crate) fn agrees(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count: u64) {
     assert!(
         shares
@@ -88,13 +90,21 @@ pub(crate) fn agrees(shares: &BTreeMap<String, f64>, law: &[(&str, f64)], count:
         "{shares:?}"
     );
     for &(text, expected) in law {
-        let found = shares.get(text).copied().unwrap_or(0.0);
-        let spread = 5.0 * (expected * (1.0 - expected) / count as f64).sqrt();
+        let found = shares.get(text).copied().unwrap_or(0.0).min(1.0);
         assert!(
-            (found - expected).abs() < spread,
+            count as f64 * divergence(found, expected) < 5.0 * 5.0 / 2.0,
             "{text}: {found}, expected {expected}"
         );
     }
+}
+
+/// The divergence of a coin that falls on one side by `found` from one that does by `expected`.
+fn divergence(found: f64, expected: f64) -> f64 {
+    let part = |found: f64, expected: f64| match found > 0.0 {
+        true => found * (found / expected).ln(),
+        false => 0.0,
+    };
+    part(found, expected) + part(1.0 - found, 1.0 - expected)
 }
 
 const LOCAL: [(&str, f64); 5] = [

@@ -7,9 +7,11 @@ use crate::rig::{
 };
 use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
 use lexiform_engine::{
-    Drafting, Engine, EngineConfig, Request, Sampling, ScriptedModel, Speculation, Verification,
+    Drafting, Engine, EngineConfig, Model, Request, Sampling, ScriptedModel, Speculation, Verification,
+    Worked,
 };
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The model: what it writes depends on how long the answer is and on its first token.
 fn model(answer: &[u32]) -> [f32; 3] {
@@ -37,6 +39,21 @@ fn script(law: fn(&[u32]) -> [f32; 3]) -> impl Fn(&[u32]) -> Vec<f32> + Send {
 fn engine(config: EngineConfig) -> Engine {
     let scripted = |law| Box::new(ScriptedModel::new(3, 100, script(law)));
     Engine::start(scripted(model), Some(scripted(draft)), vocabulary(), config).unwrap()
+}
+
+/// One whose passes cost what is said, so that the arms of a bandit are chosen alike on every machine.
+fn counted_engine(drafting: Drafting) -> Engine {
+    let scripted = |law| Box::new(ScriptedModel::new(3, 100, script(law)));
+    let config = EngineConfig {
+        drafting,
+        ..EngineConfig::default()
+    };
+    let cost = |worked| match worked {
+        Worked::Pass(tokens) => Duration::from_micros(100 + 5 * tokens as u64),
+        Worked::DraftPass(_) => Duration::from_micros(20),
+    };
+    let draft = Some(scripted(draft) as Box<dyn Model>);
+    Engine::start_counted(scripted(model), draft, vocabulary(), config, Box::new(cost)).unwrap()
 }
 
 /// One to four digits, and any number of them in a longer row that begins with 1.
@@ -98,10 +115,7 @@ fn law(grammar: bool) -> BTreeMap<String, f64> {
 fn no_policy_changes_the_law() {
     let count = 1500;
     for policy in [Drafting::Svip, Drafting::Ucb1, Drafting::Exp3] {
-        let engine = engine(EngineConfig {
-            drafting: policy,
-            ..drafting()
-        });
+        let engine = counted_engine(policy);
         for grammar in [true, false] {
             let law = law(grammar);
             let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
