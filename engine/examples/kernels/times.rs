@@ -183,6 +183,7 @@ fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
         sequences,
         table_width: blocks,
         most_fed: 1,
+        most_splits: SPLITS,
         window: None,
     };
     let rows = sequences * width * group * 2;

@@ -235,11 +235,16 @@ impl Decoder {
         let planned = Planned::new(&held, shape, launcher);
         self.planned = Some(planned.map_err(|error| error.to_string())?);
         let _no_grad = tch::no_grad_guard();
-        let (vocab, slots) = (
-            self.config.vocab as usize,
-            self.block_size.min(self.config.max_positions),
-        );
-        let off = trial::farthest(vocab, slots, |by, feeds| match by {
+        let slots = self
+            .caches
+            .first()
+            .map_or(0, |cache| cache.keys.size()[0] as usize);
+        let room = trial::Room {
+            vocab: self.config.vocab as usize,
+            positions: slots.min(self.config.max_positions),
+            block_size: self.block_size,
+        };
+        let off = trial::farthest(&room, |by, feeds| match by {
             By::Torch => self.run_by_torch(feeds),
             By::Plan => {
                 let flight = self.run_by_plan(feeds)?;

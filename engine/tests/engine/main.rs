@@ -34,6 +34,7 @@ mod meters;
 mod monitors;
 mod options;
 mod other_tokens;
+mod pieces;
 mod planned;
 mod planned_engine;
 mod policies;

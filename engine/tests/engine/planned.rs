@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const LLAMA: Kind = Kind {
+pub(crate) const LLAMA: Kind = Kind {
     family: "llama",
     architecture: "LlamaForCausalLM",
     heads: 4,
@@ -42,7 +42,9 @@ const QWEN: Kind = Kind {
     is_tied: false,
     ..LLAMA
 };
-const VOCAB: usize = 96;
+/// A model of each kind.
+pub(crate) const KINDS: [Kind; 3] = [LLAMA, MISTRAL, QWEN];
+pub(crate) const VOCAB: usize = 96;
 /// The largest root of the mean of squares of the differences of a row, relative to that of the row.
 pub(crate) const ERROR_OF_ROW: f32 = 0.12;
 
@@ -302,7 +304,7 @@ fn rows(model: &mut dyn Model, feeds: &[Feed<'_>]) -> Vec<f32> {
         .collect()
 }
 
-/// Any batch through any bucket, and prompts that fit none between them.
+/// Any batch through any bucket, prompts, and passes that fit none between them.
 fn compare(runner: Runner, kind: Kind, seed: u64) {
     let checkpoint = Checkpoint::random(kind, &mut Chance::new(seed));
     let (mut planned, asked) = runner.model(&checkpoint);

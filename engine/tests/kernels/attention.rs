@@ -14,6 +14,7 @@ struct Batch<'a> {
     /// Whether every fed token has two children, as far as there are tokens.
     is_tree: bool,
     window: Option<usize>,
+    most_splits: usize,
 }
 
 const KEY_HEADS: usize = 2;
@@ -25,7 +26,9 @@ pub(super) fn cases() -> Vec<Case> {
         sequences,
         is_tree,
         window,
+        most_splits: SPLITS,
     };
+    let pieces = |most_splits, batch| Batch { most_splits, ..batch };
     let batches = [
         batch(64, 4, &[(0, 1), (1, 1), (77, 1), (300, 1)][..], false, None),
         batch(128, 4, &[(15, 1), (16, 1), (500, 1)], false, None),
@@ -36,6 +39,12 @@ pub(super) fn cases() -> Vec<Case> {
         // The window ends among the fed tokens, whose slots are not their positions.
         batch(64, 2, &[(30, 15), (0, 9)], true, Some(2)),
         batch(64, 1, &[(140, 1)], false, Some(1)),
+        // Pieces of one prompt and of others, in as many parts as they leave room for.
+        pieces(
+            1,
+            batch(64, 4, &[(300, 16), (284, 16), (0, 16), (530, 5)], false, None),
+        ),
+        pieces(2, batch(128, 2, &[(500, 32), (120, 31)], false, Some(90))),
     ];
     let numbered = batches.into_iter().zip(1..);
     numbered
@@ -103,7 +112,7 @@ impl Batch<'_> {
         let expected = self.expected(&fed, &queries, &keys, &values);
         let mut buffers = Buffers::default();
         let starts: Vec<i32> = self.sequences.iter().map(|&(start, _)| start as i32).collect();
-        let parts = Attend::<usize>::parts_bytes(starts.len(), KEY_HEADS, size, SPLITS);
+        let parts = Attend::<usize>::parts_bytes(starts.len(), KEY_HEADS, size, self.most_splits);
         let out = buffers.add(Memory::bf16(&chance.numbers(tokens * heads * size, 1.0)));
         let arrived = buffers.add(Memory::zeros(4 * starts.len() * KEY_HEADS));
         let node = Attend {
@@ -124,6 +133,7 @@ impl Batch<'_> {
             sequences: starts.len(),
             table_width: fed.width,
             most_fed: self.sequences.iter().map(|&(_, count)| count).max().unwrap(),
+            most_splits: self.most_splits,
             window: self.window,
         };
         Case {
@@ -150,8 +160,8 @@ impl Batch<'_> {
     fn name(&self) -> String {
         let kind = if self.is_tree { "trees" } else { "chains" };
         format!(
-            "attention, heads of {}, {} to a key head, {kind} {:?}, window {:?}",
-            self.size, self.group, self.sequences, self.window
+            "attention, heads of {}, {} to a key head, {kind} {:?}, window {:?}, at most {} splits",
+            self.size, self.group, self.sequences, self.window, self.most_splits
         )
     }
 

@@ -123,6 +123,7 @@ fn bucket(tokens: usize, most_fed: usize) -> Bucket {
     Bucket {
         tokens,
         sequences: tokens.min(6),
+        pieces: 0,
         rows: tokens,
         table_width: POSITIONS / 16,
         most_fed,

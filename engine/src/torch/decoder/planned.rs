@@ -1,9 +1,10 @@
-//! Passes by plan: the kernels instead of libtorch, for passes of up to 128 tokens.
+//! Passes by plan: the kernels instead of libtorch.
 //!
 //! ```text
-//!   feeds ─► bucket, inputs ─┬─ fits none (a prompt) ─► nothing: the decoder runs the pass by libtorch
-//!                            └─► plan of the bucket ─ first ─► its steps are started
-//!                                                   ─ then ──► they are captured as a graph, which is replayed
+//!   feeds ─► bucket, inputs ─┬─ too large ─► nothing: the decoder runs the pass by libtorch
+//!                            ├─► plan of a size that comes again ─ first ─► its steps are started
+//!                            │                                   ─ then ──► they are captured as a graph, which is replayed
+//!                            └─► plan of a pass with prompts ─► its steps are started, and it is dropped
 //! ```
 //!
 //! Weights, caches and all else are tensors of the decoder's device; the kernels know their addresses. What passes compute on the
@@ -71,7 +72,7 @@ enum State {
     Warm,
     /// It is replayed.
     Recorded(Graph),
-    /// It cannot be captured.
+    /// It cannot be captured, or does not come again.
     Started,
 }
 
@@ -220,7 +221,13 @@ impl Planned {
         if self.passes.contains_key(bucket) {
             return Ok(());
         }
+        self.passes.retain(|other, _| other.is_padded());
         let plan = Plan::new(&self.shape, bucket).map_err(|why| LaunchError(why.to_string()))?;
+        // Graphs are dropped where a buffer grows: those of passes that are not padded grow by steps.
+        let roomy = |size: usize| match bucket.is_padded() {
+            true => size,
+            false => size.next_power_of_two(),
+        };
         let scratch = plan
             .scratch
             .iter()
@@ -229,15 +236,18 @@ impl Planned {
             let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
             if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
                 self.forget();
-                self.buffers
-                    .insert(buffer, new_buffer(buffer, bytes, self.device)?);
+                let made = new_buffer(buffer, roomy(bytes), self.device)?;
+                self.buffers.insert(buffer, made);
             }
         }
         if self.rows.len() < bucket.rows {
             self.forget();
-            self.rows = PassRows::new(bucket.rows, &self.shape, self.device)?;
+            self.rows = PassRows::new(roomy(bucket.rows), &self.shape, self.device)?;
         }
-        let state = State::New;
+        let state = match bucket.is_padded() {
+            true => State::New,
+            false => State::Started,
+        };
         self.passes.insert(*bucket, Pass { plan, state });
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Whether the kernels compute what libtorch computes: asked once, when the cache is made.
 //!
-//! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed. Rows that are
+//! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed. Then a text that is
+//! cut into pieces, as prompts are. Rows that are
 //! far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all passes, and the
 //! operator is told. Two ways to round in bf16 are some hundredths apart.
 
@@ -12,8 +13,8 @@ type Result<T> = std::result::Result<T, TchError>;
 
 /// The largest root of the mean of squares of the differences of logits, relative to that of the logits, that is rounding.
 pub(super) const MOST_OFF: f64 = 0.15;
-/// Tokens that are fed.
-const TOKENS: usize = 8;
+/// Tokens that are fed: as many as are padded to no other number, and more than fit a piece.
+const TOKENS: [usize; 2] = [8, 43];
 
 /// Who runs a pass.
 #[derive(Clone, Copy)]
@@ -22,19 +23,44 @@ pub(super) enum By {
     Plan,
 }
 
-/// How far the rows by plan are from those of libtorch, relative to their size; NaN if they are not numbers. The model has so many
-/// tokens, and the first block of its cache so many slots, which nobody uses yet.
+/// What there is for a trial: nobody uses the cache yet.
+pub(super) struct Room {
+    /// Tokens of the model.
+    pub(super) vocab: usize,
+    /// Positions that a text may have in the cache.
+    pub(super) positions: usize,
+    /// Slots of a block of the cache.
+    pub(super) block_size: usize,
+}
+
+/// How far the rows by plan are from those of libtorch, relative to their size; NaN if they are not numbers.
 pub(super) fn farthest(
-    vocab: usize,
-    slots: usize,
+    room: &Room,
     mut run: impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
 ) -> Result<f64> {
-    let count = TOKENS.min(slots);
+    let mut farthest = 0.0;
+    for count in TOKENS {
+        let off = farthest_of(room, count.min(room.positions), &mut run)?;
+        // A NaN is the largest.
+        farthest = if off <= farthest { farthest } else { off };
+    }
+    Ok(farthest)
+}
+
+/// The same of a text of so many tokens.
+fn farthest_of(
+    &Room {
+        vocab, block_size, ..
+    }: &Room,
+    count: usize,
+    run: &mut impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
+) -> Result<f64> {
+    let table: Vec<u32> = (0..count.div_ceil(block_size) as u32).collect();
     let tokens: Vec<u32> = (0..count).map(|number| (number * vocab / count) as u32).collect();
     let feed = Feed {
         tokens: &tokens,
         start: 0,
-        table: &[0],
+        table: &table,
         rows: count,
         parents: None,
         scale: 1.0,

@@ -1,4 +1,4 @@
-// Attention of a few queries of each sequence over the paged cache: decoding, drafts, trees of drafts.
+// Attention of a few queries of each sequence over the paged cache: decoding, drafts, trees of drafts, pieces of prompts.
 //
 // Computes out = softmax(Q·Kᵀ / √D)·V for every fed token and query head. What a token sees: the cached text of its
 // sequence, those fed tokens that `sees` names, and of both only positions within the window.
@@ -11,7 +11,8 @@
 //   merging  the warps of a tile merge in shared memory; splits are merged by the block that comes last, in their order
 //   shared   4 × STAGES × 64·D bytes of ring, and 32, 64 or 128 × D bytes of queries (`Attend::shared` in shapes.rs)
 //
-// How a sequence is split depends on its own length alone, so its result does not depend on which others are in the batch.
+// How a sequence is split depends on its own length and on `most_splits`, which is the same for all that decode, so that their results do
+// not depend on which others are in the batch. Of prompts, many pieces fill a card without splits: there it depends on their number.
 // Source: FlashAttention-2 (arXiv 2307.08691), split keys as in Flash-Decoding, paged keys as in vLLM (arXiv 2309.06180).
 #include "device.h"
 
@@ -27,7 +28,7 @@ struct Attend {
     const int* firsts;    // [sequences + 1]: the first fed token of each
     const int* positions; // [tokens]
     const u32* sees;      // [tokens]: bit i is set where the token sees fed token i of its sequence, itself included
-    int key_heads, group, table_width, splits, window;
+    int key_heads, group, table_width, splits, most_splits, window;
     float scale;          // log2(e) / √D: softmax is computed in base 2
 };
 
@@ -51,10 +52,10 @@ template <int D> struct Rows {
     float out[D / 8][4], top[2], sum[2];
 };
 
-// Keys of a split: at least 128, doubled until there are 64 splits at most.
-DEV int split_size(int total) {
+// Keys of a split: at least 128, doubled until there are `most` splits at most.
+DEV int split_size(int total, int most) {
     int size = 128;
-    while (size * 64 < total) size *= 2;
+    while (size * most < total) size *= 2;
     return size;
 }
 
@@ -69,7 +70,7 @@ template <int D> DEV Job job_of(const Attend& a) {
     j.count = a.firsts[j.sequence + 1] - j.first;
     j.start = a.starts[j.sequence];
     j.total = j.start + j.count;
-    const int size = split_size(j.total);
+    const int size = split_size(j.total, a.most_splits);
     j.used = (j.total + size - 1) / size;
     j.from = j.split * size;
     j.to = min(j.from + size, j.total);

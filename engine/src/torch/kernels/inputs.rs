@@ -7,31 +7,51 @@
 //!
 //! A pass is copied here in one piece and the graph of its bucket is replayed. Rows of padding have slot −1, sequences of
 //! padding feed nothing, and wanted rows of padding are −1: the kernels write nothing for them.
+//!
+//! **Prompts.** Attention takes a few tokens of a sequence. A sequence that feeds more is cut into pieces, which stand behind the
+//! other sequences, each with the table of its text and the slots before it: keys and values of all pieces are stored before any of them
+//! attends, so that a piece sees the ones before it like text of an earlier pass.
+//!
+//! ```text
+//!   feeds       a: 1 token     b: 40 tokens, 100 cached                    c: 2 tokens
+//!   sequences   a │ c │ b, 8 from slot 100 │ b, 16 from 108 │ b, 16 from 124      nodes of a tree stay together in the last piece
+//! ```
+//!
+//! Such a pass does not come again in the same size, so that it is not padded, and has no graph.
 
-use super::shapes::{BLOCK_SIZE, MOST_QUERY_ROWS};
+use super::shapes::{BLOCK_SIZE, MOST_QUERY_ROWS, SPLITS};
 use crate::model::Feed;
 use crate::model::tree::Sight;
 use std::fmt;
+use std::ops::Range;
 
-/// The numbers of fed tokens that passes are padded to. A larger pass is made without a graph.
+/// The numbers of fed tokens that passes are padded to. Larger passes are not padded.
 pub const BUCKETS: [usize; 11] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128];
 /// The numbers of blocks that tables are padded to: texts of 256 to 262,144 tokens.
 pub const TABLES: [usize; 6] = [16, 64, 256, 1024, 4096, 16384];
 /// Fed tokens of a sequence that fit the bits of `sees`.
 const MOST_SEEN: usize = 32;
+/// The most tokens of a pass: what they need on the way is memory that nobody else can have.
+pub const MOST_TOKENS: usize = 8192;
+/// The most rows of logits of a pass, for the same reason.
+pub const MOST_ROWS: usize = 256;
+/// Pieces of prompts that fill a card, about: fewer ones are split by their keys.
+const MANY_PIECES: usize = 128;
 
 /// What a pass of one graph can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bucket {
     /// Fed tokens.
     pub tokens: usize,
-    /// Sequences.
+    /// Sequences that feed a few tokens.
     pub sequences: usize,
+    /// Pieces of those that feed more.
+    pub pieces: usize,
     /// Rows of logits.
     pub rows: usize,
     /// Blocks of the cache that a sequence has.
     pub table_width: usize,
-    /// Fed tokens of one sequence.
+    /// Fed tokens of one sequence or piece.
     pub most_fed: usize,
 }
 
@@ -96,24 +116,64 @@ pub enum Input {
     Tables,
 }
 
+/// How many pieces a feed is cut into if one has so many tokens at most.
+fn pieces_of(feed: &Feed<'_>, most_fed: usize) -> usize {
+    feed.tokens.len().div_ceil(most_fed.max(1))
+}
+
+/// Blocks that hold the text of a feed and what it feeds.
+fn blocks_of(feed: &Feed<'_>) -> usize {
+    (feed.start + feed.tokens.len()).div_ceil(BLOCK_SIZE)
+}
+
+/// Tokens of a sequence that a launch of attention takes, if so many query heads share a key head.
+fn most_fed(group: usize) -> usize {
+    MOST_SEEN.min(MOST_QUERY_ROWS / group.max(1))
+}
+
 impl Bucket {
-    /// The smallest bucket that holds a pass of these feeds, whose model has so many query heads for each key head; `None` if
-    /// there is none. As many sequences and rows as tokens fit it, so that the tokens and the longest table alone choose it.
+    /// What holds a pass of these feeds, whose model has so many query heads for each key head: the smallest of the sizes that passes
+    /// are padded to, or exactly as much as a larger pass and one with prompts needs. `None` if the kernels do not take the pass.
     pub fn of(feeds: &[Feed<'_>], group: usize) -> Option<Self> {
-        let tokens = Self::tokens_for(feeds.iter().map(|feed| feed.tokens.len()).sum())?;
-        let blocks = feeds
-            .iter()
-            .map(|feed| (feed.start + feed.tokens.len()).div_ceil(BLOCK_SIZE));
-        let blocks = blocks.max().unwrap_or(0);
-        let most_fed = tokens.min(MOST_SEEN).min(MOST_QUERY_ROWS / group.max(1));
-        let fits = feeds.len() <= tokens && feeds.iter().all(|feed| feed.tokens.len() <= most_fed);
-        fits.then_some(Bucket {
+        let blocks = feeds.iter().map(blocks_of).max().unwrap_or(0);
+        let table_width = TABLES.into_iter().find(|&width| width >= blocks)?;
+        let most_fed = most_fed(group);
+        let sizes = feeds.iter().map(|feed| feed.tokens.len());
+        let tokens = sizes.clone().sum();
+        let padded = Self::tokens_for(tokens).filter(|_| sizes.clone().all(|size| size <= most_fed));
+        if let Some(tokens) = padded {
+            // As many sequences and rows as tokens fit it, so that the tokens and the longest table alone choose it.
+            return Some(Bucket {
+                tokens,
+                sequences: tokens,
+                pieces: 0,
+                rows: tokens,
+                table_width,
+                most_fed: tokens.min(most_fed),
+            });
+        }
+        let (short, long): (Vec<_>, Vec<_>) = feeds.iter().partition(|feed| feed.tokens.len() <= most_fed);
+        let bucket = Bucket {
             tokens,
-            sequences: tokens,
-            rows: tokens,
-            table_width: TABLES.into_iter().find(|&width| width >= blocks)?,
+            sequences: short.len(),
+            pieces: long.iter().map(|feed| pieces_of(feed, most_fed)).sum(),
+            rows: feeds.iter().map(|feed| feed.rows).sum(),
+            table_width: blocks,
             most_fed,
-        })
+        };
+        let fits = most_fed > 0 && tokens <= MOST_TOKENS && bucket.rows <= MOST_ROWS;
+        (fits && bucket.misfits(feeds, group).is_empty()).then_some(bucket)
+    }
+
+    /// Whether this is one of the sizes that passes are padded to, which come again.
+    pub fn is_padded(&self) -> bool {
+        self.pieces == 0 && self.tokens <= BUCKETS[BUCKETS.len() - 1]
+    }
+
+    /// Parts that the keys of a piece are split into at most: many pieces fill a card by themselves.
+    pub fn piece_splits(&self) -> usize {
+        let splits = (MANY_PIECES / self.pieces.max(1)).max(1);
+        (1 << splits.ilog2()).min(SPLITS)
     }
 
     /// The smallest number of tokens of [`BUCKETS`] that holds so many.
@@ -123,15 +183,16 @@ impl Bucket {
 
     /// The parts in their order, and how many numbers each has.
     fn parts(&self) -> [(Input, usize); 8] {
+        let sequences = self.sequences + self.pieces;
         [
             (Input::Tokens, self.tokens),
             (Input::Positions, self.tokens),
             (Input::Slots, self.tokens),
             (Input::Sees, self.tokens),
             (Input::Wanted, self.rows),
-            (Input::Starts, self.sequences),
-            (Input::Firsts, self.sequences + 1),
-            (Input::Tables, self.sequences * self.table_width),
+            (Input::Starts, sequences),
+            (Input::Firsts, sequences + 1),
+            (Input::Tables, sequences * self.table_width),
         ]
     }
 
@@ -142,6 +203,15 @@ impl Bucket {
             .take_while(|&(other, _)| other != part)
             .map(|(_, numbers)| numbers)
             .sum::<usize>()
+    }
+
+    /// Where what a part says of pieces begins, in bytes.
+    pub fn offset_of_pieces(&self, part: Input) -> usize {
+        let each = match part {
+            Input::Tables => self.table_width,
+            _ => 1,
+        };
+        self.offset(part) + 4 * self.sequences * each
     }
 
     /// Bytes of all inputs.
@@ -159,61 +229,58 @@ impl Bucket {
         if !misfits.is_empty() {
             return Err(Misfits(misfits));
         }
-        let mut lists: [Vec<i32>; 8] = Default::default();
-        for feed in feeds {
-            self.push(feed, &mut lists);
+        let most = self.most_fed.min(most_fed(group));
+        let mut lists = Lists::new(self.table_width);
+        // Where the tokens of each feed begin.
+        let mut begins = vec![0; feeds.len()];
+        let (short, long): (Vec<usize>, Vec<usize>) =
+            (0..feeds.len()).partition(|&feed| feeds[feed].tokens.len() <= most);
+        for (numbers, sequences) in [(short, self.sequences), (long, self.sequences + self.pieces)] {
+            for number in numbers {
+                begins[number] = lists.tokens.len();
+                lists.push(&feeds[number], most);
+            }
+            lists.pad(sequences);
         }
-        let end = lists[0].len() as i32;
-        lists[6].push(end);
-        let padding = [0, 0, -1, 0, -1, 0, end, 0];
-        let numbers =
-            lists
-                .into_iter()
-                .zip(padding)
-                .zip(self.parts())
-                .flat_map(|((mut list, padding), (_, len))| {
-                    list.resize(len, padding);
-                    list
-                });
+        let wanted = feeds.iter().zip(begins).flat_map(|(feed, begin)| {
+            let end = begin + feed.tokens.len();
+            (end - feed.rows..end).map(|row| row as i32)
+        });
+        let lists = lists.in_order(wanted.collect());
+        let padding = [0, 0, -1, 0, -1, 0, 0, 0];
+        let numbers = lists.into_iter().zip(padding).zip(self.parts());
+        let numbers = numbers.flat_map(|((mut list, padding), (_, len))| {
+            list.resize(len, padding);
+            list
+        });
         Ok(numbers.flat_map(i32::to_le_bytes).collect())
     }
 
-    fn push(&self, feed: &Feed<'_>, lists: &mut [Vec<i32>; 8]) {
-        let [tokens, positions, slots, sees, wanted, starts, firsts, tables] = lists;
-        let (first, count, sight) = (tokens.len(), feed.tokens.len(), Sight::of(feed));
-        firsts.push(first as i32);
-        starts.push(feed.start as i32);
-        tokens.extend(feed.tokens.iter().map(|&token| token as i32));
-        positions.extend(sight.positions().map(|position| position as i32));
-        for number in 0..count {
-            let slot = feed.start + number;
-            slots.push((feed.table[slot / BLOCK_SIZE] as usize * BLOCK_SIZE + slot % BLOCK_SIZE) as i32);
-            let seen = sight.seen(number, usize::MAX);
-            let fed = seen.slots().filter_map(|slot| slot.checked_sub(feed.start));
-            sees.push(fed.fold(0_u32, |bits, fed| bits | 1 << fed) as i32);
-        }
-        wanted.extend((first + count - feed.rows..first + count).map(|row| row as i32));
-        let blocks = (feed.start + count).div_ceil(BLOCK_SIZE);
-        let end = tables.len() + self.table_width;
-        tables.extend(feed.table[..blocks].iter().map(|&block| block as i32));
-        tables.resize(end, 0);
-    }
-
     fn misfits(&self, feeds: &[Feed<'_>], group: usize) -> Vec<Misfit> {
-        let sum = |of: fn(&Feed<'_>) -> usize| feeds.iter().map(of).sum();
+        let most = self.most_fed.min(most_fed(group));
+        let is_short = |feed: &&Feed<'_>| feed.tokens.len() <= most;
+        let long = feeds.iter().filter(|feed| !is_short(feed));
         let whole = [
-            ("tokens", sum(|feed| feed.tokens.len()), self.tokens),
-            ("sequences", feeds.len(), self.sequences),
-            ("rows", sum(|feed| feed.rows), self.rows),
+            (
+                "tokens",
+                feeds.iter().map(|feed| feed.tokens.len()).sum(),
+                self.tokens,
+            ),
+            ("sequences", feeds.iter().filter(is_short).count(), self.sequences),
+            (
+                "pieces",
+                long.map(|feed| pieces_of(feed, most)).sum(),
+                self.pieces,
+            ),
+            ("rows", feeds.iter().map(|feed| feed.rows).sum(), self.rows),
         ];
         let whole = whole.into_iter().filter(|(_, found, limit)| found > limit);
         let whole = whole.map(|(what, found, limit)| Misfit::Pass { what, found, limit });
-        let most = self.most_fed.min(MOST_SEEN).min(MOST_QUERY_ROWS / group.max(1));
         let each = feeds.iter().enumerate().flat_map(|(feed, fed)| {
-            let blocks = (fed.start + fed.tokens.len()).div_ceil(BLOCK_SIZE);
+            let nodes = fed.parents.map_or(0, <[u16]>::len);
             [
-                (feed, "tokens", fed.tokens.len(), most),
-                (feed, "blocks", blocks, self.table_width),
+                (feed, "nodes", nodes, most),
+                (feed, "blocks", blocks_of(fed), self.table_width),
             ]
         });
         let each = each.filter(|(_, _, found, limit)| found > limit);
@@ -227,6 +294,90 @@ impl Bucket {
     }
 }
 
+/// The inputs of a pass while it is put together.
+struct Lists {
+    tokens: Vec<i32>,
+    positions: Vec<i32>,
+    slots: Vec<i32>,
+    sees: Vec<i32>,
+    starts: Vec<i32>,
+    firsts: Vec<i32>,
+    tables: Vec<i32>,
+    table_width: usize,
+}
+
+impl Lists {
+    fn new(table_width: usize) -> Self {
+        Lists {
+            tokens: Vec::new(),
+            positions: Vec::new(),
+            slots: Vec::new(),
+            sees: Vec::new(),
+            starts: Vec::new(),
+            firsts: Vec::new(),
+            tables: Vec::new(),
+            table_width,
+        }
+    }
+
+    /// Adds a feed in pieces of at most so many tokens, all but the first of just as many: nodes stand in the last.
+    fn push(&mut self, feed: &Feed<'_>, most_fed: usize) {
+        let (count, sight) = (feed.tokens.len(), Sight::of(feed));
+        self.tokens.extend(feed.tokens.iter().map(|&token| token as i32));
+        self.positions
+            .extend(sight.positions().map(|position| position as i32));
+        let slot = |slot: usize| feed.table[slot / BLOCK_SIZE] as usize * BLOCK_SIZE + slot % BLOCK_SIZE;
+        let slots = feed.start..feed.start + count;
+        self.slots.extend(slots.map(|number| slot(number) as i32));
+        let first = self.tokens.len() - count;
+        for left in (0..pieces_of(feed, most_fed)).rev() {
+            let end = count - left * most_fed;
+            self.push_piece(feed, &sight, end.saturating_sub(most_fed)..end, first);
+        }
+    }
+
+    /// Adds one of the pieces of a feed, whose first token is the one of this number.
+    fn push_piece(&mut self, feed: &Feed<'_>, sight: &Sight, fed: Range<usize>, first: usize) {
+        let start = feed.start + fed.start;
+        self.starts.push(start as i32);
+        self.firsts.push((first + fed.start) as i32);
+        for number in fed.clone() {
+            let seen = sight.seen(number, usize::MAX);
+            let text = seen.text.start.max(start)..seen.text.end;
+            let slots = text.chain(seen.branch.iter().copied());
+            self.sees
+                .push(slots.fold(0_u32, |bits, slot| bits | 1 << (slot - start)) as i32);
+        }
+        let blocks = (feed.start + fed.end).div_ceil(BLOCK_SIZE);
+        let end = self.tables.len() + self.table_width;
+        self.tables
+            .extend(feed.table[..blocks].iter().map(|&block| block as i32));
+        self.tables.resize(end, 0);
+    }
+
+    /// Adds sequences that feed nothing until there are so many.
+    fn pad(&mut self, sequences: usize) {
+        self.starts.resize(sequences, 0);
+        self.firsts.resize(sequences, self.tokens.len() as i32);
+        self.tables.resize(sequences * self.table_width, 0);
+    }
+
+    /// The lists as they lie in the inputs.
+    fn in_order(mut self, wanted: Vec<i32>) -> [Vec<i32>; 8] {
+        self.firsts.push(self.tokens.len() as i32);
+        [
+            self.tokens,
+            self.positions,
+            self.slots,
+            self.sees,
+            wanted,
+            self.starts,
+            self.firsts,
+            self.tables,
+        ]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +385,7 @@ mod tests {
     const BUCKET: Bucket = Bucket {
         tokens: 8,
         sequences: 3,
+        pieces: 0,
         rows: 4,
         table_width: 2,
         most_fed: 5,
@@ -276,6 +428,66 @@ mod tests {
         assert_eq!(part(Input::Tables, 6), [3, 0, 6, 2, 0, 0]);
     }
 
+    /// The text of the module's docs, with windows of blocks of its own and a tree at its end.
+    #[test]
+    fn prompts_are_cut_into_pieces_that_see_the_ones_before_them() {
+        let (long, table): (Vec<u32>, Vec<u32>) = ((0..40).collect(), (20..29).collect());
+        let feeds = [
+            feed(&[7], 0, &[3], None),
+            feed(&long, 100, &table, Some(&[0, 0, 1])),
+            feed(&[8, 9], 14, &[5], None),
+        ];
+        let bucket = Bucket::of(&feeds, 4).unwrap();
+        let sizes = (bucket.tokens, bucket.sequences, bucket.pieces, bucket.rows);
+        assert_eq!(sizes, (43, 2, 3, 3));
+        assert!(!bucket.is_padded());
+        let bytes = bucket.fill(&feeds, 4).unwrap();
+        assert_eq!(bytes.len(), bucket.bytes());
+        let numbers: Vec<i32> = bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|number| i32::from_le_bytes(*number))
+            .collect();
+        let part = |part, len: usize| &numbers[bucket.offset(part) / 4..][..len];
+        assert_eq!(part(Input::Tokens, 6), [7, 8, 9, 0, 1, 2]);
+        assert_eq!(part(Input::Starts, 5), [0, 14, 100, 108, 124]);
+        assert_eq!(part(Input::Firsts, 6), [0, 1, 3, 11, 27, 43]);
+        // Rows are wanted in the order of the feeds.
+        assert_eq!(part(Input::Wanted, 3), [0, 42, 2]);
+        assert_eq!(
+            part(Input::Positions, 43)[38..],
+            [135, 136, 137, 137, 138],
+            "two nodes at one place, and one below the first"
+        );
+        let sees = part(Input::Sees, 43);
+        assert_eq!(
+            sees[3..6],
+            [1, 0b11, 0b111],
+            "from the first token of the piece on"
+        );
+        assert_eq!(sees[11], 1);
+        let text = (1 << 13) - 1;
+        assert_eq!(
+            sees[40..],
+            [text | 1 << 13, text | 1 << 14, text | 1 << 13 | 1 << 15]
+        );
+        let tables = part(Input::Tables, 5 * bucket.table_width);
+        let of_piece = |piece: usize| &tables[(2 + piece) * bucket.table_width..][..bucket.table_width];
+        assert_eq!(of_piece(0), [20, 21, 22, 23, 24, 25, 26, 0, 0]);
+        assert_eq!(of_piece(2), [20, 21, 22, 23, 24, 25, 26, 27, 28]);
+        assert_eq!(
+            bucket.offset_of_pieces(Input::Tables) - bucket.offset(Input::Tables),
+            4 * 2 * bucket.table_width
+        );
+    }
+
+    #[test]
+    fn few_pieces_are_split_and_many_are_not() {
+        let splits = |pieces| Bucket { pieces, ..BUCKET }.piece_splits();
+        assert_eq!([1, 2, 3, 9, 64, 128, 500].map(splits), [64, 64, 32, 8, 2, 1, 1]);
+    }
+
     #[test]
     fn all_that_does_not_fit_is_named() {
         let table = [0; 9];
@@ -288,23 +500,24 @@ mod tests {
         let misfits = BUCKET.fill(&feeds, 4).unwrap_err();
         assert_eq!(
             misfits.to_string(),
-            "the pass has 10 tokens, more than 8; the pass has 4 sequences, more than 3; \
-             feed 0 has 6 tokens, more than 5; feed 1 has 3 blocks, more than 2"
+            "the pass has 10 tokens, more than 8; the pass has 2 pieces, more than 0; \
+             feed 1 has 3 blocks, more than 2"
         );
+        let bucket = Bucket::of(&feeds, 4).unwrap();
+        assert_eq!((bucket.tokens, bucket.table_width, bucket.pieces), (16, 16, 0));
+        assert!(bucket.is_padded());
+        let tree = feed(&[1; 8], 0, &table, Some(&[0; 5]));
         assert_eq!(
-            Bucket::of(&feeds, 4).map(|bucket| (bucket.tokens, bucket.table_width)),
-            Some((16, 16))
-        );
-        assert_eq!(
-            Bucket::of(&feeds, 16),
+            Bucket::of(&[tree], 16),
             None,
-            "4 tokens of a sequence have 64 query heads of a key head"
+            "five nodes do not stand in one piece of four"
         );
-        assert_eq!(
-            Bucket::of(&[feed(&[1; 40], 0, &table, None)], 1),
-            None,
-            "40 tokens do not fit the bits of `sees`"
-        );
+        assert!(Bucket::of(&[tree], 8).is_some());
+        let rows = Feed {
+            rows: MOST_ROWS + 1,
+            ..feed(&[1; MOST_ROWS + 1], 0, &[0; 17], None)
+        };
+        assert_eq!(Bucket::of(&[rows], 1), None, "too many rows of logits");
         assert_eq!(Bucket::tokens_for(17), Some(24));
         assert_eq!(Bucket::tokens_for(129), None);
     }

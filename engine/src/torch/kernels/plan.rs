@@ -11,7 +11,7 @@
 
 use super::inputs::{Bucket, Input};
 use super::node::{Node, Place};
-use super::shapes::{Attend, BLOCK_SIZE, Embed, Gate, MOST_NORM_WIDTH, MOST_QUERY_ROWS, Norm, Turn};
+use super::shapes::{Attend, BLOCK_SIZE, Embed, Gate, MOST_NORM_WIDTH, MOST_QUERY_ROWS, Norm, SPLITS, Turn};
 use super::step::{Output, Product, Step};
 use std::fmt;
 
@@ -291,8 +291,11 @@ impl Maker<'_> {
     fn scratch(&self) -> Vec<(Scratch, usize)> {
         let (shape, bucket) = (self.shape, self.bucket);
         let rows = |width: usize| bucket.tokens * width * 2;
-        let splits = Attend::<Buffer>::splits(bucket.table_width);
-        let parts = Attend::<Buffer>::parts_bytes(bucket.sequences, shape.key_heads, shape.head_size, splits);
+        let parts = |(sequences, most_splits)| {
+            let splits = Attend::<Buffer>::splits(bucket.table_width, most_splits);
+            Attend::<Buffer>::parts_bytes(sequences, shape.key_heads, shape.head_size, splits)
+        };
+        let attended = [(bucket.sequences, SPLITS), (bucket.pieces, bucket.piece_splits())];
         vec![
             (Scratch::X, rows(shape.hidden)),
             (Scratch::Normed, rows(shape.hidden)),
@@ -301,8 +304,11 @@ impl Maker<'_> {
             (Scratch::Attended, rows(shape.heads * shape.head_size)),
             (Scratch::GateUp, rows(2 * shape.inner)),
             (Scratch::Gated, rows(shape.inner)),
-            (Scratch::Parts, parts),
-            (Scratch::Arrived, bucket.sequences * shape.key_heads * 4),
+            (Scratch::Parts, attended.map(parts).into_iter().max().unwrap_or(0)),
+            (
+                Scratch::Arrived,
+                bucket.sequences.max(bucket.pieces) * shape.key_heads * 4,
+            ),
             (Scratch::Hidden, bucket.rows * shape.hidden * 2),
             (Scratch::Logits, bucket.rows * shape.vocab * 4),
         ]
@@ -356,11 +362,11 @@ impl Maker<'_> {
         })
     }
 
-    fn attention(&self, layer: usize, window: Option<usize>) -> [Step<Buffer>; 5] {
+    fn attention(&self, layer: usize, window: Option<usize>) -> Vec<Step<Buffer>> {
         let shape = self.shape;
         let (hidden, heads) = (shape.hidden, shape.heads * shape.head_size);
         let of = |weight| Buffer::Layer(layer, weight);
-        [
+        let mut steps = vec![
             self.norm(layer, LayerWeight::AttentionNorm),
             self.product(
                 of(LayerWeight::Qkv),
@@ -369,14 +375,21 @@ impl Maker<'_> {
                 Output::Plain,
             ),
             Step::Launch(self.turn(layer)),
-            Step::Launch(self.attend(layer, window)),
-            self.product(
-                of(LayerWeight::Out),
-                (Scratch::Attended, heads),
-                (Scratch::X, hidden),
-                Output::Sum,
-            ),
-        ]
+        ];
+        // Two launches: of a piece of a prompt all warps are busy, and there may be many.
+        let sequences = self.attend(layer, window);
+        let pieces = self.attend_pieces(sequences);
+        let attend = [sequences, pieces]
+            .into_iter()
+            .filter(|attend| attend.sequences > 0);
+        steps.extend(attend.map(|attend| Step::Launch(attend.node())));
+        steps.push(self.product(
+            of(LayerWeight::Out),
+            (Scratch::Attended, heads),
+            (Scratch::X, hidden),
+            Output::Sum,
+        ));
+        steps
     }
 
     fn turn(&self, layer: usize) -> Node<Buffer> {
@@ -401,7 +414,8 @@ impl Maker<'_> {
         .node()
     }
 
-    fn attend(&self, layer: usize, window: Option<usize>) -> Node<Buffer> {
+    /// Attention of the sequences that feed a few tokens.
+    fn attend(&self, layer: usize, window: Option<usize>) -> Attend<Buffer> {
         let (shape, bucket) = (self.shape, self.bucket);
         Attend {
             queries: scratch(Scratch::Queries),
@@ -421,9 +435,26 @@ impl Maker<'_> {
             sequences: bucket.sequences,
             table_width: bucket.table_width,
             most_fed: bucket.most_fed,
+            most_splits: SPLITS,
             window,
         }
-        .node()
+    }
+
+    /// The same of the pieces of prompts, which stand behind those sequences.
+    fn attend_pieces(&self, sequences: Attend<Buffer>) -> Attend<Buffer> {
+        let bucket = self.bucket;
+        let behind = |part| Place {
+            buffer: Buffer::Inputs,
+            offset: bucket.offset_of_pieces(part),
+        };
+        Attend {
+            tables: behind(Input::Tables),
+            starts: behind(Input::Starts),
+            firsts: behind(Input::Firsts),
+            sequences: bucket.pieces,
+            most_splits: bucket.piece_splits(),
+            ..sequences
+        }
     }
 
     fn network(&self, layer: usize) -> [Step<Buffer>; 4] {
@@ -455,7 +486,11 @@ impl Maker<'_> {
         ]
     }
 
-    fn head(&self) -> [Step<Buffer>; 2] {
+    /// The rows that are wanted, if there are any.
+    fn head(&self) -> Vec<Step<Buffer>> {
+        if self.bucket.rows == 0 {
+            return Vec::new();
+        }
         let norm = Norm {
             x: scratch(Scratch::X),
             scale: weight(ModelWeight::Norm),
@@ -471,7 +506,7 @@ impl Maker<'_> {
             (Scratch::Logits, self.shape.vocab),
             Output::Wide,
         );
-        [Step::Launch(norm.node()), head]
+        vec![Step::Launch(norm.node()), head]
     }
 }
 
@@ -497,6 +532,7 @@ mod tests {
     const BUCKET: Bucket = Bucket {
         tokens: 64,
         sequences: 64,
+        pieces: 0,
         rows: 64,
         table_width: 512,
         most_fed: 16,
@@ -508,6 +544,23 @@ mod tests {
         assert_eq!(plan.launches(), 1 + 16 * 9 + 2);
         let own = plan.steps.iter().filter(|step| matches!(step, Step::Launch(_)));
         assert_eq!(own.count(), 1 + 16 * 5 + 1);
+    }
+
+    #[test]
+    fn prompts_attend_by_a_launch_of_their_own() {
+        let launches = |sequences, pieces, rows| {
+            let bucket = Bucket {
+                tokens: 2000,
+                sequences,
+                pieces,
+                rows,
+                ..BUCKET
+            };
+            Plan::new(&shape(), &bucket).unwrap().launches()
+        };
+        assert_eq!(launches(3, 125, 4), 1 + 16 * 10 + 2);
+        assert_eq!(launches(0, 125, 1), 1 + 16 * 9 + 2);
+        assert_eq!(launches(0, 125, 0), 1 + 16 * 9, "nobody wants a row");
     }
 
     #[test]

@@ -113,6 +113,8 @@ pub struct Attend<B> {
     pub table_width: usize,
     /// The most tokens that a sequence feeds.
     pub most_fed: usize,
+    /// The parts that the keys of a sequence are split into at most: [`SPLITS`], or fewer where there are many sequences that feed much.
+    pub most_splits: usize,
     /// How many positions a token sees, its own among them; `None` if all.
     pub window: Option<usize>,
 }
@@ -123,11 +125,11 @@ impl<B> Attend<B> {
         sequences * key_heads * splits * MOST_QUERY_ROWS * (size + 2) * 4
     }
 
-    /// The parts that the longest text of this table is split into, as the kernel splits it.
-    pub fn splits(table_width: usize) -> usize {
+    /// The parts that the longest text of this table is split into, as the kernel splits it, at most so many.
+    pub fn splits(table_width: usize, most: usize) -> usize {
         let total = (table_width * BLOCK_SIZE).max(1);
         let mut size = 128;
-        while size * SPLITS < total {
+        while size * most.max(1) < total {
             size *= 2;
         }
         total.div_ceil(size)
@@ -151,7 +153,7 @@ impl<B> Attend<B> {
         } else {
             "attend_128"
         };
-        let splits = Self::splits(self.table_width);
+        let splits = Self::splits(self.table_width, self.most_splits);
         let (grid, shared) = ([splits, self.key_heads, self.sequences], self.shared());
         let scale = std::f32::consts::LOG2_E / (self.size as f32).sqrt();
         let arguments = vec![
@@ -170,6 +172,7 @@ impl<B> Attend<B> {
             int(self.group),
             int(self.table_width),
             int(splits),
+            int(self.most_splits.max(1)),
             int(self.window.unwrap_or(1 << 30).min(1 << 30)),
             Argument::Float(scale),
         ];
@@ -517,6 +520,7 @@ mod tests {
             group: 4,
             sequences: 64,
             table_width: 512,
+            most_splits: SPLITS,
             most_fed: 16,
             window: None,
         };
