@@ -3,7 +3,9 @@
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, End, Gate, Gemv, Norm, SPLITS, Skinny};
+use lexiform_engine::kernels::shapes::{
+    Attend, DRAWN_BYTES, End, Gate, Gemv, MOST_QUERY_ROWS, Norm, SPLITS, Skinny,
+};
 use serde_json::{Value, json};
 
 /// Launches between two looks at the clock, and looks.
@@ -33,6 +35,8 @@ pub(crate) fn measure(card: &Card) -> Result<Vec<Value>, CardError> {
         attention("attention 8B, 64 × 256", 64, 256, 128),
         attention("attention 1B, 1 × 2048", 1, 2048, 64),
         attention("attention 8B, 1 × 2048", 1, 2048, 128),
+        prompt("attention 1B, a prompt of 2048", 2048, 64),
+        prompt("attention 8B, a prompt of 2048", 2048, 128),
     ]);
     timed.extend(small());
     timed.push(draws(64));
@@ -156,61 +160,104 @@ fn few_vectors(blocks: usize) -> Vec<Timed> {
     timed.collect()
 }
 
-/// Attention of one token of each sequence over as many cached ones. Keys and values lie in one buffer.
+const KEY_HEADS: usize = 8;
+const GROUP: usize = 4;
+
+fn numbers(values: impl IntoIterator<Item = i32>) -> Vec<u8> {
+    values.into_iter().flat_map(i32::to_le_bytes).collect()
+}
+
+/// Who attends in a launch.
+struct Attending {
+    /// Blocks of the cache.
+    blocks: usize,
+    /// Of each sequence the blocks, the slots before what it feeds, and the tokens that it feeds.
+    tables: Vec<i32>,
+    starts: Vec<i32>,
+    fed: usize,
+    most_splits: usize,
+}
+
+/// Attention of one token of each sequence over as many cached ones.
 fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
-    let (key_heads, group, blocks) = (8, 4, text.div_ceil(16));
-    let width = key_heads * size;
-    let half = sequences * blocks * 16 * width * 2;
-    let numbers = |values: Vec<i32>| values.into_iter().flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
-    let attend = Attend {
-        queries: at(1),
-        keys: at(0),
-        values: Place {
-            buffer: 0,
-            offset: half,
-        },
-        out: at(2),
-        parts: at(3),
-        arrived: at(4),
-        tables: at(5),
-        starts: at(6),
-        firsts: at(7),
-        positions: at(8),
-        sees: at(9),
-        size,
-        key_heads,
-        group,
-        sequences,
-        table_width: blocks,
-        most_fed: 1,
+    let blocks = sequences * text.div_ceil(16);
+    let attending = Attending {
+        blocks,
+        tables: (0..blocks as i32).collect(),
+        starts: vec![text as i32 - 1; sequences],
+        fed: 1,
         most_splits: SPLITS,
-        window: None,
     };
-    let rows = sequences * width * group * 2;
-    let parts = Attend::<usize>::parts_bytes(sequences, key_heads, size, SPLITS);
-    let list = 4 * sequences;
-    Timed {
-        name: name.to_owned(),
-        nodes: vec![attend.node()],
-        buffers: vec![
-            2 * half,
-            rows,
-            rows,
-            parts,
-            list * key_heads,
-            list * blocks,
-            list,
-            list + 4,
-            list,
-            list,
-        ],
-        contents: vec![
-            (5, numbers((0..(sequences * blocks) as i32).collect())),
-            (6, numbers(vec![text as i32 - 1; sequences])),
-            (7, numbers((0..=sequences as i32).collect())),
-            (8, numbers(vec![text as i32 - 1; sequences])),
-            (9, numbers(vec![1; sequences])),
-        ],
+    attending.timed(name, size)
+}
+
+/// Attention of all tokens of a prompt, in pieces of as many as a launch takes.
+fn prompt(name: &str, text: usize, size: usize) -> Timed {
+    let (fed, blocks) = (MOST_QUERY_ROWS / GROUP, text.div_ceil(16));
+    let pieces = text.div_ceil(fed);
+    let attending = Attending {
+        blocks,
+        tables: (0..pieces).flat_map(|_| 0..blocks as i32).collect(),
+        starts: (0..pieces).map(|piece| (piece * fed) as i32).collect(),
+        fed,
+        most_splits: 1,
+    };
+    attending.timed(name, size)
+}
+
+impl Attending {
+    /// The launch. Keys and values lie in one buffer.
+    fn timed(&self, name: &str, size: usize) -> Timed {
+        let (sequences, width) = (self.starts.len(), KEY_HEADS * size);
+        let half = self.blocks * 16 * width * 2;
+        let table_width = self.tables.len() / sequences;
+        let attend = Attend {
+            queries: at(1),
+            keys: at(0),
+            values: Place {
+                buffer: 0,
+                offset: half,
+            },
+            out: at(2),
+            parts: at(3),
+            arrived: at(4),
+            tables: at(5),
+            starts: at(6),
+            firsts: at(7),
+            positions: at(8),
+            sees: at(9),
+            size,
+            key_heads: KEY_HEADS,
+            group: GROUP,
+            sequences,
+            table_width,
+            most_fed: self.fed,
+            most_splits: self.most_splits,
+            window: None,
+        };
+        let tokens = sequences * self.fed;
+        let rows = tokens * width * GROUP * 2;
+        let splits = Attend::<usize>::splits(table_width, self.most_splits);
+        let parts = Attend::<usize>::parts_bytes(sequences, KEY_HEADS, size, splits);
+        let positions = self
+            .starts
+            .iter()
+            .flat_map(|&start| start..start + self.fed as i32);
+        let lists = [
+            numbers(self.tables.iter().copied()),
+            numbers(self.starts.iter().copied()),
+            numbers((0..=sequences).map(|sequence| (sequence * self.fed) as i32)),
+            numbers(positions),
+            numbers((0..tokens).map(|token| (2 << (token % self.fed)) - 1)),
+        ];
+        let sizes = lists.iter().map(Vec::len);
+        let buffers = [2 * half, rows, rows, parts, 4 * sequences * KEY_HEADS];
+        Timed {
+            name: name.to_owned(),
+            nodes: vec![attend.node()],
+            buffers: buffers.into_iter().chain(sizes).collect(),
+            contents: (5..).zip(lists).collect(),
+        }
     }
 }
 

@@ -67,6 +67,8 @@ fn without_a_card_every_step_that_needs_one_says_so() {
         "planned_tests",
         "decode",
         "decode_by_torch",
+        "prompts",
+        "prompts_by_torch",
     ] {
         assert_eq!(steps[step], "no card", "{step}");
     }
