@@ -207,7 +207,7 @@ impl Decoder {
         };
         let name = launcher.lock().unwrap_or_else(PoisonError::into_inner).name();
         let told = match self.try_kernels(launcher, &name) {
-            Ok(()) => format!("passes of up to 128 tokens are run by kernels on {name}"),
+            Ok(()) => format!("passes are run by kernels on {name}"),
             Err(why) => {
                 self.planned = None;
                 format!("passes are run by libtorch alone: {why}")
