@@ -122,8 +122,8 @@ impl Engine {
     }
 
     /// The same with the model's tokenizer, so that forced text is drafted in the tokens that the model would write.
-    /// Without one it is cut by the longest token at each place. The draft model may have tokens of its own: then it drafts text, by
-    /// exact match (SLEM of [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
+    /// Without one it is cut by the longest token at each place. The draft model may have tokens of its own: then it drafts text
+    /// at temperature 0, and tokens that both have at others (SLEM and TLI of [Timor et al. 2025](https://arxiv.org/abs/2502.05202)).
     ///
     /// # Errors
     /// No tokens of the draft model write what one of the model's does, or the engine cannot start.

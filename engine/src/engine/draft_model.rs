@@ -1,9 +1,11 @@
 //! Small models that draft for the big one: one with the same tokens, which drafts [tokens](same), or with tokens of its own, which
-//! drafts [text](other).
+//! drafts [text](other) and tokens that both [share](shared).
 
 mod other;
 mod reader;
 mod same;
+mod shared;
+mod tokens;
 mod translation;
 
 pub use self::translation::OwnTokens;

@@ -17,7 +17,7 @@ pub struct Speculation {
     pub model: bool,
     /// How many tokens the draft model proposes at each place, at least 1. It goes on after the first, and the others stand beside it, so
     /// that one of them may be confirmed where the first is not; they share [`max_draft`](Self::max_draft). One with tokens of its own
-    /// ([`Assistant`](crate::Assistant)) writes one text.
+    /// ([`Assistant`](crate::Assistant)) writes one text at temperature 0.
     pub candidates: usize,
     /// The most tokens drafted for one pass, over all branches of the draft.
     pub max_draft: usize,

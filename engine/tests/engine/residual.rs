@@ -5,12 +5,15 @@ use crate::laws::{END, agrees, vocabulary};
 use crate::rig::{
     Heard, WIDTH, drafting, generate, grammar_over, vocabulary as letters_vocabulary, wordy_script,
 };
+use lexiform::draft::LongestMatch;
 use lexiform::law::{Allowed, History, Law, Part, Row, Warper, Warping};
+use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform_engine::{
-    Drafting, Engine, EngineConfig, Model, Request, Sampling, ScriptedModel, Speculation, Verification,
-    Worked,
+    Assistant, Drafting, Engine, EngineConfig, Model, OwnTokens, Request, Sampling, ScriptedModel,
+    Speculation, Verification, Worked,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The model: what it writes depends on how long the answer is and on its first token.
@@ -157,6 +160,67 @@ fn the_residual_rule_leaves_the_law_alone() {
             agrees(&shares, &law, count);
             assert!(accepted > count as usize / 2);
         }
+    }
+}
+
+/// The draft model with tokens of its own: another order, one that the model lacks, and an end of another name.
+fn engine_with_other_tokens() -> Engine {
+    const TOKENS: [(TokenKind, &str); 4] = [
+        (TokenKind::Special, "</other>"),
+        (TokenKind::Text, "00"),
+        (TokenKind::Text, "1"),
+        (TokenKind::Text, "0"),
+    ];
+    let own = Arc::new(Vocabulary::new(&TOKENS, &[0]).unwrap());
+    let draft = |prefix: &[u32]| {
+        let text: String = prefix.iter().map(|&token| TOKENS[token as usize].1).collect();
+        let answer: Vec<u32> = text.bytes().skip(1).map(|byte| u32::from(byte - b'0')).collect();
+        let [zero, one, end] = draft(&answer);
+        // What the model has no token for is as likely as all else.
+        [end, 1.0, one, zero].map(f32::ln).to_vec()
+    };
+    let assistant = Assistant {
+        model: Box::new(ScriptedModel::new(4, 100, draft)),
+        tokens: Some(OwnTokens {
+            tokeniser: Arc::new(LongestMatch(own.clone())),
+            vocabulary: own,
+        }),
+    };
+    let known = vocabulary();
+    let tokeniser = Arc::new(LongestMatch(known.clone()));
+    let model = Box::new(ScriptedModel::new(3, 100, script(model)));
+    Engine::start_with_tokeniser(model, Some(assistant), known, tokeniser, drafting()).unwrap()
+}
+
+/// Tokens that both have are drafted as likely as the draft model finds them, and judged like those of one with the same tokens.
+#[test]
+fn a_draft_model_with_other_tokens_leaves_the_law_alone() {
+    let (other, same, count) = (engine_with_other_tokens(), engine(drafting()), 1500);
+    for grammar in [true, false] {
+        let law = law(grammar);
+        let law: Vec<(&str, f64)> = law.iter().map(|(text, share)| (text.as_str(), *share)).collect();
+        let accepted = |engine: &Engine, verification: Verification| {
+            let (mut shares, mut accepted) = (BTreeMap::new(), 0);
+            for seed in 0..count {
+                let mut request = request(grammar, 5, seed);
+                request.speculation.verification = verification;
+                let heard = generate(engine, request);
+                accepted += heard.outcome().accepted;
+                *shares.entry(text(&heard)).or_insert(0.0) += 1.0 / count as f64;
+            }
+            agrees(&shares, &law, count);
+            accepted as f64
+        };
+        let [by_residual, by_k_seq, drawn_once] =
+            [Verification::Residual, Verification::KSeq, Verification::DrawOnce]
+                .map(|verification| accepted(&other, verification));
+        // As many as of one with the same tokens.
+        let known = accepted(&same, Verification::Residual);
+        assert!(
+            by_residual > 0.9 * known && by_k_seq > 0.9 * known,
+            "{by_residual} and {by_k_seq} of {known}"
+        );
+        assert!(drawn_once > 0.3 * known, "{drawn_once} of {known}");
     }
 }
 

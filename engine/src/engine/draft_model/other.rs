@@ -1,16 +1,20 @@
-//! A small model with tokens of its own, which drafts text: string-level exact match, SLEM of
-//! [Timor et al. 2025](https://arxiv.org/abs/2502.05202).
+//! A small model with tokens of its own, which drafts text where nothing is left to chance, and tokens that both models
+//! [share](super::shared) where something is.
+//!
+//! Text is drafted by string-level exact match, SLEM of [Timor et al. 2025](https://arxiv.org/abs/2502.05202):
 //!
 //! ```text
 //!   the text in its tokens ─► its likeliest tokens that the grammar allows ─► bytes ─► the model's tokens ─► drafts
 //! ```
 //!
-//! What is drafted is chosen without chance, and verified by drawing once whatever the request says: the law and the text of a seed are
-//! those without drafts. The draft model writes what it finds likeliest, since a row over other tokens cannot guess with the numbers
-//! that the model's draws will use.
+//! Every token of the model may be drafted so, also those that the draft model lacks. What is drafted is the likeliest text: at
+//! temperature 0 that is what the model is going to write if the two agree. At another temperature a guess by chance is accepted more
+//! often than the likeliest token, if it is made with the probabilities of the draft model, and those are about its own tokens.
 
 use crate::config::EngineConfig;
 use crate::engine::draft_model::reader::{Passage, Reader};
+use crate::engine::draft_model::shared::{Intersection, PIECE, Shared};
+use crate::engine::draft_model::tokens::TokenDrafter;
 use crate::engine::draft_model::translation::{CONTEXT_TOKENS, Joined, Translated, Translation};
 use crate::engine::errand::Errands;
 use crate::error::EngineError;
@@ -26,8 +30,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most tokens of a text that are translated for one pass. Tokenizers are slow, and this happens on the decode thread.
-const PIECE: usize = 512;
 /// How many of the likeliest tokens are tried until the grammar allows one.
 const TRIED: usize = 8;
 /// The rounds of work that it may take to ask the grammar about one of them.
@@ -40,6 +42,8 @@ pub(crate) struct OtherTokens {
     vocabulary: Arc<Vocabulary>,
     translation: Translation,
     texts: HashMap<u64, Translated>,
+    intersection: Intersection,
+    drafter: TokenDrafter,
 }
 
 /// What is written behind the text of a sequence.
@@ -73,9 +77,11 @@ impl OtherTokens {
         Ok(OtherTokens {
             reader,
             columns,
+            texts: HashMap::new(),
+            intersection: Intersection::new(&vocabulary, translation.own()),
+            drafter: TokenDrafter::new(vocabulary.clone(), vocabulary.len(), config),
             vocabulary,
             translation,
-            texts: HashMap::new(),
         })
     }
 
@@ -91,9 +97,29 @@ impl OtherTokens {
         self.reader.reset(config);
     }
 
+    /// Lengthens the drafts of these sequences: by text at temperature 0, and by tokens at another. Says how many passes that took.
+    pub(super) fn propose(
+        &mut self,
+        sequences: &mut [&mut Sequence],
+        errands: &Errands,
+        grace: Duration,
+    ) -> Result<usize, EngineError> {
+        let all = sequences.iter_mut().map(|sequence| &mut **sequence);
+        let (mut greedy, mut drawing): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
+            all.partition(|sequence| sequence.warper.is_greedy());
+        let mut model = Shared {
+            reader: &mut self.reader,
+            translation: &self.translation,
+            texts: &mut self.texts,
+            intersection: &self.intersection,
+        };
+        let rounds = self.drafter.propose(&mut model, &mut drawing, errands, grace)?;
+        Ok(rounds + self.propose_text(&mut greedy, errands, grace)?)
+    }
+
     /// Writes on behind the texts of these sequences, all of them by one token a pass, and drafts that in the model's tokens. Says how
     /// many passes that took.
-    pub(super) fn propose(
+    fn propose_text(
         &mut self,
         sequences: &mut [&mut Sequence],
         errands: &Errands,

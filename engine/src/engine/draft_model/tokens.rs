@@ -1,0 +1,340 @@
+//! Drafts of a small model whose rows are about the tokens of the big one: by [nature](super::same), or because they were
+//! [mapped](super::shared) to them.
+//!
+//! It draws from its own rows, inside the same mask and warping as the big model. With which random numbers depends on how the request wants drafts verified ([`Verification`]):
+//!
+//! * by the residual rule and by k-seq: with numbers of their own, and the row is kept with the token until it is verified.
+//!   From then on the token *must* be verified, whatever it is: to drop it because it ends the text, or because its grammar
+//!   is slow to say what follows, would make such tokens rarer than the law says. So it stays as the last of the draft,
+//!   with nothing behind it.
+//! * by drawing once: with the very numbers that the big model's draws will use, so that where the two models agree about
+//!   a row, they draw the same token even at a high temperature.
+//!
+//! Several candidates at a place make a comb: each pass goes on behind the first of them, whatever it is, and the others are
+//! there for the case that it is rejected.
+//!
+//! ```text
+//!   text ─┬─ a ─┬─ d ─┬─ g       rows of the draft model: after the text, a and ad
+//!         ├─ b  ├─ e  ├─ h
+//!         └─ c  └─ f  └─ i
+//! ```
+
+use crate::config::{Drafting, EngineConfig};
+use crate::engine::draft_model::reader::Passage;
+use crate::engine::errand::Errands;
+use crate::error::EngineError;
+use crate::grammar::masks::Bounds;
+use crate::model::logits::{Logits, Row};
+use crate::request::Verification;
+use crate::sampling::crew;
+use crate::sampling::{Columns, verification};
+use crate::sequence::Sequence;
+use crate::speculation::draft::{Draft, Source, path};
+use crate::speculation::policy::svip;
+use lexiform::draft::{NodeId, Proposal};
+use lexiform::law::{Allowed, Distribution, History, Part, Place, Purpose, Row as _, Seeded};
+use lexiform::vocab::Vocabulary;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tokens that were drawn for a sequence.
+struct Drawn {
+    index: usize,
+    /// The draft that they stand below; `None` for the text.
+    below: Option<NodeId>,
+    /// Side by side; none if this is about what follows the drafts that there are.
+    candidates: Vec<Draft>,
+    /// Nothing is to be drafted behind them, because the row was unsure.
+    is_last: bool,
+}
+
+/// A sequence that drafts, where it does, and what may come there.
+struct Active {
+    index: usize,
+    tip: Option<NodeId>,
+    bounds: Option<Bounds>,
+}
+
+/// What a grammar says about tokens that were drawn.
+struct Extended {
+    drafts: Vec<Draft>,
+    /// Where the draft goes on, and what may come there; `None` where it does not.
+    next: Option<(Option<NodeId>, Option<Bounds>)>,
+}
+
+/// A small model that reads the texts of sequences, and whose rows are about the tokens of the big one.
+pub(super) trait TokenModel {
+    /// Finds room for the text of a sequence with its drafts up to one of them; false if that cannot be read.
+    fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool;
+
+    /// That text, once it is prepared.
+    fn passage(&self, sequence: &Sequence, tip: Option<NodeId>) -> Passage;
+
+    /// Reads what is new of each text; the number of the row of each that was read to its end.
+    fn forward(&mut self, passages: &[Passage]) -> Result<(Logits, Vec<Option<usize>>), EngineError>;
+}
+
+/// Draws drafts from the rows of such a model.
+pub(super) struct TokenDrafter {
+    columns: Columns,
+    vocabulary: Arc<Vocabulary>,
+    draw_threads: usize,
+    /// Whether drafts end where the model is unsure.
+    is_svip: bool,
+}
+
+impl TokenDrafter {
+    /// One for rows of so many columns.
+    pub(super) fn new(vocabulary: Arc<Vocabulary>, width: usize, config: &EngineConfig) -> Self {
+        TokenDrafter {
+            columns: Columns::new(&vocabulary, width),
+            draw_threads: config.draw_threads,
+            is_svip: config.drafting == Drafting::Svip,
+            vocabulary,
+        }
+    }
+
+    /// The columns that are no tokens, of so many.
+    pub(super) fn left_out(&self, width: usize) -> Vec<usize> {
+        self.columns.left_out(width)
+    }
+
+    /// Lengthens the drafts of these sequences, each of which is a chain, all of them by one place a pass. A sequence whose mask
+    /// is not there within the grace drafts no further. Says how many passes that took.
+    pub(super) fn propose(
+        &self,
+        model: &mut impl TokenModel,
+        sequences: &mut [&mut Sequence],
+        errands: &Errands,
+        grace: Duration,
+    ) -> Result<usize, EngineError> {
+        let mut rounds = 0;
+        let mut first = Vec::new();
+        for (index, sequence) in sequences.iter_mut().enumerate() {
+            let below = sequence.drafts.len().checked_sub(1);
+            if may_go_on(sequence, below) && model.prepare(sequence, below) {
+                first.push(Drawn {
+                    index,
+                    below,
+                    candidates: Vec::new(),
+                    is_last: false,
+                });
+            }
+        }
+        let mut active = read(&self.vocabulary, sequences, &first, errands, grace);
+        while !active.is_empty() {
+            let passages = active
+                .iter()
+                .map(|active| model.passage(sequences[active.index], active.tip));
+            let (logits, rows) = model.forward(&passages.collect::<Vec<_>>())?;
+            let drawn = self.draw(sequences, &active, logits, rows);
+            active = read(&self.vocabulary, sequences, &drawn, errands, grace);
+            rounds += 1;
+            active.retain(|active| {
+                let is_last = drawn
+                    .iter()
+                    .any(|drawn| drawn.index == active.index && drawn.is_last);
+                let sequence = &mut *sequences[active.index];
+                !is_last && may_go_on(sequence, active.tip) && model.prepare(sequence, active.tip)
+            });
+        }
+        Ok(rounds)
+    }
+
+    /// Draws the next drafts of each of these sequences that has a row, on several threads if there is much to draw from.
+    fn draw(
+        &self,
+        sequences: &mut [&mut Sequence],
+        active: &[Active],
+        mut logits: Logits,
+        rows: Vec<Option<usize>>,
+    ) -> Vec<Drawn> {
+        for row in logits.rows_mut() {
+            self.columns.clean(row);
+        }
+        let threads = crew::threads(self.draw_threads, logits.numbers());
+        let mut rows = active.iter().zip(rows).peekable();
+        let mut tasks = Vec::new();
+        for (index, sequence) in sequences.iter_mut().enumerate() {
+            let Some((active, row)) = rows.next_if(|(active, _)| active.index == index) else {
+                continue;
+            };
+            let row = row.map(|row| self.columns.of(&logits, row));
+            tasks.extend(row.map(|row| (sequence, row, active)));
+        }
+        let is_svip = self.is_svip;
+        let drawn = crew::each(tasks, threads, |(sequence, row, active)| {
+            let allowed = match (&active.bounds, &sequence.request.grammar) {
+                (Some(bounds), _) => Allowed::Words(bounds.mask.words()),
+                (None, None) => Allowed::All,
+                (None, Some(_)) => return None,
+            };
+            draw(sequence, row, (allowed, active), is_svip)
+        });
+        drawn.into_iter().flatten().collect()
+    }
+}
+
+/// Whether there is room for more drafts behind one, and anything may follow it.
+fn may_go_on(sequence: &Sequence, tip: Option<NodeId>) -> bool {
+    beside(sequence) > 0 && !tip.is_some_and(|tip| sequence.drafts[tip].is_last)
+}
+
+/// The tokens of a draft and of those above it.
+pub(super) fn drafted(sequence: &Sequence, tip: Option<NodeId>) -> Vec<u32> {
+    let path = path(&sequence.drafts, tip).into_iter();
+    path.map(|node| sequence.drafts[node].token).collect()
+}
+
+/// How many tokens are drafted side by side at the next place: as many as the request says, as far as there is room.
+fn beside(sequence: &Sequence) -> usize {
+    let room = sequence.room().min(sequence.reach);
+    let candidates = sequence.request.speculation.candidates.max(1);
+    candidates.min(room.saturating_sub(sequence.drafts.len()))
+}
+
+/// Drafts the tokens that were drawn where they are worth feeding; the sequences that go on, with what may come next. Without a
+/// token this asks for the mask alone. Sampled tokens are drafted in any case; see the module.
+fn read(
+    vocabulary: &Arc<Vocabulary>,
+    sequences: &mut [&mut Sequence],
+    drawn: &[Drawn],
+    errands: &Errands,
+    grace: Duration,
+) -> Vec<Active> {
+    let work = |drawn: &Drawn| {
+        let (mut outlook, vocabulary) = (errands.outlook(sequences[drawn.index]), vocabulary.clone());
+        let (below, candidates) = (drawn.below, drawn.candidates.clone());
+        let work = move || {
+            let first = outlook.drafts.len();
+            let (goes_on, tip) = match candidates.is_empty() {
+                true => (true, below),
+                false => (outlook.extend(candidates, &vocabulary)?, Some(first)),
+            };
+            let next = match goes_on {
+                true => Some((tip, outlook.bounds(tip.map_or(0, |tip| tip + 1))?)),
+                false => None,
+            };
+            let drafts = outlook.drafts.split_off(first);
+            Ok(Extended { drafts, next })
+        };
+        (sequences[drawn.index].request.owner.clone(), work)
+    };
+    // Without a grammar there is nothing that could take long.
+    let has_grammar = |drawn: &&Drawn| sequences[drawn.index].request.grammar.is_some();
+    let (slow, quick): (Vec<&Drawn>, Vec<&Drawn>) = drawn.iter().partition(has_grammar);
+    let mut found: Vec<_> = quick.iter().map(|drawn| work(drawn).1().ok()).collect();
+    found.extend(errands.together(slow.iter().map(|drawn| work(drawn)).collect(), grace));
+    let mut going = Vec::new();
+    for (drawn, found) in quick.into_iter().chain(slow).zip(found) {
+        let sequence = &mut *sequences[drawn.index];
+        let Some(Extended { drafts, next }) = found else {
+            sequence.put_on_parole();
+            let is_sampled = |draft: &&Draft| draft.proposal.is_sampled();
+            sequence
+                .drafts
+                .extend(drawn.candidates.iter().filter(is_sampled).cloned());
+            continue;
+        };
+        sequence.drafts.extend(drafts);
+        going.extend(next.map(|(tip, bounds)| Active {
+            index: drawn.index,
+            tip,
+            bounds,
+        }));
+    }
+    // Feeds and rows are in the order of the sequences.
+    going.sort_by_key(|active| active.index);
+    going
+}
+
+/// Draws the next drafts: as the big model will draw, or with numbers of its own.
+fn draw(
+    sequence: &Sequence,
+    row: Row<'_>,
+    (allowed, active): (Allowed<'_>, &Active),
+    is_svip: bool,
+) -> Option<Drawn> {
+    let drafted = drafted(sequence, active.tip);
+    let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
+    let history = History {
+        prompt,
+        answer,
+        draft: &drafted,
+    };
+    let place = sequence.walk.place_after(drafted.len() as u32);
+    let row = sequence.warper.row_of(row.logits, row.measured, history).ok()?;
+    let is_last = is_svip && svip::ends_after(row.part(allowed).shares());
+    let drawn = candidates(sequence, row, allowed, place);
+    let draft = |(token, proposal)| Draft {
+        parent: active.tip,
+        token,
+        source: Source::Model,
+        state: None,
+        proposal,
+        is_last: true,
+    };
+    (!drawn.is_empty()).then(|| Drawn {
+        index: active.index,
+        below: active.tip,
+        candidates: drawn.into_iter().map(draft).collect(),
+        is_last,
+    })
+}
+
+/// The tokens that are drafted side by side, in the order in which they are tried. How many are drawn depends on the room alone: a
+/// rule that judges them together looks at their number.
+fn candidates(
+    sequence: &Sequence,
+    row: Distribution<'_>,
+    allowed: Allowed<'_>,
+    place: Place,
+) -> Vec<(u32, Proposal)> {
+    let count = beside(sequence);
+    let mut chooser = Seeded::new(sequence.request.sampling.seed, sequence.stream());
+    // A later pass that drafts for this position again has numbers of its own. What is drafted again because it
+    // was never verified is the same token.
+    let pass = (sequence.drafted as u32).wrapping_mul(sequence.request.speculation.candidates.max(1) as u32);
+    let number = |candidate: usize| {
+        place
+            .to(Purpose::Draft)
+            .round(pass.wrapping_add(candidate as u32))
+    };
+    match verification(sequence) {
+        Verification::DrawOnce => {
+            let first = row.part(allowed).draw(place, &mut chooser);
+            let likely = row.part(allowed).top(if count > 1 { count } else { 0 });
+            let likely = likely.into_iter().map(|(token, _)| token);
+            let others = likely.filter(|&token| Some(token) != first);
+            let all = first.into_iter().chain(others).take(count);
+            all.map(|token| (token, Proposal::Point)).collect()
+        }
+        Verification::KSeq => {
+            let drawn: Vec<u32> = {
+                let part = row.part(allowed);
+                let draw = |candidate| part.draw(number(candidate), &mut chooser);
+                (0..count).filter_map(draw).collect()
+            };
+            let row = Arc::new(row.into_owned());
+            let independent = |token| (token, Proposal::Independent(row.clone()));
+            drawn.into_iter().map(independent).collect()
+        }
+        Verification::Residual => {
+            let mut drawn = Vec::with_capacity(count);
+            for candidate in 0..count {
+                let left = match candidate {
+                    0 => None,
+                    _ => Some(allowed.without(&drawn, row.len())),
+                };
+                let part = row.part(left.as_deref().map_or(allowed, Allowed::Words));
+                let Some(token) = part.draw(number(candidate), &mut chooser) else {
+                    break;
+                };
+                drawn.push(token);
+            }
+            let row = Arc::new(row.into_owned());
+            let sampled = |token| (token, Proposal::Sampled(row.clone()));
+            drawn.into_iter().map(sampled).collect()
+        }
+    }
+}
