@@ -35,6 +35,8 @@ const MOST_SEEN: usize = 32;
 pub const MOST_TOKENS: usize = 8192;
 /// The most rows of logits of a pass, for the same reason.
 pub const MOST_ROWS: usize = 256;
+/// The most numbers of all tables of a pass with prompts: a table for each piece, whole.
+const MOST_TABLES: usize = 1 << 22;
 /// Pieces of prompts that fill a card, about: fewer ones are split by their keys.
 const MANY_PIECES: usize = 128;
 
@@ -161,7 +163,8 @@ impl Bucket {
             table_width: blocks,
             most_fed,
         };
-        let fits = most_fed > 0 && tokens <= MOST_TOKENS && bucket.rows <= MOST_ROWS;
+        let tables = (bucket.sequences + bucket.pieces) * blocks;
+        let fits = most_fed > 0 && tokens <= MOST_TOKENS && bucket.rows <= MOST_ROWS && tables <= MOST_TABLES;
         (fits && bucket.misfits(feeds, group).is_empty()).then_some(bucket)
     }
 
@@ -518,6 +521,14 @@ mod tests {
             ..feed(&[1; MOST_ROWS + 1], 0, &[0; 17], None)
         };
         assert_eq!(Bucket::of(&[rows], 1), None, "too many rows of logits");
+        let (tokens, blocks) = ([1; 4096], [0; 16384]);
+        let far = |start| feed(&tokens, start, &blocks, None);
+        assert!(Bucket::of(&[far(0)], 16).is_some());
+        assert_eq!(
+            Bucket::of(&[far(250_000)], 16),
+            None,
+            "1,024 tables of 15,881 blocks"
+        );
         assert_eq!(Bucket::tokens_for(17), Some(24));
         assert_eq!(Bucket::tokens_for(129), None);
     }
