@@ -38,6 +38,7 @@ mod other_tokens;
 mod overlap;
 mod planned;
 mod planned_engine;
+mod planned_overlap;
 mod policies;
 mod populations;
 mod priorities;
