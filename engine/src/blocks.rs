@@ -69,6 +69,8 @@ pub(crate) struct Blocks {
     next_chain: Chain,
     /// Blocks whose content must be copied before the next pass, each with where to, in this order.
     copies: Vec<(u32, u32)>,
+    /// What was let go while a pass is under way that may write there; `None` while there is no such pass.
+    held: Option<Vec<u32>>,
 }
 
 impl Blocks {
@@ -84,6 +86,20 @@ impl Blocks {
             clock: 0,
             next_chain: ROOT + 1,
             copies: Vec::new(),
+            held: None,
+        }
+    }
+
+    /// From now on a pass is under way that may write to blocks of sequences that have gone: nothing that is let go is free
+    /// before [`land`](Self::land).
+    pub(crate) fn hold(&mut self) {
+        self.held.get_or_insert_default();
+    }
+
+    /// That pass is over: what was let go meanwhile is free.
+    pub(crate) fn land(&mut self) {
+        for block in self.held.take().into_iter().flatten() {
+            self.let_go(block);
         }
     }
 
@@ -253,6 +269,9 @@ impl Blocks {
     }
 
     fn let_go(&mut self, block: u32) {
+        if let Some(held) = &mut self.held {
+            return held.push(block);
+        }
         let references = &mut self.references[block as usize];
         *references -= 1;
         if *references > 0 {
@@ -439,6 +458,25 @@ mod tests {
         assert_eq!((covered, &again.blocks()[..2]), (12, &held[..]));
         other.push(0);
         assert_eq!(blocks.take_over(&other).0.blocks(), table.blocks());
+    }
+
+    /// Guards against a text that is given the blocks of one which has gone while a pass still writes there.
+    #[test]
+    fn what_is_let_go_under_a_pass_is_free_when_it_is_over() {
+        let mut blocks = Blocks::new(4, 2);
+        let mut table = filled(&mut blocks, &[1, 2, 3, 4]);
+        assert!(blocks.reserve(&mut table, 4, 5));
+        blocks.hold();
+        blocks.release(table);
+        assert_eq!((blocks.used(), blocks.kept()), (3, 0));
+        let (mut other, covered) = blocks.take_over(&[1, 2, 3, 4, 5]);
+        assert_eq!(covered, 4, "what is remembered can be read");
+        assert!(!blocks.reserve(&mut other, 4, 9), "but not what was let go");
+        blocks.land();
+        assert_eq!(blocks.used(), 2);
+        assert!(blocks.reserve(&mut other, 4, 8));
+        blocks.release(other);
+        assert_eq!((blocks.used(), blocks.kept()), (0, 2));
     }
 
     /// A block that is given up before its copy was made may be the goal of the next copy.

@@ -4,6 +4,7 @@
 //! nothing to do it sleeps. A panic inside a step fails the sequences that ran and empties the cache; after three in a
 //! row the engine gives up and refuses everything.
 
+mod ahead;
 mod check;
 pub(crate) mod draft_model;
 mod drive;
@@ -435,6 +436,7 @@ impl Decoder {
             }
         }
         self.shared.alive.store(false, Ordering::Release);
+        self.core.settle();
         self.refuse_rest();
         self.core.stores.close();
         self.publish();

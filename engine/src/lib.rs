@@ -50,7 +50,7 @@ pub use lexiform::{Grammar, State};
 pub use metrics::histogram::Histogram;
 pub use metrics::meters::{Meters, Times};
 pub use metrics::stats::Stats;
-pub use model::flight::{Ask, Flight, Landed};
+pub use model::flight::{Ask, Drawing, Flight, Landed};
 pub use model::logits::{Logits, Numbers, Row};
 pub use model::scripted::{Script, ScriptedModel};
 pub use model::{Feed, Model, SlotMoves};

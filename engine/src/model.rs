@@ -19,7 +19,7 @@ pub(crate) mod scripted;
 pub(crate) mod tree;
 
 use crate::error::EngineError;
-use crate::model::flight::Flight;
+use crate::model::flight::{Drawing, Flight};
 use crate::model::logits::Logits;
 
 /// The tokens that one sequence feeds in one pass.
@@ -92,6 +92,23 @@ pub trait Model: Send {
     /// itself. Passes take effect in the order in which they are submitted. A feed that makes no sense is an
     /// [`EngineError::Malformed`], and then nothing was computed.
     fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError>;
+
+    /// Starts a pass behind draws that were started ([`Flight::start_draw`](crate::Flight::start_draw)) and that nobody has waited for. Feed `k`
+    /// has one token, which is the one that the ask of number `asks[k]` will have drawn: what stands in the feed in its place says
+    /// nothing. Where that row turns out to have to be looked at, the feed has any token of the vocabulary, and its row is of no use.
+    ///
+    /// `None`, and nothing started, if this model cannot: then the loop waits for the draws and submits the pass itself.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    fn submit_after(
+        &mut self,
+        _drawing: &dyn Drawing,
+        _asks: &[usize],
+        _feeds: &[Feed<'_>],
+    ) -> Result<Option<Box<dyn Flight>>, EngineError> {
+        Ok(None)
+    }
 
     /// A pass that is waited for, and all its rows.
     fn forward(&mut self, feeds: &[Feed<'_>]) -> Result<Logits, EngineError> {

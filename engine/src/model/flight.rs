@@ -10,12 +10,21 @@
 //! Who submits a pass need not wait for it: the loop lets other threads find masks meanwhile. A row that is asked for
 //! nothing costs nothing after the pass.
 //!
+//! Nor need the next pass wait for the host. A device that can start draws ([`Flight::start_draw`]) without being waited for can be fed
+//! with their tokens where they are ([`Model::submit_after`](crate::Model::submit_after)):
+//!
+//! ```text
+//!   device   pass 1 ─ draw 1 ┬ pass 2 ─────────────── draw 2 ┬ pass 3 ─ …
+//!                            └─► tokens ─► host: grammar, masks ┘ └─► tokens ─► host …
+//! ```
+//!
 //! [`Landed`] is a pass whose rows are in memory. Its draws are made by the library's law in `f64`, and are what the draws of
 //! every device are compared with.
 
 use crate::error::EngineError;
 use crate::model::logits::Logits;
 use lexiform::law::{Allowed, Distribution, Drawn, History, Part, Place, Row, Seeded, Warper};
+use std::any::Any;
 
 /// A draw that is asked of a row: what [`Warper::row`] and a mask leave, with the random numbers of a place.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +80,20 @@ pub trait Flight: Send {
     /// The pass failed, or there is no row of this number.
     fn draw(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>, EngineError>;
 
+    /// Whether draws can be started here without being waited for, and a pass be submitted behind them.
+    fn starts_draws(&self) -> bool {
+        false
+    }
+
+    /// Starts one draw for each ask, and waits for nothing: what [`draw`](Self::draw) would return comes from the [`Drawing`]. `None`, and
+    /// nothing started, if these asks cannot be served so. The rows can be asked for afterwards all the same.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw), as far as it is known by now.
+    fn start_draw(&mut self, _asks: &[Ask<'_>]) -> Result<Option<Box<dyn Drawing>>, EngineError> {
+        Ok(None)
+    }
+
     /// The most likely tokens of these rows with their log-probabilities under the model itself, `count` at most, best
     /// first; of equal ones that of the least number.
     ///
@@ -93,23 +116,67 @@ pub trait Flight: Send {
     fn rows(&mut self, rows: &[usize]) -> Result<Logits, EngineError>;
 }
 
+/// Draws that were started. The model that made them knows its own, by their type, and can feed a pass with the tokens before
+/// anybody has waited for them.
+pub trait Drawing: Any + Send {
+    /// Waits for the draws and all that was submitted before them, not for what was submitted since; one for each ask, as
+    /// [`Flight::draw`] has them. Asked once.
+    ///
+    /// # Errors
+    /// As [`Flight::draw`].
+    fn wait(&mut self) -> Result<Vec<Option<Drawn>>, EngineError>;
+}
+
+/// Draws that were made as soon as they were asked for.
+#[derive(Debug)]
+pub(crate) struct Made(Vec<Option<Drawn>>);
+
+impl Made {
+    /// The token of each ask; 0 where the row has to be looked at.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = u32> {
+        self.0
+            .iter()
+            .map(|drawn| drawn.as_ref().map_or(0, |drawn| drawn.token))
+    }
+}
+
+impl Drawing for Made {
+    fn wait(&mut self) -> Result<Vec<Option<Drawn>>, EngineError> {
+        Ok(self.0.clone())
+    }
+}
+
 /// A pass that is over, with its rows in memory.
 #[derive(Debug, Default)]
 pub struct Landed {
     logits: Logits,
     draws: bool,
+    starts_draws: bool,
 }
 
 impl Landed {
     /// A pass that computed these rows.
     pub fn new(logits: Logits) -> Self {
-        Landed { logits, draws: false }
+        Landed {
+            logits,
+            draws: false,
+            starts_draws: false,
+        }
     }
 
     /// The same, which wants to be asked for draws: how a loop is tested that asks a device for them.
     #[must_use]
     pub fn drawing(self) -> Self {
         Landed { draws: true, ..self }
+    }
+
+    /// The same, whose draws a next pass can be fed with.
+    pub(crate) fn starting_draws(self) -> Self {
+        Landed {
+            draws: true,
+            starts_draws: true,
+            ..self
+        }
     }
 
     fn row(&self, row: usize) -> Result<&[f32], EngineError> {
@@ -140,6 +207,17 @@ impl Flight for Landed {
     fn draw(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>, EngineError> {
         let draw = |ask: &Ask<'_>| Ok(draw_from(self.row(ask.row)?, ask));
         asks.iter().map(draw).collect()
+    }
+
+    fn starts_draws(&self) -> bool {
+        self.starts_draws
+    }
+
+    fn start_draw(&mut self, asks: &[Ask<'_>]) -> Result<Option<Box<dyn Drawing>>, EngineError> {
+        match self.starts_draws {
+            true => Ok(Some(Box::new(Made(self.draw(asks)?)))),
+            false => Ok(None),
+        }
     }
 
     fn top(&mut self, rows: &[usize], count: usize) -> Result<Vec<Vec<(u32, f64)>>, EngineError> {

@@ -4,10 +4,11 @@
 //! So a loop that confuses blocks, forgets to feed a token or reuses a wrong prefix gets wrong logits from it.
 
 use crate::error::EngineError;
-use crate::model::flight::{Flight, Landed};
+use crate::model::flight::{Drawing, Flight, Landed, Made};
 use crate::model::logits::Logits;
 use crate::model::tree::{Seen, Sight, check_all, check_copies};
 use crate::model::{Feed, Model, SlotMoves};
+use std::any::Any;
 
 /// The script: the row of logits after a prefix.
 pub type Script = Box<dyn Fn(&[u32]) -> Vec<f32> + Send>;
@@ -19,6 +20,9 @@ pub struct ScriptedModel {
     max_positions: usize,
     cache: Vec<Option<u32>>,
     block_size: usize,
+    /// Whether its passes draw, and are fed from draws.
+    draws: bool,
+    left_out: Vec<usize>,
 }
 
 impl ScriptedModel {
@@ -34,7 +38,16 @@ impl ScriptedModel {
             max_positions,
             cache: Vec::new(),
             block_size: 1,
+            draws: false,
+            left_out: Vec::new(),
         }
+    }
+
+    /// The same, whose passes draw by themselves, and can be fed with tokens that nobody has read yet
+    /// ([`Model::submit_after`]).
+    #[must_use]
+    pub fn drawing(self) -> Self {
+        ScriptedModel { draws: true, ..self }
     }
 
     fn place(&self, feed: &Feed<'_>, slot: usize) -> usize {
@@ -73,6 +86,10 @@ impl Model for ScriptedModel {
         Ok(())
     }
 
+    fn leave_out(&mut self, columns: &[usize]) {
+        self.left_out = columns.to_vec();
+    }
+
     fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError> {
         check_all("feed", feeds, |feed| {
             feed.check(self.block_size, self.max_positions)
@@ -87,15 +104,43 @@ impl Model for ScriptedModel {
         for feed in feeds {
             let sight = Sight::of(feed);
             for number in feed.tokens.len() - feed.rows..feed.tokens.len() {
-                let row = (self.script)(&self.prefix(feed, &sight.seen(number, usize::MAX))?);
+                let mut row = (self.script)(&self.prefix(feed, &sight.seen(number, usize::MAX))?);
                 if row.len() != self.vocab_size {
                     let message = format!("the script gave {} logits, not {}", row.len(), self.vocab_size);
                     return Err(EngineError::Model(message));
                 }
+                if self.draws {
+                    let columns = self.left_out.iter();
+                    columns.for_each(|&column| row[column] = f32::NEG_INFINITY);
+                }
                 values.extend(row);
             }
         }
-        Ok(Box::new(Landed::new(Logits::new(values, self.vocab_size))))
+        let landed = Landed::new(Logits::new(values, self.vocab_size));
+        Ok(Box::new(match self.draws {
+            true => landed.starting_draws(),
+            false => landed,
+        }))
+    }
+
+    fn submit_after(
+        &mut self,
+        drawing: &dyn Drawing,
+        asks: &[usize],
+        feeds: &[Feed<'_>],
+    ) -> Result<Option<Box<dyn Flight>>, EngineError> {
+        let drawing: &dyn Any = drawing;
+        let Some(made) = drawing.downcast_ref::<Made>() else {
+            return Ok(None);
+        };
+        let drawn: Vec<u32> = made.tokens().collect();
+        let tokens: Option<Vec<[u32; 1]>> = asks.iter().map(|&ask| Some([*drawn.get(ask)?])).collect();
+        let Some(tokens) = tokens.filter(|tokens| tokens.len() == feeds.len()) else {
+            return Ok(None);
+        };
+        let fed = feeds.iter().zip(&tokens);
+        let feeds: Vec<Feed<'_>> = fed.map(|(feed, tokens)| Feed { tokens, ..*feed }).collect();
+        self.submit(&feeds).map(Some)
     }
 
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {

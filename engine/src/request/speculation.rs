@@ -55,6 +55,12 @@ pub enum Verification {
 }
 
 impl Speculation {
+    /// Whether anything is ever drafted.
+    pub(crate) fn drafts(&self) -> bool {
+        let has_source = self.forced || self.lookup || self.learned || self.siblings || self.model;
+        has_source && self.max_draft > 0
+    }
+
     /// One token a pass.
     pub fn none() -> Self {
         Speculation {

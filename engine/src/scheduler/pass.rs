@@ -16,6 +16,7 @@ use crate::sequence::{Doing, Sequence};
 use crate::speculation::policy::{Base, Bet};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Tokens of a pass that are left to prompts, whoever decodes, unless the whole pass is hardly longer.
 const PROMPTS: usize = 8;
@@ -32,6 +33,15 @@ pub(crate) struct Work {
     pub(crate) feed: usize,
     /// Logits wanted: none inside a prompt, else one and one for each draft.
     pub(crate) rows: usize,
+    /// The number of its first row in the pass.
+    pub(crate) first_row: usize,
+}
+
+impl Work {
+    /// The numbers of its rows in the pass.
+    pub(crate) fn all_rows(&self) -> Range<usize> {
+        self.first_row..self.first_row + self.rows
+    }
 }
 
 /// A pass that is being planned.
@@ -149,13 +159,32 @@ impl Scheduler {
         for work in &mut plan.works {
             let sequence_before = plan.preempted.partition_point(|&index| index < work.index);
             work.index -= sequence_before;
+        }
+        plan.works.sort_by_key(|work| work.index);
+        let mut rows = 0;
+        for work in &mut plan.works {
+            work.first_row = rows;
+            rows += work.rows;
+        }
+        self.count(&plan.works);
+        plan.works
+    }
+
+    /// Counts what a pass feeds for each sequence and its owner.
+    fn count(&mut self, works: &[Work]) {
+        for work in works {
             let sequence = &mut self.running[work.index];
             sequence.last_pass = self.passes;
             let drafts = work.rows.saturating_sub(1);
+            sequence.feeds_drafts(drafts);
             self.share.serve(&sequence.request.owner, work.feed + drafts);
         }
-        plan.works.sort_by_key(|work| work.index);
-        plan.works
+    }
+
+    /// Counts a pass of these sequences that was begun without being planned.
+    pub(crate) fn go_along(&mut self, works: &[Work]) {
+        self.passes += 1;
+        self.count(works);
     }
 
     /// Plans the tokens of a sequence's text, as many as there is room for, and reserves their blocks. Drafts that follow
@@ -196,7 +225,12 @@ impl Scheduler {
         plan.beginnings.extend(beginning);
         plan.budget -= feed + drafts;
         let rows = if draws { 1 + drafts } else { 0 };
-        plan.works.push(Work { index, feed, rows });
+        plan.works.push(Work {
+            index,
+            feed,
+            rows,
+            first_row: 0,
+        });
     }
 
     /// Feeds as many of the drafts of the sequences planned so far as [pay](crate::speculation::policy), and for which there is room.

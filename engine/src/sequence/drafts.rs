@@ -50,6 +50,19 @@ impl Sequence {
         self.rests.hear(&self.drafts, are_fed);
     }
 
+    /// Its drafts are fed in the next pass, if it has any.
+    pub(crate) fn feeds_drafts(&mut self, count: usize) {
+        if count > 0 {
+            self.rests.end_quiet();
+        }
+    }
+
+    /// Whether it has no drafts, and will hardly have some after the next draw. A window of guesses is fed with every token.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let drafts = self.request.speculation.drafts();
+        self.drafts.is_empty() && self.window.is_none() && (!drafts || self.rests.is_quiet())
+    }
+
     /// Stands at a node of its request's options, and weighs these nodes below it, parents before their children.
     pub(crate) fn weigh(&mut self, root: usize, nodes: Vec<usize>) {
         if !self.closed {

@@ -10,6 +10,8 @@ use crate::speculation::draft::{Draft, Source};
 const MOST_FORCED: u8 = 3;
 /// The most draws without what is looked up.
 const MOST_LOOKED_UP: u8 = 15;
+/// Draws in a row without a draft in their pass, after which none is expected for the next one.
+const QUIET: u8 = 4;
 
 /// The rest of one kind of drafts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +36,8 @@ impl Rest {
 pub(crate) struct Rests {
     forced: Rest,
     looked_up: Rest,
+    /// The draws since drafts were fed.
+    quiet: u8,
 }
 
 impl Rests {
@@ -47,8 +51,19 @@ impl Rests {
         self.looked_up.left == 0
     }
 
+    /// Whether drafts were fed so long ago that there will hardly be some in the next pass.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet >= QUIET
+    }
+
+    /// Drafts are fed.
+    pub(crate) fn end_quiet(&mut self) {
+        self.quiet = 0;
+    }
+
     /// The sequence has read what was drawn, and drafted what did not rest.
     pub(crate) fn go_on(&mut self) {
+        self.quiet = self.quiet.saturating_add(1);
         for rest in [&mut self.forced, &mut self.looked_up] {
             rest.left = rest.left.saturating_sub(1);
         }

@@ -25,6 +25,7 @@ use self::weights::Weights;
 use super::checkpoint::Checkpoint;
 use super::config::Config;
 use super::crew::Crew;
+use super::flight::kernel_draws::Started;
 use super::flight::{Drawing, Rows};
 use super::kernels::launcher::{Launcher, SharedLauncher};
 use super::layers::attention::{self, Plan};
@@ -35,9 +36,10 @@ use super::layers::layout::{Layout, Place, Scoring};
 use super::layers::linear::{Linear, Norm};
 use super::options::{LoadOptions, WeightFormat};
 use crate::error::{EngineError, LoadError};
-use crate::model::flight::{Flight, Landed};
+use crate::model::flight::{self, Flight, Landed};
 use crate::model::tree::{check_all, check_copies};
 use crate::model::{Feed, Model, SlotMoves, scales};
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use tch::{Kind, TchError, Tensor};
 
@@ -182,10 +184,7 @@ impl Decoder {
         match self.run_by_plan(feeds) {
             Ok(Some(flight)) => return Ok(flight),
             Ok(None) => {}
-            Err(error) => {
-                self.planned = None;
-                (self.tell)(&format!("passes are run by libtorch from now on: {error}"));
-            }
+            Err(error) => self.give_up_plans(&error),
         }
         self.run_by_torch(feeds)
     }
@@ -198,6 +197,27 @@ impl Decoder {
         let launcher = planned.launcher();
         let rows = planned.run(feeds)?;
         rows.map(|rows| self.flight_of(rows, launcher, feeds)).transpose()
+    }
+
+    /// A pass by the kernels whose tokens are in what these draws write.
+    fn run_after(
+        &mut self,
+        drawn: (u64, usize),
+        asks: &[usize],
+        feeds: &[Feed<'_>],
+    ) -> Result<Option<Box<dyn Flight>>> {
+        let Some(planned) = &mut self.planned else {
+            return Ok(None);
+        };
+        let launcher = planned.launcher();
+        let rows = planned.run_after(drawn, asks, feeds)?;
+        rows.map(|rows| self.flight_of(rows, launcher, feeds)).transpose()
+    }
+
+    /// What runs the kernels has failed: libtorch runs all passes from now on.
+    fn give_up_plans(&mut self, error: &TchError) {
+        self.planned = None;
+        (self.tell)(&format!("passes are run by libtorch from now on: {error}"));
     }
 
     /// Runs passes by plan from now on, if there is a launcher and nothing is in the way.
@@ -412,6 +432,28 @@ impl Model for Decoder {
         }
         self.run(feeds)
             .map_err(|error| EngineError::Model(error.to_string()))
+    }
+
+    fn submit_after(
+        &mut self,
+        drawing: &dyn flight::Drawing,
+        asks: &[usize],
+        feeds: &[Feed<'_>],
+    ) -> std::result::Result<Option<Box<dyn Flight>>, EngineError> {
+        let drawing: &dyn Any = drawing;
+        let Some(started) = drawing.downcast_ref::<Started>() else {
+            return Ok(None);
+        };
+        check_all("feed", feeds, |feed| {
+            feed.check(self.block_size, self.config.max_positions)
+        })?;
+        let _no_grad = tch::no_grad_guard();
+        // What could not be started is fed again, by libtorch.
+        let begun = self.run_after(started.at(), asks, feeds);
+        Ok(begun.unwrap_or_else(|error| {
+            self.give_up_plans(&error);
+            None
+        }))
     }
 
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> std::result::Result<(), EngineError> {

@@ -2,10 +2,10 @@
 
 mod draw;
 mod home;
-mod kernel_draws;
+pub(super) mod kernel_draws;
 
 use crate::error::EngineError;
-use crate::model::flight::{Ask, Flight, check_rows};
+use crate::model::flight::{Ask, Drawing as Draws, Flight, check_rows};
 use crate::model::logits::Logits;
 use crate::torch::kernels::launcher::SharedLauncher;
 use lexiform::law::Drawn;
@@ -129,6 +129,26 @@ impl Flight for Rows {
 
     fn draws(&self) -> bool {
         !matches!(self.drawing, Drawing::Off)
+    }
+
+    fn starts_draws(&self) -> bool {
+        matches!(self.drawing, Drawing::Kernels(_))
+    }
+
+    fn start_draw(&mut self, asks: &[Ask<'_>]) -> std::result::Result<Option<Box<dyn Draws>>, EngineError> {
+        let width = self.logits.size()[1] as usize;
+        let serve = |ask: &Ask<'_>| kernel_draws::serves(ask, width);
+        let Drawing::Kernels(launcher) = &self.drawing else {
+            return Ok(None);
+        };
+        if asks.is_empty() || !asks.iter().all(serve) {
+            return Ok(None);
+        }
+        let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
+        check_rows(&rows, self.len())?;
+        let logits = self.select(&self.logits, &rows);
+        let started = logits.and_then(|logits| kernel_draws::start(launcher, &logits, asks));
+        Ok(Some(Box::new(started.map_err(failed)?)))
     }
 
     fn draw(&mut self, asks: &[Ask<'_>]) -> std::result::Result<Vec<Option<Drawn>>, EngineError> {

@@ -2,7 +2,7 @@
 
 use crate::memory::{narrow, widen};
 use crate::processor::{Processor, text_of};
-use lexiform_engine::kernels::launcher::{Graph, LaunchError, Launcher};
+use lexiform_engine::kernels::launcher::{Graph, LaunchError, Launcher, Parcel};
 use lexiform_engine::kernels::node::Node;
 use lexiform_engine::kernels::step::{Output, Product, Step};
 use std::collections::HashMap;
@@ -19,6 +19,10 @@ pub(crate) struct Asked {
     pub(crate) replayed: AtomicUsize,
     /// Draws of the kernels, in rows.
     pub(crate) drawn: AtomicUsize,
+    /// Copies home that were started.
+    pub(crate) sent: AtomicUsize,
+    /// Passes whose tokens came from draws that nobody had received.
+    pub(crate) ahead: AtomicUsize,
     /// The step that is refused, and all after it, counted from the first; 0 if none.
     pub(crate) refused: AtomicUsize,
 }
@@ -37,6 +41,8 @@ impl Asked {
 pub(crate) struct OnProcessor {
     asked: Arc<Asked>,
     graphs: Vec<Vec<Step<u64>>>,
+    /// What was sent and not received.
+    parcels: HashMap<usize, Vec<u8>>,
     /// Whether graphs are captured.
     captures: bool,
     /// Sources with something broken in them.
@@ -48,6 +54,7 @@ impl OnProcessor {
         OnProcessor {
             asked: Arc::default(),
             graphs: Vec::new(),
+            parcels: HashMap::new(),
             captures: true,
             broken: HashMap::new(),
         }
@@ -91,6 +98,9 @@ impl Launcher for OnProcessor {
                 .drawn
                 .fetch_add(node.grid[0] as usize, Ordering::Relaxed);
         }
+        if node.kernel.name == "take_drawn" && !self.parcels.is_empty() {
+            self.asked.ahead.fetch_add(1, Ordering::Relaxed);
+        }
         let source = node.kernel.source;
         let broken = self.broken.get(source).cloned();
         let processor = broken.unwrap_or_else(|| Processor::of(source));
@@ -126,6 +136,25 @@ impl Launcher for OnProcessor {
         // SAFETY: who asks has memory of so many bytes there; so below.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
         Ok(())
+    }
+
+    fn send(&mut self, address: u64, bytes: usize) -> Result<Parcel, LaunchError> {
+        let mut sent = vec![0; bytes];
+        self.read(address, &mut sent)?;
+        let number = self.asked.sent.fetch_add(1, Ordering::Relaxed);
+        self.parcels.insert(number, sent);
+        Ok(Parcel(number))
+    }
+
+    fn receive(&mut self, parcel: Parcel, bytes: &mut [u8]) -> Result<(), LaunchError> {
+        let sent = self.parcels.remove(&parcel.0);
+        let sent = sent.ok_or_else(|| LaunchError("there is no such parcel".to_owned()))?;
+        bytes.copy_from_slice(&sent);
+        Ok(())
+    }
+
+    fn discard(&mut self, parcel: Parcel) {
+        self.parcels.remove(&parcel.0);
     }
 
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), LaunchError> {

@@ -7,12 +7,16 @@
 //! ```
 //!
 //! A device that draws brings some bytes of a row to memory; what needs the row itself (filters, penalties, the global law,
-//! tokens that a draft model sampled, numbers about other tokens) brings the row.
+//! tokens that a draft model sampled, numbers about other tokens) brings the row. Where the next pass is fed with what the device draws
+//! ([`ahead`](crate::engine::ahead)), it is submitted between the draws and the wait for them.
 
 use super::Core;
+use crate::blocks::Blocks;
+use crate::engine::ahead::{Ahead, Lead, Pass};
 use crate::engine::errand::Errands;
 use crate::error::EngineError;
 use crate::grammar::masks::Bounds;
+use crate::model::Model;
 use crate::model::flight::{Ask, Flight};
 use crate::model::logits::{Logits, Row};
 use crate::sampling::crew;
@@ -28,6 +32,7 @@ use lexiform::mask::Mask;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A sequence that can be drawn for.
 struct Task<'a> {
@@ -52,13 +57,17 @@ impl Core {
     /// gives must not depend on which thread was faster.
     pub(super) fn write(
         &mut self,
-        works: &[Work],
+        pass: &mut Pass,
         flight: &mut dyn Flight,
     ) -> Result<Vec<Option<Written>>, EngineError> {
-        let mut tasks = tasks(&mut self.scheduler.running, works);
-        if flight.draws() {
-            draw(flight, &mut tasks)?;
-        }
+        let mut tasks = tasks(&mut self.scheduler.running, &pass.works);
+        let mut device = Device {
+            model: &mut *self.model,
+            blocks: &mut self.blocks,
+            ahead: &mut self.ahead,
+        };
+        device.draw(pass, flight, &mut tasks)?;
+        let works = &pass.works;
         let undrawn = tasks.iter().filter(|task| task.drawn.is_none());
         let wanted: Vec<usize> = undrawn.flat_map(|task| task.rows.clone()).collect();
         let mut logits = match wanted.is_empty() {
@@ -100,14 +109,11 @@ impl Core {
 /// The sequences of a pass that have rows and know what is allowed there.
 fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
     let mut tasks = Vec::with_capacity(works.len());
-    let mut first_row = 0;
     let mut left = works.iter().enumerate().peekable();
     for (index, sequence) in running.iter_mut().enumerate() {
         let Some((number, work)) = left.next_if(|(_, work)| work.index == index) else {
             continue;
         };
-        let rows = first_row..first_row + work.rows;
-        first_row += work.rows;
         if work.rows == 0 || sequence.closed {
             continue;
         }
@@ -118,12 +124,89 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
         tasks.push(Task {
             number,
             sequence,
-            rows,
+            rows: work.all_rows(),
             masks,
             drawn: None,
         });
     }
     tasks
+}
+
+/// What draws, and takes the next pass from its own draws.
+struct Device<'a> {
+    model: &'a mut dyn Model,
+    blocks: &'a mut Blocks,
+    ahead: &'a mut Option<Ahead>,
+}
+
+impl Device<'_> {
+    /// Draws from a pass, as far as its flight does that, and begins the next one if the host need not see the draws before that. The pass
+    /// is over then.
+    fn draw(
+        &mut self,
+        pass: &mut Pass,
+        flight: &mut dyn Flight,
+        tasks: &mut [Task<'_>],
+    ) -> Result<(), EngineError> {
+        // Who sits out feeds its last token again.
+        if let Some(lead) = pass.lead.take().filter(|_| tasks.len() == pass.works.len())
+            && self.draw_and_lead(pass, flight, tasks, lead)?
+        {
+            return Ok(());
+        }
+        if pass.landed.is_none() {
+            flight.wait()?;
+            self.land(pass);
+        }
+        match flight.draws() {
+            true => draw(flight, tasks),
+            false => Ok(()),
+        }
+    }
+
+    /// Starts the draws and the next pass behind them, and waits for the draws; whether they could be started.
+    fn draw_and_lead(
+        &mut self,
+        pass: &mut Pass,
+        flight: &mut dyn Flight,
+        tasks: &mut [Task<'_>],
+        lead: Lead,
+    ) -> Result<bool, EngineError> {
+        let asks: Vec<Ask<'_>> = tasks.iter().flat_map(Task::asks).collect();
+        let Some(mut drawing) = flight.start_draw(&asks)? else {
+            return Ok(false);
+        };
+        *self.ahead = lead.submit(self.model, self.blocks, &*drawing);
+        let drawn = drawing.wait();
+        self.land(pass);
+        let undrawn = hand_out(tasks, drawn?);
+        if let (Some(ahead), Some(landed)) = (self.ahead.as_mut(), pass.landed) {
+            ahead.begun = landed;
+            ahead.leave_out(&undrawn);
+        }
+        Ok(true)
+    }
+
+    /// A pass is over, and what it could write to is free; the next one may be on its way.
+    fn land(&mut self, pass: &mut Pass) {
+        pass.landed = Some(Instant::now());
+        self.blocks.land();
+        if self.ahead.is_some() {
+            self.blocks.hold();
+        }
+    }
+}
+
+/// Gives each task of one row the token that was drawn from it; the sequences of rows that have to be looked at.
+fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
+    let mut undrawn = Vec::new();
+    for (task, drawn) in tasks.iter_mut().zip(drawn) {
+        if drawn.is_none() {
+            undrawn.push(task.sequence.id);
+        }
+        task.drawn = drawn.map(|drawn| vec![Some(drawn)]);
+    }
+    undrawn
 }
 
 /// Asks the device for the draws of all sequences that depend on nothing else.

@@ -9,14 +9,21 @@
 //!
 //! Weights, caches and all else are tensors of the decoder's device; the kernels know their addresses. What passes compute on the
 //! way lies in buffers that all buckets share, since passes run one after another. So do their rows, which a flight may still
-//! read when the next pass comes: that pass then writes rows of its own, without a graph.
+//! read when the next pass comes, as where that is submitted behind draws of the first: so there are two sets of rows, each with a graph
+//! of every bucket, and the second takes memory when it is needed first. Where both are being read, a pass writes rows of its own, without
+//! a graph.
+//!
+//! A pass behind draws ([`run_after`](Planned::run_after)) finds its tokens in what these write: one kernel puts them among the inputs
+//! before the graph is started.
 
 use crate::model::Feed;
 use crate::torch::config::Config;
 use crate::torch::flight::Lease;
-use crate::torch::kernels::inputs::Bucket;
+use crate::torch::kernels::inputs::{Bucket, Input};
 use crate::torch::kernels::launcher::{Graph, LaunchError, Launcher, SharedLauncher};
+use crate::torch::kernels::node::Place;
 use crate::torch::kernels::plan::{Buffer, LayerWeight, ModelWeight, Plan, Scratch, Shape};
+use crate::torch::kernels::shapes::Take;
 use crate::torch::kernels::step::Step;
 use crate::torch::layers::cache::Cache;
 use crate::torch::layers::layer::Layer;
@@ -50,29 +57,33 @@ pub(super) struct Planned {
     blocks: usize,
     /// Weights, caches, inputs, and what passes compute on the way.
     buffers: HashMap<Buffer, Tensor>,
-    rows: PassRows,
+    /// The sets of rows that passes take turns in writing.
+    rows: [PassRows; SETS],
     passes: HashMap<Bucket, Pass>,
     tell: fn(&str),
     /// Whether somebody was told that graphs are not captured.
     has_told: bool,
 }
 
+/// How many sets of rows there are: those of a pass are read while the next one writes.
+const SETS: usize = 2;
+
 /// The pass of a bucket.
 struct Pass {
     plan: Plan,
     state: State,
+    /// For each set of rows.
+    graphs: [Option<Graph>; SETS],
 }
 
-/// How a pass is run.
+/// How a pass is run of which there is no graph.
 #[derive(Clone, Copy)]
 enum State {
     /// Its steps are started, so that what the libraries set up at their first call is there before anything is captured.
     New,
-    /// It is captured next time.
+    /// It is captured.
     Warm,
-    /// It is replayed.
-    Recorded(Graph),
-    /// It cannot be captured, or does not come again.
+    /// It cannot be captured or does not come again, and its steps are started.
     Started,
 }
 
@@ -122,7 +133,10 @@ impl Planned {
             .first()
             .map_or(0, |cache| cache.keys.size()[0] as usize);
         Ok(Planned {
-            rows: PassRows::new(0, &shape, device)?,
+            rows: [
+                PassRows::new(0, &shape, device)?,
+                PassRows::new(0, &shape, device)?,
+            ],
             blocks: slots / shape.block_size,
             buffers,
             launcher,
@@ -141,24 +155,66 @@ impl Planned {
     /// Runs the pass of these feeds, and says where its rows are: all that it was asked for, and padding behind them. `None` if no
     /// bucket holds it, and then nothing was run.
     pub(super) fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Option<PassRows>> {
+        match self.is_known(feeds) {
+            true => self.run_fed(feeds, None),
+            false => Ok(None),
+        }
+    }
+
+    /// The same for feeds of one token each, that of row `asks[k]` of so many draws that are written at this address.
+    pub(super) fn run_after(
+        &mut self,
+        (drawn, count): (u64, usize),
+        asks: &[usize],
+        feeds: &[Feed<'_>],
+    ) -> Result<Option<PassRows>> {
+        // Below zero, as the kernel knows them.
+        let tokens: Vec<[u32; 1]> = asks.iter().map(|&ask| [!(ask as u32)]).collect();
+        let fits = asks.len() == feeds.len() && asks.iter().all(|&ask| ask < count);
+        let fed = feeds
+            .iter()
+            .zip(&tokens)
+            .map(|(feed, tokens)| Feed { tokens, ..*feed });
+        match fits
+            && feeds
+                .iter()
+                .all(|feed| feed.tokens.len() == 1 && self.has_blocks(feed))
+        {
+            true => self.run_fed(&fed.collect::<Vec<_>>(), Some(drawn)),
+            false => Ok(None),
+        }
+    }
+
+    fn run_fed(&mut self, feeds: &[Feed<'_>], drawn: Option<u64>) -> Result<Option<PassRows>> {
         let group = self.shape.group();
-        let Some(bucket) = Bucket::of(feeds, group).filter(|_| self.is_known(feeds)) else {
+        let Some(bucket) = Bucket::of(feeds, group) else {
             return Ok(None);
         };
         let Ok(inputs) = bucket.fill(feeds, group) else {
             return Ok(None);
         };
-        self.reserve(&bucket)?;
-        let is_read = self.rows.lease.is_shared();
-        let rows = match is_read {
-            true => PassRows::new(bucket.rows, &self.shape, self.device)?,
-            false => self.rows.share(),
+        let set = self.rows.iter().position(|rows| !rows.lease.is_shared());
+        self.reserve(&bucket, set)?;
+        let rows = match set {
+            Some(set) => self.rows[set].share(),
+            None => PassRows::new(bucket.rows, &self.shape, self.device)?,
         };
         let inputs_at = address(&self.buffers, &rows, &Buffer::Inputs);
         self.lock().write(inputs_at, &inputs)?;
-        match is_read {
-            true => self.start(&bucket, &rows)?,
-            false => self.run_as_usual(&bucket, &rows)?,
+        if let Some(drawn) = drawn {
+            let take = Take {
+                drawn: Place::start(drawn),
+                tokens: Place {
+                    buffer: inputs_at,
+                    offset: bucket.offset(Input::Tokens),
+                },
+                count: feeds.len(),
+            };
+            self.lock().launch(&take.node())?;
+        }
+        match set {
+            Some(set) => self.run_as_usual(&bucket, set, &rows)?,
+            None => self.start(&bucket, &rows)?,
         }
         Ok(Some(rows))
     }
@@ -170,28 +226,36 @@ impl Planned {
                 .tokens
                 .iter()
                 .all(|&token| (token as usize) < self.shape.vocab);
-            tokens && feed.table.iter().all(|&block| (block as usize) < self.blocks)
+            tokens && self.has_blocks(feed)
         })
     }
 
+    fn has_blocks(&self, feed: &Feed<'_>) -> bool {
+        feed.table.iter().all(|&block| (block as usize) < self.blocks)
+    }
+
     /// Replays the graph of a bucket, or starts its steps where there is none yet or cannot be one.
-    fn run_as_usual(&mut self, bucket: &Bucket, rows: &PassRows) -> Result<()> {
-        let state = self.passes.get(bucket).map_or(State::New, |pass| pass.state);
-        let next = match state {
-            State::Recorded(_) | State::Started => state,
-            State::New => State::Warm,
-            State::Warm => {
+    fn run_as_usual(&mut self, bucket: &Bucket, set: usize, rows: &PassRows) -> Result<()> {
+        let pass = self.passes.get(bucket);
+        let known = pass.map_or((State::New, None), |pass| (pass.state, pass.graphs[set]));
+        let (state, graph) = match known {
+            (State::New, _) => (State::Warm, None),
+            (State::Warm, None) => {
                 let steps = self.steps(bucket, rows);
                 let recorded = self.lock().record(&steps);
-                recorded.map_or_else(|error| self.without_graph(&error), State::Recorded)
+                match recorded {
+                    Ok(graph) => (State::Warm, Some(graph)),
+                    Err(error) => (self.without_graph(&error), None),
+                }
             }
+            known => known,
         };
         if let Some(pass) = self.passes.get_mut(bucket) {
-            pass.state = next;
+            (pass.state, pass.graphs[set]) = (state, graph);
         }
-        match next {
-            State::Recorded(graph) => Ok(self.lock().replay(graph)?),
-            _ => self.start(bucket, rows),
+        match graph {
+            Some(graph) => Ok(self.lock().replay(graph)?),
+            None => self.start(bucket, rows),
         }
     }
 
@@ -216,18 +280,17 @@ impl Planned {
         })
     }
 
-    /// Makes the plan of a bucket, and buffers that are large enough for it.
-    fn reserve(&mut self, bucket: &Bucket) -> Result<()> {
+    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows.
+    fn reserve(&mut self, bucket: &Bucket, set: Option<usize>) -> Result<()> {
+        if let Some(set) = set.filter(|&set| self.rows[set].len() < bucket.rows) {
+            self.forget();
+            self.rows[set] = PassRows::new(roomy(bucket, bucket.rows), &self.shape, self.device)?;
+        }
         if self.passes.contains_key(bucket) {
             return Ok(());
         }
         self.passes.retain(|other, _| other.is_padded());
         let plan = Plan::new(&self.shape, bucket).map_err(|why| LaunchError(why.to_string()))?;
-        // Graphs are dropped where a buffer grows: those of passes that are not padded grow by steps.
-        let roomy = |size: usize| match bucket.is_padded() {
-            true => size,
-            false => size.next_power_of_two(),
-        };
         let scratch = plan
             .scratch
             .iter()
@@ -236,19 +299,17 @@ impl Planned {
             let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
             if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
                 self.forget();
-                let made = new_buffer(buffer, roomy(bytes), self.device)?;
+                let made = new_buffer(buffer, roomy(bucket, bytes), self.device)?;
                 self.buffers.insert(buffer, made);
             }
-        }
-        if self.rows.len() < bucket.rows {
-            self.forget();
-            self.rows = PassRows::new(roomy(bucket.rows), &self.shape, self.device)?;
         }
         let state = match bucket.is_padded() {
             true => State::New,
             false => State::Started,
         };
-        self.passes.insert(*bucket, Pass { plan, state });
+        let graphs = [None; SETS];
+        let pass = Pass { plan, state, graphs };
+        self.passes.insert(*bucket, pass);
         Ok(())
     }
 
@@ -256,9 +317,7 @@ impl Planned {
     fn forget(&mut self) {
         self.lock().forget();
         for pass in self.passes.values_mut() {
-            if let State::Recorded(_) = pass.state {
-                pass.state = State::Warm;
-            }
+            pass.graphs = [None; SETS];
         }
     }
 
@@ -271,6 +330,15 @@ impl Drop for Planned {
     /// Graphs have the addresses of tensors that are freed with this.
     fn drop(&mut self) {
         self.lock().forget();
+    }
+}
+
+/// How much is reserved of what a bucket needs so much of. Graphs are dropped where a buffer grows: those of passes that are not padded
+/// grow by steps.
+fn roomy(bucket: &Bucket, size: usize) -> usize {
+    match bucket.is_padded() {
+        true => size,
+        false => size.next_power_of_two(),
     }
 }
 

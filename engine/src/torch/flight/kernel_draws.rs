@@ -1,9 +1,10 @@
 //! Tokens drawn by the kernels of [`draw.cu`](crate::torch::kernels), which add and choose as the library does: the token and every
 //! number are those that the library finds in the same row, to the last bit.
 
-use crate::model::flight::Ask;
+use crate::error::EngineError;
+use crate::model::flight::{Ask, Drawing};
 use crate::torch::kernels::draw::{Draw, DrawnRow};
-use crate::torch::kernels::launcher::SharedLauncher;
+use crate::torch::kernels::launcher::{Parcel, SharedLauncher};
 use crate::torch::kernels::node::Place;
 use crate::torch::kernels::shapes::{DRAWN_BYTES, MOST_DRAW_WIDTH};
 use crate::torch::kernels::step::Step;
@@ -29,9 +30,61 @@ pub(crate) fn draw(
     logits: &Tensor,
     asks: &[Ask<'_>],
 ) -> Result<Vec<Option<Drawn>>> {
-    if asks.is_empty() {
-        return Ok(Vec::new());
+    match asks.is_empty() {
+        true => Ok(Vec::new()),
+        false => start(launcher, logits, asks)?.receive(),
     }
+}
+
+/// Draws that the kernels make.
+pub(crate) struct Started {
+    launcher: SharedLauncher,
+    /// Which piece of memory of the host they come to, until somebody has read it.
+    parcel: Option<Parcel>,
+    scales: Vec<f64>,
+    /// Where they are written, and the other memory that the kernels use.
+    out: Tensor,
+    _room: [Tensor; 4],
+}
+
+impl Started {
+    /// Where the draws are on the device, [`DRAWN_BYTES`] each, and how many there are.
+    pub(crate) fn at(&self) -> (u64, usize) {
+        (self.out.data_ptr() as u64, self.scales.len())
+    }
+
+    fn receive(&mut self) -> Result<Vec<Option<Drawn>>> {
+        let Some(parcel) = self.parcel.take() else {
+            return Err(TchError::Io(std::io::Error::other("draws are read once")));
+        };
+        let mut home = vec![0; DRAWN_BYTES * self.scales.len()];
+        let mut launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+        launcher.receive(parcel, &mut home)?;
+        let found = home.as_chunks::<DRAWN_BYTES>().0.iter().zip(&self.scales);
+        Ok(found
+            .map(|(row, &scale)| DrawnRow::read(row).drawn(scale))
+            .collect())
+    }
+}
+
+impl Drawing for Started {
+    fn wait(&mut self) -> std::result::Result<Vec<Option<Drawn>>, EngineError> {
+        self.receive()
+            .map_err(|error| EngineError::Model(error.to_string()))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(parcel) = self.parcel {
+            let mut launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+            launcher.discard(parcel);
+        }
+    }
+}
+
+/// Starts the draws of [`draw`], of at least one row, and waits for nothing.
+pub(crate) fn start(launcher: &SharedLauncher, logits: &Tensor, asks: &[Ask<'_>]) -> Result<Started> {
     let (rows, width, device) = (asks.len(), logits.size()[1] as usize, logits.device());
     let blocks = width.div_ceil(BLOCK);
     let sent = Sent::new(asks, blocks);
@@ -59,16 +112,18 @@ pub(crate) fn draw(
         width,
         rows,
     };
-    let mut home = vec![0; DRAWN_BYTES * rows];
-    let mut launcher = launcher.lock().unwrap_or_else(PoisonError::into_inner);
-    launcher.write(start(&inputs).address(), &sent.bytes)?;
-    launcher.start(&draw.nodes().map(Step::Launch))?;
-    launcher.read(start(&out).address(), &mut home)?;
-    drop(launcher);
-    let found = home.as_chunks::<DRAWN_BYTES>().0.iter().zip(asks);
-    Ok(found
-        .map(|(row, ask)| DrawnRow::read(row).drawn(ask.warper.scale()))
-        .collect())
+    let mut running = launcher.lock().unwrap_or_else(PoisonError::into_inner);
+    running.write(start(&inputs).address(), &sent.bytes)?;
+    running.start(&draw.nodes().map(Step::Launch))?;
+    let parcel = running.send(start(&out).address(), DRAWN_BYTES * rows)?;
+    drop(running);
+    Ok(Started {
+        launcher: launcher.clone(),
+        parcel: Some(parcel),
+        scales: asks.iter().map(|ask| ask.warper.scale()).collect(),
+        out,
+        _room: [inputs, peaks, whole, allowed],
+    })
 }
 
 /// What the kernels are told of all asks, in one piece: scales, then seeds, places, masks of rows, and masks.

@@ -355,6 +355,13 @@ impl Card {
     }
 }
 
+/// Memory of the host that the card can reach.
+pub(super) struct Pinned {
+    pub(super) memory: Handle,
+    pub(super) bytes: usize,
+    event: Handle,
+}
+
 /// What a [`Stream`](super::stream::Stream) does on a card: all of it behind what the stream was told before.
 impl Card {
     /// A stream that waits for the default stream, which waits for it.
@@ -370,11 +377,71 @@ impl Card {
         self.check("cuStreamDestroy", unsafe { (self.driver.destroy_stream)(stream) })
     }
 
-    pub(super) fn write_on(&self, address: u64, bytes: &[u8], stream: Handle) -> Result<(), CardError> {
-        // SAFETY: the driver has copied bytes of ordinary memory when it returns. That there is room is the caller's to see to.
+    /// Copies pinned memory to the card, some time later: until the event that is recorded behind it, nobody may write there.
+    pub(super) fn send_on(
+        &self,
+        address: u64,
+        from: &Pinned,
+        bytes: usize,
+        stream: Handle,
+    ) -> Result<(), CardError> {
+        // SAFETY: no more bytes are copied than there are. That there is room is the caller's to see to.
         self.check("cuMemcpyHtoDAsync", unsafe {
-            (self.driver.upload_behind)(address, bytes.as_ptr().cast(), bytes.len(), stream)
+            (self.driver.upload_behind)(address, from.memory, bytes.min(from.bytes), stream)
         })
+    }
+
+    /// Copies memory of the card to pinned memory, some time later.
+    pub(super) fn fetch_on(
+        &self,
+        address: u64,
+        to: &Pinned,
+        bytes: usize,
+        stream: Handle,
+    ) -> Result<(), CardError> {
+        // SAFETY: there is room for as many bytes as are copied. That they are there is the caller's to see to.
+        self.check("cuMemcpyDtoHAsync", unsafe {
+            (self.driver.download_behind)(to.memory, address, bytes.min(to.bytes), stream)
+        })
+    }
+
+    /// So many bytes of memory of the host that the card can reach, with an event for the last copy from or to it.
+    pub(super) fn pin(&self, bytes: usize) -> Result<Pinned, CardError> {
+        let (event, mut memory) = (self.event()?, std::ptr::null_mut());
+        // SAFETY: the address is written to a place that lives through the call.
+        let code = unsafe { (self.driver.allocate_host)(&raw mut memory, bytes) };
+        self.check("cuMemAllocHost", code)?;
+        Ok(Pinned { memory, bytes, event })
+    }
+
+    pub(super) fn unpin(&self, pinned: &Pinned) -> Result<(), CardError> {
+        // SAFETY: both were made by `pin`, and are not used afterwards.
+        unsafe {
+            self.check("cuEventDestroy", (self.driver.destroy_event)(pinned.event))?;
+            self.check("cuMemFreeHost", (self.driver.free_host)(pinned.memory))
+        }
+    }
+
+    /// Remembers that the last copy from or to this memory is behind all that the stream was told.
+    pub(super) fn mark(&self, pinned: &Pinned, stream: Handle) -> Result<(), CardError> {
+        // SAFETY: the event was made by `pin`.
+        self.check("cuEventRecord", unsafe {
+            (self.driver.record)(pinned.event, stream)
+        })
+    }
+
+    /// Waits for the last copy from or to this memory.
+    pub(super) fn await_mark(&self, pinned: &Pinned) -> Result<(), CardError> {
+        // SAFETY: as above.
+        self.check("cuEventSynchronize", unsafe {
+            (self.driver.await_event)(pinned.event)
+        })
+    }
+
+    /// Whether the last copy from or to this memory is over.
+    pub(super) fn is_over(&self, pinned: &Pinned) -> bool {
+        // SAFETY: as above. An event that was never recorded is over.
+        unsafe { (self.driver.is_event_over)(pinned.event) == 0 }
     }
 
     pub(super) fn read_on(&self, address: u64, bytes: &mut [u8], stream: Handle) -> Result<(), CardError> {

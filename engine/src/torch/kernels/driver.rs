@@ -88,12 +88,16 @@ functions! {
         create_event = "cuEventCreate" (*mut Handle, c_uint);
         record = "cuEventRecord" (Handle, Handle);
         await_event = "cuEventSynchronize" (Handle);
+        is_event_over = "cuEventQuery" (Handle);
         elapsed = "cuEventElapsedTime" (*mut f32, Handle, Handle);
         destroy_event = "cuEventDestroy_v2" (Handle);
         create_stream = "cuStreamCreate" (*mut Handle, c_uint);
         await_stream = "cuStreamSynchronize" (Handle);
         destroy_stream = "cuStreamDestroy_v2" (Handle);
         upload_behind = "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, Handle);
+        download_behind = "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, Handle);
+        allocate_host = "cuMemAllocHost_v2" (*mut *mut c_void, usize);
+        free_host = "cuMemFreeHost" (*mut c_void);
         begin_capture = "cuStreamBeginCapture_v2" (Handle, c_int);
         end_capture = "cuStreamEndCapture" (Handle, *mut Handle);
         instantiate = "cuGraphInstantiateWithFlags" (*mut Handle, Handle, u64);

@@ -31,6 +31,10 @@ impl From<LaunchError> for tch::TchError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Graph(pub usize);
 
+/// A copy to the host that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel(pub usize);
+
 /// Runs steps in the order in which they are started, on memory that others hold: tensors of the device that it launches on.
 /// All addresses are those of such memory, large enough for what a step reads and writes.
 ///
@@ -82,6 +86,21 @@ pub trait Launcher: Send {
     /// # Errors
     /// The copy is refused, or a step before it failed.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), LaunchError>;
+
+    /// Starts a copy of so many bytes to the host, behind the steps that were started, and waits for nothing.
+    ///
+    /// # Errors
+    /// The copy is refused, or a step before it failed.
+    fn send(&mut self, address: u64, bytes: usize) -> Result<Parcel, LaunchError>;
+
+    /// Waits for a copy that was started, and not for the steps that were started behind it. A parcel comes once.
+    ///
+    /// # Errors
+    /// A step before the copy failed, or there is no such parcel.
+    fn receive(&mut self, parcel: Parcel, bytes: &mut [u8]) -> Result<(), LaunchError>;
+
+    /// Nobody will receive this parcel.
+    fn discard(&mut self, parcel: Parcel);
 
     /// Reads memory, once all steps are over.
     ///

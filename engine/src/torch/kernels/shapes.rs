@@ -47,6 +47,7 @@ kernels! {
     skinny_2048_16 "skinny.cu" 288,
     skinny_4096_16 "skinny.cu" 288,
     embed_rows "small.cu" 256,
+    take_drawn "small.cu" 128,
     norm_rows "small.cu" 256,
     turn_64 "small.cu" 32,
     turn_128 "small.cu" 32,
@@ -408,6 +409,25 @@ impl<B> Turn<B> {
             Argument::Float(self.eps),
         ];
         node(name, grid, 0, arguments)
+    }
+}
+
+/// Tokens of a pass that draws bring; see `small.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Take<B> {
+    /// What draws have written, [`DRAWN_BYTES`] a row.
+    pub drawn: Place<B>,
+    /// `i32` `[count]`: `−1 − row` where the token is that of a row, which it becomes.
+    pub tokens: Place<B>,
+    /// Tokens of the pass, 128 at most.
+    pub count: usize,
+}
+
+impl<B> Take<B> {
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let arguments = vec![self.drawn.into(), self.tokens.into(), int(self.count)];
+        node("take_drawn", [1, 1, 1], 0, arguments)
     }
 }
 

@@ -1,4 +1,4 @@
-// What lies between the products of a layer: embedding, norms, turning and storing, the gate.
+// What lies between the products of a layer: embedding, norms, turning and storing, the gate; and tokens that a draw brings.
 //
 // Each kernel reads and writes a few kilobytes a token; its time is that of its launch. Rows are tokens of the pass. The
 // numbers of a row are read 16 bytes at a time, so widths are multiples of 8.
@@ -18,6 +18,22 @@ KERNEL(embed_rows, Embed, 256) {
     uint4* to = (uint4*)(a.out + (u64)blockIdx.x * a.width);
     release_next_grid();
     for (int i = threadIdx.x; i < a.width / 8; i += 256) to[i] = from[i];
+}
+
+// take_drawn: a token of the pass that is below 0 becomes the one that draw −1 − token brings: in the draw's out (draw.cu), 12 words a row
+// of which word 8 is the token, 0 where the row has to be looked at.
+// grid (1), 128 threads, a token each; no shared memory.
+struct Take {
+    const u32* drawn;     // [draws, 12]
+    int* tokens;          // [count]
+    int count;            // to 128
+};
+KERNEL(take_drawn, Take, 128) {
+    wait_for_grid();
+    const int t = threadIdx.x;
+    const int token = t < a.count ? a.tokens[t] : 0;
+    if (token < 0) a.tokens[t] = (int)a.drawn[(-1 - token) * 12 + 8];
+    release_next_grid();
 }
 
 // norm_rows: out[i] = x[r] / rms(x[r]) · scale, where r is i, or rows[i] where there are such; nothing for a row below 0.

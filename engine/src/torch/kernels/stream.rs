@@ -11,8 +11,9 @@ use super::SOURCES;
 use super::card::{Card, CardError, CardMemory};
 use super::compiler::Compiler;
 use super::driver::{self, Blas, Handle};
-use super::launcher::{Graph, LaunchError, Launcher};
+use super::launcher::{Graph, LaunchError, Launcher, Parcel};
 use super::node::Node;
+use super::staging::Staging;
 use super::step::{Output, Product, Step};
 use std::ffi::c_int;
 use std::path::Path;
@@ -38,6 +39,7 @@ pub struct Stream {
     products: Handle,
     workspace: CardMemory,
     graphs: Vec<Handle>,
+    staging: Staging,
 }
 
 // SAFETY: handles of the driver and of cuBLAS belong to the process, and one thread at a time has a `Stream`; each call makes
@@ -65,6 +67,7 @@ impl Stream {
             products: ptr::null_mut(),
             workspace,
             graphs: Vec::new(),
+            staging: Staging::default(),
         };
         stream.set_up_products()?;
         Ok(stream)
@@ -178,7 +181,22 @@ impl Launcher for Stream {
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), LaunchError> {
         self.card.bind()?;
-        Ok(self.card.write_on(address, bytes, self.stream)?)
+        Ok(self.staging.write(&self.card, address, bytes, self.stream)?)
+    }
+
+    fn send(&mut self, address: u64, bytes: usize) -> Result<Parcel, LaunchError> {
+        self.card.bind()?;
+        Ok(self.staging.send(&self.card, address, bytes, self.stream)?)
+    }
+
+    fn receive(&mut self, parcel: Parcel, bytes: &mut [u8]) -> Result<(), LaunchError> {
+        self.card.bind()?;
+        let received = self.staging.receive(&self.card, parcel, bytes)?;
+        received.ok_or_else(|| LaunchError("what a draw brings was read already".to_owned()))
+    }
+
+    fn discard(&mut self, parcel: Parcel) {
+        self.staging.discard(parcel);
     }
 
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), LaunchError> {
@@ -190,6 +208,7 @@ impl Launcher for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.forget();
+        self.staging.free(&self.card);
         // SAFETY: nobody uses the handle any more; cuBLAS refuses one that was not made.
         unsafe { (self.blas.destroy)(self.products) };
         let _ = self.card.free(self.workspace);

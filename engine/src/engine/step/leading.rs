@@ -1,0 +1,134 @@
+//! Passes that are begun behind the draws of another one: when that may be, and how the loop goes on from them.
+
+use super::Core;
+use crate::engine::ahead::{Admitted, Ahead, Lead, Next, Pass};
+use crate::model::flight::Flight;
+use crate::sampling::is_plain;
+use crate::scheduler::pass::Work;
+use crate::sequence::Sequence;
+
+/// Passes after which those are looked at again who wait and could not be admitted: what another owner holds may have become too much.
+const LOOKED_AT_EVERY: u64 = 16;
+
+impl Core {
+    /// Lets those run who wait, as far as there is room, and remembers that they were looked at.
+    pub(super) fn admit(&mut self) {
+        self.scheduler.admit(&mut self.blocks, &self.config);
+        self.admitted = self.present();
+    }
+
+    /// Who is there now.
+    fn present(&self) -> Admitted {
+        Admitted {
+            running: self.scheduler.running.len(),
+            waiting: self.scheduler.waiting.len(),
+            next: self.next_sequence,
+            step: self.stats.steps,
+        }
+    }
+
+    /// The pass that was begun behind the last draws, if somebody goes on from one of its rows.
+    pub(super) fn take_ahead(&mut self) -> Option<Ahead> {
+        let is_wanted = |ahead: &Ahead| ahead.is_wanted(&self.scheduler.running);
+        if !self.ahead.as_ref().is_some_and(is_wanted) {
+            self.settle();
+        }
+        self.ahead.take()
+    }
+
+    /// Goes on from a pass that was begun ahead; `None` if all who wanted its rows have ended, or wait for their grammars.
+    pub(super) fn go_on(&mut self, ahead: Ahead) -> Option<Pass> {
+        let works = ahead.works(&self.scheduler.running);
+        if works.is_empty() {
+            self.ahead = Some(ahead);
+            self.settle();
+            return None;
+        }
+        let mut drafted = false;
+        for work in &works {
+            let drafts = &mut self.scheduler.running[work.index].drafts;
+            drafted |= !drafts.is_empty();
+            drafts.clear();
+        }
+        self.scheduler.go_along(&works);
+        self.meters.pass_tokens.observe(ahead.tokens() as f64);
+        Some(Pass {
+            asked: self.ask_for_masks(&works),
+            works,
+            tokens: ahead.tokens(),
+            flight: ahead.flight,
+            begun: ahead.begun,
+            drafted,
+            lead: None,
+            landed: None,
+        })
+    }
+
+    /// What is to be fed behind the draws of a pass, with room for it; `None` if the next pass has to wait for the host.
+    pub(super) fn lead(&mut self, pass: &Pass, flight: &dyn Flight) -> Option<Lead> {
+        if !flight.starts_draws() || pass.drafted || !self.is_steady(&pass.works) {
+            return None;
+        }
+        let mut next = Vec::with_capacity(pass.works.len());
+        for (ask, work) in pass.works.iter().enumerate() {
+            let sequence = &mut self.scheduler.running[work.index];
+            if sequence.remaining() <= 1 {
+                // This token is its last one.
+                continue;
+            }
+            let start = sequence.tokens.len();
+            if !self.blocks.reserve(&mut sequence.table, start, start + 1) {
+                return None;
+            }
+            next.push(Next {
+                sequence: sequence.id,
+                ask,
+                start,
+                table: sequence.table.blocks().to_vec(),
+                scale: sequence.warper.scale(),
+            });
+        }
+        (!next.is_empty()).then_some(Lead(next))
+    }
+
+    /// Whether the next pass will be of those who are in this one and nobody else, with a plain token each.
+    fn is_steady(&self, works: &[Work]) -> bool {
+        let running = &self.scheduler.running;
+        let has_model = self.draft_model.is_some();
+        let is_plain_part = |work: &Work| {
+            let sequence = &running[work.index];
+            let drafts = has_model && sequence.request.speculation.model;
+            work.rows == 1 && sequence.parole == 0 && !drafts && sequence.is_quiet() && is_plain(sequence)
+        };
+        let takes_part = |sequence: &&Sequence| !sequence.closed && !sequence.is_idle();
+        works.len() == running.iter().filter(takes_part).count()
+            && works.iter().all(is_plain_part)
+            && self.admits_nobody()
+    }
+
+    /// Whether nobody waits, or nobody who could be admitted by what is known.
+    fn admits_nobody(&self) -> bool {
+        let waits = self.scheduler.waiting.iter().any(|sequence| !sequence.is_idle());
+        let now = self.present();
+        let looked_at = now.step < self.admitted.step + LOOKED_AT_EVERY;
+        !waits
+            || looked_at
+                && now
+                    == Admitted {
+                        step: now.step,
+                        ..self.admitted
+                    }
+    }
+
+    /// Waits for the pass that was begun ahead, of which nobody wants a row. What it ends with is nobody's business.
+    pub(crate) fn settle(&mut self) {
+        if let Some(Ahead {
+            flight: Ok(mut flight),
+            ..
+        }) = self.ahead.take()
+        {
+            let _ = flight.wait();
+        }
+        self.blocks.land();
+    }
+}

@@ -1,0 +1,171 @@
+//! A pass, from who is due to rows that can be drawn from.
+
+use super::Core;
+use crate::engine::ahead::Pass;
+use crate::engine::errand::Goal;
+use crate::error::EngineError;
+use crate::model::Feed;
+use crate::model::flight::{Flight, Landed};
+use crate::scheduler::pass::Work;
+use crate::sequence::{Doing, Sequence};
+use crate::speculation::draft::{is_chain, parents};
+use crate::speculation::policy::Worked;
+use std::time::{Duration, Instant};
+
+/// How long the loop sleeps while all sequences sit out, before it looks for new requests.
+const IDLE: Duration = Duration::from_millis(1);
+
+/// Rows of a pass whose masks are looked for before the model runs, rather than beside it.
+const FEW_ROWS: usize = 8;
+
+impl Core {
+    /// Plans a pass and starts it; where who runs waits for a grammar, waits for that instead.
+    pub(super) fn begin(&mut self) -> Option<Pass> {
+        let beside = self.pace.tokens(&self.config);
+        let works = self.scheduler.schedule(&mut self.blocks, &self.config, beside);
+        if works.is_empty() {
+            self.errands.wait(&mut self.scheduler, IDLE);
+            return None;
+        }
+        let asked = self.ask_for_masks(&works);
+        let drafts = works.iter().map(|work| work.rows.saturating_sub(1));
+        let tokens = works.iter().map(|work| work.feed).chain(drafts).sum();
+        self.meters.pass_tokens.observe(tokens as f64);
+        let begun = Instant::now();
+        Some(Pass {
+            flight: self.submit(&works),
+            works,
+            begun,
+            tokens,
+            asked,
+            drafted: false,
+            lead: None,
+            landed: None,
+        })
+    }
+
+    /// Lets the draft model go on with the drafts of sequences whose grammars are quick, as far as that pays; how long it
+    /// took.
+    pub(super) fn propose(&mut self) -> Duration {
+        let Some(model) = &mut self.draft_model else {
+            return Duration::ZERO;
+        };
+        let begun = Instant::now();
+        let decodes = |sequence: &Sequence| {
+            let is_quick = sequence.parole == 0 && sequence.masks.is_none();
+            let draws = sequence.doing == Doing::Drawing && sequence.unfed() == 1 && sequence.is_ready();
+            // What a draft model reads is one text.
+            let drafts = sequence.request.speculation.model && !sequence.is_asked();
+            drafts && draws && is_quick && is_chain(&sequence.drafts)
+        };
+        self.scheduler.plan_model(decodes);
+        let running = self.scheduler.running.iter_mut();
+        let mut for_model: Vec<_> = running.filter(|sequence| sequence.reach > 0).collect();
+        let sequences = for_model.len();
+        let read = for_model
+            .iter_mut()
+            .map(|it| std::mem::replace(&mut it.record.is_read, true));
+        let readings = read.filter(|is_read| !is_read).count();
+        match model.propose(&mut for_model, &self.errands, self.config.mask_grace) {
+            Ok(rounds) => {
+                let took = match &self.counted {
+                    Some(counted) => counted(Worked::DraftPass(sequences)) * rounds as u32,
+                    None => begun.elapsed(),
+                };
+                self.scheduler.policy.drafted((rounds, readings), took);
+            }
+            Err(_) => {
+                // Drafts are not needed; a model that fails once would fail again.
+                self.stats.draft_model_failed = true;
+                self.draft_model = None;
+            }
+        }
+        begun.elapsed()
+    }
+
+    /// Has other threads find the masks of all rows that are not known yet; whether there are any to wait for.
+    pub(super) fn ask_for_masks(&mut self, works: &[Work]) -> bool {
+        let running = &mut self.scheduler.running;
+        let mut asked = false;
+        let few = works.iter().map(|work| work.rows).sum::<usize>() <= FEW_ROWS;
+        for work in works.iter().filter(|work| work.rows > 0) {
+            let sequence = &mut running[work.index];
+            let is_masked = sequence.is_masked();
+            asked |= is_masked;
+            let is_known =
+                sequence.masks.is_some() || few && is_masked && self.errands.find_briefly(sequence);
+            if is_masked && !is_known {
+                self.errands.start(sequence, Goal::Masks);
+            }
+        }
+        asked
+    }
+
+    fn submit(&mut self, works: &[Work]) -> Result<Box<dyn Flight>, EngineError> {
+        let running = &self.scheduler.running;
+        let fed: Vec<Vec<u32>> = works
+            .iter()
+            .map(|work| fed_tokens(&running[work.index], work))
+            .collect();
+        let trees = works.iter().map(|work| match work.rows {
+            0 => None,
+            _ => parents(&running[work.index].drafts),
+        });
+        let trees: Vec<Option<Vec<u16>>> = trees.collect();
+        let mut feeds = Vec::with_capacity(works.len());
+        for ((work, tokens), parents) in works.iter().zip(&fed).zip(&trees) {
+            let sequence = &running[work.index];
+            let table = sequence.table.blocks();
+            feeds.push(Feed {
+                tokens,
+                start: sequence.computed,
+                table,
+                rows: work.rows,
+                parents: parents.as_deref(),
+                scale: sequence.warper.scale(),
+            });
+        }
+        let mut copies = self.blocks.take_copies().into_iter();
+        let copied = copies.try_for_each(|round| self.model.copy_blocks(&round));
+        copied?;
+        self.model.submit(&feeds)
+    }
+
+    /// Waits for the masks of a pass, but not for long; before that for the pass itself, unless another one is to begin behind its draws.
+    pub(super) fn land(&mut self, pass: &mut Pass) -> Result<Box<dyn Flight>, EngineError> {
+        let nothing: Result<Box<dyn Flight>, EngineError> = Ok(Box::<Landed>::default());
+        let mut flight = std::mem::replace(&mut pass.flight, nothing)?;
+        pass.lead = self.lead(pass, &*flight);
+        if pass.lead.is_none() {
+            flight.wait()?;
+            pass.landed = Some(Instant::now());
+            self.blocks.land();
+            self.time(pass);
+        }
+        let begun = Instant::now();
+        let grace = self.grace();
+        self.errands.gather(&mut self.scheduler, grace);
+        if pass.asked {
+            self.meters.mask_waits.observe_time(begun.elapsed());
+        }
+        Ok(flight)
+    }
+
+    /// Learns how long a pass took that is over.
+    pub(super) fn time(&mut self, pass: &Pass) {
+        let Some(landed) = pass.landed else {
+            return;
+        };
+        self.last_pass = landed.saturating_duration_since(pass.begun);
+        self.pace.observe(pass.tokens, self.last_pass);
+        self.meters.passes.observe_time(self.last_pass);
+    }
+}
+
+fn fed_tokens(sequence: &Sequence, work: &Work) -> Vec<u32> {
+    let mut tokens = sequence.tokens[sequence.computed..sequence.computed + work.feed].to_vec();
+    if work.rows > 0 {
+        tokens.extend(sequence.drafts.iter().map(|draft| draft.token));
+    }
+    tokens
+}

@@ -1,0 +1,149 @@
+//! What a pass has brought: tokens become text, blocks are remembered, and drivers hear of it.
+
+use super::Core;
+use crate::engine::ahead::Pass;
+use crate::error::EngineError;
+use crate::model::SlotMoves;
+use crate::model::flight::Flight;
+use crate::request::driver::News;
+use crate::sampling::write::Written;
+use crate::scheduler::pass::Work;
+use crate::sequence::{Doing, Sequence};
+use lexiform::draft::NodeId;
+use std::time::Instant;
+
+impl Core {
+    /// Draws from a pass, and goes on from what was drawn.
+    pub(super) fn sample(&mut self, pass: &mut Pass, flight: &mut dyn Flight) -> Result<(), EngineError> {
+        let asked = Instant::now();
+        let was_over = pass.landed.is_some();
+        let written = self.write(pass, flight);
+        if written.is_err() {
+            // Nothing is given back while a pass may write there.
+            let _ = flight.wait();
+        }
+        if !was_over {
+            self.time(pass);
+        }
+        self.take(&pass.works, written?);
+        // What came before the end of the pass was no drawing.
+        let begun = pass.landed.map_or(asked, |landed| landed.max(asked));
+        self.meters.draws.observe_time(begun.elapsed());
+        Ok(())
+    }
+
+    /// Takes what was written for each part of a pass.
+    fn take(&mut self, works: &[Work], written: Vec<Option<Written>>) {
+        let mut drew = Vec::with_capacity(works.len());
+        let mut moves = Vec::new();
+        for (work, written) in works.iter().zip(written) {
+            let sequence = &mut self.scheduler.running[work.index];
+            self.stats.prefilled_tokens += prompt_part(sequence, work);
+            let mut computed = sequence.computed + work.feed;
+            if work.rows > 0 && written.is_none() {
+                // It sits out, and its last token is fed again for the row that nobody could draw from.
+                computed -= 1;
+            }
+            let (blocks, mut left) = (&mut self.blocks, None);
+            if let Some(written) = written {
+                written.count(&mut self.stats);
+                if let Some(gap) = written.gap {
+                    self.meters.gaps.observe_time(gap);
+                }
+                left = written.left;
+                let accepted = if left.is_some() {
+                    &[][..]
+                } else {
+                    &written.accepted
+                };
+                moves.extend(moved(sequence, computed, accepted));
+                computed += accepted.len();
+                drew.extend(news(sequence, written.drawn).map(|news| (sequence.job, sequence.branch, news)));
+            }
+            if left.is_none() {
+                // The last token is always fed again for its row, also an accepted draft that had none.
+                computed = computed.min(sequence.tokens.len() - 1);
+            }
+            sequence.computed = computed;
+            let text = left.as_ref().unwrap_or(&sequence.tokens);
+            blocks.commit(&mut sequence.table, text, computed);
+            if let Some(left) = &left {
+                // What the failed attempts computed is remembered by its tokens; this one goes on with what is the same.
+                sequence.computed = common(left, &sequence.tokens).min(computed);
+                blocks.rewind(&mut sequence.table, sequence.computed);
+            }
+        }
+        self.compact(&moves);
+        for (job, branch, news) in drew {
+            self.tell(job, branch, news);
+        }
+        self.tell_read();
+    }
+
+    /// Moves the keys and values of accepted drafts to where the text goes on.
+    fn compact(&mut self, moves: &[Moved]) {
+        if moves.is_empty() {
+            return;
+        }
+        let running = &self.scheduler.running;
+        let find = |id: u64| running.iter().find(|sequence| sequence.id == id);
+        let slots = moves.iter().filter_map(|moved| {
+            Some(SlotMoves {
+                table: find(moved.sequence)?.table.blocks(),
+                start: moved.start,
+                slots: &moved.slots,
+            })
+        });
+        let slots: Vec<SlotMoves<'_>> = slots.collect();
+        let Err(error) = self.model.move_slots(&slots) else {
+            return;
+        };
+        let is_moved = |sequence: &&mut Sequence| moves.iter().any(|moved| moved.sequence == sequence.id);
+        let running = self.scheduler.running.iter_mut();
+        running
+            .filter(is_moved)
+            .for_each(|sequence| sequence.fail(error.clone()));
+    }
+}
+
+/// What a driver is told of a pass that brought so many tokens. Given tokens may take several passes.
+fn news(sequence: &Sequence, drawn: usize) -> Option<News> {
+    if sequence.closed {
+        return None;
+    }
+    match sequence.doing {
+        Doing::Scoring => sequence.given.is_empty().then_some(News::Scored),
+        Doing::Ranking => (!sequence.ranked.is_empty()).then_some(News::Ranked),
+        Doing::Weighing => (!sequence.weighed.is_empty()).then_some(News::Weighed),
+        _ => (drawn > 0).then_some(News::Drew),
+    }
+}
+
+/// Accepted drafts that do not lie where the text goes on.
+struct Moved {
+    sequence: u64,
+    start: usize,
+    slots: Vec<usize>,
+}
+
+/// Which slots have to move: the drafts lie after the text in the order of the tree, and it goes on with a path of them.
+fn moved(sequence: &Sequence, start: usize, accepted: &[NodeId]) -> Option<Moved> {
+    let lies_right = accepted.iter().enumerate().all(|(number, &node)| number == node);
+    (!lies_right).then(|| Moved {
+        sequence: sequence.id,
+        start,
+        slots: accepted.iter().map(|node| start + node).collect(),
+    })
+}
+
+/// How many tokens two texts begin with in common; not the last of the second one, whose row is wanted.
+fn common(left: &[u32], text: &[u32]) -> usize {
+    let same = left.iter().zip(text).take_while(|(one, other)| one == other);
+    same.count().min(text.len() - 1)
+}
+
+/// How many tokens of its prompt a sequence was fed.
+fn prompt_part(sequence: &Sequence, work: &Work) -> u64 {
+    let end = (sequence.computed + work.feed).min(sequence.request.prompt.len());
+    end.saturating_sub(sequence.computed) as u64
+}
