@@ -34,6 +34,7 @@ mod meters;
 mod monitors;
 mod options;
 mod other_tokens;
+mod own_products;
 mod planned;
 mod planned_engine;
 mod policies;

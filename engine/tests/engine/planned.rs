@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const LLAMA: Kind = Kind {
+pub(crate) const LLAMA: Kind = Kind {
     family: "llama",
     architecture: "LlamaForCausalLM",
     heads: 4,
@@ -24,15 +24,18 @@ const LLAMA: Kind = Kind {
     norms_heads: false,
     window: None,
     is_tied: true,
+    hidden: 128,
+    inner: 200,
+    layers: 2,
 };
-const MISTRAL: Kind = Kind {
+pub(crate) const MISTRAL: Kind = Kind {
     family: "mistral",
     architecture: "MistralForCausalLM",
     window: Some(20),
     is_tied: false,
     ..LLAMA
 };
-const QWEN: Kind = Kind {
+pub(crate) const QWEN: Kind = Kind {
     family: "qwen3",
     architecture: "Qwen3ForCausalLM",
     heads: 2,
@@ -42,7 +45,7 @@ const QWEN: Kind = Kind {
     is_tied: false,
     ..LLAMA
 };
-const VOCAB: usize = 96;
+pub(crate) const VOCAB: usize = 96;
 /// The largest root of the mean of squares of the differences of a row, relative to that of the row.
 pub(crate) const ERROR_OF_ROW: f32 = 0.12;
 
@@ -55,7 +58,7 @@ fn tell(message: &str) {
     TOLD.with_borrow_mut(|told| told.push(message.to_owned()));
 }
 
-fn told() -> Vec<String> {
+pub(crate) fn told() -> Vec<String> {
     TOLD.take()
 }
 
@@ -143,7 +146,7 @@ macro_rules! by_every_kernel {
 pub(crate) use by_every_kernel;
 
 /// A model on this processor, and what will have been asked of its launcher.
-fn model() -> (Box<dyn Model>, Arc<Asked>) {
+pub(crate) fn model() -> (Box<dyn Model>, Arc<Asked>) {
     let (model, asked) = Runner::Processor.model(&llama());
     (model, asked.unwrap())
 }
@@ -295,7 +298,7 @@ impl Texts {
     }
 }
 
-fn rows(model: &mut dyn Model, feeds: &[Feed<'_>]) -> Vec<f32> {
+pub(crate) fn rows(model: &mut dyn Model, feeds: &[Feed<'_>]) -> Vec<f32> {
     let logits = model.forward(feeds).unwrap();
     (0..logits.len())
         .flat_map(|row| logits.row(row).to_vec())
@@ -343,7 +346,7 @@ fn any_batch_through_any_bucket_has_the_rows_of_torch(runner: Runner) {
 
 const TABLES: [[u32; 2]; 3] = [[0, 1], [2, 3], [4, 5]];
 
-fn feed<'a>(tokens: &'a [u32], table: usize) -> Feed<'a> {
+pub(crate) fn feed<'a>(tokens: &'a [u32], table: usize) -> Feed<'a> {
     Feed {
         tokens,
         start: 0,

@@ -8,7 +8,8 @@
 //!
 //! Weights, caches and all else are tensors of the decoder's device; the kernels know their addresses. What passes compute on the
 //! way lies in buffers that all buckets share, since passes run one after another. So do their rows, which a flight may still
-//! read when the next pass comes: that pass then writes rows of its own, without a graph.
+//! read when the next pass comes: that pass then writes rows of its own, without a graph. A bucket that there is no memory for, and
+//! those that are larger, are left to libtorch.
 
 use crate::model::Feed;
 use crate::torch::config::Config;
@@ -51,6 +52,10 @@ pub(super) struct Planned {
     buffers: HashMap<Buffer, Tensor>,
     rows: PassRows,
     passes: HashMap<Bucket, Pass>,
+    /// Buckets that there was no memory for: they and those that are larger are left to libtorch.
+    refused: Vec<Bucket>,
+    /// Blocks of products of our own.
+    multiprocessors: usize,
     tell: fn(&str),
     /// Whether somebody was told that graphs are not captured.
     has_told: bool,
@@ -73,6 +78,13 @@ enum State {
     Recorded(Graph),
     /// It cannot be captured.
     Started,
+}
+
+/// Memory for a bucket that takes the place of smaller pieces.
+#[derive(Default)]
+struct Grown {
+    buffers: Vec<(Buffer, Tensor)>,
+    rows: Option<PassRows>,
 }
 
 /// The rows that a pass leaves.
@@ -120,6 +132,10 @@ impl Planned {
             .caches
             .first()
             .map_or(0, |cache| cache.keys.size()[0] as usize);
+        let multiprocessors = launcher
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .multiprocessors();
         Ok(Planned {
             rows: PassRows::new(0, &shape, device)?,
             blocks: slots / shape.block_size,
@@ -128,6 +144,8 @@ impl Planned {
             shape,
             device,
             passes: HashMap::new(),
+            refused: Vec::new(),
+            multiprocessors,
             tell: held.tell,
             has_told: false,
         })
@@ -138,7 +156,7 @@ impl Planned {
     }
 
     /// Runs the pass of these feeds, and says where its rows are: all that it was asked for, and padding behind them. `None` if no
-    /// bucket holds it, and then nothing was run.
+    /// bucket holds it or there is no memory for that bucket, and then nothing was run.
     pub(super) fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Option<PassRows>> {
         let group = self.shape.group();
         let Some(bucket) = Bucket::of(feeds, group).filter(|_| self.is_known(feeds)) else {
@@ -147,11 +165,17 @@ impl Planned {
         let Ok(inputs) = bucket.fill(feeds, group) else {
             return Ok(None);
         };
-        self.reserve(&bucket)?;
+        if !self.reserve(&bucket)? {
+            return Ok(None);
+        }
         let is_read = self.rows.lease.is_shared();
         let rows = match is_read {
-            true => PassRows::new(bucket.rows, &self.shape, self.device)?,
-            false => self.rows.share(),
+            true => self.new_rows(bucket.rows).ok(),
+            false => Some(self.rows.share()),
+        };
+        // Where there is no memory for rows beside those that are read, the next pass has those again.
+        let Some(rows) = rows else {
+            return Ok(None);
         };
         let inputs_at = address(&self.buffers, &rows, &Buffer::Inputs);
         self.lock().write(inputs_at, &inputs)?;
@@ -215,31 +239,83 @@ impl Planned {
         })
     }
 
-    /// Makes the plan of a bucket, and buffers that are large enough for it.
-    fn reserve(&mut self, bucket: &Bucket) -> Result<()> {
+    /// Makes the plan of a bucket, and buffers that are large enough for it. Whether there is memory for them: if not, all is as before,
+    /// and somebody is told once.
+    fn reserve(&mut self, bucket: &Bucket) -> Result<bool> {
         if self.passes.contains_key(bucket) {
-            return Ok(());
+            return Ok(true);
         }
-        let plan = Plan::new(&self.shape, bucket).map_err(|why| LaunchError(why.to_string()))?;
+        let mut refused = self.refused.iter();
+        if refused.any(|refused| bucket.is_as_large_as(refused)) {
+            return Ok(false);
+        }
+        let plan = Plan::new(&self.shape, bucket, self.multiprocessors)
+            .map_err(|why| LaunchError(why.to_string()))?;
+        match self.allocate(bucket, &plan) {
+            Ok(grown) => self.replace(grown),
+            Err(error) => {
+                self.refuse(bucket, &error);
+                return Ok(false);
+            }
+        }
+        let state = State::New;
+        self.passes.insert(*bucket, Pass { plan, state });
+        Ok(true)
+    }
+
+    /// What a bucket needs and is not there, or is too small.
+    fn allocate(&self, bucket: &Bucket, plan: &Plan) -> Result<Grown> {
         let scratch = plan
             .scratch
             .iter()
             .map(|&(part, bytes)| (Buffer::Scratch(part), bytes));
+        let mut grown = Grown::default();
         for (buffer, bytes) in scratch.chain([(Buffer::Inputs, bucket.bytes())]) {
             let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
             if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
-                self.forget();
-                self.buffers
-                    .insert(buffer, new_buffer(buffer, bytes, self.device)?);
+                self.check_room(bytes)?;
+                grown
+                    .buffers
+                    .push((buffer, new_buffer(buffer, bytes, self.device)?));
             }
         }
         if self.rows.len() < bucket.rows {
-            self.forget();
-            self.rows = PassRows::new(bucket.rows, &self.shape, self.device)?;
+            grown.rows = Some(self.new_rows(bucket.rows)?);
         }
-        let state = State::New;
-        self.passes.insert(*bucket, Pass { plan, state });
-        Ok(())
+        Ok(grown)
+    }
+
+    fn replace(&mut self, grown: Grown) {
+        if !grown.buffers.is_empty() || grown.rows.is_some() {
+            self.forget();
+        }
+        self.buffers.extend(grown.buffers);
+        if let Some(rows) = grown.rows {
+            self.rows = rows;
+        }
+    }
+
+    fn refuse(&mut self, bucket: &Bucket, error: &TchError) {
+        self.refused.push(*bucket);
+        let (tokens, text) = (bucket.tokens, bucket.table_width * self.shape.block_size);
+        let why = error.to_string();
+        (self.tell)(&format!(
+            "there is no memory for passes of {tokens} tokens over texts of up to {text} by plan, so that libtorch runs these and larger \
+             ones: {}",
+            why.lines().next().unwrap_or_default()
+        ));
+    }
+
+    fn new_rows(&self, rows: usize) -> Result<PassRows> {
+        self.check_room(rows * (self.shape.vocab * 4 + self.shape.hidden * 2))?;
+        PassRows::new(rows, &self.shape, self.device)
+    }
+
+    fn check_room(&self, bytes: usize) -> Result<()> {
+        match self.lock().has_room(bytes) {
+            true => Ok(()),
+            false => Err(LaunchError(format!("{bytes} bytes are not there")).into()),
+        }
     }
 
     /// Drops all graphs: they have the addresses of buffers that are about to be replaced.

@@ -63,8 +63,8 @@ case $(tail -n 1 "$table") in *passed*) card=yes ;; *) card=no ;; esac
 
 step compile 30 python3 "$here/kernels.py" "$nvrtc" "$here/sources"
 on_card constants 50 python3 "$here/constants.py" --json "$out/constants.json"
-on_card kernels_check 60 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_check.json" check
-on_card kernels_times 60 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_times.json" times
+on_card kernels_check 50 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_check.json" check
+on_card kernels_times 50 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_times.json" times
 if command -v compute-sanitizer > /dev/null; then
     on_card memcheck 30 compute-sanitizer --error-exitcode 9 "$here/kernels" --nvrtc "$nvrtc" cases
     on_card racecheck 30 compute-sanitizer --tool racecheck --error-exitcode 9 "$here/kernels" --nvrtc "$nvrtc" cases
@@ -74,15 +74,17 @@ else
 fi
 on_card engine_tests 70 "$here/engine_tests" devices gpu:: torch_laws
 on_card planned_tests 60 "$here/engine_tests" card::
-# The decode loop: by the kernels, which say so in the log, and by libtorch alone.
+# The decode loop: by the kernels, which say so in the log; by the kernels, none of which starts before the end of the one ahead; and
+# by libtorch alone.
 decode() {
     name=$1 limit=$2
     shift 2
     on_card "$name" "$limit" "$here/lexiform-server" bench decode --device cuda --dtype bf16 --model "$here/demo" --shape 1b \
         --answers 1,64 --prompts 32 --tokens 128 --rounds 3 --out "$out/$name.json" "$@"
 }
-decode decode 100 --arms free,schema
-decode decode_by_torch 60 --arms free --no-kernels
+decode decode 90 --arms free,schema
+decode decode_no_dependent_launch 50 --arms free --no-dependent-launch
+decode decode_by_torch 50 --arms free --no-kernels
 
 # The table, for people and for programs.
 echo
