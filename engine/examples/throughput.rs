@@ -14,7 +14,7 @@
 //! steps between matrix products to torch, and `--device-draws` has tokens drawn where the model computes, as on a card.
 //! `--weights int8` keeps the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
 //!
-//! `--device cuda` runs on a graphics card. `--schema FILE` holds every answer to a JSON Schema (which should ask for
+//! `--device cuda` runs on a graphics card, and with `--no-dependent-launch` there no kernel starts before the end of the one ahead. `--schema FILE` holds every answer to a JSON Schema (which should ask for
 //! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.
 //! `--top-p P` cuts the rows. `--samples N` asks for so many answers to each prompt, and `--prompt-tokens N` repeats each prompt
 //! up to that length: `first` is the seconds until all answers had a token, and `prefilled` the prompt tokens that were computed.
@@ -58,8 +58,14 @@ impl Options {
                 .strip_prefix("--")
                 .ok_or_else(|| format!("{argument}: expected an option"))?
             {
-                flag @ ("speculate" | "always" | "print" | "by-torch" | "device-draws"
-                | "batch-invariant" | "global") => flags.push(flag.to_string()),
+                flag @ ("speculate"
+                | "always"
+                | "print"
+                | "by-torch"
+                | "device-draws"
+                | "batch-invariant"
+                | "no-dependent-launch"
+                | "global") => flags.push(flag.to_string()),
                 name => {
                     let value = arguments
                         .next()
@@ -98,6 +104,7 @@ fn open(folder: &str, options: &Options) -> Result<LoadedModel, Box<dyn Error>> 
         batch_invariant: options.has("batch-invariant"),
         draws: options.has("device-draws").then_some(true),
         kernels: !options.has("by-torch"),
+        dependent_launch: !options.has("no-dependent-launch"),
         tell: |message| eprintln!("{message}"),
         ..LoadOptions::default()
     };

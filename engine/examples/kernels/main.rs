@@ -1,12 +1,12 @@
 //! The kernels of the engine on a card: whether they compute what loops in `f64` and the library's law say, and how fast.
 //!
 //! ```text
-//! cargo run --release -p lexiform-engine --example kernels -- [--nvrtc FOLDER] [--card N] [--json FILE] [name | cases | check | times]
+//! cargo run --release -p lexiform-engine --example kernels -- [--nvrtc FOLDER] [--card N] [--json FILE] [--no-dependent-launch] [name | cases | check | times]
 //! ```
 //!
 //! `name` says which card there is, `cases` runs the cases of `engine/tests/kernels`, `check` these and draws, and `times` times
 //! launches at the sizes of two models; without a word, all is done. The exit code is 3 where there is no card that the kernels can run on, and 1 where
-//! something is wrong. `--nvrtc` names the folder of libnvrtc.so.13, where the system does not find it. Each time is the median
+//! something is wrong. With `--no-dependent-launch` no kernel starts before the end of the one ahead. `--nvrtc` names the folder of libnvrtc.so.13, where the system does not find it. Each time is the median
 //! over 21 rounds of ten launches; weights and caches are taken in turn from copies that together are larger than the L2.
 
 #[path = "../../tests/kernels/cases.rs"]
@@ -37,6 +37,7 @@ struct Asked {
     nvrtc: Option<PathBuf>,
     card: usize,
     json: Option<PathBuf>,
+    launches_alone: bool,
     part: Option<String>,
 }
 
@@ -47,6 +48,7 @@ fn asked() -> Result<Asked, String> {
         match word.as_str() {
             "--nvrtc" => asked.nvrtc = Some(value()?.into()),
             "--json" => asked.json = Some(value()?.into()),
+            "--no-dependent-launch" => asked.launches_alone = true,
             "--card" => asked.card = value()?.parse().map_err(|_| "--card needs a number")?,
             "name" | "cases" | "check" | "times" => asked.part = Some(word),
             _ => return Err(format!("{word}: expected an option, name, cases, check or times")),
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
         }
     };
     let card = match Card::open(asked.card) {
-        Ok(card) => card,
+        Ok(card) => card.launching_ahead(!asked.launches_alone),
         Err(why) => {
             println!("no card: {why}");
             return ExitCode::from(NO_CARD);

@@ -3,9 +3,9 @@
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::shapes::{
-    Attend, DRAWN_BYTES, End, Gate, Gemv, MOST_QUERY_ROWS, Norm, SPLITS, Skinny,
-};
+use lexiform_engine::kernels::products::{End, Gemv, Skinny};
+use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, Gate, MOST_QUERY_ROWS, Norm, SPLITS};
+use lexiform_engine::kernels::step::Output;
 use serde_json::{Value, json};
 
 /// Launches between two looks at the clock, and looks.
@@ -110,6 +110,8 @@ fn products(blocks: usize) -> Vec<Timed> {
             weights: at(0),
             x: at(1),
             scale: None,
+            wanted: None,
+            normed: None,
             out: at(2),
             rows,
             columns,
@@ -147,7 +149,7 @@ fn few_vectors(blocks: usize) -> Vec<Timed> {
             rows,
             columns,
             vectors,
-            is_added: false,
+            output: Output::Plain,
             blocks,
         };
         Some(Timed {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
-//!    └──── a C++ compiler ─────► the same on the processor        shapes: the launches of each kernel
+//!    └──── a C++ compiler ─────► the same on the processor        shapes, products: the launches of each kernel
 //!                                                                  plan: all steps of a pass, for a bucket of tokens
 //!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 48 bytes a row
 //!                                                       └─ launcher: a stream of a card, or the processor in tests
@@ -11,8 +11,8 @@
 //! | source | what it computes | for |
 //! |---|---|---|
 //! | `attend.cu` | attention over the paged cache: split keys, block tables, trees, windows | head sizes 64 and 128, 64 query rows |
-//! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after; in no plan yet | columns 2048, 4096, 8192, 14336 |
-//! | `skinny.cu` | products for three to sixteen vectors by the tensor cores; in no plan yet | columns 2048 and 4096 |
+//! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after | columns 1024, 2048, 3072, 4096, and of sums 6144, 8192, 12288, 14336 |
+//! | `skinny.cu` | products for three to sixteen vectors by the tensor cores | columns 1024, 2048, 3072, 4096 |
 //! | `small.cu` | embedding, norms, turning and storing, the gate; tokens of a pass from the draws of the one before | widths to 8192 |
 //! | `draw.cu` | peaks, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
@@ -30,6 +30,7 @@ pub mod inputs;
 pub mod launcher;
 pub mod node;
 pub mod plan;
+pub mod products;
 pub mod shapes;
 mod staging;
 pub mod step;

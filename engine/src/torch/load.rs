@@ -125,7 +125,7 @@ fn card(options: &LoadOptions, config: &Config, place: Place) -> Option<Box<dyn 
     let opened = shape::shape(config, place.kind, BLOCK_SIZE).map_err(|why| why.to_string());
     let opened = opened.and_then(|_| {
         let folder = device::folder_of("libcublas.so.13");
-        Stream::open(number, folder.as_deref()).map_err(|why| why.to_string())
+        Stream::open(number, folder.as_deref(), options.dependent_launch).map_err(|why| why.to_string())
     });
     match opened {
         Ok(stream) => Some(Box::new(stream)),

@@ -87,6 +87,8 @@ pub struct LoadOptions {
     /// On a graphics card: whether passes are run by the kernels of [`kernels`](crate::kernels), where they serve the model, or by
     /// libtorch alone.
     pub kernels: bool,
+    /// On a graphics card: whether these kernels may start before the end of the one ahead, as far as they do not depend on it.
+    pub dependent_launch: bool,
     /// Told, at most a few times, how passes are run on a card: by the kernels, or why not.
     pub tell: fn(&str),
 }
@@ -104,6 +106,7 @@ impl Default for LoadOptions {
             draws: None,
             draft_without: None,
             kernels: true,
+            dependent_launch: true,
             tell: |_| {},
         }
     }

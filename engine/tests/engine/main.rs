@@ -36,6 +36,7 @@ mod monitors;
 mod options;
 mod other_tokens;
 mod overlap;
+mod own_products;
 mod pieces;
 mod planned;
 mod planned_engine;

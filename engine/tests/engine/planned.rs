@@ -24,15 +24,18 @@ pub(crate) const LLAMA: Kind = Kind {
     norms_heads: false,
     window: None,
     is_tied: true,
+    hidden: 128,
+    inner: 200,
+    layers: 2,
 };
-const MISTRAL: Kind = Kind {
+pub(crate) const MISTRAL: Kind = Kind {
     family: "mistral",
     architecture: "MistralForCausalLM",
     window: Some(20),
     is_tied: false,
     ..LLAMA
 };
-const QWEN: Kind = Kind {
+pub(crate) const QWEN: Kind = Kind {
     family: "qwen3",
     architecture: "Qwen3ForCausalLM",
     heads: 2,
@@ -57,7 +60,7 @@ fn tell(message: &str) {
     TOLD.with_borrow_mut(|told| told.push(message.to_owned()));
 }
 
-fn told() -> Vec<String> {
+pub(crate) fn told() -> Vec<String> {
     TOLD.take()
 }
 
@@ -145,7 +148,7 @@ macro_rules! by_every_kernel {
 pub(crate) use by_every_kernel;
 
 /// A model on this processor, and what will have been asked of its launcher.
-fn model() -> (Box<dyn Model>, Arc<Asked>) {
+pub(crate) fn model() -> (Box<dyn Model>, Arc<Asked>) {
     let (model, asked) = Runner::Processor.model(&llama());
     (model, asked.unwrap())
 }
@@ -297,7 +300,7 @@ impl Texts {
     }
 }
 
-fn rows(model: &mut dyn Model, feeds: &[Feed<'_>]) -> Vec<f32> {
+pub(crate) fn rows(model: &mut dyn Model, feeds: &[Feed<'_>]) -> Vec<f32> {
     let logits = model.forward(feeds).unwrap();
     (0..logits.len())
         .flat_map(|row| logits.row(row).to_vec())
@@ -345,7 +348,7 @@ fn any_batch_through_any_bucket_has_the_rows_of_torch(runner: Runner) {
 
 const TABLES: [[u32; 2]; 3] = [[0, 1], [2, 3], [4, 5]];
 
-fn feed<'a>(tokens: &'a [u32], table: usize) -> Feed<'a> {
+pub(crate) fn feed<'a>(tokens: &'a [u32], table: usize) -> Feed<'a> {
     Feed {
         tokens,
         start: 0,

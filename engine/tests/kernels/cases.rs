@@ -9,7 +9,7 @@ mod products;
 mod rows;
 
 use crate::memory::{Memory, widen};
-use lexiform_engine::kernels::node::{Node, Place};
+use lexiform_engine::kernels::node::{Argument, Node, Place};
 
 /// The largest root of the mean of squares of errors, relative to that of the numbers: bf16 rounds to 2⁻⁹.
 const MEAN_ERROR: f64 = 6e-3;
@@ -53,6 +53,25 @@ impl Buffers {
 }
 
 impl Case {
+    /// The buffers that no kernel of a pass writes: weights, and the tables that come with them.
+    #[allow(dead_code, reason = "some programs of tests need it")]
+    pub(crate) fn constant(&self) -> Vec<usize> {
+        let constant = self.nodes.iter().flat_map(|node| {
+            let places: &[usize] = match node.kernel.name.split('_').next() {
+                Some("gemv") => &[0, 2],
+                Some("skinny" | "embed") => &[0],
+                Some("norm") => &[1],
+                Some("turn") => &[4, 5, 6],
+                _ => &[],
+            };
+            places.iter().filter_map(|&place| match node.arguments[place] {
+                Argument::At(place) => Some(place.buffer),
+                _ => None,
+            })
+        });
+        constant.collect()
+    }
+
     /// What is wrong in these buffers after the launches.
     pub(crate) fn faults(&self, after: &[Memory]) -> Vec<String> {
         let faults = self.expected.iter().filter_map(|expected| {

@@ -23,6 +23,9 @@ pub(crate) struct Kind {
     pub(crate) norms_heads: bool,
     pub(crate) window: Option<usize>,
     pub(crate) is_tied: bool,
+    pub(crate) hidden: usize,
+    pub(crate) inner: usize,
+    pub(crate) layers: usize,
 }
 
 /// Weights in bf16 by their names in checkpoints.
@@ -35,15 +38,15 @@ pub(crate) struct Checkpoint {
 impl Checkpoint {
     pub(crate) fn random(kind: Kind, chance: &mut Chance) -> Self {
         let shape = Shape {
-            hidden: 128,
-            inner: 200,
+            hidden: kind.hidden,
+            inner: kind.inner,
             heads: kind.heads,
             key_heads: kind.key_heads,
             head_size: kind.head_size,
             vocab: 96,
             eps: 1e-5,
             norms_heads: kind.norms_heads,
-            windows: vec![kind.window; 2],
+            windows: vec![kind.window; kind.layers],
             block_size: 16,
         };
         let mut checkpoint = Checkpoint {

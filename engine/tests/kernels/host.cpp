@@ -2,8 +2,12 @@
 //   c++ -O1 -std=c++17 -ffp-contract=off -fPIC -shared -DSIMT_HOST -DSOURCE='"attend.cu"' -I FOLDERS host.cpp -o attend.so
 #include SOURCE
 
-// Launches a kernel with `size` bytes of arguments; null, or what went wrong. Not for two threads at once.
-extern "C" const char* simt_launch(const char* name, const int* grid, int threads, unsigned shared, const void* arguments, size_t size) {
+// Memory that the kernel ahead is still writing.
+struct Ahead { void* at; size_t bytes; };
+
+// Launches a kernel with `size` bytes of arguments, perhaps while the kernel ahead is still running; null, or what went wrong.
+// Not for two threads at once.
+extern "C" const char* simt_launch(const char* name, const int* grid, int threads, unsigned shared, const void* arguments, size_t size, const Ahead* ahead, size_t count) {
     for (const simt::Kernel& kernel : simt::kernels()) {
         if (strcmp(kernel.name, name)) continue;
         if (kernel.size != size) return "the arguments are not as many bytes as the kernel takes";
@@ -11,7 +15,9 @@ extern "C" const char* simt_launch(const char* name, const int* grid, int thread
         if (shared > simt::SHARED) return "more shared memory than a block can have";
         Dim dim;
         dim.x = grid[0]; dim.y = grid[1]; dim.z = grid[2];
-        return simt::launch(dim, threads, shared, [&] { kernel.run(arguments); });
+        std::vector<simt::Written> written;
+        for (size_t i = 0; i < count; i++) written.push_back({ahead[i].at, ahead[i].bytes, {}});
+        return simt::launch(dim, threads, shared, written, [&] { kernel.run(arguments); });
     }
     return "there is no kernel of this name";
 }

@@ -23,6 +23,8 @@ pub(crate) struct Asked {
     pub(crate) sent: AtomicUsize,
     /// Passes whose tokens came from draws that nobody had received.
     pub(crate) ahead: AtomicUsize,
+    /// The most bytes that there is room for at once; 0 if all.
+    pub(crate) room: AtomicUsize,
     /// The step that is refused, and all after it, counted from the first; 0 if none.
     pub(crate) refused: AtomicUsize,
 }
@@ -36,6 +38,9 @@ impl Asked {
         }
     }
 }
+
+/// The multiprocessors that this processor is taken for: rows are not shared evenly by so many.
+pub(crate) const MULTIPROCESSORS: usize = 3;
 
 /// Runs steps on memory of this process.
 pub(crate) struct OnProcessor {
@@ -89,6 +94,15 @@ impl OnProcessor {
 impl Launcher for OnProcessor {
     fn name(&self) -> String {
         "this processor".to_owned()
+    }
+
+    fn multiprocessors(&self) -> usize {
+        MULTIPROCESSORS
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        let room = self.asked.room.load(Ordering::Relaxed);
+        room == 0 || bytes <= room
     }
 
     fn launch(&mut self, node: &Node<u64>) -> Result<(), LaunchError> {

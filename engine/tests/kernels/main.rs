@@ -35,7 +35,17 @@ fn faults(case: &Case, processor: &Processor) -> Vec<String> {
             return faults;
         }
     }
-    Vec::new()
+    faults_behind(case, processor)
+}
+
+/// What is wrong with it when each launch begins before the end of the one ahead.
+fn faults_behind(case: &Case, processor: &Processor) -> Vec<String> {
+    let mut buffers = case.buffers.clone();
+    let run = processor.run_behind(&case.nodes, &mut buffers, &case.constant());
+    let faults = run.map(|()| case.faults(&buffers));
+    let faults = faults.unwrap_or_else(|fault| vec![format!("{}: {fault}", case.name)]);
+    let told = faults.into_iter().map(|fault| format!("behind another, {fault}"));
+    told.collect()
 }
 
 fn check(source: &'static str) {

@@ -56,6 +56,11 @@ impl Memory {
         self.words.as_mut_ptr() as u64
     }
 
+    #[allow(dead_code, reason = "some programs of tests need it")]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.truncate(self.len);

@@ -90,6 +90,11 @@ const ATTEND: &[Mutant] = &[
         "fetch_block<D>(a, j, ring + stage * 2 * TILE, next);",
     ),
     mutant(
+        "lengths are read while the kernel ahead writes them",
+        "wait_for_grid();\n    const Job j = job_of<D>(a);",
+        "const Job j = job_of<D>(a);\n    wait_for_grid();",
+    ),
+    mutant(
         "a block table is read for another sequence",
         "(u64)j.sequence * a.table_width + block",
         "(u64)block",
@@ -133,9 +138,44 @@ const GEMV: &[Mutant] = &[
         "0.f",
     ),
     mutant(
-        "gates and what they let through are swapped",
+        "gates are let through gates",
         "sums, 2 * row + 1, m",
         "sums, 2 * row, m",
+    ),
+    mutant(
+        "all gates let the first rows through",
+        "(a.rows / 2 + gate) * K",
+        "(u64)(a.rows / 2) * K",
+    ),
+    mutant(
+        "a gate lies beside what it lets through",
+        "place % HALF * 2 + place / HALF",
+        "place",
+    ),
+    mutant(
+        "the first rows are taken for those that are wanted",
+        "END == WIDE && a.wanted ? a.wanted[m] : m",
+        "m",
+    ),
+    mutant(
+        "rows that are not wanted are written",
+        "if (row_of<END>(a, m) < 0) continue;",
+        "",
+    ),
+    mutant(
+        "norms of rows that are not wanted are written",
+        "if (row_of<WIDE>(a, m) < 0) continue;",
+        "",
+    ),
+    mutant(
+        "half of a norm is written",
+        "a.normed && blockIdx.x == 0 && warp < WARPS",
+        "a.normed && blockIdx.x == 0 && warp < 1",
+    ),
+    mutant(
+        "vectors are read while the kernel ahead writes them",
+        "const int column = warp % WARPS * (K / WARPS) + lane * 8;\n        wait_for_grid();",
+        "const int column = warp % WARPS * (K / WARPS) + lane * 8;",
     ),
     mutant(
         "a warp does not say that it has read",
@@ -164,6 +204,21 @@ const SKINNY: &[Mutant] = &[
         "a slice of the columns is multiplied by the first of x",
         "slice * R::COLUMNS + column",
         "column",
+    ),
+    mutant(
+        "wide rows are written as narrow ones",
+        "if (a.end == WIDE) {",
+        "if (a.end > WIDE) {",
+    ),
+    mutant(
+        "every product is added to what was there",
+        "a.end == ADD ?",
+        "a.end != WIDE ?",
+    ),
+    mutant(
+        "vectors are read while the kernel ahead writes them",
+        "wait_for_grid();\n    load_x",
+        "load_x",
     ),
 ];
 
@@ -197,6 +252,16 @@ const SMALL: &[Mutant] = &[
         "a norm misses the last of eight warps",
         "for (int w = 0; w < 8; w++) square",
         "for (int w = 0; w < 7; w++) square",
+    ),
+    mutant(
+        "tokens are read while the kernel ahead writes them",
+        "wait_for_grid();\n    const uint4* from = (const uint4*)(a.table + (u64)a.tokens[blockIdx.x] * a.width);",
+        "const uint4* from = (const uint4*)(a.table + (u64)a.tokens[blockIdx.x] * a.width);\n    wait_for_grid();",
+    ),
+    mutant(
+        "a block does not wait for the kernel ahead",
+        "wait_for_grid();\n    release_next_grid();\n    if (at >= a.width) return;",
+        "release_next_grid();\n    if (at >= a.width) return;",
     ),
     mutant("the gate is not closed", "x / (1.f + exp_(-x))", "x"),
     mutant(

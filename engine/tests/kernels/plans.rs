@@ -2,6 +2,7 @@
 
 use crate::checkpoint::{Checkpoint, Kind, POSITIONS};
 use crate::interpreter::Interpreter;
+use crate::launcher::MULTIPROCESSORS;
 use crate::memory::{Chance, Memory};
 use crate::processor;
 use lexiform_engine::kernels::inputs::{Bucket, Input};
@@ -17,6 +18,9 @@ const LLAMA: Kind = Kind {
     norms_heads: false,
     window: None,
     is_tied: true,
+    hidden: 128,
+    inner: 200,
+    layers: 2,
 };
 const MISTRAL: Kind = Kind {
     family: "mistral",
@@ -35,6 +39,30 @@ const QWEN: Kind = Kind {
     norms_heads: true,
     is_tied: false,
     ..LLAMA
+};
+
+/// The same with sizes at which all products of few tokens are those of the kernels.
+const OWN_LLAMA: Kind = Kind {
+    heads: 16,
+    key_heads: 4,
+    hidden: 1024,
+    inner: 1024,
+    layers: 1,
+    ..LLAMA
+};
+/// Sizes at which attention's product behind it, or the second of the network, is the library's.
+const OWN_MISTRAL: Kind = Kind {
+    hidden: 1024,
+    inner: 1024,
+    layers: 1,
+    ..MISTRAL
+};
+const OWN_QWEN: Kind = Kind {
+    heads: 8,
+    key_heads: 2,
+    hidden: 1024,
+    layers: 1,
+    ..QWEN
 };
 
 /// The largest root of the mean of squares of errors of logits, relative to that of the logits, over all passes and of one
@@ -180,12 +208,13 @@ fn compare(kind: Kind, seed: u64) {
     let mut all = (Vec::new(), Vec::new());
     for round in 0..14 {
         let bucket = &buckets[round % buckets.len()];
-        let plan = Plan::new(shape, bucket).unwrap();
+        let plan = Plan::new(shape, bucket, MULTIPROCESSORS).unwrap();
         interpreter.prepare(&plan);
         let fed = texts.next(bucket, chance);
         let feeds = texts.feeds(&fed);
         let inputs = bucket.fill(&feeds, shape.group()).unwrap();
-        let before = interpreter.buffers[&Buffer::Keys(1)].clone();
+        let last = Buffer::Keys(kind.layers - 1);
+        let before = interpreter.buffers[&last].clone();
         interpreter.run(&plan, &inputs).unwrap();
         let wanted = fed.iter().map(|fed| fed.rows).sum();
         let known = decoder.forward(&feeds).unwrap();
@@ -196,7 +225,7 @@ fn compare(kind: Kind, seed: u64) {
             wanted == 0 || off < ERROR_OF_PASS,
             "{kind:?}, round {round}, {fed:?}: {off}"
         );
-        let after = &interpreter.buffers[&Buffer::Keys(1)];
+        let after = &interpreter.buffers[&last];
         let written = changed(&before, after, shape.key_heads * shape.head_size * 2);
         let slots = slots(&inputs, bucket);
         assert!(
@@ -231,6 +260,15 @@ fn plans_with_norms_of_heads_are_their_decoder() {
     }
 }
 
+#[test]
+fn plans_with_products_of_the_kernels_are_their_decoder() {
+    if processor::is_there("plans_with_products_of_the_kernels_are_their_decoder") {
+        for (kind, seed) in [(OWN_LLAMA, 6), (OWN_MISTRAL, 7), (OWN_QWEN, 8)] {
+            compare(kind, seed);
+        }
+    }
+}
+
 /// A graph is replayed over the same buffers: what a pass leaves in them must not reach the next.
 #[test]
 fn a_replay_with_other_inputs_between_has_the_same_bits() {
@@ -240,7 +278,7 @@ fn a_replay_with_other_inputs_between_has_the_same_bits() {
     let chance = &mut Chance::new(5);
     let checkpoint = Checkpoint::random(LLAMA, chance);
     let (shape, bucket) = (&checkpoint.shape, bucket(16, 8));
-    let plan = Plan::new(shape, &bucket).unwrap();
+    let plan = Plan::new(shape, &bucket, MULTIPROCESSORS).unwrap();
     let mut interpreter = Interpreter::new(checkpoint.buffers(), shape, BLOCKS * 16);
     interpreter.prepare(&plan);
     let texts = Texts::new(chance);

@@ -18,8 +18,23 @@ unsafe extern "C" {
 const RTLD_NOW: c_int = 2;
 
 /// `simt_launch` of host.cpp.
-type Launch =
-    unsafe extern "C" fn(*const c_char, *const c_int, c_int, c_uint, *const c_void, usize) -> *const c_char;
+type Launch = unsafe extern "C" fn(
+    *const c_char,
+    *const c_int,
+    c_int,
+    c_uint,
+    *const c_void,
+    usize,
+    *const Ahead,
+    usize,
+) -> *const c_char;
+
+/// Memory that the kernel ahead is still writing: `Ahead` of host.cpp.
+#[repr(C)]
+struct Ahead {
+    at: u64,
+    bytes: usize,
+}
 
 /// The kernels of one source.
 pub(crate) struct Processor {
@@ -72,12 +87,22 @@ impl Processor {
     /// # Errors
     /// What is wrong with the launch, or what the kernel did that no kernel may do.
     pub(crate) fn launch<B>(&self, node: &Node<B>, address: impl FnMut(&B) -> u64) -> Result<(), String> {
+        self.launch_behind(node, address, &[])
+    }
+
+    /// The same while the kernel ahead is still writing this memory.
+    fn launch_behind<B>(
+        &self,
+        node: &Node<B>,
+        address: impl FnMut(&B) -> u64,
+        ahead: &[Ahead],
+    ) -> Result<(), String> {
         let arguments = node.pack(address);
         let name = CString::new(node.kernel.name).map_err(|error| error.to_string())?;
         let grid = node.grid.map(|blocks| blocks as c_int);
         let launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the library was compiled from host.cpp, whose function this is, and the lock keeps others out; the name,
-        // the grid and the arguments live through the call. That the kernel stays within its buffers is what is tested.
+        // the grid, the arguments and the memory that is written live through the call. That the kernel stays within its buffers is what is tested.
         let fault = unsafe {
             launch(
                 name.as_ptr(),
@@ -86,6 +111,8 @@ impl Processor {
                 node.shared,
                 arguments.as_ptr().cast(),
                 arguments.len(),
+                ahead.as_ptr(),
+                ahead.len(),
             )
         };
         if fault.is_null() {
@@ -103,6 +130,31 @@ impl Processor {
     pub(crate) fn run(&self, nodes: &[Node<usize>], buffers: &mut [Memory]) -> Result<(), String> {
         let mut launch = |node: &Node<usize>| self.launch(node, |&buffer| buffers[buffer].address());
         nodes.iter().try_for_each(&mut launch)
+    }
+
+    /// The same, each while the kernel ahead is still writing all buffers that are not these: what a pass never writes.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    #[allow(dead_code, reason = "some programs of tests need it")]
+    pub(crate) fn run_behind(
+        &self,
+        nodes: &[Node<usize>],
+        buffers: &mut [Memory],
+        constant: &[usize],
+    ) -> Result<(), String> {
+        for node in nodes {
+            let written = buffers.iter_mut().enumerate();
+            let written = written.filter(|(number, _)| !constant.contains(number));
+            let ahead: Vec<Ahead> = written
+                .map(|(_, memory)| Ahead {
+                    at: memory.address(),
+                    bytes: memory.len(),
+                })
+                .collect();
+            self.launch_behind(node, |&buffer| buffers[buffer].address(), &ahead)?;
+        }
+        Ok(())
     }
 }
 

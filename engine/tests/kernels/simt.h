@@ -1,9 +1,13 @@
 // The instructions of device.h on a processor: every thread of a block is a fiber, and barriers and operations of a warp hand
 // over to the next fiber until all have come.
 //
+// A launch can be told that the kernel ahead has not ended (dependent launch): then what that one writes is zeros until a thread
+// of the block has waited for it and all others have come as far as they can without. What was read too early is then
+// wrong, and what was written too early is lost.
+//
 // What it can show: wrong arithmetic, wrong indices, barriers that not all threads reach, phases of `mbarrier` that are waited
 // for twice, shared memory that was never written (it begins as NaN) or that lies past what the launch asked for, copies that
-// are not aligned. What it cannot: races that need another order than that of the fibers, the memory order between blocks,
+// are not aligned, blocks that never wait for the kernel ahead. What it cannot: races that need another order than that of the fibers, the memory order between blocks,
 // and speed. Blocks run one after another.
 //
 // A fault ends the launch with a message (`simt_launch`), so that a broken kernel fails a test and not the test program.
@@ -31,8 +35,13 @@ namespace simt {
 const unsigned SHARED = 232448;
 // Bytes behind what a launch asked for that must stay as they were.
 const unsigned GUARD = 4096;
+// Rounds of all fibers that a thread lets pass before the kernel ahead has ended: enough to meet at some barriers.
+const int AHEAD = 64;
 // Rounds of all fibers after which a block counts as stuck.
 const int ROUNDS = 50000;
+
+// Memory that the kernel ahead writes.
+struct Written { void* at; size_t bytes; std::vector<char> held; };
 
 struct Fiber {
     ucontext_t context;
@@ -50,6 +59,8 @@ struct Block {
     std::vector<uint64_t> slot;
     std::function<void()> body;
     const char* fault;
+    bool has_waited;
+    std::vector<Written> written;
     alignas(128) unsigned char shared[SHARED + GUARD];
 };
 static Block* block = nullptr;
@@ -88,12 +99,24 @@ static void meet_warp() {
     const int w = block->current / 32 * 32;
     meet(&Fiber::waits_warp, w, min(w + 32, block->threads));
 }
+// The kernel ahead has ended, as far as this block can see.
+static void wait_for_grid_ahead() {
+    for (int round = 0; !block->written.empty() && !block->has_waited && round < AHEAD; round++) yield();
+    if (block->has_waited) return;
+    block->has_waited = true;
+    for (Written& w : block->written) memcpy(w.at, w.held.data(), w.bytes);
+}
 static void entry() {
     block->body();
     block->fibers[block->current].done = true;
     _longjmp(block->at, 1);
 }
 static void begin(Block& b, unsigned shared) {
+    b.has_waited = false;
+    for (Written& w : b.written) {
+        w.held.assign((char*)w.at, (char*)w.at + w.bytes);
+        memset(w.at, 0, w.bytes);
+    }
     memset(b.shared, 0xff, shared + GUARD);
     for (auto& f : b.fibers) {
         f.begun = f.done = false;
@@ -115,12 +138,14 @@ static const char* run(Block& b, unsigned shared) {
         if (b.fault) return b.fault;
         if (++rounds > ROUNDS) return "the block is stuck at a barrier";
     }
+    if (!b.has_waited) return "a block ended without having waited for the kernel ahead";
     for (unsigned at = shared; at < shared + GUARD; at++)
         if (b.shared[at] != 0xff) return "more shared memory was written than the launch asked for";
     return nullptr;
 }
-static const char* launch(Dim grid, int threads, unsigned shared, std::function<void()> body) {
+static const char* launch(Dim grid, int threads, unsigned shared, std::vector<Written> written, std::function<void()> body) {
     static Block b;
+    b.written = written;
     block = &b;
     b.threads = threads; b.grid = grid; b.body = body; b.fault = nullptr;
     b.slot.assign(threads, 0);
@@ -262,7 +287,7 @@ DEV void copy_bulk(void* to, const void* from, u32 bytes, u64* b) {
     expected -= bytes;
     if (!expected) barrier_arrive(b);
 }
-DEV void wait_for_grid() {}
+DEV void wait_for_grid() { simt::wait_for_grid_ahead(); }
 DEV void release_next_grid() {}
 DEV int count_up(int* p) { return (*p)++; }
 DEV u32 high(u32 a, u32 b) { return (u32)((u64)a * b >> 32); }

@@ -84,6 +84,9 @@ pub struct ModelArgs {
     /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program
     #[arg(long, env = "LEXIFORM_NO_KERNELS")]
     pub no_kernels: bool,
+    /// On an NVIDIA card, start no kernel before the end of the one ahead: slower, to see what that gains or whether it errs
+    #[arg(long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
+    pub no_dependent_launch: bool,
     /// Threads of the model on a CPU; by default one for each core
     #[arg(long, env = "LEXIFORM_THREADS", value_name = "N")]
     pub threads: Option<usize>,
@@ -228,6 +231,7 @@ impl ModelArgs {
             weights: self.weights,
             batch_invariant: self.batch_invariant,
             kernels: !self.no_kernels,
+            dependent_launch: !self.no_dependent_launch,
             tell: |message| tracing::info!("{message}"),
             ..LoadOptions::default()
         };

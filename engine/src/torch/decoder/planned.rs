@@ -11,7 +11,7 @@
 //! way lies in buffers that all buckets share, since passes run one after another. So do their rows, which a flight may still
 //! read when the next pass comes, as where that is submitted behind draws of the first: so there are two sets of rows, each with a graph
 //! of every bucket, and the second takes memory when it is needed first. Where both are being read, a pass writes rows of its own, without
-//! a graph.
+//! a graph. A bucket that there is no memory for, and those that are larger, are left to libtorch.
 //!
 //! A pass behind draws ([`run_after`](Planned::run_after)) finds its tokens in what these write: one kernel puts them among the inputs
 //! before the graph is started.
@@ -60,6 +60,10 @@ pub(super) struct Planned {
     /// The sets of rows that passes take turns in writing.
     rows: [PassRows; SETS],
     passes: HashMap<Bucket, Pass>,
+    /// Buckets that there was no memory for: they and those that are larger are left to libtorch.
+    refused: Vec<Bucket>,
+    /// Blocks of products of our own.
+    multiprocessors: usize,
     tell: fn(&str),
     /// Whether somebody was told that graphs are not captured.
     has_told: bool,
@@ -85,6 +89,14 @@ enum State {
     Warm,
     /// It cannot be captured or does not come again, and its steps are started.
     Started,
+}
+
+/// Memory for a bucket that takes the place of smaller pieces.
+#[derive(Default)]
+struct Grown {
+    buffers: Vec<(Buffer, Tensor)>,
+    /// Those of the set of this number.
+    rows: Option<(usize, PassRows)>,
 }
 
 /// The rows that a pass leaves.
@@ -132,6 +144,10 @@ impl Planned {
             .caches
             .first()
             .map_or(0, |cache| cache.keys.size()[0] as usize);
+        let multiprocessors = launcher
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .multiprocessors();
         Ok(Planned {
             rows: [
                 PassRows::new(0, &shape, device)?,
@@ -143,6 +159,8 @@ impl Planned {
             shape,
             device,
             passes: HashMap::new(),
+            refused: Vec::new(),
+            multiprocessors,
             tell: held.tell,
             has_told: false,
         })
@@ -153,7 +171,7 @@ impl Planned {
     }
 
     /// Runs the pass of these feeds, and says where its rows are: all that it was asked for, and padding behind them. `None` if no
-    /// bucket holds it, and then nothing was run.
+    /// bucket holds it or there is no memory for that bucket, and then nothing was run.
     pub(super) fn run(&mut self, feeds: &[Feed<'_>]) -> Result<Option<PassRows>> {
         match self.is_known(feeds) {
             true => self.run_fed(feeds, None),
@@ -194,10 +212,16 @@ impl Planned {
             return Ok(None);
         };
         let set = self.rows.iter().position(|rows| !rows.lease.is_shared());
-        self.reserve(&bucket, set)?;
+        if !self.reserve(&bucket, set)? {
+            return Ok(None);
+        }
         let rows = match set {
-            Some(set) => self.rows[set].share(),
-            None => PassRows::new(bucket.rows, &self.shape, self.device)?,
+            Some(set) => Some(self.rows[set].share()),
+            None => self.new_rows(bucket.rows).ok(),
+        };
+        // Where there is no memory for rows beside those that are read, the next pass has those again.
+        let Some(rows) = rows else {
+            return Ok(None);
         };
         let inputs_at = address(&self.buffers, &rows, &Buffer::Inputs);
         self.lock().write(inputs_at, &inputs)?;
@@ -280,29 +304,27 @@ impl Planned {
         })
     }
 
-    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows.
-    fn reserve(&mut self, bucket: &Bucket, set: Option<usize>) -> Result<()> {
-        if let Some(set) = set.filter(|&set| self.rows[set].len() < bucket.rows) {
-            self.forget();
-            self.rows[set] = PassRows::new(roomy(bucket, bucket.rows), &self.shape, self.device)?;
-        }
+    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows. Whether there is memory for them: if
+    /// not, all is as before, and somebody is told once.
+    fn reserve(&mut self, bucket: &Bucket, set: Option<usize>) -> Result<bool> {
+        let set = set.filter(|&set| self.rows[set].len() < bucket.rows);
         if self.passes.contains_key(bucket) {
-            return Ok(());
+            return Ok(set.is_none_or(|set| self.grow_rows(bucket, set)));
         }
-        self.passes.retain(|other, _| other.is_padded());
-        let plan = Plan::new(&self.shape, bucket).map_err(|why| LaunchError(why.to_string()))?;
-        let scratch = plan
-            .scratch
-            .iter()
-            .map(|&(part, bytes)| (Buffer::Scratch(part), bytes));
-        for (buffer, bytes) in scratch.chain([(Buffer::Inputs, bucket.bytes())]) {
-            let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
-            if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
-                self.forget();
-                let made = new_buffer(buffer, roomy(bucket, bytes), self.device)?;
-                self.buffers.insert(buffer, made);
+        let mut refused = self.refused.iter();
+        if refused.any(|refused| bucket.is_as_large_as(refused)) {
+            return Ok(false);
+        }
+        let plan = Plan::new(&self.shape, bucket, self.multiprocessors)
+            .map_err(|why| LaunchError(why.to_string()))?;
+        match self.allocate(bucket, &plan, set) {
+            Ok(grown) => self.replace(grown),
+            Err(error) => {
+                self.refuse(bucket, &error);
+                return Ok(false);
             }
         }
+        self.passes.retain(|other, _| other.is_padded());
         let state = match bucket.is_padded() {
             true => State::New,
             false => State::Started,
@@ -310,7 +332,75 @@ impl Planned {
         let graphs = [None; SETS];
         let pass = Pass { plan, state, graphs };
         self.passes.insert(*bucket, pass);
-        Ok(())
+        Ok(true)
+    }
+
+    /// Makes room for the rows of a bucket in a set that has less; whether there is memory for them. Where there is none, the bucket has
+    /// other rows as soon as nobody reads those.
+    fn grow_rows(&mut self, bucket: &Bucket, set: usize) -> bool {
+        let rows = self.new_rows(roomy(bucket, bucket.rows));
+        let grown = rows.map(|rows| Grown {
+            rows: Some((set, rows)),
+            ..Grown::default()
+        });
+        grown.map(|grown| self.replace(grown)).is_ok()
+    }
+
+    /// What a bucket needs and is not there, or is too small; rows of this set, if it has too few.
+    fn allocate(&self, bucket: &Bucket, plan: &Plan, set: Option<usize>) -> Result<Grown> {
+        let scratch = plan
+            .scratch
+            .iter()
+            .map(|&(part, bytes)| (Buffer::Scratch(part), bytes));
+        let mut grown = Grown::default();
+        for (buffer, bytes) in scratch.chain([(Buffer::Inputs, bucket.bytes())]) {
+            let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
+            if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
+                let bytes = roomy(bucket, bytes);
+                self.check_room(bytes)?;
+                grown
+                    .buffers
+                    .push((buffer, new_buffer(buffer, bytes, self.device)?));
+            }
+        }
+        if let Some(set) = set {
+            grown.rows = Some((set, self.new_rows(roomy(bucket, bucket.rows))?));
+        }
+        Ok(grown)
+    }
+
+    fn replace(&mut self, grown: Grown) {
+        if !grown.buffers.is_empty() || grown.rows.is_some() {
+            self.forget();
+        }
+        self.buffers.extend(grown.buffers);
+        if let Some((set, rows)) = grown.rows {
+            self.rows[set] = rows;
+        }
+    }
+
+    fn refuse(&mut self, bucket: &Bucket, error: &TchError) {
+        let bucket = least_with_memory_of(bucket);
+        self.refused.push(bucket);
+        let (tokens, text) = (bucket.tokens, bucket.table_width * self.shape.block_size);
+        let why = error.to_string();
+        (self.tell)(&format!(
+            "there is no memory for passes of {tokens} tokens over texts of up to {text} by plan, so that libtorch runs these and larger \
+             ones: {}",
+            why.lines().next().unwrap_or_default()
+        ));
+    }
+
+    fn new_rows(&self, rows: usize) -> Result<PassRows> {
+        self.check_room(rows * (self.shape.vocab * 4 + self.shape.hidden * 2))?;
+        PassRows::new(rows, &self.shape, self.device)
+    }
+
+    fn check_room(&self, bytes: usize) -> Result<()> {
+        match self.lock().has_room(bytes) {
+            true => Ok(()),
+            false => Err(LaunchError(format!("{bytes} bytes are not there")).into()),
+        }
     }
 
     /// Drops all graphs: they have the addresses of buffers that are about to be replaced.
@@ -339,6 +429,19 @@ fn roomy(bucket: &Bucket, size: usize) -> usize {
     match bucket.is_padded() {
         true => size,
         false => size.next_power_of_two(),
+    }
+}
+
+/// The smallest pass that reserves as much as this one, so that not every size is tried that there is no memory for.
+fn least_with_memory_of(bucket: &Bucket) -> Bucket {
+    let least = |size: usize| size.next_power_of_two() / 2 + 1;
+    match bucket.is_padded() {
+        true => *bucket,
+        false => Bucket {
+            tokens: least(bucket.tokens),
+            table_width: least(bucket.table_width),
+            ..*bucket
+        },
     }
 }
 

@@ -1,20 +1,26 @@
 //! Whether the kernels compute what libtorch computes: asked once, when the cache is made.
 //!
-//! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed. Then a text that is
-//! cut into pieces, as prompts are. Rows that are
+//! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed; and each time both
+//! at once and in pieces, since other kernels make the products for one and two tokens. Then a text that attends in pieces, as prompts do.
+//! Rows that are
 //! far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all passes, and the
 //! operator is told. Two ways to round in bf16 are some hundredths apart.
 
 use crate::model::Feed;
 use crate::model::flight::Flight;
+use std::ops::Range;
 use tch::{Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
 /// The largest root of the mean of squares of the differences of logits, relative to that of the logits, that is rounding.
 pub(super) const MOST_OFF: f64 = 0.15;
-/// Tokens that are fed: as many as are padded to no other number, and more than fit a piece.
-const TOKENS: [usize; 2] = [8, 43];
+/// Tokens that are fed.
+const TOKENS: usize = 8;
+/// The pieces that they are fed in: at once, and such that all sizes with products of their own are there.
+const PIECES: [&[usize]; 2] = [&[TOKENS], &[1, 2, TOKENS - 3]];
+/// Tokens of a prompt: more than attend at once.
+const PROMPT: usize = 43;
 
 /// Who runs a pass.
 #[derive(Clone, Copy)]
@@ -38,47 +44,65 @@ pub(super) fn farthest(
     room: &Room,
     mut run: impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
 ) -> Result<f64> {
+    let few = farthest_of(room, &PIECES.repeat(3), &mut run)?;
+    let prompt = farthest_of(room, &[&[PROMPT]], &mut run)?;
+    Ok(larger(few, prompt))
+}
+
+/// A NaN is the largest.
+fn larger(one: f64, other: f64) -> f64 {
+    if one.is_nan() || other <= one { one } else { other }
+}
+
+/// The same of one text, fed by libtorch as the first of these says and by plan in each of these ways.
+fn farthest_of(
+    room: &Room,
+    ways: &[&[usize]],
+    run: &mut impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
+) -> Result<f64> {
+    let &Room {
+        vocab, block_size, ..
+    } = room;
+    let count = ways[0].iter().sum::<usize>().min(room.positions);
+    let table: Vec<u32> = (0..count.div_ceil(block_size) as u32).collect();
+    let tokens: Vec<u32> = (0..count).map(|number| (number * vocab / count) as u32).collect();
+    let mut bring = |by: By, pieces: &[usize]| {
+        let (mut start, mut logits) = (0, Vec::new());
+        for &piece in pieces {
+            let end = (start + piece).min(count);
+            if start < end {
+                logits.extend(rows((&tokens, &table), start..end, |feeds| run(by, feeds))?);
+            }
+            start = end;
+        }
+        Tensor::f_from_slice(&logits)?.f_to_kind(Kind::Double)
+    };
+    let size = |numbers: &Tensor| f64::try_from(numbers.f_square()?.f_mean(Kind::Double)?).map(f64::sqrt);
+    let known = bring(By::Torch, ways[0])?;
     let mut farthest = 0.0;
-    for count in TOKENS {
-        let off = farthest_of(room, count.min(room.positions), &mut run)?;
-        // A NaN is the largest.
-        farthest = if off <= farthest { farthest } else { off };
+    for pieces in ways {
+        let off = size(&bring(By::Plan, pieces)?.f_sub(&known)?)? / size(&known)?;
+        farthest = larger(farthest, off);
     }
     Ok(farthest)
 }
 
-/// The same of a text of so many tokens.
-fn farthest_of(
-    &Room {
-        vocab, block_size, ..
-    }: &Room,
-    count: usize,
-    run: &mut impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
-) -> Result<f64> {
-    let table: Vec<u32> = (0..count.div_ceil(block_size) as u32).collect();
-    let tokens: Vec<u32> = (0..count).map(|number| (number * vocab / count) as u32).collect();
+/// The rows of these tokens of a text that lies in these blocks, one after another.
+fn rows(
+    (text, table): (&[u32], &[u32]),
+    fed: Range<usize>,
+    run: impl FnOnce(&[Feed<'_>]) -> Result<Box<dyn Flight>>,
+) -> Result<Vec<f32>> {
     let feed = Feed {
-        tokens: &tokens,
-        start: 0,
-        table: &table,
-        rows: count,
+        tokens: &text[fed.clone()],
+        start: fed.start,
+        table,
+        rows: fed.len(),
         parents: None,
         scale: 1.0,
     };
-    let rows: Vec<usize> = (0..count).collect();
-    let mut bring = |by: By| {
-        let logits = run(by, &[feed])?.rows(&rows);
-        let logits = logits.map_err(|error| TchError::Io(std::io::Error::other(error)))?;
-        let logits: Vec<f32> = rows.iter().flat_map(|&row| logits.row(row).to_vec()).collect();
-        Tensor::f_from_slice(&logits)?.f_to_kind(Kind::Double)
-    };
-    let size = |numbers: &Tensor| f64::try_from(numbers.f_square()?.f_mean(Kind::Double)?).map(f64::sqrt);
-    let known = bring(By::Torch)?;
-    let mut farthest = 0.0;
-    for _ in 0..3 {
-        let off = size(&bring(By::Plan)?.f_sub(&known)?)? / size(&known)?;
-        // A NaN is the largest.
-        farthest = if off <= farthest { farthest } else { off };
-    }
-    Ok(farthest)
+    let rows: Vec<usize> = (0..fed.len()).collect();
+    let logits = run(&[feed])?.rows(&rows);
+    let logits = logits.map_err(|error| TchError::Io(std::io::Error::other(error)))?;
+    Ok(rows.iter().flat_map(|&row| logits.row(row).to_vec()).collect())
 }

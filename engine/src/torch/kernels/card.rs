@@ -4,11 +4,11 @@
 //! the kernels where there is a card.
 
 use super::compiler::{CompileError, Compiler};
-use super::driver::{self, Code, Driver, Handle};
+use super::driver::{self, Code, Driver, Handle, LaunchAttribute, LaunchConfig};
 use super::node::Node;
-use super::shapes::KERNELS;
+use super::shapes::{KERNELS, MOST_SHARED};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_int, c_uint};
 use std::path::Path;
 
 /// Attributes of devices and functions, as `cuda.h` numbers them.
@@ -17,8 +17,6 @@ const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 const MOST_DYNAMIC_SHARED: c_int = 8;
 const SHARED_CARVEOUT: c_int = 9;
-/// Of an H100, for a block.
-const MOST_SHARED: c_int = 232_448;
 /// Instructions of the kernels are those of Hopper.
 const LEAST_CAPABILITY: (i32, i32) = (9, 0);
 
@@ -84,6 +82,8 @@ pub struct Card {
     capability: (i32, i32),
     multiprocessors: usize,
     functions: HashMap<&'static str, Handle>,
+    /// Whether a kernel may start before the end of the one ahead.
+    launches_ahead: bool,
 }
 
 impl Card {
@@ -101,6 +101,7 @@ impl Card {
             capability: (0, 0),
             multiprocessors: 0,
             functions: HashMap::new(),
+            launches_ahead: true,
         };
         card.begin(number)?;
         Ok(card)
@@ -183,6 +184,17 @@ impl Card {
         })
     }
 
+    /// Whether a kernel may start before the end of the one ahead, as far as what it reads does not depend on that (dependent launch;
+    /// every kernel waits by `griddepcontrol.wait` before it reads anything else). So it is unless this says otherwise: for who
+    /// wants to know what it gains, or suspects it.
+    #[must_use]
+    pub fn launching_ahead(self, launches_ahead: bool) -> Self {
+        Card {
+            launches_ahead,
+            ..self
+        }
+    }
+
     /// What the card is called.
     pub fn name(&self) -> &str {
         &self.name
@@ -214,7 +226,10 @@ impl Card {
             self.check("cuModuleGetFunction", unsafe {
                 (driver.function)(&raw mut function, module, name.as_ptr())
             })?;
-            for (attribute, value) in [(MOST_DYNAMIC_SHARED, MOST_SHARED), (SHARED_CARVEOUT, 100)] {
+            for (attribute, value) in [
+                (MOST_DYNAMIC_SHARED, MOST_SHARED as c_int),
+                (SHARED_CARVEOUT, 100),
+            ] {
                 // SAFETY: the function is one of the module.
                 self.check("cuFuncSetAttribute", unsafe {
                     (driver.set_attribute)(function, attribute, value)
@@ -305,20 +320,21 @@ impl Card {
         let function = *self.functions.get(name).ok_or(CardError::NotLoaded(name))?;
         let mut arguments = node.pack(address);
         let mut parameters = [arguments.as_mut_ptr().cast()];
-        let [x, y, z] = node.grid;
+        let attribute = LaunchAttribute::DEPENDENT;
+        let config = LaunchConfig {
+            grid: node.grid,
+            block: [node.kernel.threads, 1, 1],
+            shared: node.shared,
+            stream,
+            attributes: &raw const attribute,
+            attribute_count: c_uint::from(self.launches_ahead),
+        };
         // SAFETY: the kernel takes one struct, which `pack` lays out and the driver copies. That its pointers are those of
         // buffers that are large enough is the caller's to see to; a kernel that goes astray ends the context, not the process.
-        self.check("cuLaunchKernel", unsafe {
+        self.check("cuLaunchKernelEx", unsafe {
             (self.driver.launch)(
+                &raw const config,
                 function,
-                x,
-                y,
-                z,
-                node.kernel.threads,
-                1,
-                1,
-                node.shared,
-                stream,
                 parameters.as_mut_ptr(),
                 std::ptr::null_mut(),
             )

@@ -19,6 +19,39 @@ pub(super) type Handle = *mut c_void;
 /// Zero where a call succeeded.
 pub(super) type Code = c_int;
 
+/// `CUlaunchConfig`: how a kernel is launched.
+#[repr(C)]
+#[allow(dead_code, reason = "the driver reads the fields")]
+pub(super) struct LaunchConfig {
+    pub(super) grid: [c_uint; 3],
+    pub(super) block: [c_uint; 3],
+    pub(super) shared: c_uint,
+    pub(super) stream: Handle,
+    pub(super) attributes: *const LaunchAttribute,
+    pub(super) attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute` with a value that is an `int`.
+#[repr(C)]
+#[allow(dead_code, reason = "the driver reads the fields")]
+pub(super) struct LaunchAttribute {
+    id: c_int,
+    padding: [u8; 4],
+    value: c_int,
+    /// The value is a union of 64 bytes.
+    rest: [u8; 60],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: the kernel may start before the end of the one ahead on its stream.
+    pub(super) const DEPENDENT: Self = LaunchAttribute {
+        id: 6,
+        padding: [0; 4],
+        value: 1,
+        rest: [0; 60],
+    };
+}
+
 /// Opens a library for the rest of the process.
 pub(super) fn open(file: &Path) -> Result<Handle, String> {
     let name = CString::new(file.to_string_lossy().as_bytes()).map_err(|error| error.to_string())?;
@@ -82,9 +115,7 @@ functions! {
         load_module = "cuModuleLoadData" (*mut Handle, *const c_void);
         function = "cuModuleGetFunction" (*mut Handle, Handle, *const c_char);
         set_attribute = "cuFuncSetAttribute" (Handle, c_int, c_int);
-        launch = "cuLaunchKernel" (
-            Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void
-        );
+        launch = "cuLaunchKernelEx" (*const LaunchConfig, Handle, *mut *mut c_void, *mut *mut c_void);
         create_event = "cuEventCreate" (*mut Handle, c_uint);
         record = "cuEventRecord" (Handle, Handle);
         await_event = "cuEventSynchronize" (Handle);
@@ -133,5 +164,30 @@ functions! {
         code_size = "nvrtcGetCUBINSize" (Handle, *mut usize);
         code = "nvrtcGetCUBIN" (Handle, *mut c_char);
         destroy = "nvrtcDestroyProgram" (*mut Handle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    /// The sizes and places of fields that `cuda.h` has on 64 bits.
+    #[test]
+    fn structs_lie_as_the_driver_reads_them() {
+        assert_eq!(size_of::<LaunchConfig>(), 56);
+        assert_eq!(
+            [
+                offset_of!(LaunchConfig, grid),
+                offset_of!(LaunchConfig, block),
+                offset_of!(LaunchConfig, shared),
+                offset_of!(LaunchConfig, stream),
+                offset_of!(LaunchConfig, attributes),
+                offset_of!(LaunchConfig, attribute_count),
+            ],
+            [0, 12, 24, 32, 40, 48]
+        );
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
+        assert_eq!(offset_of!(LaunchAttribute, value), 8);
     }
 }

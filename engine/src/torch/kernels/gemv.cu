@@ -1,9 +1,11 @@
 // y = W·x for one or two vectors x: the products of decoding one answer, which read every weight once.
 //
-// Computes, in f32 sums: PLAIN out = W·x; ADD out += W·x; GATE out = silu(W₀·x) · (W₁·x), where the rows of W are pairs of
-// a gate and what it lets through; WIDE out = W·x in f32. Where there is a scale, x is normed first (rms, then the scale).
+// Computes, in f32 sums: PLAIN out = W·x; ADD out += W·x; GATE out = silu(W₀·x) · (W₁·x), where the first half of the rows
+// of W are gates and the second half what they let through; WIDE out = W·x in f32, of those vectors that are wanted. Where
+// there is a scale, x is normed first (rms, then the scale).
 //
-//   grid     one block for each multiprocessor; block b owns the rows [b·N/G, (b+1)·N/G) of W, which lie together
+//   grid     one block for each multiprocessor; block b owns the rows [b·N/G, (b+1)·N/G) of W, which lie together, or as many
+//            gates with what they let through
 //   block    9 warps: one copies, eight multiply; a ring of STAGES × 8/WARPS rows, 96 KB, on mbarriers
 //   copying  whole rows by the copy engine, begun before the kernel ahead has ended, because W does not depend on it: so
 //            the memory is busy while that kernel drains and while x is normed
@@ -20,8 +22,10 @@ enum { PLAIN, ADD, GATE, WIDE };
 
 struct Gemv {
     const bf16* weights;   // [rows, K]
-    const bf16* x;         // [M, K]
+    const bf16* x;         // [M, K]; WIDE: [tokens, K]
     const bf16* scale;     // [K]: of the norm before, or none
+    const int* wanted;     // WIDE: [M], which rows of x are vectors; those below 0 are left out. Or none: all, in order
+    bf16* normed;          // WIDE: [M, K], where the vectors are left as they are multiplied, or none
     void* out;             // [M, rows]; GATE: [M, rows / 2]; WIDE: f32
     int rows;              // even
     float eps;
@@ -53,28 +57,55 @@ template <int K, int WARPS> DEV Ring<K, WARPS> ring_of(const Gemv& a, u8* memory
     return ring;
 }
 
-// Copies all rows of the block, by one thread.
-template <int K, int WARPS> DEV void stream(const Gemv& a, const Ring<K, WARPS>& ring) {
+// Copies all rows of the block, by one thread. Of a stage with gates, these are the first half.
+template <int K, int WARPS, int END> DEV void stream(const Gemv& a, const Ring<K, WARPS>& ring) {
     const int ROWS = Ring<K, WARPS>::ROWS, STAGES = Ring<K, WARPS>::STAGES;
     for (int i = 0; i < ring.steps; i++) {
         const int s = i % STAGES, rows = min(ROWS, ring.count - i * ROWS);
         if (i >= STAGES) barrier_wait(ring.empty + s, (i / STAGES - 1) & 1);
         barrier_expect(ring.full + s, rows * K * 2);
-        copy_bulk(ring.weights + s * ROWS * K, a.weights + (u64)(ring.first + i * ROWS) * K, rows * K * 2, ring.full + s);
+        bf16* to = ring.weights + s * ROWS * K;
+        if (END == GATE) {
+            const u64 gate = (ring.first + i * ROWS) / 2;
+            copy_bulk(to, a.weights + gate * K, rows * K, ring.full + s);
+            copy_bulk(to + ROWS / 2 * K, a.weights + (a.rows / 2 + gate) * K, rows * K, ring.full + s);
+        } else {
+            copy_bulk(to, a.weights + (u64)(ring.first + i * ROWS) * K, rows * K * 2, ring.full + s);
+        }
     }
 }
 
 // The columns of x that a lane multiplies, two numbers a word.
 template <int M, int CHUNKS> struct Columns { u32 at[M][CHUNKS][4]; };
 
-template <int K, int WARPS, int M> DEV void load_x(const Gemv& a, int column, Columns<M, K / WARPS / 256>& x) {
+// The row of x that vector `m` is; below 0 if it is left out.
+template <int END> DEV int row_of(const Gemv& a, int m) { return END == WIDE && a.wanted ? a.wanted[m] : m; }
+
+// What is left out is multiplied like the first row, and not written.
+template <int K, int WARPS, int M, int END> DEV void load_x(const Gemv& a, int column, Columns<M, K / WARPS / 256>& x) {
 #pragma unroll
-    for (int m = 0; m < M; m++)
+    for (int m = 0; m < M; m++) {
+        const bf16* row = a.x + (u64)max(row_of<END>(a, m), 0) * K + column;
 #pragma unroll
         for (int c = 0; c < K / WARPS / 256; c++) {
-            const uint4 v = *(const uint4*)(a.x + (u64)m * K + column + c * 256);
+            const uint4 v = *(const uint4*)(row + c * 256);
             x.at[m][c][0] = v.x; x.at[m][c][1] = v.y; x.at[m][c][2] = v.z; x.at[m][c][3] = v.w;
         }
+    }
+}
+
+// Leaves the vectors as they are multiplied, by the warps of one row.
+template <int K, int WARPS, int M> DEV void store_x(const Gemv& a, int column, const Columns<M, K / WARPS / 256>& x) {
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        if (row_of<WIDE>(a, m) < 0) continue;
+#pragma unroll
+        for (int c = 0; c < K / WARPS / 256; c++) {
+            uint4 v;
+            v.x = x.at[m][c][0]; v.y = x.at[m][c][1]; v.z = x.at[m][c][2]; v.w = x.at[m][c][3];
+            *(uint4*)(a.normed + (u64)m * K + column + c * 256) = v;
+        }
+    }
 }
 
 // x / rms(x) · scale, rounded as a norm that is a kernel of its own rounds it.
@@ -129,18 +160,20 @@ template <int M, int CHUNKS> DEV void multiply_row(const bf16* w, const Columns<
     }
 }
 
-template <int K, int WARPS, int M>
+// The sums of the block's rows; with gates, each has its gate before it, where in the ring there is half a stage between them.
+template <int K, int WARPS, int M, int END>
 DEV void multiply_rows(const Ring<K, WARPS>& ring, const Columns<M, K / WARPS / 256>& x, int column, float* sums) {
     typedef Ring<K, WARPS> R;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, slice = warp % WARPS;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, slice = warp % WARPS, place = warp / WARPS;
+    const int HALF = R::ROWS > 1 ? R::ROWS / 2 : 1, turned = END == GATE ? place % HALF * 2 + place / HALF : place;
     for (int i = 0; i < ring.steps; i++) {
-        const int s = i % R::STAGES, row = i * R::ROWS + warp / WARPS;
+        const int s = i % R::STAGES, row = i * R::ROWS + turned;
         barrier_wait(ring.full + s, (i / R::STAGES) & 1);
         float sum[M];
 #pragma unroll
         for (int m = 0; m < M; m++) sum[m] = 0.f;
         if (row < ring.count)
-            multiply_row<M, R::CHUNKS>(ring.weights + (s * R::ROWS + warp / WARPS) * K + column, x, sum);
+            multiply_row<M, R::CHUNKS>(ring.weights + (s * R::ROWS + place) * K + column, x, sum);
         sync_warp();
         if (lane == 0) barrier_arrive(ring.empty + s);
 #pragma unroll
@@ -165,6 +198,7 @@ template <int WARPS, int M, int END> DEV void finish(const Gemv& a, int first, i
     for (int i = threadIdx.x; i < outs * M; i += 288) {
         const int m = i / outs, row = i % outs;
         const u64 place = (u64)m * width + at + row;
+        if (row_of<END>(a, m) < 0) continue;
         if (END == GATE) {
             // Each of the three steps rounds to bf16, as torch's do.
             const float gate = widen(narrow(total<WARPS, M>(sums, 2 * row, m)));
@@ -186,7 +220,7 @@ template <int K, int WARPS, int M, int END> DEV void gemv(const Gemv& a) {
     float* sums = squares + M * 8;                                    // [rows of the block][WARPS][M]
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     if (warp == 8) {
-        if (lane == 0) stream<K, WARPS>(a, ring);
+        if (lane == 0) stream<K, WARPS, END>(a, ring);
         // All that is left to fetch is on its way: the next kernel may fill what this one leaves free.
         release_next_grid();
         wait_for_grid();
@@ -194,16 +228,24 @@ template <int K, int WARPS, int M, int END> DEV void gemv(const Gemv& a) {
         const int column = warp % WARPS * (K / WARPS) + lane * 8;
         wait_for_grid();
         Columns<M, K / WARPS / 256> x;
-        load_x<K, WARPS, M>(a, column, x);
+        load_x<K, WARPS, M, END>(a, column, x);
         if (a.scale) norm_x<K, WARPS, M>(a, column, squares, x);
-        multiply_rows<K, WARPS, M>(ring, x, column, sums);
+        if (END == WIDE && a.normed && blockIdx.x == 0 && warp < WARPS) store_x<K, WARPS, M>(a, column, x);
+        multiply_rows<K, WARPS, M, END>(ring, x, column, sums);
     }
     sync_threads();
     finish<WARPS, M, END>(a, ring.first, ring.count, sums);
 }
 
-// gemv_K_M_END, for hidden sizes 2048 and 4096 and inner sizes 8192 and 14336.
+// gemv_K_M_END: for widths between layers all ends, for widths behind gates the sum.
 #define GEMV(K, WARPS, M, END) KERNEL(gemv_##K##_##M##_##END, Gemv, 288) { gemv<K, WARPS, M, END>(a); }
-GEMV(2048, 1, 1, PLAIN) GEMV(2048, 1, 1, ADD) GEMV(2048, 1, 1, GATE) GEMV(2048, 1, 1, WIDE) GEMV(8192, 4, 1, ADD)
-GEMV(4096, 2, 1, PLAIN) GEMV(4096, 2, 1, ADD) GEMV(4096, 2, 1, GATE) GEMV(4096, 2, 1, WIDE) GEMV(14336, 8, 1, ADD)
-GEMV(2048, 1, 2, PLAIN) GEMV(2048, 1, 2, GATE) GEMV(8192, 4, 2, ADD) GEMV(4096, 2, 2, GATE) GEMV(14336, 8, 2, ADD)
+GEMV(1024, 1, 1, PLAIN) GEMV(1024, 1, 1, ADD) GEMV(1024, 1, 1, GATE) GEMV(1024, 1, 1, WIDE)
+GEMV(2048, 1, 1, PLAIN) GEMV(2048, 1, 1, ADD) GEMV(2048, 1, 1, GATE) GEMV(2048, 1, 1, WIDE)
+GEMV(3072, 2, 1, PLAIN) GEMV(3072, 2, 1, ADD) GEMV(3072, 2, 1, GATE) GEMV(3072, 2, 1, WIDE)
+GEMV(4096, 2, 1, PLAIN) GEMV(4096, 2, 1, ADD) GEMV(4096, 2, 1, GATE) GEMV(4096, 2, 1, WIDE)
+GEMV(6144, 4, 1, ADD) GEMV(8192, 4, 1, ADD) GEMV(12288, 8, 1, ADD) GEMV(14336, 8, 1, ADD)
+GEMV(1024, 1, 2, PLAIN) GEMV(1024, 1, 2, ADD) GEMV(1024, 1, 2, GATE) GEMV(1024, 1, 2, WIDE)
+GEMV(2048, 1, 2, PLAIN) GEMV(2048, 1, 2, ADD) GEMV(2048, 1, 2, GATE) GEMV(2048, 1, 2, WIDE)
+GEMV(3072, 2, 2, PLAIN) GEMV(3072, 2, 2, ADD) GEMV(3072, 2, 2, GATE) GEMV(3072, 2, 2, WIDE)
+GEMV(4096, 2, 2, PLAIN) GEMV(4096, 2, 2, ADD) GEMV(4096, 2, 2, GATE) GEMV(4096, 2, 2, WIDE)
+GEMV(6144, 4, 2, ADD) GEMV(8192, 4, 2, ADD) GEMV(12288, 8, 2, ADD) GEMV(14336, 8, 2, ADD)

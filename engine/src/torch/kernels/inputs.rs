@@ -184,6 +184,12 @@ impl Bucket {
         BUCKETS.into_iter().find(|&bucket| bucket >= tokens)
     }
 
+    /// Whether a pass of this bucket takes at least as much memory as one of the other, whatever the model: it has no fewer tokens, and
+    /// its texts may be as long.
+    pub fn is_as_large_as(&self, other: &Bucket) -> bool {
+        self.tokens >= other.tokens && self.table_width >= other.table_width
+    }
+
     /// The parts in their order, and how many numbers each has.
     fn parts(&self) -> [(Input, usize); 8] {
         let sequences = self.sequences + self.pieces;
@@ -489,6 +495,26 @@ mod tests {
     fn few_pieces_are_split_and_many_are_not() {
         let splits = |pieces| Bucket { pieces, ..BUCKET }.piece_splits();
         assert_eq!([1, 2, 3, 9, 64, 128, 500].map(splits), [64, 64, 32, 8, 2, 1, 1]);
+    }
+
+    #[test]
+    fn a_bucket_is_as_large_as_another_in_both_directions_or_not_at_all() {
+        let bucket = |tokens, table_width| Bucket {
+            tokens,
+            table_width,
+            ..BUCKET
+        };
+        for (tokens, table_width, is_large) in [
+            (16, 64, true),
+            (24, 64, true),
+            (16, 256, true),
+            (8, 256, false),
+            (128, 16, false),
+            (8, 16, false),
+        ] {
+            let found = bucket(tokens, table_width).is_as_large_as(&bucket(16, 64));
+            assert_eq!(found, is_large, "{tokens} {table_width}");
+        }
     }
 
     #[test]

@@ -43,6 +43,15 @@ pub trait Launcher: Send {
     /// What runs the steps, for people.
     fn name(&self) -> String;
 
+    /// How many multiprocessors it has: the blocks of products of our own.
+    fn multiprocessors(&self) -> usize;
+
+    /// Whether so many bytes more may be taken of its memory, for all that it knows. Who asks then takes them elsewhere, and may
+    /// be refused there.
+    fn has_room(&self, _bytes: usize) -> bool {
+        true
+    }
+
     /// Starts a kernel.
     ///
     /// # Errors

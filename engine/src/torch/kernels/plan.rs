@@ -1,18 +1,22 @@
 //! The pass of a bucket as data: which kernels and products run in which order, on which buffers.
 //!
 //! ```text
-//!   embed ─► x ─┬─ norm ─► [qkv] ─► turn ─► attend ─► [out] ─ + ─┬─ norm ─► [gate, up] ─► gate ─► [down] ─ + ─► …
-//!               └──────────────────────────────────────────────┘ └──────────────────────────────────────────┘
-//!   x ─► norm of the wanted rows ─► [head] ─► logits in f32            in brackets: a product, by the library of the card
+//!   embed ─► x ─┬─ (norm ─► [qkv]) ─► turn ─► attend ─► ([out] ─ +) ─┬─ (norm ─► [gate, up] ─► gate) ─► ([down] ─ +) ─► …
+//!               └────────────────────────────────────────────────────┘ └────────────────────────────────────────────────┘
+//!   x ─► (norm of the wanted rows ─► [head]) ─► logits in f32        in brackets: a product; in parentheses: one launch, or several
 //! ```
+//!
+//! Who makes a product, and what is in its launch, [`products`](super::products) decides: for one and two tokens a layer is six launches,
+//! where the sizes allow it, and for more it is nine.
 //!
 //! A plan names buffers, not addresses. A [`Launcher`](super::launcher::Launcher) runs it: a card, which captures it as a graph and
 //! replays that, or the kernels on the processor in tests (`engine/tests/kernels/plans.rs`, `engine/tests/engine/planned.rs`).
 
 use super::inputs::{Bucket, Input};
 use super::node::{Node, Place};
-use super::shapes::{Attend, BLOCK_SIZE, Embed, Gate, MOST_NORM_WIDTH, MOST_QUERY_ROWS, Norm, SPLITS, Turn};
-use super::step::{Output, Product, Step};
+use super::products::{After, Before, Linear};
+use super::shapes::{Attend, BLOCK_SIZE, Embed, MOST_NORM_WIDTH, MOST_QUERY_ROWS, SPLITS, Turn};
+use super::step::Step;
 use std::fmt;
 
 /// The sizes of a decoder of the Llama family.
@@ -244,13 +248,18 @@ fn weight(weight: ModelWeight) -> Place<Buffer> {
 }
 
 impl Plan {
-    /// The pass of a model of this shape for a bucket.
+    /// The pass of a model of this shape for a bucket, on a card with so many multiprocessors. With none, the library makes all
+    /// products.
     ///
     /// # Errors
     /// All sizes that the kernels do not take.
-    pub fn new(shape: &Shape, bucket: &Bucket) -> Result<Self, NoPlan> {
+    pub fn new(shape: &Shape, bucket: &Bucket, multiprocessors: usize) -> Result<Self, NoPlan> {
         shape.check()?;
-        let maker = Maker { shape, bucket };
+        let maker = Maker {
+            shape,
+            bucket,
+            multiprocessors,
+        };
         let mut steps = vec![Step::Launch(maker.embed())];
         for (layer, &window) in shape.windows.iter().enumerate() {
             steps.extend(maker.attention(layer, window));
@@ -278,6 +287,7 @@ impl Plan {
 struct Maker<'a> {
     shape: &'a Shape,
     bucket: &'a Bucket,
+    multiprocessors: usize,
 }
 
 impl Maker<'_> {
@@ -326,56 +336,52 @@ impl Maker<'_> {
     }
 
     /// The norm of all rows, with the scale of a layer.
-    fn norm(&self, layer: usize, scale: LayerWeight) -> Step<Buffer> {
-        Step::Launch(
-            Norm {
-                x: scratch(Scratch::X),
-                scale: Place::start(Buffer::Layer(layer, scale)),
-                out: scratch(Scratch::Normed),
-                rows: None,
-                width: self.shape.hidden,
-                count: self.bucket.tokens,
-                eps: self.shape.eps,
-            }
-            .node(),
-        )
+    fn norm(&self, layer: usize, scale: LayerWeight) -> Before<Buffer> {
+        Before {
+            scale: Place::start(Buffer::Layer(layer, scale)),
+            out: scratch(Scratch::Normed),
+            wanted: None,
+            eps: self.shape.eps,
+        }
     }
 
+    /// A product of all rows with a matrix of a layer.
     fn product(
         &self,
         weights: Buffer,
         (x, columns): (Scratch, usize),
+        before: Option<Before<Buffer>>,
         (out, rows): (Scratch, usize),
-        output: Output,
-    ) -> Step<Buffer> {
-        Step::Product(Product {
+        after: After<Buffer>,
+    ) -> Vec<Step<Buffer>> {
+        let linear = Linear {
             weights: Place::start(weights),
             x: scratch(x),
+            before,
             out: scratch(out),
             rows,
             columns,
-            count: match output {
-                Output::Wide => self.bucket.rows,
+            vectors: match after {
+                After::Wide => self.bucket.rows,
                 _ => self.bucket.tokens,
             },
-            output,
-        })
+            after,
+        };
+        linear.steps(self.multiprocessors)
     }
 
     fn attention(&self, layer: usize, window: Option<usize>) -> Vec<Step<Buffer>> {
         let shape = self.shape;
         let (hidden, heads) = (shape.hidden, shape.heads * shape.head_size);
         let of = |weight| Buffer::Layer(layer, weight);
-        let mut steps = vec![
-            self.norm(layer, LayerWeight::AttentionNorm),
-            self.product(
-                of(LayerWeight::Qkv),
-                (Scratch::Normed, hidden),
-                (Scratch::Qkv, shape.qkv()),
-                Output::Plain,
-            ),
-            Step::Launch(self.turn(layer)),
-        ];
+        let mut steps = self.product(
+            of(LayerWeight::Qkv),
+            (Scratch::X, hidden),
+            Some(self.norm(layer, LayerWeight::AttentionNorm)),
+            (Scratch::Qkv, shape.qkv()),
+            After::Plain,
+        );
+        steps.push(Step::Launch(self.turn(layer)));
         // Two launches: of a piece of a prompt all warps are busy, and there may be many.
         let sequences = self.attend(layer, window);
         let pieces = self.attend_pieces(sequences);
@@ -383,11 +389,12 @@ impl Maker<'_> {
             .into_iter()
             .filter(|attend| attend.sequences > 0);
         steps.extend(attend.map(|attend| Step::Launch(attend.node())));
-        steps.push(self.product(
+        steps.extend(self.product(
             of(LayerWeight::Out),
             (Scratch::Attended, heads),
+            None,
             (Scratch::X, hidden),
-            Output::Sum,
+            After::Add,
         ));
         steps
     }
@@ -457,33 +464,24 @@ impl Maker<'_> {
         }
     }
 
-    fn network(&self, layer: usize) -> [Step<Buffer>; 4] {
+    fn network(&self, layer: usize) -> Vec<Step<Buffer>> {
         let (hidden, inner) = (self.shape.hidden, self.shape.inner);
         let of = |weight| Buffer::Layer(layer, weight);
-        [
-            self.norm(layer, LayerWeight::InnerNorm),
-            self.product(
-                of(LayerWeight::GateUp),
-                (Scratch::Normed, hidden),
-                (Scratch::GateUp, 2 * inner),
-                Output::Plain,
-            ),
-            Step::Launch(
-                Gate {
-                    rows: scratch(Scratch::GateUp),
-                    out: scratch(Scratch::Gated),
-                    width: inner,
-                    count: self.bucket.tokens,
-                }
-                .node(),
-            ),
-            self.product(
-                of(LayerWeight::Down),
-                (Scratch::Gated, inner),
-                (Scratch::X, hidden),
-                Output::Sum,
-            ),
-        ]
+        let mut steps = self.product(
+            of(LayerWeight::GateUp),
+            (Scratch::X, hidden),
+            Some(self.norm(layer, LayerWeight::InnerNorm)),
+            (Scratch::Gated, 2 * inner),
+            After::Gate(scratch(Scratch::GateUp)),
+        );
+        steps.extend(self.product(
+            of(LayerWeight::Down),
+            (Scratch::Gated, inner),
+            None,
+            (Scratch::X, hidden),
+            After::Add,
+        ));
+        steps
     }
 
     /// The rows that are wanted, if there are any.
@@ -491,22 +489,19 @@ impl Maker<'_> {
         if self.bucket.rows == 0 {
             return Vec::new();
         }
-        let norm = Norm {
-            x: scratch(Scratch::X),
+        let norm = Before {
             scale: weight(ModelWeight::Norm),
             out: scratch(Scratch::Hidden),
-            rows: Some(self.input(Input::Wanted)),
-            width: self.shape.hidden,
-            count: self.bucket.rows,
+            wanted: Some(self.input(Input::Wanted)),
             eps: self.shape.eps,
         };
-        let head = self.product(
+        self.product(
             Buffer::Model(ModelWeight::Head),
-            (Scratch::Hidden, self.shape.hidden),
+            (Scratch::X, self.shape.hidden),
+            Some(norm),
             (Scratch::Logits, self.shape.vocab),
-            Output::Wide,
-        );
-        vec![Step::Launch(norm.node()), head]
+            After::Wide,
+        )
     }
 }
 
@@ -538,12 +533,44 @@ mod tests {
         most_fed: 16,
     };
 
+    fn bucket(tokens: usize) -> Bucket {
+        Bucket {
+            tokens,
+            sequences: tokens,
+            rows: tokens,
+            ..BUCKET
+        }
+    }
+
+    /// Launches in all, and how many of them are products by the library.
+    fn counted(shape: &Shape, tokens: usize, multiprocessors: usize) -> (usize, usize) {
+        let plan = Plan::new(shape, &bucket(tokens), multiprocessors).unwrap();
+        let products = plan.steps.iter().filter(|step| matches!(step, Step::Product(_)));
+        (plan.launches(), products.count())
+    }
+
     #[test]
-    fn a_layer_is_nine_launches() {
-        let plan = Plan::new(&shape(), &BUCKET).unwrap();
-        assert_eq!(plan.launches(), 1 + 16 * 9 + 2);
-        let own = plan.steps.iter().filter(|step| matches!(step, Step::Launch(_)));
-        assert_eq!(own.count(), 1 + 16 * 5 + 1);
+    fn a_layer_is_so_many_launches() {
+        let narrow = Shape {
+            inner: 5632,
+            ..shape()
+        };
+        for tokens in super::super::inputs::BUCKETS {
+            let (one, narrow_one, none) = (
+                counted(&shape(), tokens, 132),
+                counted(&narrow, tokens, 132),
+                counted(&shape(), tokens, 0),
+            );
+            let (expected, expected_narrow) = match tokens {
+                // Norms, sums and gates are in the launches of products.
+                1 | 2 => ((1 + 16 * 6 + 1, 0), (1 + 16 * 6 + 1, 16)),
+                // Of products, that of the inner width is the library's.
+                3..=16 => ((1 + 16 * 9 + 2, 16), (1 + 16 * 9 + 2, 16)),
+                _ => ((1 + 16 * 9 + 2, 16 * 4 + 1), (1 + 16 * 9 + 2, 16 * 4 + 1)),
+            };
+            assert_eq!((one, narrow_one), (expected, expected_narrow), "{tokens} tokens");
+            assert_eq!(none, (1 + 16 * 9 + 2, 16 * 4 + 1), "{tokens} tokens");
+        }
     }
 
     #[test]
@@ -556,10 +583,14 @@ mod tests {
                 rows,
                 ..BUCKET
             };
-            Plan::new(&shape(), &bucket).unwrap().launches()
+            Plan::new(&shape(), &bucket, 132).unwrap().launches()
         };
         assert_eq!(launches(3, 125, 4), 1 + 16 * 10 + 2);
-        assert_eq!(launches(0, 125, 1), 1 + 16 * 9 + 2);
+        assert_eq!(
+            launches(0, 125, 1),
+            1 + 16 * 9 + 1,
+            "one row by a product of our own"
+        );
         assert_eq!(launches(0, 125, 0), 1 + 16 * 9, "nobody wants a row");
     }
 
@@ -573,7 +604,7 @@ mod tests {
             windows: vec![Some(0)],
             ..shape()
         };
-        let problems = Plan::new(&odd, &BUCKET).unwrap_err();
+        let problems = Plan::new(&odd, &BUCKET, 132).unwrap_err();
         assert_eq!(
             problems.to_string(),
             "hidden is 2052; the kernels take a multiple of 8, up to 8192; head_size is 80; the kernels take 64 or 128; \

@@ -15,6 +15,8 @@ pub const SPLITS: usize = 64;
 pub const MOST_NORM_WIDTH: usize = 8192;
 /// The widest row that a draw is made from.
 pub const MOST_DRAW_WIDTH: usize = 128 * 64 * 32;
+/// Bytes of shared memory that a block can have, on an H100.
+pub const MOST_SHARED: usize = 232_448;
 /// Bytes of what a draw writes for a row.
 pub const DRAWN_BYTES: usize = 48;
 
@@ -27,24 +29,53 @@ macro_rules! kernels {
 kernels! {
     attend_64 "attend.cu" 128,
     attend_128 "attend.cu" 128,
+    gemv_1024_1_PLAIN "gemv.cu" 288,
+    gemv_1024_1_ADD "gemv.cu" 288,
+    gemv_1024_1_GATE "gemv.cu" 288,
+    gemv_1024_1_WIDE "gemv.cu" 288,
     gemv_2048_1_PLAIN "gemv.cu" 288,
     gemv_2048_1_ADD "gemv.cu" 288,
     gemv_2048_1_GATE "gemv.cu" 288,
     gemv_2048_1_WIDE "gemv.cu" 288,
-    gemv_8192_1_ADD "gemv.cu" 288,
+    gemv_3072_1_PLAIN "gemv.cu" 288,
+    gemv_3072_1_ADD "gemv.cu" 288,
+    gemv_3072_1_GATE "gemv.cu" 288,
+    gemv_3072_1_WIDE "gemv.cu" 288,
     gemv_4096_1_PLAIN "gemv.cu" 288,
     gemv_4096_1_ADD "gemv.cu" 288,
     gemv_4096_1_GATE "gemv.cu" 288,
     gemv_4096_1_WIDE "gemv.cu" 288,
+    gemv_6144_1_ADD "gemv.cu" 288,
+    gemv_8192_1_ADD "gemv.cu" 288,
+    gemv_12288_1_ADD "gemv.cu" 288,
     gemv_14336_1_ADD "gemv.cu" 288,
+    gemv_1024_2_PLAIN "gemv.cu" 288,
+    gemv_1024_2_ADD "gemv.cu" 288,
+    gemv_1024_2_GATE "gemv.cu" 288,
+    gemv_1024_2_WIDE "gemv.cu" 288,
     gemv_2048_2_PLAIN "gemv.cu" 288,
+    gemv_2048_2_ADD "gemv.cu" 288,
     gemv_2048_2_GATE "gemv.cu" 288,
-    gemv_8192_2_ADD "gemv.cu" 288,
+    gemv_2048_2_WIDE "gemv.cu" 288,
+    gemv_3072_2_PLAIN "gemv.cu" 288,
+    gemv_3072_2_ADD "gemv.cu" 288,
+    gemv_3072_2_GATE "gemv.cu" 288,
+    gemv_3072_2_WIDE "gemv.cu" 288,
+    gemv_4096_2_PLAIN "gemv.cu" 288,
+    gemv_4096_2_ADD "gemv.cu" 288,
     gemv_4096_2_GATE "gemv.cu" 288,
+    gemv_4096_2_WIDE "gemv.cu" 288,
+    gemv_6144_2_ADD "gemv.cu" 288,
+    gemv_8192_2_ADD "gemv.cu" 288,
+    gemv_12288_2_ADD "gemv.cu" 288,
     gemv_14336_2_ADD "gemv.cu" 288,
+    skinny_1024_8 "skinny.cu" 288,
     skinny_2048_8 "skinny.cu" 288,
+    skinny_3072_8 "skinny.cu" 288,
     skinny_4096_8 "skinny.cu" 288,
+    skinny_1024_16 "skinny.cu" 288,
     skinny_2048_16 "skinny.cu" 288,
+    skinny_3072_16 "skinny.cu" 288,
     skinny_4096_16 "skinny.cu" 288,
     embed_rows "small.cu" 256,
     take_drawn "small.cu" 128,
@@ -63,7 +94,7 @@ pub fn kernel(name: &str) -> Option<&'static Kernel> {
 }
 
 /// A launch of a kernel that the table has.
-fn node<B>(name: &str, grid: [usize; 3], shared: usize, arguments: Vec<Argument<B>>) -> Node<B> {
+pub(super) fn node<B>(name: &str, grid: [usize; 3], shared: usize, arguments: Vec<Argument<B>>) -> Node<B> {
     let kernel = kernel(name).unwrap_or_else(|| unreachable!("{name} stands in the table"));
     Node {
         kernel,
@@ -73,7 +104,7 @@ fn node<B>(name: &str, grid: [usize; 3], shared: usize, arguments: Vec<Argument<
     }
 }
 
-fn int<B>(value: usize) -> Argument<B> {
+pub(super) fn int<B>(value: usize) -> Argument<B> {
     Argument::Int(value as i32)
 }
 
@@ -178,119 +209,6 @@ impl<B> Attend<B> {
             Argument::Float(scale),
         ];
         node(name, grid, shared, arguments)
-    }
-}
-
-/// What a product for one or two vectors does with its sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Writes them.
-    Plain,
-    /// Adds them to what is there.
-    Add,
-    /// Lets the odd rows through the gates of the even ones.
-    Gate,
-    /// Writes them in `f32`.
-    Wide,
-}
-
-/// A product for one or two vectors; see `gemv.cu`.
-#[derive(Clone, Copy, Debug)]
-pub struct Gemv<B> {
-    /// `[rows, columns]`.
-    pub weights: Place<B>,
-    /// `[vectors, columns]`.
-    pub x: Place<B>,
-    /// `[columns]`: the scale of the norm before, if there is one.
-    pub scale: Option<Place<B>>,
-    /// `[vectors, rows]`, half of that behind gates.
-    pub out: Place<B>,
-    /// Even.
-    pub rows: usize,
-    /// 2048, 4096, 8192 or 14336.
-    pub columns: usize,
-    /// 1 or 2.
-    pub vectors: usize,
-    /// What becomes of the sums.
-    pub end: End,
-    /// What the norm adds to the mean of squares.
-    pub eps: f32,
-    /// Blocks: one for each multiprocessor.
-    pub blocks: usize,
-}
-
-impl<B> Gemv<B> {
-    /// The launch; `None` if there is no kernel for these shapes.
-    pub fn node(self) -> Option<Node<B>> {
-        let end = match self.end {
-            End::Plain => "PLAIN",
-            End::Add => "ADD",
-            End::Gate => "GATE",
-            End::Wide => "WIDE",
-        };
-        let name = format!("gemv_{}_{}_{end}", self.columns, self.vectors);
-        let kernel = kernel(&name).filter(|_| self.rows.is_multiple_of(2) && self.blocks > 0)?;
-        let warps = match self.columns {
-            2048 => 1,
-            4096 => 2,
-            8192 => 4,
-            _ => 8,
-        };
-        let stage = 8 / warps * self.columns * 2;
-        let stages = 98304 / stage;
-        let rows = 2 * (self.rows / 2).div_ceil(self.blocks);
-        let shared = stages * stage + stages * 16 + self.vectors * 8 * 4 + rows * warps * self.vectors * 4;
-        let arguments = vec![
-            self.weights.into(),
-            self.x.into(),
-            self.scale.into(),
-            self.out.into(),
-            int(self.rows),
-            Argument::Float(self.eps),
-        ];
-        Some(node(kernel.name, [self.blocks, 1, 1], shared, arguments))
-    }
-}
-
-/// A product for up to sixteen vectors; see `skinny.cu`.
-#[derive(Clone, Copy, Debug)]
-pub struct Skinny<B> {
-    /// `[rows, columns]`.
-    pub weights: Place<B>,
-    /// `[vectors, columns]`.
-    pub x: Place<B>,
-    /// `[vectors, rows]`.
-    pub out: Place<B>,
-    /// A multiple of 16.
-    pub rows: usize,
-    /// 2048 or 4096.
-    pub columns: usize,
-    /// 1 to 16.
-    pub vectors: usize,
-    /// Whether the product is added to what is there.
-    pub is_added: bool,
-    /// Blocks: one for each multiprocessor.
-    pub blocks: usize,
-}
-
-impl<B> Skinny<B> {
-    /// The launch; `None` if there is no kernel for these shapes.
-    pub fn node(self) -> Option<Node<B>> {
-        let tiles = self.vectors.div_ceil(8);
-        let name = format!("skinny_{}_{}", self.columns, 8 * tiles);
-        let kernel = kernel(&name).filter(|_| self.rows.is_multiple_of(16) && self.blocks > 0)?;
-        let stages = if self.columns * tiles > 4096 { 2 } else { 3 };
-        let (ring, x) = (stages * 16 * 1032 * 2, 8 * tiles * (self.columns + 8) * 2);
-        let shared = ring + x + 8 * 16 * 8 * tiles * 4 + stages * 16;
-        let arguments = vec![
-            self.weights.into(),
-            self.x.into(),
-            self.out.into(),
-            int(self.rows),
-            int(self.vectors),
-            int(usize::from(self.is_added)),
-        ];
-        Some(node(kernel.name, [self.blocks, 1, 1], shared, arguments))
     }
 }
 
@@ -458,12 +376,12 @@ impl<B> Gate<B> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
     /// Bytes of shared memory of each kernel, as needs.txt has them.
-    fn most_shared() -> BTreeMap<&'static str, u32> {
+    pub(in crate::torch::kernels) fn most_shared() -> BTreeMap<&'static str, u32> {
         let lines = include_str!("needs.txt")
             .lines()
             .filter(|line| !line.starts_with('#'));
@@ -476,53 +394,11 @@ mod tests {
         needs.collect()
     }
 
-    fn product(columns: usize, rows: usize, vectors: usize, end: End) -> Gemv<()> {
-        let at = Place::start(());
-        Gemv {
-            weights: at,
-            x: at,
-            scale: None,
-            out: at,
-            rows,
-            columns,
-            vectors,
-            end,
-            eps: 0.0,
-            blocks: 132,
-        }
-    }
-
-    /// The widest products of the models that the kernels are for: all rows are those of the head.
     #[test]
-    fn launches_ask_for_no_more_shared_memory_than_the_table_says() {
+    fn attention_asks_for_no_more_shared_memory_than_the_table_says() {
         let most = most_shared();
         assert_eq!(most.len(), KERNELS.len());
         let at = Place::start(());
-        let mut nodes: Vec<Node<()>> = Vec::new();
-        for columns in [2048, 4096, 8192, 14336] {
-            for end in [End::Plain, End::Add, End::Gate, End::Wide] {
-                let rows = match (columns, end) {
-                    (_, End::Wide) => 128_256,
-                    (8192.., _) => columns / 2,
-                    _ => 28_672,
-                };
-                let made = [1, 2].map(|vectors| product(columns, rows, vectors, end).node());
-                nodes.extend(made.into_iter().flatten());
-            }
-        }
-        for (columns, vectors) in [(2048, 8), (4096, 8), (2048, 16), (4096, 16)] {
-            let skinny = Skinny {
-                weights: at,
-                x: at,
-                out: at,
-                rows: 128_256,
-                columns,
-                vectors,
-                is_added: false,
-                blocks: 132,
-            };
-            nodes.push(skinny.node().unwrap());
-        }
         let attend = |size| Attend {
             queries: at,
             keys: at,
@@ -544,19 +420,9 @@ mod tests {
             most_fed: 16,
             window: None,
         };
-        nodes.extend([64, 128].map(|size| attend(size).node()));
-        assert_eq!(nodes.len(), 15 + 4 + 2);
-        for node in nodes {
+        for node in [64, 128].map(|size| attend(size).node()) {
             let (name, most) = (node.kernel.name, most[node.kernel.name]);
             assert!(node.shared <= most, "{name}: {} and {most}", node.shared);
         }
-    }
-
-    #[test]
-    fn shapes_without_a_kernel_have_no_launch() {
-        assert!(product(1024, 64, 1, End::Plain).node().is_none());
-        assert!(product(2048, 63, 1, End::Plain).node().is_none());
-        assert!(product(2048, 64, 3, End::Plain).node().is_none());
-        assert!(product(8192, 64, 1, End::Gate).node().is_none());
     }
 }

@@ -1,6 +1,7 @@
 // y = W·x for three to sixteen vectors x, by the tensor cores: small batches and drafts. W is read once.
 //
-// Computes out = W·x, or out += W·x, in f32 sums. K is at most 4096: x lies whole in the shared memory of every block.
+// Computes, in f32 sums: PLAIN out = W·x; ADD out += W·x; WIDE out = W·x in f32. K is at most 4096: x lies whole in the
+// shared memory of every block.
 //
 //   grid     one block for each multiprocessor, which owns groups of 16 rows of W that lie together
 //   block    9 warps: one copies, eight multiply; each of the eight has 128 of a stage's 1024 columns
@@ -9,11 +10,13 @@
 //   shared   2 or 3 stages, x in rows of K + 8, the eight warps' sums, barriers (`Skinny::shared` in shapes.rs)
 #include "device.h"
 
+enum { PLAIN, ADD, WIDE };
+
 struct Skinny {
     const bf16* weights;   // [rows, K]
     const bf16* x;         // [M, K], normed
-    bf16* out;             // [M, rows]
-    int rows, m, add;      // rows is a multiple of 16
+    void* out;             // [M, rows]; WIDE: f32
+    int rows, m, end;      // rows is a multiple of 16
 };
 
 template <int K, int TILES> struct Room {
@@ -113,7 +116,12 @@ DEV void finish(const Skinny& a, const Room<K, TILES>& room, int group, const fl
 #pragma unroll
         for (int q = 0; q < 8; q++) value += room.sums[(q * 16 + row) * WIDTH + m];
         const u64 place = (u64)m * a.rows + (room.first + group) * 16 + row;
-        a.out[place] = narrow(value + (a.add ? widen(a.out[place]) : 0.f));
+        if (a.end == WIDE) {
+            ((float*)a.out)[place] = value;
+        } else {
+            const float before = a.end == ADD ? widen(((bf16*)a.out)[place]) : 0.f;
+            ((bf16*)a.out)[place] = narrow(value + before);
+        }
     }
     sync_eight_warps();
 }
@@ -139,7 +147,11 @@ template <int K, int TILES> DEV void skinny(const Skinny& a) {
 }
 
 // skinny_K_VECTORS.
+KERNEL(skinny_1024_8, Skinny, 288) { skinny<1024, 1>(a); }
 KERNEL(skinny_2048_8, Skinny, 288) { skinny<2048, 1>(a); }
+KERNEL(skinny_3072_8, Skinny, 288) { skinny<3072, 1>(a); }
 KERNEL(skinny_4096_8, Skinny, 288) { skinny<4096, 1>(a); }
+KERNEL(skinny_1024_16, Skinny, 288) { skinny<1024, 2>(a); }
 KERNEL(skinny_2048_16, Skinny, 288) { skinny<2048, 2>(a); }
+KERNEL(skinny_3072_16, Skinny, 288) { skinny<3072, 2>(a); }
 KERNEL(skinny_4096_16, Skinny, 288) { skinny<4096, 2>(a); }

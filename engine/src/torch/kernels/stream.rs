@@ -47,12 +47,13 @@ pub struct Stream {
 unsafe impl Send for Stream {}
 
 impl Stream {
-    /// Opens the card of this number and compiles all kernels for it, with NVRTC from a folder or by the system's search.
+    /// Opens the card of this number and compiles all kernels for it, with NVRTC from a folder or by the system's search. Its
+    /// kernels may start before the end of the one ahead ([`Card::launching_ahead`]), or may not.
     ///
     /// # Errors
     /// There is no such card, it is older than Hopper, the sources do not compile, or cuBLAS cannot be opened.
-    pub fn open(number: usize, nvrtc: Option<&Path>) -> Result<Self, CardError> {
-        let mut card = Card::open(number)?;
+    pub fn open(number: usize, nvrtc: Option<&Path>, launches_ahead: bool) -> Result<Self, CardError> {
+        let mut card = Card::open(number)?.launching_ahead(launches_ahead);
         let compiler = Compiler::open(nvrtc)?;
         for (source, _) in SOURCES {
             card.load(&compiler, source)?;
@@ -143,6 +144,10 @@ impl Launcher for Stream {
         self.card.name().to_owned()
     }
 
+    fn multiprocessors(&self) -> usize {
+        self.card.multiprocessors()
+    }
+
     fn launch(&mut self, node: &Node<u64>) -> Result<(), LaunchError> {
         self.card.bind()?;
         Ok(self.card.launch_on(node, |&address| address, self.stream)?)
@@ -222,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_card_is_an_error_with_a_reason() {
-        let why = Stream::open(99, None).err();
+        let why = Stream::open(99, None, true).err();
         assert!(why.is_some_and(|why| !why.to_string().is_empty()));
     }
 }

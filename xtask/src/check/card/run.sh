@@ -63,7 +63,7 @@ case $(tail -n 1 "$table") in *passed*) card=yes ;; *) card=no ;; esac
 
 step compile 30 python3 "$here/kernels.py" "$nvrtc" "$here/sources"
 on_card constants 40 python3 "$here/constants.py" --json "$out/constants.json"
-on_card kernels_check 60 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_check.json" check
+on_card kernels_check 50 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_check.json" check
 on_card kernels_times 50 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_times.json" times
 if command -v compute-sanitizer > /dev/null; then
     on_card memcheck 25 compute-sanitizer --error-exitcode 9 "$here/kernels" --nvrtc "$nvrtc" cases
@@ -74,7 +74,8 @@ else
 fi
 on_card engine_tests 60 "$here/engine_tests" devices gpu:: torch_laws
 on_card planned_tests 60 "$here/engine_tests" card::
-# The decode loop: by the kernels, which say so in the log, and by libtorch alone.
+# The decode loop: by the kernels, which say so in the log; by the kernels, none of which starts before the end of the one ahead; and
+# by libtorch alone.
 decode() {
     name=$1 limit=$2
     shift 2
@@ -82,9 +83,10 @@ decode() {
         --rounds 3 --out "$out/$name.json" "$@"
 }
 decode decode 80 --arms free,schema --answers 1,64 --prompts 32 --tokens 128
-decode decode_by_torch 50 --arms free --answers 1,64 --prompts 32 --tokens 128 --no-kernels
+decode decode_no_dependent_launch 45 --arms free --answers 1,64 --prompts 32 --tokens 128 --no-dependent-launch
+decode decode_by_torch 45 --arms free --answers 1,64 --prompts 32 --tokens 128 --no-kernels
 # Prompts: the time to the first token.
-decode prompts 40 --arms free --answers 1,8 --prompts 2048 --tokens 16
+decode prompts 30 --arms free --answers 1,8 --prompts 2048 --tokens 16
 decode prompts_by_torch 40 --arms free --answers 1,8 --prompts 2048 --tokens 16 --no-kernels
 
 # The table, for people and for programs.

@@ -66,6 +66,7 @@ fn without_a_card_every_step_that_needs_one_says_so() {
         "engine_tests",
         "planned_tests",
         "decode",
+        "decode_no_dependent_launch",
         "decode_by_torch",
         "prompts",
         "prompts_by_torch",

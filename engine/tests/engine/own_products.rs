@@ -1,0 +1,292 @@
+//! Passes whose products are made by the kernels, against the decoder of torch with the same weights, and passes that there is no
+//! memory for.
+//!
+//! The models are wide enough for `gemv.cu` and `skinny.cu`: one of which all products are the kernels' at up to 16 tokens, and some
+//! of which a product is the library's.
+
+use crate::checkpoint::{Checkpoint, Kind};
+use crate::launcher::{Asked, OnProcessor};
+use crate::memory::Chance;
+use crate::planned::{
+    ERROR_OF_ROW, LLAMA, MISTRAL, QWEN, Runner, VOCAB, feed, llama, model, options, relative, rows, told,
+};
+use crate::processor;
+use lexiform_engine::Feed;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A kind, and how many steps a pass of one or two tokens and one of three to sixteen are.
+const KINDS: [(Kind, usize, usize); 4] = [
+    // Every product.
+    (
+        Kind {
+            heads: 16,
+            key_heads: 4,
+            hidden: 1024,
+            inner: 1024,
+            layers: 1,
+            ..LLAMA
+        },
+        1 + 6 + 1,
+        1 + 9 + 2,
+    ),
+    // The sums behind attention are over 256 columns, those of the network over 208.
+    (
+        Kind {
+            hidden: 1024,
+            inner: 208,
+            ..MISTRAL
+        },
+        1 + 2 * 6 + 1,
+        1 + 2 * 9 + 2,
+    ),
+    (
+        Kind {
+            heads: 8,
+            key_heads: 2,
+            hidden: 1024,
+            layers: 1,
+            ..QWEN
+        },
+        1 + 6 + 1,
+        1 + 9 + 2,
+    ),
+    // The kernels have no such width; only the sums behind attention are over one that they have.
+    (
+        Kind {
+            heads: 16,
+            key_heads: 4,
+            hidden: 640,
+            layers: 1,
+            ..LLAMA
+        },
+        1 + 9 + 2,
+        1 + 9 + 2,
+    ),
+];
+const SEQUENCES: usize = 6;
+const BLOCKS_EACH: usize = 8;
+
+/// Sequences that grow by so many tokens in a pass, whose rows are all wanted but the last sequence's first.
+struct Texts {
+    chance: Chance,
+    lengths: [usize; SEQUENCES],
+}
+
+struct Fed {
+    sequence: usize,
+    tokens: Vec<u32>,
+    rows: usize,
+}
+
+impl Texts {
+    fn next(&mut self, counts: &[usize]) -> Vec<Fed> {
+        let last = counts.len() - 1;
+        let fed = counts.iter().enumerate().map(|(sequence, &count)| Fed {
+            sequence,
+            tokens: (0..count).map(|_| self.chance.below(VOCAB) as u32).collect(),
+            rows: count - usize::from(sequence == last && count > 1),
+        });
+        fed.collect()
+    }
+
+    fn feeds<'a>(&self, fed: &'a [Fed], tables: &'a [Vec<u32>]) -> Vec<Feed<'a>> {
+        let feed = |fed: &'a Fed| Feed {
+            tokens: &fed.tokens,
+            start: self.lengths[fed.sequence],
+            table: &tables[fed.sequence],
+            rows: fed.rows,
+            parents: None,
+            scale: 1.0,
+        };
+        fed.iter().map(feed).collect()
+    }
+}
+
+fn steps(asked: &Option<Arc<Asked>>) -> Option<usize> {
+    asked.as_ref().map(|asked| asked.steps.load(Ordering::Relaxed))
+}
+
+/// What the sequences feed in one pass after another: every size with products of its own, and two of the library's.
+const PASSES: [&[usize]; 12] = [
+    &[1],
+    &[2],
+    &[1, 1],
+    &[3],
+    &[2, 1, 1],
+    &[5, 2],
+    &[9, 4, 2],
+    &[1, 1, 1, 1, 1, 1],
+    &[11, 6, 4],
+    &[14, 12],
+    &[1],
+    &[2],
+];
+
+fn compare(runner: Runner, (kind, few, some): (Kind, usize, usize), seed: u64) {
+    let checkpoint = Checkpoint::random(kind, &mut Chance::new(seed));
+    let (mut planned, asked) = runner.model(&checkpoint);
+    let mut known = checkpoint.decoder();
+    for model in [&mut planned, &mut known] {
+        model.create_cache(SEQUENCES * BLOCKS_EACH, 16).unwrap();
+    }
+    let tables: Vec<Vec<u32>> = (0..SEQUENCES as u32)
+        .map(|sequence| {
+            (0..BLOCKS_EACH as u32)
+                .map(|block| sequence + block * SEQUENCES as u32)
+                .collect()
+        })
+        .collect();
+    let mut texts = Texts {
+        chance: Chance::new(seed),
+        lengths: [0; SEQUENCES],
+    };
+    let (mut all, mut worst, mut worst_hidden) = ((Vec::new(), Vec::new()), 0.0_f32, 0.0_f32);
+    for counts in PASSES {
+        let fed = texts.next(counts);
+        let feeds = texts.feeds(&fed, &tables);
+        let before = steps(&asked);
+        let found = rows(&mut *planned, &feeds);
+        let expected_steps = match counts.iter().sum::<usize>() {
+            1 | 2 => few,
+            _ => some,
+        };
+        if let (Some(before), Some(after)) = (before, steps(&asked)) {
+            assert_eq!(after - before, expected_steps, "{kind:?}, {counts:?}");
+        }
+        // A pass over the same slots again has the same bits: it is captured, then replayed.
+        for _ in 0..2 {
+            assert_eq!(rows(&mut *planned, &feeds), found, "{kind:?}, {counts:?}");
+        }
+        let expected = rows(&mut *known, &feeds);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.chunks(VOCAB).zip(expected.chunks(VOCAB)) {
+            worst = worst.max(relative(found, expected));
+        }
+        let hidden = [&mut planned, &mut known].map(|model| {
+            let mut flight = model.submit(&feeds).unwrap();
+            let rows: Vec<usize> = (0..flight.len()).collect();
+            flight.hidden(&rows).unwrap().unwrap()
+        });
+        worst_hidden = worst_hidden.max(relative(&hidden[0], &hidden[1]));
+        all.0.extend(found);
+        all.1.extend(expected);
+        for fed in &fed {
+            texts.lengths[fed.sequence] += fed.tokens.len();
+        }
+    }
+    let off = relative(&all.0, &all.1);
+    assert!(
+        off < 0.03 && worst < ERROR_OF_ROW && worst_hidden < ERROR_OF_ROW,
+        "{kind:?}: {off}, {worst}, {worst_hidden}"
+    );
+}
+
+fn passes_of_every_size_have_the_rows_of_torch(runner: Runner) {
+    for (kind, seed) in KINDS.into_iter().zip(21..) {
+        compare(runner, kind, seed);
+    }
+}
+
+/// Each of these by the kernels on the processor, and on a card.
+mod by {
+    use crate::planned::by_every_kernel;
+    by_every_kernel!(passes_of_every_size_have_the_rows_of_torch);
+}
+
+/// A product that is wrong on some card is found before anybody is answered, whatever the size of the passes that it is made in.
+#[test]
+fn mistakes_in_products_are_found_at_the_start() {
+    if !processor::is_there("mistakes_in_products_are_found_at_the_start") {
+        return;
+    }
+    let checkpoint = Checkpoint::random(KINDS[0].0, &mut Chance::new(31));
+    for (source, from, to) in [
+        ("gemv.cu", "sums, 2 * row + 1, m", "sums, 2 * row, m"),
+        (
+            "gemv.cu",
+            "END == ADD ? widen(((bf16*)a.out)[place]) : 0.f",
+            "0.f",
+        ),
+        ("skinny.cu", "multiply(sum[t], right, b[2], b[3]);", ""),
+    ] {
+        let launcher = OnProcessor::new().broken(source, from, to);
+        let mut model = checkpoint.load(&options(), Some(Box::new(launcher)));
+        told();
+        model.create_cache(8, 16).unwrap();
+        let why = "passes are run by libtorch alone: on this processor, the kernels compute other rows than libtorch";
+        let told = told();
+        assert!(
+            told.len() == 1 && told[0].starts_with(why),
+            "{source}, {from}: {told:?}"
+        );
+    }
+}
+
+/// What there is no memory for is computed by libtorch; smaller passes go on by plan.
+#[test]
+fn sizes_without_memory_and_larger_ones_are_left_to_torch() {
+    if !processor::is_there("sizes_without_memory_and_larger_ones_are_left_to_torch") {
+        return;
+    }
+    let mut torch = llama().load(&options(), None);
+    torch.create_cache(6, 16).unwrap();
+    let (mut model, asked) = model();
+    told();
+    // The sums of split texts take half a megabyte at eight tokens.
+    asked.room.store(600_000, Ordering::Relaxed);
+    model.create_cache(6, 16).unwrap();
+    assert!(told()[0].contains("are run by kernels on"));
+    let steps = || asked.steps.load(Ordering::Relaxed);
+    let small = [feed(&[1, 2, 3, 4, 5], 0)];
+    let first = rows(&mut *model, &small);
+    let before = steps();
+    let tokens: Vec<u32> = (0..30).collect();
+    for (count, is_told) in [(12, true), (24, false), (9, false), (30, false)] {
+        let large = [feed(&tokens[..count], 1)];
+        let known = rows(&mut *torch, &large);
+        assert_eq!(rows(&mut *model, &large), known, "{count} tokens");
+        let told = told();
+        assert_eq!(told.len(), usize::from(is_told), "{told:?}");
+        assert!(
+            told.iter()
+                .all(|told| told.contains("no memory for passes of 16 tokens over texts of up to 256")),
+            "{told:?}"
+        );
+    }
+    assert_eq!(steps(), before);
+    assert_eq!(rows(&mut *model, &small), first);
+    assert!(steps() > before);
+    // A cache that is made anew begins anew.
+    asked.room.store(0, Ordering::Relaxed);
+    model.create_cache(6, 16).unwrap();
+    let before = steps();
+    rows(&mut *model, &[feed(&tokens[..12], 1)]);
+    assert!(steps() > before);
+}
+
+/// Rows of a pass's own, which it needs where those of the one before are still read, are no reason to give up plans.
+#[test]
+fn a_pass_without_memory_for_rows_of_its_own_is_left_to_torch() {
+    if !processor::is_there("a_pass_without_memory_for_rows_of_its_own_is_left_to_torch") {
+        return;
+    }
+    let (mut model, asked) = model();
+    model.create_cache(6, 16).unwrap();
+    let steps = || asked.steps.load(Ordering::Relaxed);
+    let passes = [feed(&[1, 2, 3], 0), feed(&[40, 41, 42], 1)];
+    let known = passes.map(|feed| rows(&mut *model, &[feed]));
+    told();
+    asked.room.store(1, Ordering::Relaxed);
+    let mut held = model.submit(&passes[..1]).unwrap();
+    let before = steps();
+    let alone = rows(&mut *model, &passes[1..]);
+    assert_eq!(steps(), before);
+    assert!(relative(&alone, &known[1]) < ERROR_OF_ROW);
+    let brought = held.rows(&[0, 1, 2]).unwrap();
+    let brought: Vec<f32> = (0..3).flat_map(|row| brought.row(row).to_vec()).collect();
+    assert_eq!(brought, known[0]);
+    drop(held);
+    assert_eq!(rows(&mut *model, &passes[1..]), known[1]);
+    assert!(steps() > before && told().is_empty());
+}
