@@ -21,9 +21,11 @@ static TOKENS: [f64; 14] = [
 pub struct Meters {
     /// Seconds for one mask, on whatever thread.
     pub masks: Histogram,
-    /// Seconds that a pass waited for its masks after the model was done.
+    /// Seconds that a pass waited for its masks after the model was done; none of a pass behind whose draws the next one begins, which hides
+    /// that.
     pub mask_waits: Histogram,
-    /// Seconds of one pass of the model, until its logits are in memory.
+    /// Seconds of one pass of the model, until its logits are in memory; where the next one begins behind its draws, from the end of the
+    /// last draws to that of its own.
     pub passes: Histogram,
     /// Seconds for drawing from the logits of one pass, all sequences together.
     pub draws: Histogram,

@@ -24,7 +24,9 @@ impl Core {
         let beside = self.pace.tokens(&self.config);
         let works = self.scheduler.schedule(&mut self.blocks, &self.config, beside);
         if works.is_empty() {
-            self.errands.wait(&mut self.scheduler, IDLE);
+            if !self.is_idle() {
+                self.errands.wait(&mut self.scheduler, IDLE);
+            }
             return None;
         }
         let asked = self.ask_for_masks(&works);
@@ -145,7 +147,7 @@ impl Core {
         let begun = Instant::now();
         let grace = self.grace();
         self.errands.gather(&mut self.scheduler, grace);
-        if pass.asked {
+        if pass.asked && pass.lead.is_none() {
             self.meters.mask_waits.observe_time(begun.elapsed());
         }
         Ok(flight)
