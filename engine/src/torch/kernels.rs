@@ -4,7 +4,7 @@
 //!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
 //!    └──── a C++ compiler ─────► the same on the processor        shapes: the launches of each kernel
 //!                                                                  plan: all steps of a pass, for a bucket of tokens
-//!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 48 bytes a row
+//!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 56 bytes a row
 //!                                                       └─ launcher: a stream of a card, or the processor in tests
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after; in no plan yet | columns 2048, 4096, 8192, 14336 |
 //! | `skinny.cu` | products for three to sixteen vectors by the tensor cores; in no plan yet | columns 2048 and 4096 |
 //! | `small.cu` | embedding, norms, turning and storing, the gate | widths to 8192 |
-//! | `draw.cu` | peaks, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
+//! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
 //! **What has been run.** No kernel has run on a card. On the processor, `engine/tests/kernels` runs every one against loops in
 //! `f64`, breaks the sources on purpose, and compares draws and whole plans with the library and the decoder; `engine/tests/engine`
@@ -22,6 +22,7 @@
 //! the order of memory between blocks, and dependent launch are untested; `cargo xtask card` makes the bundle that tests them where
 //! there is a card. `docs/src/gpu.md` has what is predicted.
 
+pub mod asks;
 pub mod card;
 pub mod compiler;
 pub mod draw;

@@ -16,7 +16,11 @@ pub const MOST_NORM_WIDTH: usize = 8192;
 /// The widest row that a draw is made from.
 pub const MOST_DRAW_WIDTH: usize = 128 * 64 * 32;
 /// Bytes of what a draw writes for a row.
-pub const DRAWN_BYTES: usize = 48;
+pub const DRAWN_BYTES: usize = 56;
+/// Bytes of what a draw is asked by.
+pub const ASKED_BYTES: usize = 104;
+/// Parts that the tokens of a row are counted in where filters cut it.
+pub const CUT_PARTS: usize = 512;
 
 macro_rules! kernels {
     ($($name:ident $source:literal $threads:literal,)*) => {
@@ -51,8 +55,10 @@ kernels! {
     turn_64 "small.cu" 32,
     turn_128 "small.cu" 32,
     gate_rows "small.cu" 256,
+    change "draw.cu" 256,
     peaks "draw.cu" 512,
     sums "draw.cu" 128,
+    cut "draw.cu" 512,
     draw "draw.cu" 128,
 }
 
