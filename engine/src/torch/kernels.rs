@@ -13,7 +13,7 @@
 //! | `attend.cu` | attention over the paged cache: split keys, block tables, trees, windows | head sizes 64 and 128, 64 query rows |
 //! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after; in no plan yet | columns 2048, 4096, 8192, 14336 |
 //! | `skinny.cu` | products for three to sixteen vectors by the tensor cores; in no plan yet | columns 2048 and 4096 |
-//! | `small.cu` | embedding, norms, turning and storing, the gate | widths to 8192 |
+//! | `small.cu` | embedding, norms, turning and storing, the gate; moves in the cache | widths to 8192 |
 //! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
 //! **What has been run.** No kernel has run on a card. On the processor, `engine/tests/kernels` runs every one against loops in
@@ -29,6 +29,7 @@ pub mod draw;
 mod driver;
 pub mod inputs;
 pub mod launcher;
+pub mod moves;
 pub mod node;
 pub mod plan;
 pub mod shapes;

@@ -5,7 +5,7 @@
 //! the processor take turns in one order, which hides races.
 
 use crate::processor::{self, Processor, text_of};
-use crate::{cases, draws, faults};
+use crate::{cases, draws, faults, moves};
 
 /// What is replaced in a source, and by what.
 struct Mutant {
@@ -200,6 +200,21 @@ const SMALL: &[Mutant] = &[
     ),
     mutant("the gate is not closed", "x / (1.f + exp_(-x))", "x"),
     mutant(
+        "what a run moves is written before the others of a batch are read",
+        "if (first + i < end) held[i] = rows[(u64)a.moves[2 * (first + i)] * a.chunks];",
+        "if (first + i < end) held[i] = rows[(u64)a.moves[2 * (end - 1 - i)] * a.chunks];",
+    ),
+    mutant(
+        "the last move of a run is lost",
+        "const int end = a.firsts[blockIdx.z + 1];",
+        "const int end = a.firsts[blockIdx.z + 1] - 1;",
+    ),
+    mutant(
+        "keys alone are moved",
+        "(uint4*)a.caches[blockIdx.y] + chunk",
+        "(uint4*)a.caches[blockIdx.y & ~1] + chunk",
+    ),
+    mutant(
         "heads are normed by one half",
         "fma_(near[i], near[i], fma_(far[i], far[i], square))",
         "fma_(near[i], near[i], square)",
@@ -330,6 +345,7 @@ fn check(source: &'static str, mutants: &[Mutant]) {
         let broken = broken.unwrap_or_else(|error| panic!("{what} does not compile: {error}"));
         let is_noticed = match source {
             "draw.cu" => !draws::faults(&broken).is_empty(),
+            "small.cu" if !moves::faults(&broken).is_empty() => true,
             _ => cases.iter().any(|case| !faults(case, &broken).is_empty()),
         };
         if !is_noticed {

@@ -55,6 +55,7 @@ kernels! {
     turn_64 "small.cu" 32,
     turn_128 "small.cu" 32,
     gate_rows "small.cu" 256,
+    move_rows "small.cu" 128,
     change "draw.cu" 256,
     peaks "draw.cu" 512,
     sums "draw.cu" 128,
