@@ -7,7 +7,7 @@ use lexiform_engine::kernels::asks::Sent;
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, End, Gate, Gemv, Norm, SPLITS, Skinny};
+use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, End, Gate, Gemv, Norm, Skinny};
 use serde_json::{Value, json};
 
 /// Launches between two looks at the clock, and looks.
@@ -180,6 +180,7 @@ fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
         firsts: at(7),
         positions: at(8),
         sees: at(9),
+        parts_at: at(10),
         size,
         key_heads,
         group,
@@ -189,7 +190,8 @@ fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
         window: None,
     };
     let rows = sequences * width * group * 2;
-    let parts = Attend::<usize>::parts_bytes(sequences, key_heads, size, SPLITS);
+    let split_rows = Attend::<usize>::split_rows(text, 1, group);
+    let parts = Attend::<usize>::parts_bytes(sequences * split_rows, key_heads, size);
     let list = 4 * sequences;
     Timed {
         name: name.to_owned(),
@@ -205,6 +207,7 @@ fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
             list + 4,
             list,
             list,
+            list,
         ],
         contents: vec![
             (5, numbers((0..(sequences * blocks) as i32).collect())),
@@ -212,6 +215,10 @@ fn attention(name: &str, sequences: usize, text: usize, size: usize) -> Timed {
             (7, numbers((0..=sequences as i32).collect())),
             (8, numbers(vec![text as i32 - 1; sequences])),
             (9, numbers(vec![1; sequences])),
+            (
+                10,
+                numbers((0..sequences).map(|text| (text * split_rows) as i32).collect()),
+            ),
         ],
     }
 }

@@ -13,7 +13,7 @@
 use crate::model::Feed;
 use crate::torch::config::Config;
 use crate::torch::flight::Lease;
-use crate::torch::kernels::inputs::Bucket;
+use crate::torch::kernels::inputs::{Bucket, split_rows};
 use crate::torch::kernels::launcher::{Graph, LaunchError, Launcher, SharedLauncher};
 use crate::torch::kernels::plan::{Buffer, LayerWeight, ModelWeight, Plan, Scratch, Shape};
 use crate::torch::kernels::step::Step;
@@ -148,6 +148,7 @@ impl Planned {
             return Ok(None);
         };
         self.reserve(&bucket)?;
+        self.reserve_parts(split_rows(feeds, group))?;
         let is_read = self.rows.lease.is_shared();
         let rows = match is_read {
             true => PassRows::new(bucket.rows, &self.shape, self.device)?,
@@ -226,8 +227,11 @@ impl Planned {
             .iter()
             .map(|&(part, bytes)| (Buffer::Scratch(part), bytes));
         for (buffer, bytes) in scratch.chain([(Buffer::Inputs, bucket.bytes())]) {
-            let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
-            if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
+            let is_apart = matches!(
+                buffer,
+                Buffer::Scratch(Scratch::Hidden | Scratch::Logits | Scratch::Parts)
+            );
+            if !is_apart && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
                 self.forget();
                 self.buffers
                     .insert(buffer, new_buffer(buffer, bytes, self.device)?);
@@ -239,6 +243,20 @@ impl Planned {
         }
         let state = State::New;
         self.passes.insert(*bucket, Pass { plan, state });
+        Ok(())
+    }
+
+    /// Makes room for so many split rows, as the texts of passes come to need it.
+    fn reserve_parts(&mut self, rows: usize) -> Result<()> {
+        let (buffer, bytes) = (
+            Buffer::Scratch(Scratch::Parts),
+            self.shape.parts_bytes(rows).max(1),
+        );
+        if self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
+            self.forget();
+            let parts = new_buffer(buffer, bytes.next_power_of_two(), self.device)?;
+            self.buffers.insert(buffer, parts);
+        }
         Ok(())
     }
 

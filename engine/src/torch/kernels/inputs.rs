@@ -1,14 +1,14 @@
 //! The inputs of a pass in one buffer of a fixed layout, so that one graph serves all passes of a bucket.
 //!
 //! ```text
-//!   tokens │ positions │ slots │ sees │ wanted │ starts │ firsts │ tables        i32 each (sees: u32)
-//!     M         M         M       M       R         S       S + 1    S · blocks
+//!   tokens │ positions │ slots │ sees │ wanted │ starts │ firsts │ parts │ tables        i32 each (sees: u32)
+//!     M         M         M       M       R         S       S + 1     S     S · blocks
 //! ```
 //!
 //! A pass is copied here in one piece and the graph of its bucket is replayed. Rows of padding have slot −1, sequences of
 //! padding feed nothing, and wanted rows of padding are −1: the kernels write nothing for them.
 
-use super::shapes::{BLOCK_SIZE, MOST_QUERY_ROWS};
+use super::shapes::{Attend, BLOCK_SIZE, MOST_QUERY_ROWS};
 use crate::model::Feed;
 use crate::model::tree::Sight;
 use std::fmt;
@@ -92,6 +92,8 @@ pub enum Input {
     Starts,
     /// The first fed token of each sequence, and the end of the last.
     Firsts,
+    /// Where attention has the sums of the splits of each sequence: the split rows of those before it.
+    Parts,
     /// The blocks of each sequence.
     Tables,
 }
@@ -122,7 +124,7 @@ impl Bucket {
     }
 
     /// The parts in their order, and how many numbers each has.
-    fn parts(&self) -> [(Input, usize); 8] {
+    fn parts(&self) -> [(Input, usize); 9] {
         [
             (Input::Tokens, self.tokens),
             (Input::Positions, self.tokens),
@@ -131,6 +133,7 @@ impl Bucket {
             (Input::Wanted, self.rows),
             (Input::Starts, self.sequences),
             (Input::Firsts, self.sequences + 1),
+            (Input::Parts, self.sequences),
             (Input::Tables, self.sequences * self.table_width),
         ]
     }
@@ -159,13 +162,16 @@ impl Bucket {
         if !misfits.is_empty() {
             return Err(Misfits(misfits));
         }
-        let mut lists: [Vec<i32>; 8] = Default::default();
+        let mut lists: [Vec<i32>; 9] = Default::default();
+        let mut split_rows = 0;
         for feed in feeds {
             self.push(feed, &mut lists);
+            lists[7].push(split_rows as i32);
+            split_rows += split_rows_of(feed, group);
         }
         let end = lists[0].len() as i32;
         lists[6].push(end);
-        let padding = [0, 0, -1, 0, -1, 0, end, 0];
+        let padding = [0, 0, -1, 0, -1, 0, end, 0, 0];
         let numbers =
             lists
                 .into_iter()
@@ -178,8 +184,8 @@ impl Bucket {
         Ok(numbers.flat_map(i32::to_le_bytes).collect())
     }
 
-    fn push(&self, feed: &Feed<'_>, lists: &mut [Vec<i32>; 8]) {
-        let [tokens, positions, slots, sees, wanted, starts, firsts, tables] = lists;
+    fn push(&self, feed: &Feed<'_>, lists: &mut [Vec<i32>; 9]) {
+        let [tokens, positions, slots, sees, wanted, starts, firsts, _, tables] = lists;
         let (first, count, sight) = (tokens.len(), feed.tokens.len(), Sight::of(feed));
         firsts.push(first as i32);
         starts.push(feed.start as i32);
@@ -225,6 +231,17 @@ impl Bucket {
         });
         whole.chain(each).collect()
     }
+}
+
+/// The rows that the splits of a feed's text leave for each key head.
+fn split_rows_of(feed: &Feed<'_>, group: usize) -> usize {
+    let fed = feed.tokens.len();
+    Attend::<()>::split_rows(feed.start + fed, fed, group)
+}
+
+/// The rows that the splits of all texts of a pass leave for each key head.
+pub fn split_rows(feeds: &[Feed<'_>], group: usize) -> usize {
+    feeds.iter().map(|feed| split_rows_of(feed, group)).sum()
 }
 
 #[cfg(test)]
@@ -273,7 +290,25 @@ mod tests {
         assert_eq!(part(Input::Wanted, 4), [0, 5, -1, -1]);
         assert_eq!(part(Input::Starts, 3), [0, 14, 0]);
         assert_eq!(part(Input::Firsts, 4), [0, 1, 6, 6]);
+        assert_eq!(part(Input::Parts, 3), [0, 0, 0]);
         assert_eq!(part(Input::Tables, 6), [3, 0, 6, 2, 0, 0]);
+    }
+
+    #[test]
+    fn splits_take_as_much_room_as_the_texts_of_a_pass_have() {
+        let table = [0; 700];
+        let texts = [(10_000, 2), (127, 1), (128, 1), (300, 3)];
+        let feeds = texts.map(|(start, fed)| feed(&[1, 2, 3][..fed], start, &table, None));
+        let bucket = Bucket::of(&feeds, 4).unwrap();
+        let bytes = bucket.fill(&feeds, 4).unwrap();
+        let first = bucket.offset(Input::Parts);
+        let parts: Vec<i32> = bytes[first..first + 16]
+            .chunks(4)
+            .map(|number| i32::from_le_bytes(number.try_into().unwrap()))
+            .collect();
+        // 40 parts of 256 slots, one of 128, two, and three.
+        assert_eq!(parts, [0, 40 * 8, 40 * 8, 40 * 8 + 2 * 4]);
+        assert_eq!(split_rows(&feeds, 4), 40 * 8 + 2 * 4 + 3 * 12);
     }
 
     #[test]

@@ -139,7 +139,8 @@ pub enum Scratch {
     GateUp,
     /// What came through.
     Gated,
-    /// Sums of parts of texts, `f32`.
+    /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what a pass needs is told
+    /// by [`split_rows`](super::inputs::split_rows).
     Parts,
     /// How many parts of a text have come, `i32`: zeros before the first pass.
     Arrived,
@@ -230,6 +231,11 @@ impl Shape {
         self.heads / self.key_heads
     }
 
+    /// Bytes of so many split rows of every key head.
+    pub fn parts_bytes(&self, rows: usize) -> usize {
+        Attend::<Buffer>::parts_bytes(rows, self.key_heads, self.head_size)
+    }
+
     fn qkv(&self) -> usize {
         (self.heads + 2 * self.key_heads) * self.head_size
     }
@@ -291,8 +297,12 @@ impl Maker<'_> {
     fn scratch(&self) -> Vec<(Scratch, usize)> {
         let (shape, bucket) = (self.shape, self.bucket);
         let rows = |width: usize| bucket.tokens * width * 2;
-        let splits = Attend::<Buffer>::splits(bucket.table_width);
-        let parts = Attend::<Buffer>::parts_bytes(bucket.sequences, shape.key_heads, shape.head_size, splits);
+        let longest = bucket.table_width * BLOCK_SIZE;
+        let parts = shape.parts_bytes(Attend::<Buffer>::split_rows(
+            longest,
+            bucket.tokens,
+            shape.group(),
+        ));
         vec![
             (Scratch::X, rows(shape.hidden)),
             (Scratch::Normed, rows(shape.hidden)),
@@ -415,6 +425,7 @@ impl Maker<'_> {
             firsts: self.input(Input::Firsts),
             positions: self.input(Input::Positions),
             sees: self.input(Input::Sees),
+            parts_at: self.input(Input::Parts),
             size: shape.head_size,
             key_heads: shape.key_heads,
             group: shape.group(),

@@ -94,7 +94,7 @@ pub struct Attend<B> {
     pub values: Place<B>,
     /// `[tokens, heads · size]`.
     pub out: Place<B>,
-    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes).
+    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes) of the [`split_rows`](Self::split_rows) of all sequences.
     pub parts: Place<B>,
     /// `i32` `[sequences, key heads]`, zeros.
     pub arrived: Place<B>,
@@ -108,6 +108,8 @@ pub struct Attend<B> {
     pub positions: Place<B>,
     /// `u32` `[tokens]`.
     pub sees: Place<B>,
+    /// `i32` `[sequences]`: the split rows of the sequences before each.
+    pub parts_at: Place<B>,
     /// Numbers of a head: 64 or 128.
     pub size: usize,
     /// Heads of keys and values.
@@ -125,19 +127,28 @@ pub struct Attend<B> {
 }
 
 impl<B> Attend<B> {
-    /// Bytes of the sums of so many splits ([`splits`](Self::splits)) of each sequence.
-    pub fn parts_bytes(sequences: usize, key_heads: usize, size: usize, splits: usize) -> usize {
-        sequences * key_heads * splits * MOST_QUERY_ROWS * (size + 2) * 4
+    /// Bytes of so many split rows of every key head.
+    pub fn parts_bytes(rows: usize, key_heads: usize, size: usize) -> usize {
+        rows * key_heads * (size + 2) * 4
     }
 
-    /// The parts that the longest text of this table is split into, as the kernel splits it.
-    pub fn splits(table_width: usize) -> usize {
-        let total = (table_width * BLOCK_SIZE).max(1);
+    /// The parts that a text of so many slots is split into, as the kernel splits it.
+    pub fn splits(slots: usize) -> usize {
+        let total = slots.max(1);
         let mut size = 128;
         while size * SPLITS < total {
             size *= 2;
         }
         total.div_ceil(size)
+    }
+
+    /// The rows of sums that a text of so many slots leaves of each key head, whose last `fed` tokens have `group` query heads each:
+    /// one of each part, and none if it is not split.
+    pub fn split_rows(slots: usize, fed: usize, group: usize) -> usize {
+        match Self::splits(slots) {
+            1 => 0,
+            splits => splits * fed * group,
+        }
     }
 
     /// Bytes of the rings of four warps, and of the queries of as many tiles as there may be.
@@ -158,7 +169,7 @@ impl<B> Attend<B> {
         } else {
             "attend_128"
         };
-        let splits = Self::splits(self.table_width);
+        let splits = Self::splits(self.table_width * BLOCK_SIZE);
         let (grid, shared) = ([splits, self.key_heads, self.sequences], self.shared());
         let scale = std::f32::consts::LOG2_E / (self.size as f32).sqrt();
         let arguments = vec![
@@ -173,10 +184,10 @@ impl<B> Attend<B> {
             self.firsts.into(),
             self.positions.into(),
             self.sees.into(),
+            self.parts_at.into(),
             int(self.key_heads),
             int(self.group),
             int(self.table_width),
-            int(splits),
             int(self.window.unwrap_or(1 << 30).min(1 << 30)),
             Argument::Float(scale),
         ];
@@ -519,6 +530,7 @@ mod tests {
             firsts: at,
             positions: at,
             sees: at,
+            parts_at: at,
             size,
             key_heads: 8,
             group: 4,
