@@ -93,6 +93,9 @@
 //! cut the *masked* row, which is never empty, and the tag says `local-filtered`; `k(u)`, the mass under `p` of the
 //! tokens kept, takes the place of `m(u)` in the weight. Greedy decoding is the case of one token kept.
 //!
+//! Top-p adds probabilities from the most likely token down. It adds them as whole numbers, of which the most likely token has 2⁴⁴ or
+//! more, so that what it keeps does not depend on the order of a sum: a device that never sorts its rows keeps the same tokens.
+//!
 //! A filter that depends on the whole law (top-nσ, typical, eta, Mirostat 1) is one of the allowed tokens then: the entropy, the
 //! standard deviation and the number of tokens are those of the masked row.
 //!
@@ -131,5 +134,5 @@ pub use row::{Allowed, Part, Row, Table, TablePart};
 pub use sampler::{Drawn, Rule, Sampler, Step};
 pub use tag::{Fallback, Law, LawError, LawTag};
 pub use walk::Walk;
-pub use warp::{Contrast, Contrastive, History, Warper, Warping};
+pub use warp::{ByRank, Contrast, Contrastive, History, Warper, Warping};
 pub use weight::Weight;

@@ -111,9 +111,9 @@ impl Columns {
     }
 }
 
-/// Whether a draw for this sequence depends on the row, its scale, the mask and its place alone, and nobody wants to know
-/// more of the row: then the row can stay where it was computed.
-pub(crate) fn is_plain(sequence: &Sequence) -> bool {
+/// Whether a draw for this sequence depends on the row, the tokens before it, its scale, the mask, filters by rank and its place
+/// alone, and nobody wants to know more of the row: then the row can stay where it was computed.
+pub(crate) fn can_stay(sequence: &Sequence) -> bool {
     let asks_nothing = match (sequence.request.logprobs, sequence.request.logprobs_of) {
         (None, _) => true,
         // What is told of the token is what the model thinks of it.
@@ -125,7 +125,7 @@ pub(crate) fn is_plain(sequence: &Sequence) -> bool {
         && sequence.request.candidates.is_none()
         && !law::wants_entropy(&sequence.request)
         && sequence.doing == Doing::Drawing
-        && sequence.warper.is_plain()
+        && sequence.warper.by_rank().is_some()
         && sequence.walk.is_certain()
         && sequence.walk.tag() != LawTag::Lossy
         && !sequence.is_asked()

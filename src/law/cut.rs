@@ -24,6 +24,7 @@ mod bregman;
 mod candidates;
 mod epsilon;
 mod eta;
+mod masses;
 mod min_p;
 mod mirostat;
 mod plausible;

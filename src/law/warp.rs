@@ -96,6 +96,34 @@ impl History<'_> {
     }
 }
 
+/// Filters that keep the most likely tokens of a masked row, in their order; see [`Warper::by_rank`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ByRank {
+    /// Keeps this number; `None` keeps all.
+    pub top_k: Option<u32>,
+    /// Keeps the fewest that reach this share of what is left; 1 keeps all.
+    pub top_p: f64,
+    /// Keeps what is at least this share as likely as the most likely one; 0 keeps all.
+    pub min_p: f64,
+}
+
+impl ByRank {
+    /// Whether all tokens are kept.
+    pub fn keeps_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for ByRank {
+    fn default() -> Self {
+        ByRank {
+            top_k: None,
+            top_p: 1.0,
+            min_p: 0.0,
+        }
+    }
+}
+
 /// A checked [`Warping`], with the place of its filters settled by the law.
 #[derive(Clone, Debug)]
 pub struct Warper {
@@ -170,6 +198,35 @@ impl Warper {
         is_row && (self.is_greedy() || !self.is_filtered())
     }
 
+    /// The filters that cut what a mask leaves, if all of them keep the most likely tokens up to some rank, and a draw depends on the
+    /// logits, the history, the scale, the mask and these alone. Of a greedy law there are none: the most likely token is taken.
+    pub fn by_rank(&self) -> Option<ByRank> {
+        let Warping {
+            top_n_sigma,
+            top_k,
+            typical_p,
+            top_p,
+            min_p,
+            epsilon_cutoff,
+            eta_cutoff,
+            bregman_lambda,
+            ..
+        } = self.warping;
+        if self.is_contrast || self.tokens.is_some() || self.mirostat().is_some() {
+            return None;
+        }
+        if self.cuts.is_empty() || self.is_greedy() {
+            return Some(ByRank::default());
+        }
+        let others = epsilon_cutoff + eta_cutoff + bregman_lambda;
+        let is_ranked = top_n_sigma.is_none() && typical_p == 1.0 && others == 0.0 && !self.before_mask;
+        is_ranked.then(|| ByRank {
+            top_k,
+            top_p: f64::from(top_p),
+            min_p: f64::from(min_p),
+        })
+    }
+
     /// The law of the next token after `history`. A greedy row has the probabilities of temperature 1.
     pub fn row<'a>(&'a self, logits: &'a [f32], history: History<'_>) -> Result<Distribution<'a>, RowError> {
         self.row_of(logits, None, history)
@@ -225,7 +282,8 @@ impl Warper {
         }
     }
 
-    fn penalises(&self) -> bool {
+    /// Whether a row depends on the tokens before it.
+    pub fn penalises(&self) -> bool {
         let Warping {
             repetition_penalty,
             frequency_penalty,
@@ -235,7 +293,8 @@ impl Warper {
         repetition_penalty != 1.0 || frequency_penalty != 0.0 || presence_penalty != 0.0
     }
 
-    fn changes_logits(&self) -> bool {
+    /// Whether logits are changed before they are weighed, by penalties or biases.
+    pub fn changes_logits(&self) -> bool {
         self.penalises() || !self.warping.bias.is_empty()
     }
 

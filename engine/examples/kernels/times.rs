@@ -1,5 +1,9 @@
 //! Times of launches at the sizes of two models: one of 1.24 billion weights (1B) and one of 7.5 billion (8B).
 
+use crate::memory::Chance;
+use lexiform::law::{Allowed, History, Law, Place as DrawPlace, Seeded, Warper, Warping};
+use lexiform_engine::Ask;
+use lexiform_engine::kernels::asks::Sent;
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::node::{Node, Place};
@@ -39,8 +43,7 @@ pub(crate) fn measure(card: &Card) -> Result<Vec<Value>, CardError> {
         prompt("attention 8B, a prompt of 2048", 2048, 128),
     ]);
     timed.extend(small());
-    timed.push(draws(64));
-    timed.push(draws(1));
+    timed.extend(all_draws());
     println!("{:44} {:>9} {:>9} {:>7}", "", "µs", "MB", "GB/s");
     timed.iter().map(|timed| timed.measure(card)).collect()
 }
@@ -228,6 +231,7 @@ impl Attending {
             firsts: at(7),
             positions: at(8),
             sees: at(9),
+            parts_at: at(10),
             size,
             key_heads: KEY_HEADS,
             group: GROUP,
@@ -239,8 +243,16 @@ impl Attending {
         };
         let tokens = sequences * self.fed;
         let rows = tokens * width * GROUP * 2;
-        let splits = Attend::<usize>::splits(table_width, self.most_splits);
-        let parts = Attend::<usize>::parts_bytes(sequences, KEY_HEADS, size, splits);
+        let split_rows = |start: i32| {
+            Attend::<usize>::split_rows(start as usize + self.fed, self.fed, GROUP, self.most_splits)
+        };
+        let split_rows: Vec<usize> = self.starts.iter().map(|&start| split_rows(start)).collect();
+        let parts = Attend::<usize>::parts_bytes(split_rows.iter().sum(), KEY_HEADS, size);
+        let parts_at = split_rows.iter().scan(0, |end, rows| {
+            let at = *end;
+            *end += *rows as i32;
+            Some(at)
+        });
         let positions = self
             .starts
             .iter()
@@ -251,6 +263,7 @@ impl Attending {
             numbers((0..=sequences).map(|sequence| (sequence * self.fed) as i32)),
             numbers(positions),
             numbers((0..tokens).map(|token| (2 << (token % self.fed)) - 1)),
+            numbers(parts_at),
         ];
         let sizes = lists.iter().map(Vec::len);
         let buffers = [2 * half, rows, rows, parts, 4 * sequences * KEY_HEADS];
@@ -297,39 +310,66 @@ fn small() -> [Timed; 2] {
     ]
 }
 
-/// Peaks, sums and draws of rows with masks.
-fn draws(rows: usize) -> Timed {
-    let blocks = VOCAB.div_ceil(32);
-    let draw = Draw {
-        logits: at(0),
-        peaks: at(1),
-        whole: at(2),
-        allowed: at(3),
-        masks: at(4),
-        mask_of: at(5),
-        scales: at(6),
-        seeds: at(7),
-        places: at(8),
-        out: at(9),
-        width: VOCAB,
-        rows,
+/// Draws from rows under this law, with a mask, and a history of a thousand tokens where it is read.
+fn draws(rows: usize, what: &str, warping: Warping) -> Timed {
+    let warper = Warper::new(warping, Law::Local).unwrap_or_else(|error| unreachable!("{error}"));
+    let (mask, tokens): (_, Vec<u32>) = (vec![!0; VOCAB.div_ceil(32)], (0..1000).collect());
+    let ask = |row| Ask {
+        row,
+        allowed: Allowed::Words(&mask),
+        warper: &warper,
+        history: History {
+            answer: &tokens,
+            ..History::default()
+        },
+        seeded: Seeded::new(7, 0),
+        place: DrawPlace::new(0, row as u32),
     };
-    let scales = vec![1.0_f64; rows].into_iter().flat_map(f64::to_le_bytes);
+    let asks: Vec<Ask<'_>> = (0..rows).map(ask).collect();
+    let sent = Sent::new(&asks, VOCAB);
+    let draw = Draw {
+        logits: at(1),
+        asked: at(2),
+        sent: &sent,
+        room: at(3),
+        out: at(0),
+        width: VOCAB,
+    };
+    let mut chance = Chance::new(9);
+    let logits = (0..rows * VOCAB).flat_map(|_| (2.5 * chance.normal()).to_le_bytes());
     Timed {
-        name: format!("draws from {rows} rows of {VOCAB}"),
-        nodes: draw.nodes().to_vec(),
+        name: format!("draws from {rows} rows of {VOCAB}, {what}"),
+        nodes: draw.nodes(),
         buffers: vec![
-            rows * VOCAB * 4,
-            rows * 4,
-            rows * blocks * 8,
-            rows * blocks * 8,
-            blocks * 4,
-            rows * 4,
-            rows * 8,
-            rows * 8,
-            rows * 12,
             rows * DRAWN_BYTES,
+            rows * VOCAB * 4,
+            sent.bytes.len(),
+            Draw::<usize>::room(&sent, VOCAB),
         ],
-        contents: vec![(4, vec![0xff; blocks * 4]), (6, scales.collect())],
+        contents: vec![(1, logits.collect()), (2, sent.bytes.clone())],
     }
+}
+
+/// Draws at temperature 1, greedy, and as most services are asked for them.
+fn all_draws() -> Vec<Timed> {
+    let plain = Warping::default();
+    let usual = Warping {
+        temperature: 0.7,
+        top_p: 0.9,
+        frequency_penalty: 0.2,
+        presence_penalty: 0.1,
+        ..Warping::default()
+    };
+    let greedy = Warping {
+        temperature: 0.0,
+        ..Warping::default()
+    };
+    let laws = [
+        ("plain", plain),
+        ("greedy", greedy),
+        ("top-p and penalties", usual),
+    ];
+    laws.into_iter()
+        .flat_map(|(what, warping)| [1, 64].map(|rows| draws(rows, what, warping.clone())))
+        .collect()
 }

@@ -33,8 +33,10 @@ pub struct Ask<'a> {
     pub row: usize,
     /// The tokens that may come.
     pub allowed: Allowed<'a>,
-    /// How the row is changed: [`Warper::is_plain`] holds.
+    /// How the row is changed: [`Warper::by_rank`] says how filters cut it.
     pub warper: &'a Warper,
+    /// The tokens before the row, if the warper [reads them](Warper::penalises).
+    pub history: History<'a>,
     /// Where chance comes from.
     pub seeded: Seeded,
     /// Where in the sequence this draw is.
@@ -74,7 +76,8 @@ pub trait Flight: Send {
     }
 
     /// One draw for each ask; `None` where the row itself has to be looked at: it is no law, nothing is allowed that has a
-    /// probability, or too little for the numbers here.
+    /// probability, or too little for the numbers here, or the row is changed in a way that is not known here. Every device knows
+    /// what [`Warper::is_plain`] holds for.
     ///
     /// # Errors
     /// The pass failed, or there is no row of this number.
@@ -240,7 +243,7 @@ impl Flight for Landed {
 
 /// The draw of the law itself.
 fn draw_from(row: &[f32], ask: &Ask<'_>) -> Option<Drawn> {
-    let row = ask.warper.row(row, History::default()).ok()?;
+    let row = ask.warper.row(row, ask.history).ok()?;
     let part = row.part(ask.allowed);
     let token = part.draw(ask.place, &mut ask.seeded.clone())?;
     Some(Drawn {

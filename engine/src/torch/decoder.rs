@@ -13,6 +13,7 @@
 //! [`fused`](super::layers::fused).
 
 mod clasp;
+mod moving;
 mod planned;
 pub(crate) mod shape;
 mod skip;
@@ -212,6 +213,19 @@ impl Decoder {
         let launcher = planned.launcher();
         let rows = planned.run_after(drawn, asks, feeds)?;
         rows.map(|rows| self.flight_of(rows, launcher, feeds)).transpose()
+    }
+
+    /// Copies stretches of the caches: by the kernels, while they run passes, or by torch. Each run is made in its order, and none
+    /// reads or writes what another writes.
+    fn copy(&mut self, size: usize, runs: &[Vec<(usize, usize)>]) -> std::result::Result<(), EngineError> {
+        if let Some(planned) = &self.planned {
+            match moving::copy(&planned.launcher(), &self.caches, size, runs) {
+                Ok(()) => return Ok(()),
+                Err(error) => self.give_up_plans(&error),
+            }
+        }
+        cache::copy(&mut self.caches, size, &runs.concat(), self.place)
+            .map_err(|error| EngineError::Model(error.to_string()))
     }
 
     /// What runs the kernels has failed: libtorch runs all passes from now on.
@@ -458,12 +472,9 @@ impl Model for Decoder {
 
     fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> std::result::Result<(), EngineError> {
         check_all("move", moves, |moves| moves.check(self.block_size))?;
-        let rows: Vec<_> = moves
-            .iter()
-            .flat_map(|moves| moves.rows(self.block_size))
-            .collect();
-        cache::copy(&mut self.caches, 1, &rows, self.place)
-            .map_err(|error| EngineError::Model(error.to_string()))
+        let runs = moves.iter().map(|moves| moves.rows(self.block_size).collect());
+        let runs: Vec<Vec<_>> = runs.collect();
+        self.copy(1, &runs)
     }
 
     fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> std::result::Result<(), EngineError> {
@@ -472,11 +483,7 @@ impl Model for Decoder {
             .first()
             .map_or(0, |cache| cache.keys.size()[0] as usize);
         check_copies(pairs, slots / self.block_size)?;
-        let blocks: Vec<_> = pairs
-            .iter()
-            .map(|&(from, to)| (from as usize, to as usize))
-            .collect();
-        cache::copy(&mut self.caches, self.block_size, &blocks, self.place)
-            .map_err(|error| EngineError::Model(error.to_string()))
+        let blocks = pairs.iter().map(|&(from, to)| vec![(from as usize, to as usize)]);
+        self.copy(self.block_size, &blocks.collect::<Vec<_>>())
     }
 }

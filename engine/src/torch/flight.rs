@@ -7,6 +7,7 @@ pub(super) mod kernel_draws;
 use crate::error::EngineError;
 use crate::model::flight::{Ask, Drawing as Draws, Flight, check_rows};
 use crate::model::logits::Logits;
+use crate::torch::kernels::asks;
 use crate::torch::kernels::launcher::SharedLauncher;
 use lexiform::law::Drawn;
 use std::sync::Arc;
@@ -85,26 +86,24 @@ impl Rows {
         home::bring(&logits, self.left_out.as_ref(), scales)
     }
 
-    /// The draws of these asks: by the kernels, as far as they serve, and by torch.
+    /// The draws of these asks: by the kernels, as far as they serve, and by torch, as far as that does.
     fn drawn(&self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>> {
-        let (width, by_kernels) = (
-            self.logits.size()[1] as usize,
-            matches!(self.drawing, Drawing::Kernels(_)),
-        );
-        let serve = |ask: &Ask<'_>| by_kernels && kernel_draws::serves(ask, width);
+        let by: Vec<By> = asks.iter().map(|ask| self.server(ask)).collect();
         let mut drawn = vec![None; asks.len()];
-        for own in [true, false] {
-            let numbers: Vec<usize> = (0..asks.len()).filter(|&ask| serve(&asks[ask]) == own).collect();
+        for one in [By::Kernels, By::Torch] {
+            let numbers: Vec<usize> = (0..asks.len()).filter(|&ask| by[ask] == one).collect();
             if numbers.is_empty() {
                 continue;
             }
             let some: Vec<Ask<'_>> = numbers.iter().map(|&ask| asks[ask]).collect();
-            let rows: Vec<usize> = some.iter().map(|ask| ask.row).collect();
             let found = match &self.drawing {
-                Drawing::Kernels(launcher) if own => {
-                    kernel_draws::draw(launcher, &self.select(&self.logits, &rows)?, &some)?
+                Drawing::Kernels(launcher) if one == By::Kernels => {
+                    kernel_draws::draw(launcher, &self.logits, &some)?
                 }
-                _ => draw::draw(&self.tokens(&rows)?, &some)?,
+                _ => {
+                    let rows: Vec<usize> = some.iter().map(|ask| ask.row).collect();
+                    draw::draw(&self.tokens(&rows)?, &some)?
+                }
             };
             numbers
                 .into_iter()
@@ -113,6 +112,25 @@ impl Rows {
         }
         Ok(drawn)
     }
+
+    /// Who makes a draw.
+    fn server(&self, ask: &Ask<'_>) -> By {
+        let width = self.logits.size()[1] as usize;
+        match &self.drawing {
+            Drawing::Kernels(_) if asks::serves(ask, width) => By::Kernels,
+            _ if ask.warper.is_plain() => By::Torch,
+            _ => By::Nobody,
+        }
+    }
+}
+
+/// Who makes a draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Kernels,
+    Torch,
+    /// The row has to be looked at.
+    Nobody,
 }
 
 impl Flight for Rows {
@@ -137,7 +155,7 @@ impl Flight for Rows {
 
     fn start_draw(&mut self, asks: &[Ask<'_>]) -> std::result::Result<Option<Box<dyn Draws>>, EngineError> {
         let width = self.logits.size()[1] as usize;
-        let serve = |ask: &Ask<'_>| kernel_draws::serves(ask, width);
+        let serve = |ask: &Ask<'_>| asks::serves(ask, width);
         let Drawing::Kernels(launcher) = &self.drawing else {
             return Ok(None);
         };
@@ -146,8 +164,7 @@ impl Flight for Rows {
         }
         let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
         check_rows(&rows, self.len())?;
-        let logits = self.select(&self.logits, &rows);
-        let started = logits.and_then(|logits| kernel_draws::start(launcher, &logits, asks));
+        let started = kernel_draws::start(launcher, &self.logits, asks);
         Ok(Some(Box::new(started.map_err(failed)?)))
     }
 

@@ -4,7 +4,7 @@
 //!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
 //!    └──── a C++ compiler ─────► the same on the processor        shapes, products: the launches of each kernel
 //!                                                                  plan: all steps of a pass, for a bucket of tokens
-//!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 48 bytes a row
+//!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 56 bytes a row
 //!                                                       └─ launcher: a stream of a card, or the processor in tests
 //! ```
 //!
@@ -13,8 +13,8 @@
 //! | `attend.cu` | attention over the paged cache: split keys, block tables, trees, windows | head sizes 64 and 128, 64 query rows |
 //! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after | columns 1024, 2048, 3072, 4096, and of sums 6144, 8192, 12288, 14336 |
 //! | `skinny.cu` | products for three to sixteen vectors by the tensor cores | columns 1024, 2048, 3072, 4096 |
-//! | `small.cu` | embedding, norms, turning and storing, the gate; tokens of a pass from the draws of the one before | widths to 8192 |
-//! | `draw.cu` | peaks, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
+//! | `small.cu` | embedding, norms, turning and storing, the gate; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
+//! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
 //! **What has been run.** No kernel has run on a card. On the processor, `engine/tests/kernels` runs every one against loops in
 //! `f64`, breaks the sources on purpose, and compares draws and whole plans with the library and the decoder; `engine/tests/engine`
@@ -22,12 +22,14 @@
 //! the order of memory between blocks, and dependent launch are untested; `cargo xtask card` makes the bundle that tests them where
 //! there is a card. `docs/src/gpu.md` has what is predicted.
 
+pub mod asks;
 pub mod card;
 pub mod compiler;
 pub mod draw;
 mod driver;
 pub mod inputs;
 pub mod launcher;
+pub mod moves;
 pub mod node;
 pub mod plan;
 pub mod products;

@@ -151,6 +151,17 @@ fn request(number: u64) -> Request {
                 [1.0, 0.7, 0.0, 1.5][number as usize % 4]
             },
             top_p: if number % 8 == 5 { 0.8 } else { 1.0 },
+            top_k: (number % 10 == 1).then_some(5),
+            repetition_penalty: if number % 6 == 1 { 1.4 } else { 1.0 },
+            frequency_penalty: if number % 9 == 2 { 0.3 } else { 0.0 },
+            presence_penalty: if number % 9 == 4 { 0.5 } else { 0.0 },
+            logit_bias: if number % 7 == 3 {
+                vec![(98, 2.0)]
+            } else {
+                Vec::new()
+            },
+            // One that no device knows.
+            typical_p: if number % 16 == 13 { 0.9 } else { 1.0 },
             ..Sampling::seeded(number)
         },
         speculation: Speculation {
@@ -215,7 +226,15 @@ fn nothing_is_brought_that_nobody_asked_for() {
     let (engine, counts) = engine(Manner::Always, Some(Lookahead::default()));
     let request = Request {
         grammar: Some(grammar("[a-z ]{2,9}(the|[0-9]{1,3})")),
-        sampling: Sampling::seeded(3),
+        sampling: Sampling {
+            temperature: 0.7,
+            top_p: 0.9,
+            top_k: Some(20),
+            min_p: 0.01,
+            frequency_penalty: 0.2,
+            repetition_penalty: 1.1,
+            ..Sampling::seeded(3)
+        },
         speculation: Speculation {
             learned: true,
             max_draft: 8,

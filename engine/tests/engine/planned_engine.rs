@@ -8,12 +8,14 @@ use crate::memory::Chance;
 use crate::planned::{Runner, counted, llama};
 use crate::rig::{Heard, Listener, drafting, generate, grammar_over, listen, wait_until};
 use crate::torch::vocabulary;
-use lexiform::law::{Distribution, Row as _};
+use lexiform::law::{Distribution, Drawn, Row as _};
 use lexiform_engine::{
-    Engine, EngineConfig, Event, Feed, Finish, LawChoice, LawTag, Model, Request, Sampling, Speculation,
+    Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, LawChoice, LawTag, Logits, Model,
+    Request, Sampling, SlotMoves, Speculation,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const VOCAB: usize = 96;
 
@@ -227,6 +229,151 @@ fn forks_and_preempted_texts_are_those_of_the_model(runner: Runner) {
     assert!(stats.preemptions > 0 && stats.blocks_used == 0, "{stats:?}");
 }
 
+/// Penalties, biases and filters by rank, at several temperatures, masked and not, with and without drafts of their own text.
+fn asking(number: u64) -> Request {
+    let sampling = Sampling {
+        temperature: [0.7, 1.0, 0.0, 1.4][number as usize % 4],
+        top_p: if number % 3 == 0 { 0.9 } else { 1.0 },
+        top_k: (number % 5 == 1).then_some(12),
+        min_p: if number % 4 == 1 { 0.05 } else { 0.0 },
+        repetition_penalty: if number % 2 == 0 { 1.2 } else { 1.0 },
+        frequency_penalty: if number % 3 == 1 { 0.3 } else { 0.0 },
+        presence_penalty: if number % 5 == 2 { 0.4 } else { 0.0 },
+        logit_bias: if number % 4 == 3 {
+            vec![(33, 1.5)]
+        } else {
+            Vec::new()
+        },
+        ..Sampling::seeded(number)
+    };
+    let speculation = match number % 3 {
+        2 => Speculation {
+            lookup: true,
+            max_draft: 4,
+            branches: 2,
+            ..Speculation::none()
+        },
+        _ => Speculation::none(),
+    };
+    Request {
+        grammar: (number % 4 == 2).then(|| grammar_over(&vocabulary(), "[A-Z]{9,20}")),
+        law: LawChoice::Local,
+        sampling,
+        speculation,
+        ..request(&prompt(number % 5, 9), number, 16)
+    }
+}
+
+/// What is asked of rows that stay on the device, and of the same rows in memory: the same tokens, with the same probabilities to
+/// the last bit; and no row comes home.
+fn penalties_and_filters_are_those_of_rows_in_memory(runner: Runner) {
+    let answers = |draws: bool| {
+        let (model, asked) = runner.model_that(draws, &llama());
+        let brought = Arc::<AtomicUsize>::default();
+        let model = Watched {
+            model,
+            brought: brought.clone(),
+        };
+        let engine = Engine::start(Box::new(model), None, vocabulary(), config()).unwrap();
+        let told: Vec<_> = (0..24)
+            .map(|number| generate(&engine, asking(number)))
+            .map(|heard| (heard.tokens_without_origin(), heard.outcome().log_weight))
+            .collect();
+        (told, brought.load(Ordering::Relaxed), asked)
+    };
+    let (drawn, brought, asked) = answers(true);
+    let kernels = counted(&asked, |it| &it.drawn);
+    let tokens: usize = drawn.iter().map(|(tokens, _)| tokens.len()).sum();
+    assert!(
+        brought == 0 && kernels >= tokens && tokens > 200,
+        "{brought} rows, {asked:?}"
+    );
+    let (known, brought, _) = answers(false);
+    assert!(brought >= tokens);
+    match runner {
+        Runner::Processor => assert_eq!(drawn, known),
+        // A row that comes home from a card is measured on the way, by sums of another order.
+        Runner::Card => {
+            let texts =
+                |told: &[(Vec<Event>, _)]| told.iter().map(|(events, _)| events.len()).collect::<Vec<_>>();
+            assert_eq!(texts(&drawn), texts(&known));
+        }
+    }
+}
+
+/// A model whose rows are counted as they come to memory.
+struct Watched {
+    model: Box<dyn Model>,
+    brought: Arc<AtomicUsize>,
+}
+
+/// A pass of such a model.
+struct WatchedFlight {
+    flight: Box<dyn Flight>,
+    brought: Arc<AtomicUsize>,
+}
+
+impl Flight for WatchedFlight {
+    fn len(&self) -> usize {
+        self.flight.len()
+    }
+
+    fn draws(&self) -> bool {
+        self.flight.draws()
+    }
+
+    fn draw(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Option<Drawn>>, EngineError> {
+        self.flight.draw(asks)
+    }
+
+    fn top(&mut self, rows: &[usize], count: usize) -> Result<Vec<Vec<(u32, f64)>>, EngineError> {
+        self.flight.top(rows, count)
+    }
+
+    fn rows(&mut self, rows: &[usize]) -> Result<Logits, EngineError> {
+        self.brought.fetch_add(rows.len(), Ordering::Relaxed);
+        self.flight.rows(rows)
+    }
+}
+
+impl Model for Watched {
+    fn vocab_size(&self) -> usize {
+        self.model.vocab_size()
+    }
+
+    fn max_positions(&self) -> usize {
+        self.model.max_positions()
+    }
+
+    fn cache_bytes_per_token(&self) -> usize {
+        self.model.cache_bytes_per_token()
+    }
+
+    fn create_cache(&mut self, blocks: usize, block_size: usize) -> Result<(), EngineError> {
+        self.model.create_cache(blocks, block_size)
+    }
+
+    fn leave_out(&mut self, columns: &[usize]) {
+        self.model.leave_out(columns);
+    }
+
+    fn submit(&mut self, feeds: &[Feed<'_>]) -> Result<Box<dyn Flight>, EngineError> {
+        let flight = self.model.submit(feeds)?;
+        Ok(Box::new(WatchedFlight {
+            flight,
+            brought: self.brought.clone(),
+        }))
+    }
+
+    fn move_slots(&mut self, moves: &[SlotMoves<'_>]) -> Result<(), EngineError> {
+        self.model.move_slots(moves)
+    }
+
+    fn copy_blocks(&mut self, pairs: &[(u32, u32)]) -> Result<(), EngineError> {
+        self.model.copy_blocks(pairs)
+    }
+}
+
 const PATTERN: &str = "A[BC]|B[AC]{2}";
 const TEXTS: [&str; 6] = ["AB", "AC", "BAA", "BAC", "BCA", "BCC"];
 const PROMPT: [u32; 5] = [40, 7, 33, 90, 12];
@@ -301,5 +448,6 @@ mod by {
         drafted_texts_are_those_of_the_model,
         forks_and_preempted_texts_are_those_of_the_model,
         answers_follow_their_law,
+        penalties_and_filters_are_those_of_rows_in_memory,
     );
 }

@@ -2,7 +2,7 @@
 
 use crate::devices::on_every_device;
 use crate::torch::{Expected, Kind, WIDTH, folder, kinds, model};
-use lexiform::law::{Allowed, Law, Place, Seeded, Warper, Warping};
+use lexiform::law::{Allowed, History, Law, Place, Seeded, Warper, Warping};
 use lexiform_engine::{Ask, Device, Feed, Flight, Landed, Logits};
 
 const TABLE: [u32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -17,6 +17,7 @@ fn asks<'a>(warpers: &'a [Warper; 3], mask: &'a [u32]) -> Vec<Ask<'a>> {
             _ => Allowed::Words(mask),
         },
         warper: &warpers[number % 3],
+        history: History::default(),
         seeded: Seeded::new(number as u64, 3),
         place: Place::new(0, number as u32),
     };

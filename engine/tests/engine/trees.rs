@@ -234,6 +234,61 @@ fn planned_benches(runner: Runner, test: fn(Bench, Dice)) {
 }
 
 /// Benches with a model that follows a script and with every libtorch family, each with blocks of several sizes.
+/// Whatever moves, in whatever many layers, is one launch; what does not move is none.
+fn moves_and_copies_are_one_launch_each(runner: Runner) {
+    planned::each(runner, BLOCKS, |kind, mut model, asked| {
+        let steps = || planned::counted(&asked, |it| &it.steps);
+        let launches = |before: usize, expected: usize| match asked {
+            Some(_) => assert_eq!(steps() - before, expected, "{kind:?}"),
+            None => {}
+        };
+        let tables = [[0, 1], [2, 3]];
+        let moves = |slots: &'static [usize]| {
+            tables.each_ref().map(|table| SlotMoves {
+                table,
+                start: 3,
+                slots,
+            })
+        };
+        let before = steps();
+        model.move_slots(&moves(&[4, 6, 7])).unwrap();
+        launches(before, 1);
+        model.move_slots(&moves(&[3, 4])).unwrap();
+        model.move_slots(&[]).unwrap();
+        launches(before, 1);
+        model.copy_blocks(&[(0, 4), (0, 5), (1, 6)]).unwrap();
+        launches(before, 2);
+        model.copy_blocks(&[]).unwrap();
+        launches(before, 2);
+    });
+}
+
+/// What a launcher refuses is moved by torch.
+fn moves_that_are_refused_are_made_by_torch(runner: Runner) {
+    planned::each(runner, BLOCKS, |kind, mut model, asked| {
+        let Some(asked) = asked else {
+            return;
+        };
+        let feed = |tokens: &'static [u32], start, table: &'static [u32]| Feed {
+            tokens,
+            start,
+            table,
+            rows: 1,
+            parents: None,
+            scale: 1.0,
+        };
+        let row = |model: &mut dyn Model, feed: Feed<'_>| model.forward(&[feed]).unwrap().row(0).to_vec();
+        row(&mut *model, feed(&[1, 2, 3, 4, 5], 0, &[0]));
+        let begun = asked.steps.load(std::sync::atomic::Ordering::Relaxed);
+        asked
+            .refused
+            .store(begun + 1, std::sync::atomic::Ordering::Relaxed);
+        model.copy_blocks(&[(0, 7)]).unwrap();
+        let [own, copied] = [&[0][..], &[7]].map(|table| row(&mut *model, feed(&[9], 5, table)));
+        assert_eq!(own, copied, "{kind:?}");
+    });
+}
+
 fn benches(device: Device, mut test: impl FnMut(Bench, Dice)) {
     for (number, block_size) in [(0, 4), (1, 1), (2, 16), (3, 4)] {
         let bench = |what: String, model| Bench {
@@ -418,5 +473,13 @@ mod on {
         a_fork_leaves_the_other_alone,
         a_tree_of_one_branch_is_a_chain_to_the_bit,
         what_makes_no_sense_is_refused,
+    );
+}
+
+/// Each of these by the kernels on the processor, and on a card.
+mod by {
+    crate::planned::by_every_kernel!(
+        moves_and_copies_are_one_launch_each,
+        moves_that_are_refused_are_made_by_torch,
     );
 }

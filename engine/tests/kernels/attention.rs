@@ -2,7 +2,7 @@
 
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
-use lexiform_engine::kernels::shapes::{Attend, BLOCK_SIZE, SPLITS};
+use lexiform_engine::kernels::shapes::{Attend, BLOCK_SIZE};
 
 /// A batch.
 #[derive(Clone, Copy)]
@@ -112,7 +112,12 @@ impl Batch<'_> {
         let expected = self.expected(&fed, &queries, &keys, &values);
         let mut buffers = Buffers::default();
         let starts: Vec<i32> = self.sequences.iter().map(|&(start, _)| start as i32).collect();
-        let parts = Attend::<usize>::parts_bytes(starts.len(), KEY_HEADS, size, self.most_splits);
+        let (mut parts_at, mut rows) = (Vec::new(), 0);
+        for &(start, count) in self.sequences {
+            parts_at.push(rows as i32);
+            rows += Attend::<usize>::split_rows(start + count, count, self.group, self.most_splits);
+        }
+        let parts = Attend::<usize>::parts_bytes(rows, KEY_HEADS, size) / 4;
         let out = buffers.add(Memory::bf16(&chance.numbers(tokens * heads * size, 1.0)));
         let arrived = buffers.add(Memory::zeros(4 * starts.len() * KEY_HEADS));
         let node = Attend {
@@ -120,13 +125,14 @@ impl Batch<'_> {
             keys: buffers.add(Memory::bf16(&keys)),
             values: buffers.add(Memory::bf16(&values)),
             out,
-            parts: buffers.add(Memory::f32(&vec![f32::NAN; parts / 4])),
+            parts: buffers.add(Memory::f32(&vec![f32::NAN; parts + 64])),
             arrived,
             tables: buffers.add(Memory::i32(&fed.tables)),
             starts: buffers.add(Memory::i32(&starts)),
             firsts: buffers.add(Memory::i32(&fed.firsts)),
             positions: buffers.add(Memory::i32(&fed.positions)),
             sees: buffers.add(Memory::u32(&fed.sees)),
+            parts_at: buffers.add(Memory::i32(&parts_at)),
             size,
             key_heads: KEY_HEADS,
             group: self.group,

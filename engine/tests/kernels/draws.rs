@@ -7,11 +7,16 @@ use lexiform_engine::kernels::draw::DrawnRow;
 use lexiform_engine::kernels::shapes::DRAWN_BYTES;
 
 const SOURCE: &str = "draw.cu";
+
 /// Draws on the processor, and compares.
 fn compare(processor: &Processor, rows: &Rows) -> Result<usize, Vec<String>> {
-    let (draw, mut buffers) = rows.draw();
-    if let Err(fault) = processor.run(&draw.nodes(), &mut buffers) {
+    let (nodes, mut buffers) = rows.launches();
+    let logits = buffers[0].clone();
+    if let Err(fault) = processor.run(&nodes, &mut buffers) {
         return Err(vec![fault]);
+    }
+    if buffers[0] != logits {
+        return Err(vec!["the rows were changed".to_owned()]);
     }
     let (wrong, left) = rows.compare(&buffers[OUT]);
     if wrong.is_empty() { Ok(left) } else { Err(wrong) }
@@ -20,7 +25,7 @@ fn compare(processor: &Processor, rows: &Rows) -> Result<usize, Vec<String>> {
 /// Rows that every mutant is tried on.
 pub(crate) fn faults(processor: &Processor) -> Vec<String> {
     let mut chance = Chance::new(3);
-    let sizes = [(5000, 30), (70, 60), (31, 30), (4096, 14)];
+    let sizes = [(5000, 60), (70, 120), (31, 60), (4096, 14)];
     let mut faults = Vec::new();
     for (width, count) in sizes {
         let found = compare(processor, &Rows::random(width, count, &mut chance));
@@ -75,10 +80,25 @@ fn rows_that_are_no_law_are_left_to_the_host() {
     // What is not a number is masked, and yet the row is no law.
     rows.masks[1] = vec![1; 3];
     rows.mask_of = vec![None, Some(1), None, None];
-    let (draw, mut buffers) = rows.draw();
-    Processor::of(SOURCE).run(&draw.nodes(), &mut buffers).unwrap();
+    let (nodes, mut buffers) = rows.launches();
+    Processor::of(SOURCE).run(&nodes, &mut buffers).unwrap();
     let bytes = buffers[OUT].bytes();
-    let rows = bytes.as_chunks::<DRAWN_BYTES>().0;
-    let is_drawn: Vec<bool> = rows.iter().map(|row| DrawnRow::read(row).is_drawn).collect();
+    let found = bytes.as_chunks::<DRAWN_BYTES>().0;
+    let is_drawn: Vec<bool> = found.iter().map(|row| DrawnRow::read(row).is_drawn).collect();
     assert_eq!(is_drawn, [false, false, false, true]);
+}
+
+/// Wherever what is not a number stands, whatever is asked of the row, the other rows of the launch are drawn from.
+#[test]
+fn rows_among_which_some_are_no_law_are_those_of_the_library() {
+    if !processor::is_there("rows_among_which_some_are_no_law_are_those_of_the_library") {
+        return;
+    }
+    let mut chance = Chance::new(4);
+    for (width, count) in [(1, 60), (40, 600), (3000, 120)] {
+        let mut rows = Rows::random(width, count, &mut chance);
+        rows.break_some(&mut chance);
+        let left = compare(&Processor::of(SOURCE), &rows).unwrap_or_else(|wrong| panic!("{}", wrong[0]));
+        assert!(left >= count / 3 && left < count, "{left} of {count}");
+    }
 }

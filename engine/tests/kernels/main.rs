@@ -4,6 +4,7 @@
 //!   simt.h + host.cpp + a source ─ c++ ─► processor ─┬─ cases: every kernel against loops in f64
 //!                                                    ├─ mutants: sources that are broken on purpose, which cases must notice
 //!                                                    ├─ draws: the library's law, bit for bit
+//!                                                    ├─ moves: stretches of the cache
 //!                                                    └─ plans: whole passes against the decoder of torch
 //! ```
 
@@ -16,6 +17,7 @@ mod interpreter;
 mod launcher;
 mod logits;
 mod memory;
+mod moves;
 mod mutants;
 mod plans;
 mod processor;

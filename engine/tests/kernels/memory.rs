@@ -35,19 +35,11 @@ impl Memory {
         Self::of_bytes(&values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
     }
 
-    pub(crate) fn f64(values: &[f64]) -> Self {
-        Self::of_bytes(&values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
-    }
-
     pub(crate) fn i32(values: &[i32]) -> Self {
         Self::of_bytes(&values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
     }
 
     pub(crate) fn u32(values: &[u32]) -> Self {
-        Self::of_bytes(&values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
-    }
-
-    pub(crate) fn u64(values: &[u64]) -> Self {
         Self::of_bytes(&values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>())
     }
 

@@ -5,7 +5,7 @@
 //! the processor take turns in one order, which hides races.
 
 use crate::processor::{self, Processor, text_of};
-use crate::{cases, draws, faults};
+use crate::{cases, draws, faults, moves};
 
 /// What is replaced in a source, and by what.
 struct Mutant {
@@ -265,6 +265,21 @@ const SMALL: &[Mutant] = &[
     ),
     mutant("the gate is not closed", "x / (1.f + exp_(-x))", "x"),
     mutant(
+        "what a run moves is written before the others of a batch are read",
+        "if (first + i < end) held[i] = rows[(u64)a.moves[2 * (first + i)] * a.chunks];",
+        "if (first + i < end) held[i] = rows[(u64)a.moves[2 * (end - 1 - i)] * a.chunks];",
+    ),
+    mutant(
+        "the last move of a run is lost",
+        "const int end = a.firsts[blockIdx.z + 1];",
+        "const int end = a.firsts[blockIdx.z + 1] - 1;",
+    ),
+    mutant(
+        "keys alone are moved",
+        "(uint4*)a.caches[blockIdx.y] + chunk",
+        "(uint4*)a.caches[blockIdx.y & ~1] + chunk",
+    ),
+    mutant(
         "heads are normed by one half",
         "fma_(near[i], near[i], fma_(far[i], far[i], square))",
         "fma_(near[i], near[i], square)",
@@ -297,17 +312,88 @@ const DRAW: &[Mutant] = &[
         "{place[0], place[1], place[2], purpose << 24}",
         "{place[0], place[1], 0, purpose << 24}",
     ),
-    mutant("masks are ignored in the sums", "word >> t & 1 ? w : 0.0", "w"),
+    mutant("masks are ignored in the sums", "is_allowed ? w : 0.0", "w"),
     mutant("one round of Philox is left out", "i < 10", "i < 9"),
     mutant(
         "the others are the sum less the token",
         "add(sum_without(w, block), inside)",
-        "add(w.sum, -drawn.weight)",
+        "add(w.kept, -drawn.weight)",
     ),
     mutant(
         "a block is turned into a lane of its neighbour",
-        "turned[lane * 33 + t]",
-        "turned[(lane ^ 1) * 33 + t]",
+        "const double w = weight_of(logit, peak, k.scale);",
+        "const double w = weight_of(turned[(lane ^ 1) * 33 + t], peak, k.scale);",
+    ),
+    mutant(
+        "the most likely of all tokens is taken",
+        "if (is_allowed && is_number(logit)) best",
+        "if (is_number(logit)) best",
+    ),
+    mutant(
+        "of equal logits the last is the first",
+        "(u32)~token; }\nDEV int token_of(u64 rank) { return (int)~(u32)rank; }",
+        "(u32)token; }\nDEV int token_of(u64 rank) { return (int)(u32)rank; }",
+    ),
+    mutant(
+        "drafted tokens are not counted",
+        "count_tokens(a, k.draft, k.draft_end, first, seen);",
+        "",
+    ),
+    mutant(
+        "the prompt counts as the answer",
+        "seen[at] = OF_PROMPT;",
+        "seen[at] = 1;",
+    ),
+    mutant(
+        "negative logits are divided",
+        "logit > 0.f ? div_f(logit, k.repetition) : mul_f(logit, k.repetition)",
+        "div_f(logit, k.repetition)",
+    ),
+    mutant(
+        "penalties are subtracted one after the other",
+        "add_f(logit, -add_f(mul_f(k.frequency, (float)count), k.presence))",
+        "add_f(add_f(logit, -mul_f(k.frequency, (float)count)), -k.presence)",
+    ),
+    mutant(
+        "a token has one bias",
+        "for (u32 b = i; b < k.bias_end &&",
+        "for (u32 b = i; b < i + 1 &&",
+    ),
+    mutant(
+        "a mass loses what does not fit a word",
+        "(u32)(mass >> 32) + (before + low < before)",
+        "(u32)(mass >> 32)",
+    ),
+    mutant("top-k counts masses", "k.top_k, true)", "k.top_k, false)"),
+    mutant(
+        "top-p is of the mask, not of what top-k left",
+        "k.top_k ? (double)reached.mass : mul(sum, c.masses.unit)",
+        "mul(sum, c.masses.unit)",
+    ),
+    mutant(
+        "min-p is relative to the row",
+        "mul(k.min_p, weight_of(c.masses.best, c.masses.peak, k.scale))",
+        "k.min_p",
+    ),
+    mutant(
+        "the last part is kept whole",
+        "if (shift == 0 || inside == 1) return",
+        "if (true) return",
+    ),
+    mutant(
+        "blocks whose best token is the last that is kept are lost",
+        "top >= (u32)(reached.rank >> 32)",
+        "top > (u32)(reached.rank >> 32)",
+    ),
+    mutant(
+        "a filter cuts blocks, and not their tokens",
+        "|| rank_of(r.logits[at], at) < bound.rank",
+        "",
+    ),
+    mutant(
+        "tokens that are too light are drawn",
+        "return own >= bound.weight ? own : 0.0;",
+        "return own;",
     ),
 ];
 
@@ -324,6 +410,7 @@ fn check(source: &'static str, mutants: &[Mutant]) {
         let broken = broken.unwrap_or_else(|error| panic!("{what} does not compile: {error}"));
         let is_noticed = match source {
             "draw.cu" => !draws::faults(&broken).is_empty(),
+            "small.cu" if !moves::faults(&broken).is_empty() => true,
             _ => cases.iter().any(|case| !faults(case, &broken).is_empty()),
         };
         if !is_noticed {

@@ -55,6 +55,8 @@ struct Block {
     ucontext_t main;
     jmp_buf at;
     int current, threads;
+    // How often all have met: of the block, of those that multiply, of each warp.
+    int met[2 + 32];
     Dim id, grid;
     std::vector<uint64_t> slot;
     std::function<void()> body;
@@ -82,17 +84,18 @@ static void go_on(Fiber& f) {
     block->fault = why;
     _longjmp(block->at, 1);
 }
-// Waits until all live threads of the group have come as often.
+// Waits until all live threads of the group have come as often. The last threads come last, so they are looked at first; whoever
+// finds that all have come says so to the others.
 static void meet(int Fiber::*counter, int first, int last) {
     const int mine = ++(block->fibers[block->current].*counter);
-    for (;;) {
+    int& met = block->met[counter == &Fiber::waits_block ? 0 : counter == &Fiber::waits_some ? 1 : 2 + first / 32];
+    while (met < mine) {
         bool all = true;
-        for (int i = first; i < last; i++) {
+        for (int i = last - 1; i >= first && all; i--) {
             Fiber& f = block->fibers[i];
-            all &= f.done || f.*counter >= mine;
+            all = f.done || f.*counter >= mine;
         }
-        if (all) return;
-        yield();
+        if (all) met = mine; else yield();
     }
 }
 static void meet_warp() {
@@ -118,6 +121,7 @@ static void begin(Block& b, unsigned shared) {
         memset(w.at, 0, w.bytes);
     }
     memset(b.shared, 0xff, shared + GUARD);
+    memset(b.met, 0, sizeof(b.met));
     for (auto& f : b.fibers) {
         f.begun = f.done = false;
         f.waits_block = f.waits_warp = f.waits_some = 0;
@@ -191,6 +195,9 @@ DEV float fma_(float a, float b, float c) { return fmaf(a, b, c); }
 // Compiled with -ffp-contract=off, so that these stay two operations.
 DEV double mul(double a, double b) { return a * b; }
 DEV double add(double a, double b) { return a + b; }
+DEV float mul_f(float a, float b) { return a * b; }
+DEV float add_f(float a, float b) { return a + b; }
+DEV float div_f(float a, float b) { return a / b; }
 DEV float exp2_(float x) { return exp2f(x); }
 DEV float exp_(float x) { return expf(x); }
 DEV float rsqrt_(float x) { return 1.f / sqrtf(x); }
@@ -202,15 +209,16 @@ DEV u32 pack(float a, float b) { return round_bf16(a) | round_bf16(b) << 16; }
 DEV void sync_threads() { simt::meet(&simt::Fiber::waits_block, 0, simt::block->threads); }
 DEV void sync_eight_warps() { simt::meet(&simt::Fiber::waits_some, 0, 256); }
 DEV void sync_warp() { simt::meet_warp(); }
-DEV float shuffle_xor(float v, int m) {
+DEV u32 shuffle_xor(u32 v, int m) {
     auto& s = simt::block->slot;
     const int t = simt::thread();
-    s[t] = f_bits(v);
+    s[t] = v;
     sync_warp();
-    const float r = bits_f((u32)s[t ^ m]);
+    const u32 r = (u32)s[t ^ m];
     sync_warp();
     return r;
 }
+DEV float shuffle_xor(float v, int m) { return bits_f(shuffle_xor(f_bits(v), m)); }
 DEV void aligned(uintptr_t all) { if (all & 15) simt::fail("a copy of 16 bytes is not aligned"); }
 DEV uint4 load16(const void* p) {
     aligned((uintptr_t)p);
@@ -290,4 +298,6 @@ DEV void copy_bulk(void* to, const void* from, u32 bytes, u64* b) {
 DEV void wait_for_grid() { simt::wait_for_grid_ahead(); }
 DEV void release_next_grid() {}
 DEV int count_up(int* p) { return (*p)++; }
+DEV u32 count_in(u32* p, u32 n) { const u32 old = *p; *p += n; return old; }
+DEV void sum_up(u64* p, u64 n) { *p += n; }
 DEV u32 high(u32 a, u32 b) { return (u32)((u64)a * b >> 32); }

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 
 use super::super::exp::exp;
 use super::super::sums::BLOCK;
+use super::masses::Masses;
 
 /// How many candidates a run sorts at first; four times more whenever they are not enough.
 const FIRST_SORTED: usize = 64;
@@ -174,6 +175,29 @@ impl Candidates {
     /// The most likely candidate.
     pub(in crate::law) fn best(&self) -> Option<Candidate> {
         self.listed.iter().copied().min_by(by_rank)
+    }
+
+    /// Keeps the fewest of the most likely whose masses together are at least this share of the law's.
+    pub(in crate::law) fn keep_share(&mut self, share: f64) {
+        let Some(best) = self.best() else {
+            return;
+        };
+        let scale = self.scale;
+        let masses = Masses::of(scale.weight(&best));
+        let bound = match self.sum {
+            Some(sum) => masses.share_of_weight(share, sum),
+            None => {
+                let weights = self.listed.iter().map(|candidate| scale.weight(candidate));
+                let all = weights.map(|weight| masses.mass(weight));
+                Masses::share_of_mass(share, all.sum())
+            }
+        };
+        let mut reached = 0;
+        self.keep_run(by_rank, |candidate| {
+            let before = reached;
+            reached += masses.mass(scale.weight(candidate));
+            before < bound
+        });
     }
 
     /// Keeps this number of the most likely.

@@ -24,11 +24,10 @@ impl Cut for MinP {
 
     fn keep(&self, candidates: &mut Candidates) {
         let scale = candidates.scale();
-        let weights = candidates
-            .listed()
-            .iter()
-            .map(|candidate| scale.weight(candidate));
-        let best = weights.fold(0.0, f64::max);
-        candidates.keep_if(|candidate| scale.weight(candidate) >= self.0 * best);
+        let Some(best) = candidates.best() else {
+            return;
+        };
+        let least = self.0 * scale.weight(&best);
+        candidates.keep_if(|candidate| scale.weight(candidate) >= least);
     }
 }

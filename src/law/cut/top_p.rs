@@ -1,13 +1,22 @@
 //! Top-p, or nucleus sampling: the fewest most likely tokens whose probabilities together reach `p`.
 //!
 //! A. Holtzman, J. Buys, L. Du, M. Forbes, Y. Choi, *The Curious Case of Neural Text Degeneration*, 2019, arXiv 1904.09751.
-//! Price: the tokens of the nucleus are sorted, and those that could not together hold `1 − p` are listed.
+//! Probabilities are added as whole numbers ([`masses`](super::masses)), so that a card which adds them in another order keeps the
+//! same tokens. Price: the tokens of the nucleus are sorted, and those that could not together hold `1 − p` are listed.
 
-use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads, by_rank};
+use super::candidates::{Blocks, Candidates, Cut, Peaks, Reads};
+use super::masses::ROUNDING;
 
 /// The share of the law that is reached; above 0.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::law) struct TopP(pub(in crate::law) f64);
+
+impl TopP {
+    /// The share that tokens which are not listed may hold, however masses are rounded.
+    fn rest(self) -> f64 {
+        (1.0 - self.0 - ROUNDING).max(0.0)
+    }
+}
 
 impl Cut for TopP {
     fn reads(&self) -> Reads {
@@ -16,21 +25,15 @@ impl Cut for TopP {
 
     /// Tokens this light cannot together hold what is cut.
     fn least_block(&self, blocks: &Blocks<'_>) -> f64 {
-        (1.0 - self.0) * blocks.total / blocks.len as f64
+        self.rest() * blocks.total / blocks.len as f64
     }
 
     /// Nor can tokens this far below the best.
     fn floor(&self, peaks: &Peaks<'_>) -> f64 {
-        peaks.below_best((1.0 - self.0) / peaks.len as f64)
+        peaks.below_best(self.rest() / peaks.len as f64)
     }
 
     fn keep(&self, candidates: &mut Candidates) {
-        let (bound, scale) = (self.0 * candidates.sum(), candidates.scale());
-        let mut reached = 0.0;
-        candidates.keep_run(by_rank, |candidate| {
-            let before = reached;
-            reached += scale.weight(candidate);
-            before < bound
-        });
+        candidates.keep_share(self.0);
     }
 }

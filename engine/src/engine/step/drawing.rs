@@ -1,13 +1,14 @@
 //! From the rows of a pass to what every sequence wrote.
 //!
 //! ```text
-//!   sequences ─┬─ whose draws are plain ─► flight: draw ─┬─ drawn ─────────────► written
-//!              └─ all others ────────────► flight: rows ◄┘ could not be drawn
+//!   sequences ─┬─ whose rows can stay ──► flight: draw ─┬─ drawn ─────────────► written
+//!              └─ all others ───────────► flight: rows ◄┘ could not be drawn
 //!                                                └─► law, on several threads ──► written
 //! ```
 //!
-//! A device that draws brings some bytes of a row to memory; what needs the row itself (filters, penalties, the global law,
-//! tokens that a draft model sampled, numbers about other tokens) brings the row. Where the next pass is fed with what the device draws
+//! A device that draws brings some bytes of a row to memory; what needs the row itself (the global law, filters that look at the
+//! whole law, tokens that a draft model sampled, numbers about other tokens) brings the row, and so do penalties and filters that
+//! the device does not know. Where the next pass is fed with what the device draws
 //! ([`ahead`](crate::engine::ahead)), it is submitted between the draws and the wait for them.
 
 use super::Core;
@@ -23,11 +24,11 @@ use crate::sampling::crew;
 use crate::sampling::inquiry::Inquiry;
 use crate::sampling::observed::Turn;
 use crate::sampling::write::{Writer, Written};
-use crate::sampling::{Columns, Found, is_plain};
+use crate::sampling::{Columns, Found, can_stay};
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
 use crate::speculation::draft::{Draft, path};
-use lexiform::law::{Allowed, Drawn, Seeded};
+use lexiform::law::{Allowed, Drawn, History, Seeded};
 use lexiform::mask::Mask;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -43,6 +44,8 @@ struct Task<'a> {
     rows: Range<usize>,
     /// What each row allows, if there is a grammar.
     masks: Option<Vec<Bounds>>,
+    /// The drafted tokens before each row, where a draw depends on them.
+    drafted: Vec<Vec<u32>>,
     /// The tokens that the device drew, for each row that has one, if it drew them all.
     drawn: Option<Vec<Option<Drawn>>>,
 }
@@ -126,6 +129,7 @@ fn tasks<'a>(running: &'a mut [Sequence], works: &[Work]) -> Vec<Task<'a>> {
             sequence,
             rows: work.all_rows(),
             masks,
+            drafted: Vec::new(),
             drawn: None,
         });
     }
@@ -211,7 +215,10 @@ fn hand_out(tasks: &mut [Task<'_>], drawn: Vec<Option<Drawn>>) -> Vec<u64> {
 
 /// Asks the device for the draws of all sequences that depend on nothing else.
 fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineError> {
-    let plain = tasks.iter().filter(|task| is_plain(task.sequence));
+    for task in tasks.iter_mut().filter(|task| task.sequence.warper.penalises()) {
+        task.drafted = (0..task.rows.len()).map(|row| task.drafted_before(row)).collect();
+    }
+    let plain = tasks.iter().filter(|task| can_stay(task.sequence));
     let asks: Vec<Ask<'_>> = plain.flat_map(Task::asks).collect();
     if asks.is_empty() {
         return Ok(());
@@ -219,7 +226,7 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
     let drawn = flight.draw(&asks)?;
     let mut by_row: HashMap<usize, Option<Drawn>> = rows.into_iter().zip(drawn).collect();
-    for task in tasks.iter_mut().filter(|task| is_plain(task.sequence)) {
+    for task in tasks.iter_mut().filter(|task| can_stay(task.sequence)) {
         // A row that nobody asked for is drawn from by nobody. One that could not be drawn from has to be looked at.
         let drawn: Vec<_> = task.rows.clone().map(|row| by_row.remove(&row)).collect();
         let is_whole = drawn.iter().all(|drawn| !matches!(drawn, Some(None)));
@@ -277,6 +284,7 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
             sequence,
             rows: aside.rows,
             masks: aside.masks,
+            drafted: Vec::new(),
             drawn: aside.drawn,
         })
     };
@@ -284,10 +292,18 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
 }
 
 impl Task<'_> {
+    /// The drafted tokens between the text and one of its rows.
+    fn drafted_before(&self, row: usize) -> Vec<u32> {
+        let drafts = &self.sequence.drafts;
+        let path = path(drafts, row.checked_sub(1)).into_iter();
+        path.map(|node| drafts[node].token).collect()
+    }
+
     /// The draws of its rows, each where it would be if the text came there.
     fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
         let sequence = &*self.sequence;
         let seeded = Seeded::new(sequence.request.sampling.seed, sequence.stream());
+        let (prompt, answer) = sequence.tokens.split_at(sequence.request.prompt.len());
         (0..self.rows.len()).filter_map(move |number| {
             let node = number.checked_sub(1);
             let draft = node.map(|node| &sequence.drafts[node]);
@@ -303,6 +319,11 @@ impl Task<'_> {
                 row: self.rows.start + number,
                 allowed: mask.map_or(Allowed::All, Allowed::Words),
                 warper: &sequence.warper,
+                history: History {
+                    prompt,
+                    answer,
+                    draft: self.drafted.get(number).map_or(&[], Vec::as_slice),
+                },
                 seeded,
                 place: sequence.walk.place_after(after as u32),
             })

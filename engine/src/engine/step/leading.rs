@@ -3,7 +3,7 @@
 use super::Core;
 use crate::engine::ahead::{Admitted, Ahead, Lead, Next, Pass};
 use crate::model::flight::Flight;
-use crate::sampling::is_plain;
+use crate::sampling::can_stay;
 use crate::scheduler::pass::Work;
 use crate::sequence::Sequence;
 
@@ -98,7 +98,7 @@ impl Core {
         let is_plain_part = |work: &Work| {
             let sequence = &running[work.index];
             let drafts = has_model && sequence.request.speculation.model;
-            work.rows == 1 && sequence.parole == 0 && !drafts && sequence.is_quiet() && is_plain(sequence)
+            work.rows == 1 && sequence.parole == 0 && !drafts && sequence.is_quiet() && can_stay(sequence)
         };
         let takes_part = |sequence: &&Sequence| !sequence.closed && !sequence.is_idle();
         works.len() == running.iter().filter(takes_part).count()

@@ -212,7 +212,7 @@ impl Planned {
             return Ok(None);
         };
         let set = self.rows.iter().position(|rows| !rows.lease.is_shared());
-        if !self.reserve(&bucket, set)? {
+        if !self.reserve(&bucket, set, bucket.split_rows(feeds, group))? {
             return Ok(None);
         }
         let rows = match set {
@@ -304,12 +304,14 @@ impl Planned {
         })
     }
 
-    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows. Whether there is memory for them: if
-    /// not, all is as before, and somebody is told once.
-    fn reserve(&mut self, bucket: &Bucket, set: Option<usize>) -> Result<bool> {
+    /// Makes the plan of a bucket, and buffers that are large enough for it, with this set of rows and so many split rows. Whether there is
+    /// memory for them: if not, all is as before, and of a new bucket somebody is told once.
+    fn reserve(&mut self, bucket: &Bucket, set: Option<usize>, split_rows: usize) -> Result<bool> {
         let set = set.filter(|&set| self.rows[set].len() < bucket.rows);
         if self.passes.contains_key(bucket) {
-            return Ok(set.is_none_or(|set| self.grow_rows(bucket, set)));
+            // Where there is no memory now, there may be for the next pass: for fewer splits, and rows that nobody reads any more.
+            let grown = self.allocate(bucket, &[], (set, split_rows));
+            return Ok(grown.map(|grown| self.replace(grown)).is_ok());
         }
         let mut refused = self.refused.iter();
         if refused.any(|refused| bucket.is_as_large_as(refused)) {
@@ -317,7 +319,7 @@ impl Planned {
         }
         let plan = Plan::new(&self.shape, bucket, self.multiprocessors)
             .map_err(|why| LaunchError(why.to_string()))?;
-        match self.allocate(bucket, &plan, set) {
+        match self.allocate(bucket, &plan.scratch, (set, split_rows)) {
             Ok(grown) => self.replace(grown),
             Err(error) => {
                 self.refuse(bucket, &error);
@@ -335,32 +337,28 @@ impl Planned {
         Ok(true)
     }
 
-    /// Makes room for the rows of a bucket in a set that has less; whether there is memory for them. Where there is none, the bucket has
-    /// other rows as soon as nobody reads those.
-    fn grow_rows(&mut self, bucket: &Bucket, set: usize) -> bool {
-        let rows = self.new_rows(roomy(bucket, bucket.rows));
-        let grown = rows.map(|rows| Grown {
-            rows: Some((set, rows)),
-            ..Grown::default()
-        });
-        grown.map(|grown| self.replace(grown)).is_ok()
-    }
-
-    /// What a bucket needs and is not there, or is too small; rows of this set, if it has too few.
-    fn allocate(&self, bucket: &Bucket, plan: &Plan, set: Option<usize>) -> Result<Grown> {
-        let scratch = plan
-            .scratch
-            .iter()
-            .map(|&(part, bytes)| (Buffer::Scratch(part), bytes));
+    /// What of this a bucket needs and is not there, or is too small: buffers, rows of this set, and split rows.
+    fn allocate(
+        &self,
+        bucket: &Bucket,
+        scratch: &[(Scratch, usize)],
+        (set, split_rows): (Option<usize>, usize),
+    ) -> Result<Grown> {
+        // Those are rows, and as many as the texts of a pass come to need.
+        let is_apart = |part: &Scratch| matches!(part, Scratch::Hidden | Scratch::Logits | Scratch::Parts);
+        let scratch = scratch.iter().filter(|(part, _)| !is_apart(part));
+        let scratch = scratch.map(|&(part, bytes)| (Buffer::Scratch(part), roomy(bucket, bytes)));
+        let parts = self.shape.parts_bytes(split_rows).max(1).next_power_of_two();
+        let others = [
+            (Buffer::Inputs, roomy(bucket, bucket.bytes())),
+            (Buffer::Scratch(Scratch::Parts), parts),
+        ];
         let mut grown = Grown::default();
-        for (buffer, bytes) in scratch.chain([(Buffer::Inputs, bucket.bytes())]) {
-            let is_row = matches!(buffer, Buffer::Scratch(Scratch::Hidden | Scratch::Logits));
-            if !is_row && self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
-                let bytes = roomy(bucket, bytes);
+        for (buffer, bytes) in scratch.chain(others) {
+            if self.buffers.get(&buffer).is_none_or(|held| held.numel() < bytes) {
                 self.check_room(bytes)?;
-                grown
-                    .buffers
-                    .push((buffer, new_buffer(buffer, bytes, self.device)?));
+                let made = new_buffer(buffer, bytes, self.device)?;
+                grown.buffers.push((buffer, made));
             }
         }
         if let Some(set) = set {

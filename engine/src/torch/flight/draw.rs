@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::model::flight::{Flight, Landed};
     use crate::model::logits::Logits;
-    use lexiform::law::{Law, Place, Seeded, Warper, Warping};
+    use lexiform::law::{History, Law, Place, Seeded, Warper, Warping};
 
     fn warper(temperature: f32) -> Warper {
         let warping = Warping {
@@ -282,6 +282,7 @@ mod tests {
                 mask => Allowed::Words(&masks[mask]),
             },
             warper: &warpers[row % 4],
+            history: History::default(),
             seeded: Seeded::new(row as u64 / 2, 1),
             place: Place::new(2, row as u32),
         };
@@ -338,6 +339,7 @@ mod tests {
                 row,
                 allowed: Allowed::All,
                 warper,
+                history: History::default(),
                 seeded: Seeded::new(0, 0),
                 place: Place::new(0, 0),
             };

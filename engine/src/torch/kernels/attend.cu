@@ -21,14 +21,15 @@ struct Attend {
     const bf16* keys;     // [slots, key heads * D]
     const bf16* values;   // [slots, key heads * D]
     bf16* out;            // [tokens, heads * D]
-    float* parts;         // [sequences, key heads, splits, 64, D + 2]
+    float* parts;         // of each sequence [key heads, splits, rows, D + 2]
     int* arrived;         // [sequences, key heads]: zero, and left zero
     const int* tables;    // [sequences, table_width]: the blocks of each sequence
     const int* starts;    // [sequences]: the slots that are cached before the fed tokens
     const int* firsts;    // [sequences + 1]: the first fed token of each
     const int* positions; // [tokens]
     const u32* sees;      // [tokens]: bit i is set where the token sees fed token i of its sequence, itself included
-    int key_heads, group, table_width, splits, most_splits, window;
+    const int* parts_at;  // [sequences]: where the sums of its splits begin, in rows of all key heads
+    int key_heads, group, table_width, most_splits, window;
     float scale;          // log2(e) / √D: softmax is computed in base 2
 };
 
@@ -257,7 +258,7 @@ template <int D> DEV void merge_splits(const Attend& a, const Job& j, const floa
     if (*ticket != j.used - 1) return;
     for (int i = threadIdx.x; i < j.rows * D; i += 128) {
         const int row = i / D, column = i % D;
-        write_out<D>(a, j, row, column, merge<D>(parts + row * (D + 2), j.used, 64 * (D + 2), column));
+        write_out<D>(a, j, row, column, merge<D>(parts + row * (D + 2), j.used, j.rows * (D + 2), column));
     }
     if (threadIdx.x == 0) *arrived = 0;
 }
@@ -284,14 +285,14 @@ template <int D, int STAGES> DEV void attend(const Attend& a) {
     float* own = (float*)memory;   // the rings are free now
     put_rows<D>(j, r, own);
     sync_threads();
-    float* parts = a.parts + ((u64)(j.sequence * a.key_heads + j.head) * a.splits) * 64 * PITCH;
+    float* parts = a.parts + ((u64)a.parts_at[j.sequence] * a.key_heads + (u64)j.head * j.used * j.rows) * PITCH;
     for (int i = threadIdx.x; i < j.rows * D; i += 128) {
         const int row = i / D, column = i % D;
         const Merged m = merge<D>(own + row * PITCH, j.stride, j.sharing * 16 * PITCH, column);
         if (j.used == 1) {
             write_out<D>(a, j, row, column, m);
         } else {
-            float* part = parts + ((u64)j.split * 64 + row) * PITCH;
+            float* part = parts + ((u64)j.split * j.rows + row) * PITCH;
             part[column] = m.value;
             if (column == 0) { part[D] = m.peak; part[D + 1] = m.mass; }
         }

@@ -28,6 +28,9 @@ DEV float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 // Never contracted to a fused operation: the same bits as on the processor.
 DEV double mul(double a, double b) { return __dmul_rn(a, b); }
 DEV double add(double a, double b) { return __dadd_rn(a, b); }
+DEV float mul_f(float a, float b) { return __fmul_rn(a, b); }
+DEV float add_f(float a, float b) { return __fadd_rn(a, b); }
+DEV float div_f(float a, float b) { return __fdiv_rn(a, b); }
 DEV float exp2_(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEV float rsqrt_(float x) { return rsqrtf(x); }
 DEV float exp_(float x) { return __expf(x); }
@@ -38,6 +41,7 @@ DEV void sync_threads() { __syncthreads(); }
 DEV void sync_eight_warps() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 DEV void sync_warp() { __syncwarp(); }
 DEV float shuffle_xor(float v, int m) { return __shfl_xor_sync(~0u, v, m); }
+DEV u32 shuffle_xor(u32 v, int m) { return __shfl_xor_sync(~0u, v, m); }
 DEV u32 shared_at(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 DEV uint4 load16(const void* p) { uint4 v; asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(shared_at(p))); return v; }
 // Sixteen bytes, or zeros in their place.
@@ -65,6 +69,9 @@ DEV void copy_bulk(void* to, const void* from, u32 bytes, u64* b) {
 DEV void wait_for_grid() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEV void release_next_grid() { asm volatile("griddepcontrol.launch_dependents;"); }
 DEV int count_up(int* p) { int old; asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;" : "=r"(old) : "l"(p) : "memory"); return old; }
+// Sums that many threads add to, in shared memory or in the card's; what was there before. Whole numbers have no order.
+DEV u32 count_in(u32* p, u32 n) { u32 old; asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(n) : "memory"); return old; }
+DEV void sum_up(u64* p, u64 n) { asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" :: "l"(p), "l"(n) : "memory"); }
 DEV u32 high(u32 a, u32 b) { return __umulhi(a, b); }
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(128) u8 name[]
 #endif

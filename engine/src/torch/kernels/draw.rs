@@ -2,77 +2,103 @@
 //!
 //! The kernels of `draw.cu` add, multiply and choose in the order of the library's law, so that a token drawn there is the one
 //! that [`Distribution`](lexiform::law::Distribution) draws from the same row, and every number that is told of it is the same
-//! to the last bit. Held by `engine/tests/kernels/draws.rs`, on the processor.
+//! to the last bit: greedy or not, with penalties, biases and filters by rank or without. Held by
+//! `engine/tests/kernels/draws.rs`, on the processor.
 
+use super::asks::{BLOCK, Sent};
 use super::node::{Argument, Node, Place};
-use super::shapes::{DRAWN_BYTES, kernel};
+use super::shapes::{CUT_PARTS, DRAWN_BYTES, kernel};
 use lexiform::law::Drawn;
 
-/// Where the rows of a draw lie, and what is asked of each.
+/// Logits of a row that a block of the kernel changes.
+const CHANGED: usize = 2048;
+
+/// Where the rows of draws lie, and what is asked of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Draw<B> {
+pub struct Draw<'a, B> {
     /// `f32` `[rows, width]`; columns that are no tokens hold minus infinity.
     pub logits: Place<B>,
-    /// `f32` `[rows]`, written.
-    pub peaks: Place<B>,
-    /// `f64` `[rows, blocks]`, written.
-    pub whole: Place<B>,
-    /// `f64` `[rows, blocks]`, written.
-    pub allowed: Place<B>,
-    /// `u32` `[masks, blocks]`: bit `t % 32` of word `t / 32` allows token `t`.
-    pub masks: Place<B>,
-    /// `i32` `[rows]`: the mask of each row; below 0, everything is allowed.
-    pub mask_of: Place<B>,
-    /// `f64` `[rows]`: 1 over the temperature.
-    pub scales: Place<B>,
-    /// `u64` `[rows]`.
-    pub seeds: Place<B>,
-    /// `u32` `[rows, 3]`: the position, the attempt, the number of the sequence among those of its seed.
-    pub places: Place<B>,
-    /// [`DRAWN_BYTES`] each, written.
+    /// The bytes of what is asked.
+    pub asked: Place<B>,
+    /// What these bytes say.
+    pub sent: &'a Sent,
+    /// [`room`](Self::room) bytes, written.
+    pub room: Place<B>,
+    /// [`DRAWN_BYTES`] for each ask, written.
     pub out: Place<B>,
     /// Logits of a row, [`MOST_DRAW_WIDTH`](super::shapes::MOST_DRAW_WIDTH) at most.
     pub width: usize,
-    /// How many rows.
-    pub rows: usize,
 }
 
-impl<B: Clone> Draw<B> {
-    /// The three launches: peaks, sums, draws.
-    pub fn nodes(&self) -> [Node<B>; 3] {
-        let blocks = self.width.div_ceil(32);
-        let node = |name: &str, grid: [usize; 3], shared: u32| Node {
+/// What draws compute on the way, in the order of the fields of `Draw` in `draw.cu`, and the bytes of each.
+fn parts(sent: &Sent, width: usize) -> [usize; 10] {
+    let (asks, blocks) = (sent.asks, width.div_ceil(BLOCK));
+    let of_cut = |bytes: usize| if sent.is_cut { bytes } else { 0 };
+    [
+        sent.changed * width * 4,
+        asks * 4,
+        asks * 8,
+        asks * blocks * 8,
+        asks * blocks * 8,
+        of_cut(asks * blocks * 8),
+        of_cut(asks * blocks * 4),
+        of_cut(asks * CUT_PARTS * 8),
+        of_cut(asks * CUT_PARTS * 4),
+        of_cut(asks * 16),
+    ]
+    .map(|bytes| bytes.next_multiple_of(16))
+}
+
+impl<B: Clone> Draw<'_, B> {
+    /// Bytes of what these draws compute on the way.
+    pub fn room(sent: &Sent, width: usize) -> usize {
+        parts(sent, width).iter().sum()
+    }
+
+    /// The launches: three, one more where logits are changed, and one where filters cut.
+    pub fn nodes(&self) -> Vec<Node<B>> {
+        let (asks, blocks) = (self.sent.asks, self.width.div_ceil(BLOCK));
+        let node = |name: &str, grid: [usize; 2], shared: u32| Node {
             kernel: kernel(name).unwrap_or_else(|| unreachable!("{name} stands in the table")),
-            grid: grid.map(|blocks| blocks as u32),
+            grid: [grid[0] as u32, grid[1] as u32, 1],
             shared,
             arguments: self.arguments(blocks),
         };
-        [
-            node("peaks", [self.rows, 1, 1], 64),
-            node("sums", [blocks.div_ceil(128), self.rows, 1], 4 * 32 * 33 * 4),
-            node("draw", [self.rows, 1, 1], 2 * 128 * 8),
-        ]
+        let parts = 3 * 4 * CUT_PARTS as u32;
+        let changes = self.width.div_ceil(CHANGED);
+        let change = (self.sent.changed > 0).then(|| node("change", [changes, asks], 2 * 4 * CHANGED as u32));
+        let cut = node("cut", [asks, 1], parts + 8 * CUT_PARTS as u32 + 16 * 8 + 16);
+        let nodes = [
+            change,
+            Some(node("peaks", [asks, 1], 16 * 8)),
+            Some(node(
+                "sums",
+                [blocks.div_ceil(128), asks],
+                4 * 32 * 33 * 4 + parts,
+            )),
+            self.sent.is_cut.then_some(cut),
+            Some(node("draw", [asks, 1], 3 * 128 * 8)),
+        ];
+        nodes.into_iter().flatten().collect()
     }
 
     fn arguments(&self, blocks: usize) -> Vec<Argument<B>> {
-        let places = [
-            &self.logits,
-            &self.peaks,
-            &self.whole,
-            &self.allowed,
-            &self.masks,
-            &self.mask_of,
-            &self.scales,
-            &self.seeds,
-            &self.places,
-            &self.out,
-        ];
+        let sent = self.sent.offsets.map(|offset| behind(&self.asked, offset));
+        let parts = parts(self.sent, self.width).into_iter().scan(0, |at, bytes| {
+            *at += bytes;
+            Some(behind(&self.room, *at - bytes))
+        });
+        let places = [self.logits.clone(), self.asked.clone()].into_iter();
+        let places = places.chain(sent).chain(parts).chain([self.out.clone()]);
         let sizes = [self.width, blocks].map(|size| Argument::Int(size as i32));
-        places
-            .into_iter()
-            .map(|place| Argument::At(place.clone()))
-            .chain(sizes)
-            .collect()
+        places.map(Argument::At).chain(sizes).collect()
+    }
+}
+
+fn behind<B: Clone>(place: &Place<B>, bytes: usize) -> Place<B> {
+    Place {
+        buffer: place.buffer.clone(),
+        offset: place.offset + bytes,
     }
 }
 
@@ -83,9 +109,11 @@ pub struct DrawnRow {
     pub sum: f64,
     /// The same of the whole row.
     pub total: f64,
+    /// The same of what can be drawn: of what is allowed, or less where filters cut.
+    pub kept: f64,
     /// The same of the token.
     pub weight: f64,
-    /// The same of all allowed tokens but this one.
+    /// The same of all tokens that can be drawn but this one.
     pub others: f64,
     /// The token.
     pub token: u32,
@@ -105,12 +133,13 @@ impl DrawnRow {
         DrawnRow {
             sum: eight(0),
             total: eight(8),
-            weight: eight(16),
-            others: eight(24),
-            token: four(32),
-            logit: f32::from_bits(four(36)),
-            peak: f32::from_bits(four(40)),
-            is_drawn: four(44) == 0,
+            kept: eight(16),
+            weight: eight(24),
+            others: eight(32),
+            token: four(40),
+            logit: f32::from_bits(four(44)),
+            peak: f32::from_bits(four(48)),
+            is_drawn: four(52) == 0,
         }
     }
 
@@ -122,12 +151,12 @@ impl DrawnRow {
             mass: log_mass.exp(),
             log_mass,
             log_probability: (f64::from(self.logit) - f64::from(self.peak)) * scale - self.total.ln(),
-            log_kept: log_mass,
+            log_kept: self.kept.ln() - self.total.ln(),
         })
     }
 
-    /// The share that the other allowed tokens have together ([`Part::share_without`](lexiform::law::Part::share_without)).
+    /// The share that the other tokens that can be drawn have together ([`Part::share_without`](lexiform::law::Part::share_without)).
     pub fn share_of_others(&self) -> f64 {
-        self.others / self.sum
+        self.others / self.kept
     }
 }

@@ -1,8 +1,8 @@
 //! The inputs of a pass in one buffer of a fixed layout, so that one graph serves all passes of a bucket.
 //!
 //! ```text
-//!   tokens │ positions │ slots │ sees │ wanted │ starts │ firsts │ tables        i32 each (sees: u32)
-//!     M         M         M       M       R         S       S + 1    S · blocks
+//!   tokens │ positions │ slots │ sees │ wanted │ starts │ firsts │ parts │ tables        i32 each (sees: u32)
+//!     M         M         M       M       R         S       S + 1     S     S · blocks
 //! ```
 //!
 //! A pass is copied here in one piece and the graph of its bucket is replayed. Rows of padding have slot −1, sequences of
@@ -19,7 +19,7 @@
 //!
 //! Such a pass does not come again in the same size, so that it is not padded, and has no graph.
 
-use super::shapes::{BLOCK_SIZE, MOST_QUERY_ROWS, SPLITS};
+use super::shapes::{Attend, BLOCK_SIZE, MOST_QUERY_ROWS, SPLITS};
 use crate::model::Feed;
 use crate::model::tree::Sight;
 use std::fmt;
@@ -114,6 +114,8 @@ pub enum Input {
     Starts,
     /// The first fed token of each sequence, and the end of the last.
     Firsts,
+    /// Where attention has the sums of the splits of each sequence: the split rows of those before it.
+    Parts,
     /// The blocks of each sequence.
     Tables,
 }
@@ -121,6 +123,15 @@ pub enum Input {
 /// How many pieces a feed is cut into if one has so many tokens at most.
 fn pieces_of(feed: &Feed<'_>, most_fed: usize) -> usize {
     feed.tokens.len().div_ceil(most_fed.max(1))
+}
+
+/// The pieces of at most so many tokens that a feed of `count` is cut into, all but the first of just as many: nodes stand in the last.
+fn cut(count: usize, most_fed: usize) -> impl Iterator<Item = Range<usize>> {
+    let most_fed = most_fed.max(1);
+    (0..count.div_ceil(most_fed)).rev().map(move |left| {
+        let end = count - left * most_fed;
+        end.saturating_sub(most_fed)..end
+    })
 }
 
 /// Blocks that hold the text of a feed and what it feeds.
@@ -191,7 +202,7 @@ impl Bucket {
     }
 
     /// The parts in their order, and how many numbers each has.
-    fn parts(&self) -> [(Input, usize); 8] {
+    fn parts(&self) -> [(Input, usize); 9] {
         let sequences = self.sequences + self.pieces;
         [
             (Input::Tokens, self.tokens),
@@ -201,6 +212,7 @@ impl Bucket {
             (Input::Wanted, self.rows),
             (Input::Starts, sequences),
             (Input::Firsts, sequences + 1),
+            (Input::Parts, sequences),
             (Input::Tables, sequences * self.table_width),
         ]
     }
@@ -244,10 +256,15 @@ impl Bucket {
         let mut begins = vec![0; feeds.len()];
         let (short, long): (Vec<usize>, Vec<usize>) =
             (0..feeds.len()).partition(|&feed| feeds[feed].tokens.len() <= most);
-        for (numbers, sequences) in [(short, self.sequences), (long, self.sequences + self.pieces)] {
+        for (numbers, sequences, most_splits) in [
+            (short, self.sequences, SPLITS),
+            (long, self.sequences + self.pieces, self.piece_splits()),
+        ] {
             for number in numbers {
                 begins[number] = lists.tokens.len();
-                lists.push(&feeds[number], most);
+                lists.push(&feeds[number], most, |slots, fed| {
+                    Attend::<()>::split_rows(slots, fed, group, most_splits)
+                });
             }
             lists.pad(sequences);
         }
@@ -256,13 +273,29 @@ impl Bucket {
             (end - feed.rows..end).map(|row| row as i32)
         });
         let lists = lists.in_order(wanted.collect());
-        let padding = [0, 0, -1, 0, -1, 0, 0, 0];
+        let padding = [0, 0, -1, 0, -1, 0, 0, 0, 0];
         let numbers = lists.into_iter().zip(padding).zip(self.parts());
         let numbers = numbers.flat_map(|((mut list, padding), (_, len))| {
             list.resize(len, padding);
             list
         });
         Ok(numbers.flat_map(i32::to_le_bytes).collect())
+    }
+
+    /// The rows that the splits of all texts of such a pass leave for each key head.
+    pub fn split_rows(&self, feeds: &[Feed<'_>], group: usize) -> usize {
+        let most = self.most_fed.min(most_fed(group));
+        let of_feed = |feed: &Feed<'_>| {
+            let most_splits = match feed.tokens.len() <= most {
+                true => SPLITS,
+                false => self.piece_splits(),
+            };
+            let of_piece = |fed: Range<usize>| {
+                Attend::<()>::split_rows(feed.start + fed.end, fed.len(), group, most_splits)
+            };
+            cut(feed.tokens.len(), most).map(of_piece).sum::<usize>()
+        };
+        feeds.iter().map(of_feed).sum()
     }
 
     fn misfits(&self, feeds: &[Feed<'_>], group: usize) -> Vec<Misfit> {
@@ -311,8 +344,12 @@ struct Lists {
     sees: Vec<i32>,
     starts: Vec<i32>,
     firsts: Vec<i32>,
+    /// Where the sums of the splits of each sequence begin, in rows of a key head.
+    parts: Vec<i32>,
     tables: Vec<i32>,
     table_width: usize,
+    /// How many such rows there are so far.
+    split_rows: usize,
 }
 
 impl Lists {
@@ -324,13 +361,15 @@ impl Lists {
             sees: Vec::new(),
             starts: Vec::new(),
             firsts: Vec::new(),
+            parts: Vec::new(),
             tables: Vec::new(),
             table_width,
+            split_rows: 0,
         }
     }
 
-    /// Adds a feed in pieces of at most so many tokens, all but the first of just as many: nodes stand in the last.
-    fn push(&mut self, feed: &Feed<'_>, most_fed: usize) {
+    /// Adds a feed in pieces of at most so many tokens, each of which leaves split rows by how many slots it sees and tokens it feeds.
+    fn push(&mut self, feed: &Feed<'_>, most_fed: usize, split_rows: impl Fn(usize, usize) -> usize) {
         let (count, sight) = (feed.tokens.len(), Sight::of(feed));
         self.tokens.extend(feed.tokens.iter().map(|&token| token as i32));
         self.positions
@@ -339,9 +378,10 @@ impl Lists {
         let slots = feed.start..feed.start + count;
         self.slots.extend(slots.map(|number| slot(number) as i32));
         let first = self.tokens.len() - count;
-        for left in (0..pieces_of(feed, most_fed)).rev() {
-            let end = count - left * most_fed;
-            self.push_piece(feed, &sight, end.saturating_sub(most_fed)..end, first);
+        for fed in cut(count, most_fed) {
+            self.parts.push(self.split_rows as i32);
+            self.split_rows += split_rows(feed.start + fed.end, fed.len());
+            self.push_piece(feed, &sight, fed, first);
         }
     }
 
@@ -368,11 +408,12 @@ impl Lists {
     fn pad(&mut self, sequences: usize) {
         self.starts.resize(sequences, 0);
         self.firsts.resize(sequences, self.tokens.len() as i32);
+        self.parts.resize(sequences, 0);
         self.tables.resize(sequences * self.table_width, 0);
     }
 
     /// The lists as they lie in the inputs.
-    fn in_order(mut self, wanted: Vec<i32>) -> [Vec<i32>; 8] {
+    fn in_order(mut self, wanted: Vec<i32>) -> [Vec<i32>; 9] {
         self.firsts.push(self.tokens.len() as i32);
         [
             self.tokens,
@@ -382,6 +423,7 @@ impl Lists {
             wanted,
             self.starts,
             self.firsts,
+            self.parts,
             self.tables,
         ]
     }
@@ -434,6 +476,7 @@ mod tests {
         assert_eq!(part(Input::Wanted, 4), [0, 5, -1, -1]);
         assert_eq!(part(Input::Starts, 3), [0, 14, 0]);
         assert_eq!(part(Input::Firsts, 4), [0, 1, 6, 6]);
+        assert_eq!(part(Input::Parts, 3), [0, 0, 0]);
         assert_eq!(part(Input::Tables, 6), [3, 0, 6, 2, 0, 0]);
     }
 
@@ -491,6 +534,21 @@ mod tests {
         );
     }
 
+    /// Of the pieces of one prompt only those are split that see more than one part of it.
+    #[test]
+    fn pieces_of_prompts_have_room_for_their_splits() {
+        let (table, tokens) = ([0; 40], [1; 40]);
+        let feeds = [feed(&[1], 130, &table, None), feed(&tokens, 100, &table, None)];
+        let bucket = Bucket::of(&feeds, 4).unwrap();
+        let bytes = bucket.fill(&feeds, 4).unwrap();
+        let first = bucket.offset(Input::Parts);
+        let parts = bytes[first..first + 16].as_chunks::<4>().0;
+        let parts: Vec<i32> = parts.iter().map(|number| i32::from_le_bytes(*number)).collect();
+        // Two parts of the text that goes on; pieces that end at 108, 124 and 140.
+        assert_eq!(parts, [0, 2 * 4, 2 * 4, 2 * 4]);
+        assert_eq!(bucket.split_rows(&feeds, 4), 2 * 4 + 2 * 64);
+    }
+
     #[test]
     fn few_pieces_are_split_and_many_are_not() {
         let splits = |pieces| Bucket { pieces, ..BUCKET }.piece_splits();
@@ -515,6 +573,23 @@ mod tests {
             let found = bucket(tokens, table_width).is_as_large_as(&bucket(16, 64));
             assert_eq!(found, is_large, "{tokens} {table_width}");
         }
+    }
+
+    #[test]
+    fn splits_take_as_much_room_as_the_texts_of_a_pass_have() {
+        let table = [0; 700];
+        let texts = [(10_000, 2), (127, 1), (128, 1), (300, 3)];
+        let feeds = texts.map(|(start, fed)| feed(&[1, 2, 3][..fed], start, &table, None));
+        let bucket = Bucket::of(&feeds, 4).unwrap();
+        let bytes = bucket.fill(&feeds, 4).unwrap();
+        let first = bucket.offset(Input::Parts);
+        let parts: Vec<i32> = bytes[first..first + 16]
+            .chunks(4)
+            .map(|number| i32::from_le_bytes(number.try_into().unwrap()))
+            .collect();
+        // 40 parts of 256 slots, one of 128, two, and three.
+        assert_eq!(parts, [0, 40 * 8, 40 * 8, 40 * 8 + 2 * 4]);
+        assert_eq!(bucket.split_rows(&feeds, 4), 40 * 8 + 2 * 4 + 3 * 12);
     }
 
     #[test]

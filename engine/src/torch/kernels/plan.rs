@@ -143,7 +143,8 @@ pub enum Scratch {
     GateUp,
     /// What came through.
     Gated,
-    /// Sums of parts of texts, `f32`.
+    /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what a pass needs is told
+    /// by [`split_rows`](super::inputs::split_rows).
     Parts,
     /// How many parts of a text have come, `i32`: zeros before the first pass.
     Arrived,
@@ -234,6 +235,11 @@ impl Shape {
         self.heads / self.key_heads
     }
 
+    /// Bytes of so many split rows of every key head.
+    pub fn parts_bytes(&self, rows: usize) -> usize {
+        Attend::<Buffer>::parts_bytes(rows, self.key_heads, self.head_size)
+    }
+
     fn qkv(&self) -> usize {
         (self.heads + 2 * self.key_heads) * self.head_size
     }
@@ -301,11 +307,13 @@ impl Maker<'_> {
     fn scratch(&self) -> Vec<(Scratch, usize)> {
         let (shape, bucket) = (self.shape, self.bucket);
         let rows = |width: usize| bucket.tokens * width * 2;
-        let parts = |(sequences, most_splits)| {
-            let splits = Attend::<Buffer>::splits(bucket.table_width, most_splits);
-            Attend::<Buffer>::parts_bytes(sequences, shape.key_heads, shape.head_size, splits)
-        };
-        let attended = [(bucket.sequences, SPLITS), (bucket.pieces, bucket.piece_splits())];
+        let longest = bucket.table_width * BLOCK_SIZE;
+        let parts = shape.parts_bytes(Attend::<Buffer>::split_rows(
+            longest,
+            bucket.tokens,
+            shape.group(),
+            SPLITS,
+        ));
         vec![
             (Scratch::X, rows(shape.hidden)),
             (Scratch::Normed, rows(shape.hidden)),
@@ -314,7 +322,7 @@ impl Maker<'_> {
             (Scratch::Attended, rows(shape.heads * shape.head_size)),
             (Scratch::GateUp, rows(2 * shape.inner)),
             (Scratch::Gated, rows(shape.inner)),
-            (Scratch::Parts, attended.map(parts).into_iter().max().unwrap_or(0)),
+            (Scratch::Parts, parts),
             (
                 Scratch::Arrived,
                 bucket.sequences.max(bucket.pieces) * shape.key_heads * 4,
@@ -436,6 +444,7 @@ impl Maker<'_> {
             firsts: self.input(Input::Firsts),
             positions: self.input(Input::Positions),
             sees: self.input(Input::Sees),
+            parts_at: self.input(Input::Parts),
             size: shape.head_size,
             key_heads: shape.key_heads,
             group: shape.group(),
@@ -458,6 +467,7 @@ impl Maker<'_> {
             tables: behind(Input::Tables),
             starts: behind(Input::Starts),
             firsts: behind(Input::Firsts),
+            parts_at: behind(Input::Parts),
             sequences: bucket.pieces,
             most_splits: bucket.piece_splits(),
             ..sequences

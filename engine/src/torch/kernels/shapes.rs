@@ -18,7 +18,11 @@ pub const MOST_DRAW_WIDTH: usize = 128 * 64 * 32;
 /// Bytes of shared memory that a block can have, on an H100.
 pub const MOST_SHARED: usize = 232_448;
 /// Bytes of what a draw writes for a row.
-pub const DRAWN_BYTES: usize = 48;
+pub const DRAWN_BYTES: usize = 56;
+/// Bytes of what a draw is asked by.
+pub const ASKED_BYTES: usize = 104;
+/// Parts that the tokens of a row are counted in where filters cut it.
+pub const CUT_PARTS: usize = 512;
 
 macro_rules! kernels {
     ($($name:ident $source:literal $threads:literal,)*) => {
@@ -83,8 +87,11 @@ kernels! {
     turn_64 "small.cu" 32,
     turn_128 "small.cu" 32,
     gate_rows "small.cu" 256,
+    move_rows "small.cu" 128,
+    change "draw.cu" 256,
     peaks "draw.cu" 512,
     sums "draw.cu" 128,
+    cut "draw.cu" 512,
     draw "draw.cu" 128,
 }
 
@@ -119,7 +126,7 @@ pub struct Attend<B> {
     pub values: Place<B>,
     /// `[tokens, heads · size]`.
     pub out: Place<B>,
-    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes).
+    /// Room for the sums of splits: [`parts_bytes`](Self::parts_bytes) of the [`split_rows`](Self::split_rows) of all sequences.
     pub parts: Place<B>,
     /// `i32` `[sequences, key heads]`, zeros.
     pub arrived: Place<B>,
@@ -133,6 +140,8 @@ pub struct Attend<B> {
     pub positions: Place<B>,
     /// `u32` `[tokens]`.
     pub sees: Place<B>,
+    /// `i32` `[sequences]`: the split rows of the sequences before each.
+    pub parts_at: Place<B>,
     /// Numbers of a head: 64 or 128.
     pub size: usize,
     /// Heads of keys and values.
@@ -152,19 +161,28 @@ pub struct Attend<B> {
 }
 
 impl<B> Attend<B> {
-    /// Bytes of the sums of so many splits ([`splits`](Self::splits)) of each sequence.
-    pub fn parts_bytes(sequences: usize, key_heads: usize, size: usize, splits: usize) -> usize {
-        sequences * key_heads * splits * MOST_QUERY_ROWS * (size + 2) * 4
+    /// Bytes of so many split rows of every key head.
+    pub fn parts_bytes(rows: usize, key_heads: usize, size: usize) -> usize {
+        rows * key_heads * (size + 2) * 4
     }
 
-    /// The parts that the longest text of this table is split into, as the kernel splits it, at most so many.
-    pub fn splits(table_width: usize, most: usize) -> usize {
-        let total = (table_width * BLOCK_SIZE).max(1);
+    /// The parts that a text of so many slots is split into, as the kernel splits it, at most so many.
+    pub fn splits(slots: usize, most: usize) -> usize {
+        let total = slots.max(1);
         let mut size = 128;
         while size * most.max(1) < total {
             size *= 2;
         }
         total.div_ceil(size)
+    }
+
+    /// The rows of sums that a text of so many slots leaves of each key head, whose last `fed` tokens have `group` query heads each:
+    /// one of each of at most so many parts, and none if it is not split.
+    pub fn split_rows(slots: usize, fed: usize, group: usize, most: usize) -> usize {
+        match Self::splits(slots, most) {
+            1 => 0,
+            splits => splits * fed * group,
+        }
     }
 
     /// Bytes of the rings of four warps, and of the queries of as many tiles as there may be.
@@ -185,7 +203,7 @@ impl<B> Attend<B> {
         } else {
             "attend_128"
         };
-        let splits = Self::splits(self.table_width, self.most_splits);
+        let splits = Self::splits(self.table_width * BLOCK_SIZE, self.most_splits);
         let (grid, shared) = ([splits, self.key_heads, self.sequences], self.shared());
         let scale = std::f32::consts::LOG2_E / (self.size as f32).sqrt();
         let arguments = vec![
@@ -200,10 +218,10 @@ impl<B> Attend<B> {
             self.firsts.into(),
             self.positions.into(),
             self.sees.into(),
+            self.parts_at.into(),
             int(self.key_heads),
             int(self.group),
             int(self.table_width),
-            int(splits),
             int(self.most_splits.max(1)),
             int(self.window.unwrap_or(1 << 30).min(1 << 30)),
             Argument::Float(scale),
@@ -411,6 +429,7 @@ pub(super) mod tests {
             firsts: at,
             positions: at,
             sees: at,
+            parts_at: at,
             size,
             key_heads: 8,
             group: 4,

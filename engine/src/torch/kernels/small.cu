@@ -1,4 +1,5 @@
-// What lies between the products of a layer: embedding, norms, turning and storing, the gate; and tokens that a draw brings.
+// What lies between the products of a layer: embedding, norms, turning and storing, the gate; tokens that a draw brings; and moves in the
+// cache.
 //
 // Each kernel reads and writes a few kilobytes a token; its time is that of its launch. Rows are tokens of the pass. The
 // numbers of a row are read 16 bytes at a time, so widths are multiples of 8.
@@ -20,11 +21,11 @@ KERNEL(embed_rows, Embed, 256) {
     for (int i = threadIdx.x; i < a.width / 8; i += 256) to[i] = from[i];
 }
 
-// take_drawn: a token of the pass that is below 0 becomes the one that draw −1 − token brings: in the draw's out (draw.cu), 12 words a row
-// of which word 8 is the token, 0 where the row has to be looked at.
+// take_drawn: a token of the pass that is below 0 becomes the one that draw −1 − token brings: in the draw's out (draw.cu), 14 words a row
+// of which word 10 is the token, 0 where the row has to be looked at.
 // grid (1), 128 threads, a token each; no shared memory.
 struct Take {
-    const u32* drawn;     // [draws, 12]
+    const u32* drawn;     // [draws, 14]
     int* tokens;          // [count]
     int count;            // to 128
 };
@@ -32,7 +33,7 @@ KERNEL(take_drawn, Take, 128) {
     wait_for_grid();
     const int t = threadIdx.x;
     const int token = t < a.count ? a.tokens[t] : 0;
-    if (token < 0) a.tokens[t] = (int)a.drawn[(-1 - token) * 12 + 8];
+    if (token < 0) a.tokens[t] = (int)a.drawn[(-1 - token) * 14 + 10];
     release_next_grid();
 }
 
@@ -183,4 +184,31 @@ KERNEL(gate_rows, Gate, 256) {
     uint4 y;
     y.x = r[0]; y.y = r[1]; y.z = r[2]; y.w = r[3];
     *(uint4*)(a.out + (u64)blockIdx.y * a.width + at) = y;
+}
+
+// move_rows: copies stretches of keys and values in all layers. The moves of a run are made in their order, in batches that are
+// read before they are written: no move of a run overwrites what a later one reads.
+// grid (⌈chunks / 128⌉, caches, runs), 128 threads, each 16 bytes of every stretch.
+struct Moves {
+    const u64* caches;    // [caches]: addresses
+    const int* moves;     // [moves, 2]: numbers of stretches, from and to
+    const int* firsts;    // [runs + 1]: the first move of each run
+    int chunks;           // of 16 bytes, in a stretch
+};
+KERNEL(move_rows, Moves, 128) {
+    const int BATCH = 4, chunk = blockIdx.x * 128 + threadIdx.x;
+    wait_for_grid();
+    release_next_grid();
+    if (chunk >= a.chunks) return;
+    uint4* rows = (uint4*)a.caches[blockIdx.y] + chunk;
+    const int end = a.firsts[blockIdx.z + 1];
+    for (int first = a.firsts[blockIdx.z]; first < end; first += BATCH) {
+        uint4 held[BATCH];
+#pragma unroll
+        for (int i = 0; i < BATCH; i++)
+            if (first + i < end) held[i] = rows[(u64)a.moves[2 * (first + i)] * a.chunks];
+#pragma unroll
+        for (int i = 0; i < BATCH; i++)
+            if (first + i < end) rows[(u64)a.moves[2 * (first + i) + 1] * a.chunks] = held[i];
+    }
 }
