@@ -233,10 +233,10 @@ fn forks_and_preempted_texts_are_those_of_the_model(runner: Runner) {
 fn asking(number: u64) -> Request {
     let sampling = Sampling {
         temperature: [0.7, 1.0, 0.0, 1.4][number as usize % 4],
-        top_p: if number % 3 == 0 { 0.9 } else { 1.0 },
+        top_p: if number.is_multiple_of(3) { 0.9 } else { 1.0 },
         top_k: (number % 5 == 1).then_some(12),
         min_p: if number % 4 == 1 { 0.05 } else { 0.0 },
-        repetition_penalty: if number % 2 == 0 { 1.2 } else { 1.0 },
+        repetition_penalty: if number.is_multiple_of(2) { 1.2 } else { 1.0 },
         frequency_penalty: if number % 3 == 1 { 0.3 } else { 0.0 },
         presence_penalty: if number % 5 == 2 { 0.4 } else { 0.0 },
         logit_bias: if number % 4 == 3 {

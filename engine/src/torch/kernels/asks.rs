@@ -79,8 +79,17 @@ struct Lists {
     mask_count: i32,
     changed: i32,
     is_cut: bool,
-    /// The text whose tokens were listed last: where it lies in memory, and in the list.
-    text: Option<([(*const u32, usize); 2], [u32; 3])>,
+    /// The text whose tokens were listed last.
+    text: Option<Text>,
+}
+
+/// A text whose tokens were listed.
+#[derive(Clone, Copy)]
+struct Text {
+    /// Where its prompt and its answer lie in memory, and how long they are.
+    held: [(*const u32, usize); 2],
+    /// Where they begin in the list, and where the answer ends.
+    listed: [u32; 3],
 }
 
 impl Lists {
@@ -151,22 +160,22 @@ impl Lists {
 
     /// Where the prompt, the answer and its end are, and the draft and its end.
     fn history(&mut self, history: &History<'_>) -> [u32; 5] {
-        let place = |tokens: &[u32]| (tokens.as_ptr(), tokens.len());
-        let key = [place(history.prompt), place(history.answer)];
+        let held = [history.prompt, history.answer].map(|tokens| (tokens.as_ptr(), tokens.len()));
         let text = match self.text {
-            Some((last, text)) if last == key => text,
+            Some(text) if text.held == held => text,
             _ => {
                 let prompt = self.tokens.len() as u32;
                 self.tokens.extend_from_slice(history.prompt);
                 let answer = self.tokens.len() as u32;
                 self.tokens.extend_from_slice(history.answer);
-                [prompt, answer, self.tokens.len() as u32]
+                let listed = [prompt, answer, self.tokens.len() as u32];
+                Text { held, listed }
             }
         };
-        self.text = Some((key, text));
+        self.text = Some(text);
         let draft = self.tokens.len() as u32;
         self.tokens.extend_from_slice(history.draft);
-        let [prompt, answer, end] = text;
+        let [prompt, answer, end] = text.listed;
         [prompt, answer, end, draft, self.tokens.len() as u32]
     }
 
