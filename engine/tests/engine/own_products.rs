@@ -107,19 +107,15 @@ fn steps(asked: &Option<Arc<Asked>>) -> Option<usize> {
     asked.as_ref().map(|asked| asked.steps.load(Ordering::Relaxed))
 }
 
-/// What the sequences feed in one pass after another: every size with products of its own, and two of the library's.
-const PASSES: [&[usize]; 12] = [
+/// What the sequences feed in one pass after another: every size with products of its own, and one of the library's.
+const PASSES: [&[usize]; 8] = [
     &[1],
     &[2],
     &[1, 1],
-    &[3],
-    &[2, 1, 1],
-    &[5, 2],
+    &[2, 1],
+    &[5, 1, 1],
     &[9, 4, 2],
-    &[1, 1, 1, 1, 1, 1],
     &[11, 6, 4],
-    &[14, 12],
-    &[1],
     &[2],
 ];
 
@@ -154,10 +150,8 @@ fn compare(runner: Runner, (kind, few, some): (Kind, usize, usize), seed: u64) {
         if let (Some(before), Some(after)) = (before, steps(&asked)) {
             assert_eq!(after - before, expected_steps, "{kind:?}, {counts:?}");
         }
-        // A pass over the same slots again has the same bits: it is captured, then replayed.
-        for _ in 0..2 {
-            assert_eq!(rows(&mut *planned, &feeds), found, "{kind:?}, {counts:?}");
-        }
+        // A pass over the same slots again has the same bits: it is captured, and then replayed.
+        assert_eq!(rows(&mut *planned, &feeds), found, "{kind:?}, {counts:?}");
         let expected = rows(&mut *known, &feeds);
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.chunks(VOCAB).zip(expected.chunks(VOCAB)) {

@@ -89,9 +89,9 @@ impl<B> Gemv<B> {
     /// Bytes of the ring and its barriers, of what the norm sums, and of the sums of the rows of a block.
     fn shared(&self) -> usize {
         let warps = match self.columns {
-            ..=2048 => 1,
-            ..=4096 => 2,
-            ..=8192 => 4,
+            0..=2048 => 1,
+            2049..=4096 => 2,
+            4097..=8192 => 4,
             _ => 8,
         };
         let stage = 8 / warps * self.columns * 2;
@@ -207,7 +207,7 @@ impl<B: Copy> Linear<B> {
             _ => None,
         };
         let product = self.product();
-        let skinny = SKINNY.contains(&self.vectors).then(|| Skinny {
+        let skinny = SKINNY.contains(&self.vectors).then_some(Skinny {
             weights: product.weights,
             x: product.x,
             out: product.out,
