@@ -174,6 +174,11 @@ fn all_texts_are_those_of_the_loop_that_waits() {
         blocks: 20,
         ..config()
     };
+    let split = EngineConfig {
+        block_size: 1,
+        blocks: 100,
+        ..config()
+    };
     let usual = Manner::default();
     let manners = [
         usual,
@@ -194,8 +199,10 @@ fn all_texts_are_those_of_the_loop_that_waits() {
             ..usual
         },
     ];
+    // Where some of those that run cannot go ahead, nobody does, which depends on who comes together.
+    let (mut preemptions, mut ahead) = (0, 0);
     for manner in manners {
-        for config in [config(), crowded.clone(), tight.clone()] {
+        for config in [config(), crowded.clone(), tight.clone(), split.clone()] {
             let (engine, log) = over(manner, config.clone());
             for (number, (one, other)) in together(&engine).iter().zip(&waited).enumerate() {
                 assert_eq!(
@@ -205,12 +212,13 @@ fn all_texts_are_those_of_the_loop_that_waits() {
                 );
             }
             is_empty(&engine);
-            let preemptions = engine.stats().preemptions;
-            assert_eq!(preemptions > 0, config.blocks == tight.blocks, "{preemptions}");
-            assert_eq!(log.ahead() > 0, !manner.refuses);
+            preemptions += engine.stats().preemptions;
+            assert!(!manner.refuses || log.ahead() == 0);
+            ahead += log.ahead();
             log.is_clean();
         }
     }
+    assert!(preemptions > 0 && ahead > 40, "{preemptions}, {ahead}");
 }
 
 /// The same by the scripted model itself, whose passes are over when they are submitted.
@@ -535,6 +543,26 @@ fn a_queue_does_not_end_the_overlap() {
     log.is_clean();
 }
 
+/// Guards against a text that nobody goes on with because others go ahead.
+#[test]
+fn who_has_to_be_looked_at_misses_a_pass_and_no_more() {
+    let manner = Manner {
+        looked_at: 50,
+        ..Manner::default()
+    };
+    let (engine, log) = over(manner, config());
+    let request = Request {
+        samples: 2,
+        ..plain(4, 42)
+    };
+    let found = branches::answers(&engine, request);
+    assert!(found.iter().all(|heard| heard.tokens().len() == 42));
+    // The first token of one is looked at, and fed again: that of the prompt, 42 passes, and one more or two.
+    let passes = log.passes.load(Ordering::Relaxed);
+    assert!((44..=46).contains(&passes), "{passes}");
+    log.is_clean();
+}
+
 /// What is fed as drafts is never known without the last token; texts that have none for a while go ahead.
 #[test]
 fn texts_with_drafts_wait_for_them() {
@@ -544,8 +572,10 @@ fn texts_with_drafts_wait_for_them() {
             max_draft: 8,
             ..Speculation::none()
         },
-        grammar: Some(grammar("(the quick ){6}[a-z]{30}")),
-        ..plain(1, 80)
+        grammar: Some(grammar(
+            "(the quick ){6}[a-z]{30}(abc the lazy dog ){3}[a-z]{30}fox",
+        )),
+        ..plain(1, 240)
     };
     let (engine, log) = over(
         Manner::default(),
@@ -558,6 +588,6 @@ fn texts_with_drafts_wait_for_them() {
     let waited = generate(&crate::rig::engine(wordy_script), drafting);
     assert_eq!(told(&heard), told(&waited));
     assert!(heard.outcome().accepted > 20, "{:?}", heard.outcome());
-    assert!((10..32).contains(&log.ahead()), "{}", log.ahead());
+    assert!((20..62).contains(&log.ahead()), "{}", log.ahead());
     log.is_clean();
 }
