@@ -51,8 +51,11 @@ fn plain(seed: u64, tokens: usize) -> Request {
     }
 }
 
+/// The tokens that were told, and how the text ended.
+type Told = (Vec<Event>, Option<String>);
+
 /// All that was heard, without where tokens came from: what is drafted depends on the time that passes take.
-fn told(heard: &Heard) -> (Vec<Event>, Option<String>) {
+fn told(heard: &Heard) -> Told {
     let end = match heard.events.last() {
         Some(Event::Done(outcome)) => Some(format!(
             "{:?} {:?} {} {:?} {:?}",
@@ -94,7 +97,7 @@ fn request(number: u64) -> Request {
 const REQUESTS: u64 = 48;
 
 /// What all requests hear of an engine that they come to at once.
-fn together(engine: &Engine) -> Vec<(Vec<Event>, Option<String>)> {
+fn together(engine: &Engine) -> Vec<Told> {
     let listeners: Vec<_> = (0..REQUESTS)
         .map(|number| listen(engine, request(number)))
         .collect();
@@ -322,7 +325,7 @@ fn samples() -> Request {
     }
 }
 
-fn heard_with(fault: Fault, overlaps: bool) -> (Vec<(Vec<Event>, Option<String>)>, Arc<Log>) {
+fn heard_with(fault: Fault, overlaps: bool) -> (Vec<Told>, Arc<Log>) {
     let (engine, log) = over(
         Manner {
             overlaps,
