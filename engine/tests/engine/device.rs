@@ -31,13 +31,18 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    fn begin(&self, number: usize, places: Vec<usize>) {
+    /// A pass that writes to these places. Of a block that a pass under way writes to, nothing may be written but what follows there.
+    fn begin(&self, number: usize, places: Vec<usize>, block_size: usize) {
         let mut under_way = self.under_way.lock().unwrap();
         for (other, written) in under_way.iter() {
-            if let Some(place) = places.iter().find(|place| written.contains(place)) {
-                let what =
-                    format!("pass {number} writes to {place}, as pass {other} does, which is under way");
-                self.wrong.lock().unwrap().push(what);
+            for &place in &places {
+                let of_block = written.iter().filter(|&at| at / block_size == place / block_size);
+                let last = of_block.max();
+                if last.is_some_and(|last| last + 1 != place) {
+                    let what =
+                        format!("pass {number} writes to {place} while pass {other} writes to {last:?}");
+                    self.wrong.lock().unwrap().push(what);
+                }
             }
         }
         under_way.push((number, places));
@@ -182,7 +187,8 @@ impl Device {
             let slots = feed.start..feed.start + feed.tokens.len();
             slots.map(|slot| place(feed, slot)).collect::<Vec<_>>()
         };
-        self.log.begin(number, feeds.iter().flat_map(written).collect());
+        let places = feeds.iter().flat_map(written).collect();
+        self.log.begin(number, places, self.block_size);
         let mut owned: Vec<Fed> = feeds.iter().map(Fed::of).collect();
         let (slot, rows) = (Slot::new(), feeds.iter().map(|feed| feed.rows).sum());
         let (filled, manner) = (slot.clone(), self.manner);
@@ -336,7 +342,8 @@ fn drawn(
     if manner.looked_at > 0 {
         // By their places, so that they are the same however the loop goes on.
         for (ask, drawn) in asks.iter().zip(&mut drawn) {
-            if (ask.place.position as usize).is_multiple_of(manner.looked_at) {
+            let place = ask.place.position + ask.seeded.sequence();
+            if (place as usize).is_multiple_of(manner.looked_at) {
                 *drawn = None;
             }
         }

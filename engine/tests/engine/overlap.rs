@@ -51,8 +51,11 @@ fn plain(seed: u64, tokens: usize) -> Request {
     }
 }
 
+/// The tokens that were told, and how the text ended.
+type Told = (Vec<Event>, Option<String>);
+
 /// All that was heard, without where tokens came from: what is drafted depends on the time that passes take.
-fn told(heard: &Heard) -> (Vec<Event>, Option<String>) {
+fn told(heard: &Heard) -> Told {
     let end = match heard.events.last() {
         Some(Event::Done(outcome)) => Some(format!(
             "{:?} {:?} {} {:?} {:?}",
@@ -94,7 +97,7 @@ fn request(number: u64) -> Request {
 const REQUESTS: u64 = 48;
 
 /// What all requests hear of an engine that they come to at once.
-fn together(engine: &Engine) -> Vec<(Vec<Event>, Option<String>)> {
+fn together(engine: &Engine) -> Vec<Told> {
     let listeners: Vec<_> = (0..REQUESTS)
         .map(|number| listen(engine, request(number)))
         .collect();
@@ -174,6 +177,11 @@ fn all_texts_are_those_of_the_loop_that_waits() {
         blocks: 20,
         ..config()
     };
+    let split = EngineConfig {
+        block_size: 1,
+        blocks: 100,
+        ..config()
+    };
     let usual = Manner::default();
     let manners = [
         usual,
@@ -194,8 +202,10 @@ fn all_texts_are_those_of_the_loop_that_waits() {
             ..usual
         },
     ];
+    // Where some of those that run cannot go ahead, nobody does, which depends on who comes together.
+    let (mut preemptions, mut ahead) = (0, 0);
     for manner in manners {
-        for config in [config(), crowded.clone(), tight.clone()] {
+        for config in [config(), crowded.clone(), tight.clone(), split.clone()] {
             let (engine, log) = over(manner, config.clone());
             for (number, (one, other)) in together(&engine).iter().zip(&waited).enumerate() {
                 assert_eq!(
@@ -205,12 +215,13 @@ fn all_texts_are_those_of_the_loop_that_waits() {
                 );
             }
             is_empty(&engine);
-            let preemptions = engine.stats().preemptions;
-            assert_eq!(preemptions > 0, config.blocks == tight.blocks, "{preemptions}");
-            assert_eq!(log.ahead() > 0, !manner.refuses);
+            preemptions += engine.stats().preemptions;
+            assert!(!manner.refuses || log.ahead() == 0);
+            ahead += log.ahead();
             log.is_clean();
         }
     }
+    assert!(preemptions > 0 && ahead > 40, "{preemptions}, {ahead}");
 }
 
 /// The same by the scripted model itself, whose passes are over when they are submitted.
@@ -314,7 +325,7 @@ fn samples() -> Request {
     }
 }
 
-fn heard_with(fault: Fault, overlaps: bool) -> (Vec<(Vec<Event>, Option<String>)>, Arc<Log>) {
+fn heard_with(fault: Fault, overlaps: bool) -> (Vec<Told>, Arc<Log>) {
     let (engine, log) = over(
         Manner {
             overlaps,
@@ -535,6 +546,26 @@ fn a_queue_does_not_end_the_overlap() {
     log.is_clean();
 }
 
+/// Guards against a text that nobody goes on with because others go ahead.
+#[test]
+fn who_has_to_be_looked_at_misses_a_pass_and_no_more() {
+    let manner = Manner {
+        looked_at: 50,
+        ..Manner::default()
+    };
+    let (engine, log) = over(manner, config());
+    let request = Request {
+        samples: 2,
+        ..plain(4, 42)
+    };
+    let found = branches::answers(&engine, request);
+    assert!(found.iter().all(|heard| heard.tokens().len() == 42));
+    // The first token of one is looked at, and fed again: that of the prompt, 42 passes, and one more or two.
+    let passes = log.passes.load(Ordering::Relaxed);
+    assert!((44..=46).contains(&passes), "{passes}");
+    log.is_clean();
+}
+
 /// What is fed as drafts is never known without the last token; texts that have none for a while go ahead.
 #[test]
 fn texts_with_drafts_wait_for_them() {
@@ -544,8 +575,10 @@ fn texts_with_drafts_wait_for_them() {
             max_draft: 8,
             ..Speculation::none()
         },
-        grammar: Some(grammar("(the quick ){6}[a-z]{30}")),
-        ..plain(1, 80)
+        grammar: Some(grammar(
+            "(the quick ){6}[a-z]{30}(abc the lazy dog ){3}[a-z]{30}fox",
+        )),
+        ..plain(1, 240)
     };
     let (engine, log) = over(
         Manner::default(),
@@ -558,6 +591,6 @@ fn texts_with_drafts_wait_for_them() {
     let waited = generate(&crate::rig::engine(wordy_script), drafting);
     assert_eq!(told(&heard), told(&waited));
     assert!(heard.outcome().accepted > 20, "{:?}", heard.outcome());
-    assert!((10..32).contains(&log.ahead()), "{}", log.ahead());
+    assert!((20..62).contains(&log.ahead()), "{}", log.ahead());
     log.is_clean();
 }

@@ -29,6 +29,7 @@ pub(crate) struct Expected {
 pub(crate) enum Type {
     Bf16,
     F32,
+    I32,
 }
 
 /// Launches, and what they must compute.
@@ -86,12 +87,13 @@ impl Expected {
     fn fault(&self, before: &Memory, after: &Memory) -> Option<String> {
         let size = match self.type_ {
             Type::Bf16 => 2,
-            Type::F32 => 4,
+            Type::F32 | Type::I32 => 4,
         };
         let (before, after) = (before.bytes(), after.bytes());
         let found = after.chunks_exact(size).map(|bytes| match self.type_ {
             Type::Bf16 => f64::from(widen(u16::from_le_bytes([bytes[0], bytes[1]]))),
             Type::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+            Type::I32 => f64::from(i32::from_le_bytes(bytes.try_into().unwrap())),
         });
         let is_kept = |number: &f64| number.is_nan();
         let untouched = self

@@ -224,6 +224,21 @@ const SKINNY: &[Mutant] = &[
 
 const SMALL: &[Mutant] = &[
     mutant(
+        "the first draw is taken for a token of the host",
+        "if (token < 0) a.tokens[t]",
+        "if (token < -1) a.tokens[t]",
+    ),
+    mutant(
+        "the token of the draw before is taken",
+        "a.drawn[(-1 - token) * 12 + 8]",
+        "a.drawn[(-token) * 12 + 8]",
+    ),
+    mutant(
+        "tokens behind the pass are taken too",
+        "t < a.count ? a.tokens[t] : 0",
+        "t <= a.count ? a.tokens[t] : 0",
+    ),
+    mutant(
         "queries of padding are stored",
         "if (slot < 0) return;",
         "if (slot < 0 && head >= a.heads) return;",

@@ -2,7 +2,7 @@
 
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
-use lexiform_engine::kernels::shapes::{Embed, Gate, Norm, Turn};
+use lexiform_engine::kernels::shapes::{DRAWN_BYTES, Embed, Gate, Norm, Take, Turn};
 
 const EPS: f32 = 1e-5;
 
@@ -10,6 +10,7 @@ pub(super) fn cases() -> Vec<Case> {
     let chance = &mut Chance::new(1);
     vec![
         embed(chance),
+        take(),
         norm(4096, None, chance),
         norm(264, Some(&[2, -1, 0]), chance),
         norm(8192, Some(&[1]), chance),
@@ -70,6 +71,30 @@ fn embed(chance: &mut Chance) -> Case {
         buffers,
         vec![is_bf16(out.buffer, expected)],
     )
+}
+
+/// Tokens below 0 are those of draws; what is behind the pass is nobody's.
+fn take() -> Case {
+    const WORDS: usize = DRAWN_BYTES / 4;
+    let mut drawn = vec![u32::MAX; 6 * WORDS];
+    for (row, token) in [90_000, 71, 12, 65_000, 3, 44].into_iter().enumerate() {
+        drawn[row * WORDS + 8] = token;
+    }
+    let tokens = [7, -4, 0, -1, -5, -3];
+    let expected = vec![7.0, 65_000.0, 0.0, 90_000.0, 3.0, f64::NAN];
+    let mut buffers = Buffers::default();
+    let node = Take {
+        drawn: buffers.add(Memory::u32(&drawn)),
+        tokens: buffers.add(Memory::i32(&tokens)),
+        count: 5,
+    };
+    let buffer = node.tokens.buffer;
+    let expected = Expected {
+        buffer,
+        numbers: expected,
+        type_: Type::I32,
+    };
+    case("tokens of draws".to_owned(), node.node(), buffers, vec![expected])
 }
 
 fn norm(width: usize, rows: Option<&[i32]>, chance: &mut Chance) -> Case {
