@@ -11,22 +11,56 @@
 //! to the end of the grammar says how many characters must be inserted at least. For context-free languages the problem goes back to Aho &
 //! Peterson 1972.
 //!
+//! What somebody else made of a text, a model for example, is compared with it by [`Repair::between`], in the same edits.
+//!
 //! What a repair costs grows with the length of the text times the number of configurations within reach of the edits, and the latter
 //! grows quickly with their cost. [`RepairLimits`] bound it; beyond them there is an error and no answer.
 
+mod between;
 mod characters;
 mod edits;
 mod keys;
 mod remaining;
 mod search;
 mod task;
+mod weights;
 
 use crate::matcher::Grammar;
 
+use between::cheapest;
 pub use edits::Edit;
 use keys::nearest_with_keys;
 use task::Task;
 pub use task::{Costs, Repair, RepairError, RepairLimits};
+
+impl Repair {
+    /// The edits that lead from one text to another at the least cost, whatever either is: what a text that somebody else wrote in
+    /// place of a given one changes about it.
+    ///
+    /// Of several ways the one with the most substitutions is taken, and always the same one. It takes time for twice as many pairs of
+    /// places as the product of the lengths in characters, without what both texts begin and end with, and memory for a row of them
+    /// (Hirschberg 1975).
+    ///
+    /// ```
+    /// # use lexiform::repair::{Costs, Repair, RepairLimits};
+    /// let repair = Repair::between("age: 3", "age = 42", &Costs::default(), &RepairLimits::default())?;
+    /// assert_eq!((repair.cost, &repair.text[..]), (4, "age = 42"));
+    /// assert_eq!((&repair.edits[0].removed[..], &repair.edits[0].inserted[..]), (":", " ="));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A text is too long, their pairs of places are more than the limit `nodes`, or somebody called the comparison off.
+    pub fn between(
+        from: &str,
+        to: &str,
+        costs: &Costs,
+        limits: &RepairLimits,
+    ) -> Result<Repair, RepairError> {
+        Task::new(to, costs, limits)?;
+        cheapest(&Task::new(from, costs, limits)?, to)
+    }
+}
 
 impl Grammar {
     /// The valid text at the least cost from this one. Of several, always the same one.

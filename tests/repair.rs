@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::limits::Cancel;
-use lexiform::repair::{Costs, RepairError, RepairLimits};
+use lexiform::repair::{Costs, Repair, RepairError, RepairLimits};
 use lexiform::schema::{self, Whitespace};
 use lexiform::vocab::{TokenKind, Vocabulary};
 use lexiform::{Grammar, Options, Source, compile};
@@ -109,14 +109,79 @@ fn check(source: Source<'_>, alphabet: &str, (longest, most): (usize, usize)) {
                 "{text:?} {repair:?}"
             );
             assert!(is_valid(&grammar, &repair.text), "{repair:?}");
-            let mut rebuilt = text.clone();
-            for edit in repair.edits.iter().rev() {
-                assert!(rebuilt[edit.offset..].starts_with(&edit.removed));
-                rebuilt.replace_range(edit.offset..edit.offset + edit.removed.len(), &edit.inserted);
-            }
-            assert_eq!(rebuilt, repair.text);
+            assert_eq!(edited(&text, &repair), repair.text);
         }
     }
+}
+
+/// A text after its edits.
+fn edited(text: &str, repair: &Repair) -> String {
+    let mut edited = text.to_owned();
+    for edit in repair.edits.iter().rev() {
+        assert!(edited[edit.offset..].starts_with(&edit.removed));
+        edited.replace_range(edit.offset..edit.offset + edit.removed.len(), &edit.inserted);
+    }
+    edited
+}
+
+#[test]
+fn texts_are_compared_at_the_least_cost() {
+    let texts = random_texts("abé", 12, 60);
+    for (from, to) in texts.iter().zip(texts.iter().rev()) {
+        for (insert, delete, substitute) in COSTS {
+            let costs = Costs {
+                insert,
+                delete,
+                substitute,
+            };
+            let told = Repair::between(from, to, &costs, &RepairLimits::default()).expect("a comparison");
+            assert_eq!(
+                told.cost,
+                distance(from, to, &costs),
+                "{from:?} {to:?} {costs:?} {told:?}"
+            );
+            assert_eq!((&told.text, &edited(from, &told)), (to, to), "{from:?} {told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_comparison_tells_what_was_changed() {
+    let costs = Costs {
+        insert: 7,
+        delete: 5,
+        substitute: 3,
+    };
+    let told = Repair::between("kitten sits", "sitten sit now", &costs, &RepairLimits::default());
+    let told = told.expect("a comparison");
+    let edits: Vec<(usize, &str, &str)> = (told.edits.iter())
+        .map(|edit| (edit.offset, &edit.removed[..], &edit.inserted[..]))
+        .collect();
+    assert_eq!(edits, [(0, "k", "s"), (10, "s", " now")]);
+    assert_eq!(told.cost, 3 + 3 + 3 * 7);
+}
+
+#[test]
+fn comparisons_have_limits_too() {
+    let compare = |from: &str, to: &str, limits: &RepairLimits| {
+        Repair::between(from, to, &Costs::default(), limits).map(|repair| repair.cost)
+    };
+    let limits = RepairLimits {
+        text_bytes: 8,
+        nodes: 3,
+        ..RepairLimits::default()
+    };
+    let long = RepairError::TextTooLong { bytes: 9, limit: 8 };
+    assert_eq!(compare("a", "123456789", &limits), Err(long.clone()));
+    assert_eq!(compare("123456789", "a", &limits), Err(long));
+    let pairs = RepairError::TooManyPairs { pairs: 4, limit: 3 };
+    assert_eq!(compare("_ab_", "_cd_", &limits), Err(pairs));
+    assert_eq!(compare("_ab_", "_abc_", &limits), Ok(1));
+    let cancel = RepairLimits {
+        cancel: Cancel::when(|| true),
+        ..RepairLimits::default()
+    };
+    assert_eq!(compare("ab", "cd", &cancel), Err(RepairError::Cancelled));
 }
 
 #[test]

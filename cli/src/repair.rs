@@ -195,6 +195,7 @@ fn failure(error: &RepairError) -> Failure {
         RepairError::TextTooLong { .. }
         | RepairError::TooFar { .. }
         | RepairError::Exhausted(_)
+        | RepairError::TooManyPairs { .. }
         | RepairError::Cancelled => Failure::Unable(error.to_string()),
     }
 }

@@ -1,8 +1,8 @@
 //! Answers: what the engine writes, read back into parts and told in the shapes of the API.
 //!
 //! ```text
-//!   events ─► sample, text_buffer ─► text ─► parts ─► builder ─► writer (chat | completion | responses) ─► JSON
-//!                                                     │                                stream, resume ─► events of SSE
+//!   events ─► sample, text_buffer ─► text ─► parts ─► builder ─► writer (chat | completion | responses | rewriting) ─► JSON
+//!                                                     │                                            stream, resume ─► events of SSE
 //!                                                     └ json_progress, confidence, certificate: what is told beside
 //! ```
 //!
@@ -19,8 +19,8 @@ pub mod json_progress;
 pub mod parts;
 pub mod responses;
 pub mod resume;
+pub mod rewriting;
 pub mod sample;
 pub mod stream;
 pub mod text_buffer;
-mod validation_cost;
 pub mod writer;

@@ -52,6 +52,8 @@ mod repair;
 mod responses;
 #[path = "http/resuming.rs"]
 mod resuming;
+#[path = "http/rewriting.rs"]
+mod rewriting;
 #[path = "http/searches.rs"]
 mod searches;
 #[path = "http/security.rs"]

@@ -19,7 +19,8 @@ use rustc_hash::FxHashMap;
 use super::characters::{Characters, after};
 use super::edits::{Step, apply};
 use super::remaining::Remaining;
-use super::task::{Costs, Repair, RepairError, RepairLimits, Task};
+use super::task::{Repair, RepairError, RepairLimits, Task};
+use super::weights::{Weights, cost_of};
 use crate::matcher::Grammar;
 use crate::pushdown::ConfigId;
 
@@ -36,35 +37,9 @@ pub(super) fn nearest(
 ) -> Result<Repair, RepairError> {
     let mut search = Search::new(grammar, task, remaining, Characters::new(alphabet))?;
     let end = search.run()?;
-    let cost = search.nodes[end as usize].cost >> SHIFT;
+    let cost = cost_of(search.nodes[end as usize].cost);
     let (text, edits) = apply(task.text, &search.steps_to(end));
     Ok(Repair { text, cost, edits })
-}
-
-/// Costs stand above these bits of a weight, and the number of insertions and deletions in them: of repairs that cost the same, the
-/// one with more substitutions is taken.
-const SHIFT: u32 = 32;
-
-/// What edits weigh.
-struct Weights {
-    insert: u64,
-    delete: u64,
-    substitute: u64,
-}
-
-impl Weights {
-    fn of(costs: &Costs) -> Weights {
-        let weight = |cost: u32| u64::from(cost) << SHIFT;
-        Weights {
-            insert: weight(costs.insert) + 1,
-            delete: weight(costs.delete) + 1,
-            substitute: weight(costs.substitute),
-        }
-    }
-
-    fn least(&self) -> u64 {
-        self.insert.min(self.delete).min(self.substitute)
-    }
 }
 
 /// A configuration and a place in the text, and the best way there.
@@ -129,7 +104,8 @@ impl<'a> Search<'a> {
                 continue;
             }
             if self.nodes.len() > self.limits.nodes {
-                let (cost, limit) = ((bound >> SHIFT).saturating_sub(1), self.limits.nodes);
+                let (reached, limit) = (cost_of(bound), self.limits.nodes);
+                let cost = reached.saturating_sub(1);
                 return Err(RepairError::TooFar { cost, limit });
             }
             if looked.is_multiple_of(LOOK_EVERY) && self.limits.cancel.is_asked() {

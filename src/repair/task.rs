@@ -34,7 +34,8 @@ const GREATEST_COST: u32 = 1_000;
 pub struct RepairLimits {
     /// The bytes of the text.
     pub text_bytes: usize,
-    /// The pairs of a configuration and a place that are looked at. Each takes some hundred bytes.
+    /// The pairs of a configuration and a place that are looked at, each of which takes some hundred bytes; of two texts the pairs of
+    /// places, which take none.
     pub nodes: usize,
     /// Ends the search, if somebody asks for it.
     pub cancel: Cancel,
@@ -87,6 +88,14 @@ pub enum RepairError {
     TooFar {
         /// No valid text is at this cost or below it.
         cost: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// Two texts are too long to be compared.
+    #[error("to compare the texts takes {pairs} pairs of places; the limit `nodes` is {limit}")]
+    TooManyPairs {
+        /// The product of their lengths.
+        pairs: usize,
         /// The limit.
         limit: usize,
     },

@@ -3,7 +3,6 @@
 mod cache;
 mod options;
 mod source;
-mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,11 +17,11 @@ use crate::error::compile_error;
 use crate::fork;
 use crate::grammar::{About, Grammar};
 use crate::vocabulary::Vocabulary;
+use crate::watch::Watch;
 
 use cache::{Asked, Cache, OwnedSource};
 use options::SchemaKeywords;
 use source::{schema_text, tag_text};
-use watch::Watch;
 
 /// Compiles grammars for one vocabulary; threads may share it.
 #[pyclass(frozen, module = "lexiform")]
@@ -190,7 +189,7 @@ impl Compiler {
     }
 
     fn compile(&self, asked: Asked, deadline: Option<f64>) -> PyResult<Grammar> {
-        let watch = Watch::new(deadline);
+        let watch = Watch::new("compile", deadline);
         let limits = Limits {
             cancel: watch.cancel(),
             ..self.limits.clone()

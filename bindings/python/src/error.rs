@@ -2,6 +2,7 @@
 
 use lexiform::error::{self, Place};
 use lexiform::matcher::{SessionError, TreeError};
+use lexiform::repair::RepairError;
 use lexiform::vocab::VocabularyError;
 use lexiform::{CompileError, Exhausted};
 use pyo3::exceptions::PyValueError;
@@ -11,6 +12,7 @@ use pyo3::prelude::*;
 mod raised {
     pyo3::import_exception!(lexiform.errors, CompileError);
     pyo3::import_exception!(lexiform.errors, LimitError);
+    pyo3::import_exception!(lexiform.errors, RepairError);
     pyo3::import_exception!(lexiform.errors, StateError);
 }
 
@@ -72,6 +74,20 @@ pub(crate) fn compile_error(error: &CompileError) -> PyErr {
 /// `lexiform.LimitError` for a question that the grammar does not answer within its limits.
 pub(crate) fn limit_error(exhausted: Exhausted) -> PyErr {
     raised::LimitError::new_err((exhausted.limit, exhausted.allowed, exhausted.to_string()))
+}
+
+/// `lexiform.RepairError` for a text that has no repair within reach, with the cost below which there is none, and the limit; a
+/// `lexiform.LimitError` or a `ValueError` for what is no matter of the text.
+pub(crate) fn repair_error(error: &RepairError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        RepairError::TooFar { cost, limit } => {
+            raised::RepairError::new_err((message, Some(*cost), Some(*limit)))
+        }
+        RepairError::NoText => raised::RepairError::new_err((message, None::<u64>, None::<usize>)),
+        RepairError::Exhausted(exhausted) => limit_error(*exhausted),
+        _ => PyValueError::new_err(message),
+    }
 }
 
 /// `lexiform.StateError`: a state was given to a grammar that did not hand it out.

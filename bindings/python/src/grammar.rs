@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lexiform::matcher::DraftTree;
+use lexiform::repair::Costs;
 use lexiform::schema;
 use lexiform::{Diagnostics, limits::Limits};
 use pyo3::exceptions::PyValueError;
@@ -14,6 +15,7 @@ use crate::error::{Problem, compile_error, limit_error, tree_error};
 use crate::explain::{Assertion, Explanation};
 use crate::fork;
 use crate::pool::pool;
+use crate::repair::{self, Repair};
 use crate::state::{Shared, State, asked};
 
 /// A compiled grammar over one vocabulary; threads may share it.
@@ -194,6 +196,31 @@ impl Grammar {
         Ok(report.assertions.into_iter().map(Assertion::from).collect())
     }
 
+    /// The valid text at the least cost of edits from a given one, whatever that is: exactly, without any model. An edit inserts, deletes
+    /// or replaces one character; `insert`, `delete` and `substitute` say what that costs, each from 1 to 1000. The search looks at no more
+    /// than `nodes` pairs of a state and a place in the text, each of which takes some hundred bytes, and ends after `deadline` seconds
+    /// with a `TimeoutError`. A `RepairError` says that the nearest text was not found within that limit, or that there is none.
+    #[pyo3(signature = (text, *, insert = 1, delete = 1, substitute = 1, nodes = REPAIR_NODES, deadline = None))]
+    #[expect(clippy::too_many_arguments, reason = "the parameters of a function of Python")]
+    fn repair(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        insert: u32,
+        delete: u32,
+        substitute: u32,
+        nodes: usize,
+        deadline: Option<f64>,
+    ) -> PyResult<Repair> {
+        let costs = Costs {
+            insert,
+            delete,
+            substitute,
+        };
+        let generation = self.shared.current();
+        repair::nearest(py, &generation.grammar, text, &costs, (nodes, deadline))
+    }
+
     /// What the compile noted: keywords that are narrower than they say, or that have no effect, each with its place.
     #[getter]
     fn findings(&self) -> Vec<Problem> {
@@ -253,6 +280,9 @@ impl Grammar {
         OVERHEAD + text + self.shared.bytes()
     }
 }
+
+/// The pairs of a state and a place that a repair looks at, unless it is told otherwise: some hundred megabytes.
+const REPAIR_NODES: usize = 1 << 21;
 
 /// What a compiled grammar takes that has found nothing yet: its rules and the terminals that no other grammar shares.
 const OVERHEAD: usize = 16 << 10;

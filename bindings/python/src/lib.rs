@@ -3,6 +3,7 @@
 //! ```text
 //!   Vocabulary ─► Compiler ─► Grammar ─► State, a value          fill, fill_batch, fill_tree ─► int32 buffers of Python
 //!                    │           └─────► Session, for engines
+//!                    │           └─────► Repair, the nearest valid text
 //!                    └ watch: deadlines, KeyboardInterrupt
 //! ```
 //!
@@ -17,10 +18,12 @@ mod explain;
 mod fork;
 mod grammar;
 mod pool;
+mod repair;
 mod sampler;
 mod session;
 mod state;
 mod vocabulary;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -33,6 +36,8 @@ fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grammar::Grammar>()?;
     module.add_class::<state::State>()?;
     module.add_class::<session::Session>()?;
+    module.add_class::<repair::Repair>()?;
+    module.add_class::<repair::Edit>()?;
     module.add_class::<error::Problem>()?;
     module.add_class::<explain::Explanation>()?;
     module.add_class::<explain::Way>()?;

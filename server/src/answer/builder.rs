@@ -4,7 +4,8 @@
 //!   (sample, event) ─► SampleState ─► text ─► PartReader ─► parts ─► Writer ─► bytes
 //!                                                                ├ chat        chat.completion[.chunk]
 //!                                                                ├ text        text_completion
-//!                                                                └ responses   response, response.*
+//!                                                                ├ responses   response, response.*
+//!                                                                └ rewriting   repair
 //! ```
 
 use std::sync::Arc;
@@ -152,6 +153,11 @@ impl AnswerBuilder {
     /// Whether values are weighed when the answer has been written.
     pub fn weighs(&self) -> bool {
         self.value_options.is_some()
+    }
+
+    /// Whether the whole answer takes so long to write that no thread that serves connections may do it.
+    pub fn is_slow_to_write(&self) -> bool {
+        self.writer.is_slow()
     }
 
     /// Has every answer checked again before it ends.

@@ -3,12 +3,13 @@
 //! JSON Schema is checked by the crate `jsonschema`, regular expressions by the crate `regex`, lists of texts by
 //! looking for the text in them. For grammars there is no second reader, and a certificate says so.
 
+mod validation_cost;
+
 use lexiform::syntax::extract::{Boundary, is_span};
 use lexiform_engine::Grammar;
 use serde_json::{Value, json};
 
 use crate::answer::parts::Part;
-use crate::answer::validation_cost;
 use crate::grammars::inspect;
 use crate::grammars::language::{Language, Thought};
 use crate::grammars::store::Compiled;

@@ -192,6 +192,10 @@ pub trait Writer: Send {
     fn failed(&mut self, error: &ApiError, out: &mut String) {
         sse_event(&serde_json::to_string(&error.envelope()).unwrap_or_default(), out);
     }
+    /// Whether the whole answer may take long to write, so that it must not be written on a thread that serves connections.
+    fn is_slow(&self) -> bool {
+        false
+    }
     /// The whole answer.
     fn whole(&self, samples: Vec<Whole>, usage: Usage) -> String;
 }

@@ -10,6 +10,7 @@ export class Refused extends Error {
     super(error?.message ?? `The server answered ${status}.`);
     this.status = status;
     this.code = error?.code ?? null;
+    this.param = error?.param ?? null;
     this.diagnostics = error?.lexiform?.diagnostics ?? [];
   }
 }

@@ -270,11 +270,23 @@ fn told_constraint(
     constraint: &Constraint,
     generation: &Generation,
 ) -> Option<String> {
+    match &constraint.source {
+        Source::Schema(_) if template.takes_schema() => None,
+        _ => described(constraint, generation),
+    }
+}
+
+/// What a prompt that no template writes must say about the constraint, if that is asked for.
+pub fn told_in_text(generation: &Generation) -> Option<String> {
+    described(generation.constraint.as_ref()?, generation)
+}
+
+/// The constraint in words, if the request asks for it in any case.
+fn described(constraint: &Constraint, generation: &Generation) -> Option<String> {
     if generation.schema_in_prompt != SchemaInPrompt::Always {
         return None;
     }
     match &constraint.source {
-        Source::Schema(_) if template.takes_schema() => None,
         Source::Schema(text) => Some(format!("Answer with JSON that obeys this JSON Schema:\n{text}")),
         Source::Regex(text) => Some(format!(
             "Answer with a text that matches this regular expression:\n{text}"

@@ -79,10 +79,15 @@ pub(crate) async fn answer_json(
     }
     .await;
     account.settle(told.as_ref().map(|_| Usage::default()));
-    let (mut told, ignored) = told?;
+    let (told, ignored) = told?;
+    Ok(told_answer(&app, told, &ignored))
+}
+
+/// An answer that is this JSON, and tells which fields of its request mean nothing here.
+pub(crate) fn told_answer(app: &AppState, mut told: Value, ignored: &Ignored) -> HttpResponse {
     app.served.metrics().ignored(ignored.count());
     let Some(header) = ignored.header() else {
-        return Ok(json_answer(&told));
+        return json_answer(&told);
     };
     told["lexiform"] = json!({"ignored": ignored.listed()});
     let mut answer = json_answer(&told);
@@ -91,7 +96,7 @@ pub(crate) async fn answer_json(
             .headers_mut()
             .insert(HeaderName::from_static(IGNORED), header);
     }
-    Ok(answer)
+    answer
 }
 
 /// An answer that is this JSON.

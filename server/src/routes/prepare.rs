@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lexiform_engine::Request;
+use serde_json::Value;
 
 use crate::answer::builder::AnswerBuilder;
 use crate::answer::certificate::Certifier;
@@ -13,6 +14,7 @@ use crate::answer::chat::ChatWriter;
 use crate::answer::completion::TextWriter;
 use crate::answer::parts::OutputFormat;
 use crate::answer::responses::ResponsesWriter;
+use crate::answer::rewriting::RewriteWriter;
 use crate::answer::sample::Extras;
 use crate::answer::writer::{Base, Writer};
 use crate::grammars::interest::Interest;
@@ -22,13 +24,15 @@ use crate::grammars::{enforcement, report};
 use crate::model::running::refused;
 use crate::model::served::ServedModel;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::request::{healing, monitors, prompt};
+use crate::request::{healing, monitors, prompt, rewriting};
 use crate::wire;
 use crate::wire::chat::ChatRequest;
 use crate::wire::constraint::Constraint;
 use crate::wire::error::ApiError;
 use crate::wire::fields::Ignored;
 use crate::wire::generation::Generation;
+use crate::wire::grammars::Named;
+use crate::wire::grammars::repair::{INSIDE, RepairRequest, Rewrite};
 use crate::wire::response::Enforcement;
 use crate::wire::responses::ResponsesRequest;
 
@@ -63,6 +67,14 @@ pub struct Prepared {
 
 /// Prepares a request of some route: from its body, as long as somebody waits.
 pub type Prepare = fn(&Arc<ServedModel>, &[u8], &Interest) -> Result<Prepared, ApiError>;
+
+/// What a request comes to.
+pub enum Reply {
+    /// An answer without the model, and the fields of the request that mean nothing here.
+    Told(Value, Ignored),
+    /// What the model is to write.
+    Generated(Box<Prepared>),
+}
 
 /// Where the answers of a request begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -293,4 +305,55 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let writer = Box::new(TextWriter::new(base, options, extras.logprobs));
     let ignored = request.ignored.clone();
     Ok(samples.prepared(served, generation, (extras, Arc::default()), (writer, ignored)))
+}
+
+/// Prepares a text that the model writes in place of another one, which it is shown and may repeat.
+///
+/// # Errors
+/// The request is wrong.
+pub fn rewrite(
+    served: &Arc<ServedModel>,
+    asked: RepairRequest,
+    rewrite: Rewrite,
+    interest: &Interest,
+) -> Result<Prepared, ApiError> {
+    let Rewrite {
+        instruction,
+        mut generation,
+    } = rewrite;
+    match asked.grammar {
+        Named::Constraint(constraint) => generation.constraint = Some(constraint),
+        Named::Id(id) => generation.grammar_id = Some(id),
+    }
+    prompt::check_sources(generation.constraints())?;
+    prompt::resolve(served, &mut generation, interest)?;
+    prompt::check_model(served, &generation)?;
+    let chat = rewriting::prompt(
+        served,
+        (&asked.text, instruction.as_deref()),
+        &generation,
+        interest,
+    )?;
+    let prompts = (vec![chat.tokens], Boundary::Prompt);
+    let mut samples = Samples::new(served, &generation, prompts, chat.language, None, interest)
+        .map_err(|error| error.inside("rewrite", INSIDE))?;
+    // Of the text alone, where the model may think before it: what is repaired, and what the answer calls the grammar.
+    let begun = Instant::now();
+    let bare = Language {
+        content: generation.constraint.clone(),
+        ..Language::default()
+    };
+    let compiled = prompt::compiled(served, &bare, interest)?.ok_or_else(ApiError::internal)?;
+    if generation.draft {
+        let likely = rewriting::likely(served, &compiled.grammar, (&asked.text, &asked.costs), interest)?;
+        for request in &mut samples.requests {
+            request.reference.clone_from(&likely);
+        }
+    }
+    samples.compiling += begun.elapsed();
+    let reading = Arc::new(OutputFormat::of(&samples.language));
+    let base = Base::new("repair-", served, samples.enforcement.take(), &asked.ignored);
+    let writer = RewriteWriter::new(base, &compiled.id, asked.text, asked.costs);
+    let told = (Extras::default(), reading);
+    Ok(samples.prepared(served, &generation, told, (Box::new(writer), asked.ignored)))
 }

@@ -1,4 +1,5 @@
-//! What all generating routes do around their own reading of the request: body in, samples submitted, answer out.
+//! What all generating routes do around their own reading of the request: body in, samples submitted, answer out; or an answer at
+//! once, where a route generates only for some of its requests.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,17 +9,20 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderName, LINK};
 use actix_web::web::Bytes;
 use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
+use serde_json::Value;
 
 use crate::answer::builder::AnswerBuilder;
 use crate::answer::stream::EventStream;
-use crate::grammars::interest::Requester;
+use crate::grammars::interest::{Interest, Requester};
 use crate::model::running::Running;
+use crate::model::served::ServedModel;
 use crate::operate::audit::Account;
 use crate::operate::keys::Key;
 use crate::routes::handler::{self, ApiRequest, blocking};
-use crate::routes::prepare::{Prepare, Prepared};
+use crate::routes::prepare::{Prepare, Prepared, Reply};
 use crate::routes::state::AppState;
 use crate::wire::error::ApiError;
+use crate::wire::fields::Ignored;
 use crate::wire::response::Usage;
 
 /// Answers a request that `prepare` reads.
@@ -26,15 +30,30 @@ use crate::wire::response::Usage;
 /// # Errors
 /// The request is wrong, or the engine cannot take it.
 pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<HttpResponse, ApiError> {
+    let prepare = move |served: &Arc<ServedModel>, body: &[u8], interest: &Interest| {
+        Ok(Reply::Generated(Box::new(prepare(served, body, interest)?)))
+    };
+    reply(asked, prepare).await
+}
+
+/// Answers a request for which the model may be needed or not.
+///
+/// # Errors
+/// The request is wrong, or the engine cannot take it.
+pub(crate) async fn reply(asked: ApiRequest, prepare: impl PrepareReply) -> Result<HttpResponse, ApiError> {
     let app = asked.app.clone();
     let owner = asked.request.extensions().get::<Arc<Key>>().cloned();
     let mut account = app.open_account(&asked.request)?;
     let requester = handler::owner(&asked.request);
     let answered = run(asked, prepare, &mut account).await;
     match answered {
-        Ok((mut prepared, running)) => {
+        Ok(Begun::Told(told, ignored)) => {
+            account.settle(Ok(Usage::default()));
+            Ok(handler::told_answer(&app, told, &ignored))
+        }
+        Ok(Begun::Running(mut prepared, running)) => {
             prepared.frame.charge(account);
-            answer(&app, prepared, running, (owner.as_deref(), requester)).await
+            answer(&app, *prepared, running, (owner.as_deref(), requester)).await
         }
         Err(error) => {
             account.end(error.code(), Usage::default());
@@ -43,11 +62,30 @@ pub(crate) async fn generate(asked: ApiRequest, prepare: Prepare) -> Result<Http
     }
 }
 
+/// Reads a request, as long as somebody waits.
+pub(crate) trait PrepareReply:
+    FnOnce(&Arc<ServedModel>, &[u8], &Interest) -> Result<Reply, ApiError> + Send + 'static
+{
+}
+
+impl<F> PrepareReply for F where
+    F: FnOnce(&Arc<ServedModel>, &[u8], &Interest) -> Result<Reply, ApiError> + Send + 'static
+{
+}
+
+/// What came of a request until the model has to write, if it has to.
+enum Begun {
+    /// The answer.
+    Told(Value, Ignored),
+    /// Samples that are being written.
+    Running(Box<Prepared>, Running),
+}
+
 async fn run(
     asked: ApiRequest,
-    prepare: Prepare,
+    prepare: impl PrepareReply,
     account: &mut Account,
-) -> Result<(Prepared, Running), ApiError> {
+) -> Result<Begun, ApiError> {
     let app = asked.app.clone();
     app.check_open()?;
     let requester = handler::owner(&asked.request);
@@ -55,15 +93,20 @@ async fn run(
     let body = asked.body().await?;
     account.note("bytes", body.len());
     let served = app.served.clone();
-    let (begun, mut prepared) = blocking(&app, requester, move |interest| {
+    let (begun, reply) = blocking(&app, requester, move |interest| {
         let begun = Instant::now();
-        let mut prepared = prepare(&served, &body, interest)?;
-        prepared
-            .frame
-            .spent(begun.elapsed().saturating_sub(prepared.compiling));
-        Ok((begun, prepared))
+        let mut reply = prepare(&served, &body, interest)?;
+        if let Reply::Generated(prepared) = &mut reply {
+            let own = begun.elapsed().saturating_sub(prepared.compiling);
+            prepared.frame.spent(own);
+        }
+        Ok((begun, reply))
     })
     .await?;
+    let mut prepared = match reply {
+        Reply::Told(told, ignored) => return Ok(Begun::Told(told, ignored)),
+        Reply::Generated(prepared) => prepared,
+    };
     let compiled = prepared.compile_begun + prepared.compiling;
     account.spent("template", None, (begun, prepared.compile_begun));
     account.spent("compile", None, (prepared.compile_begun, compiled));
@@ -77,7 +120,7 @@ async fn run(
     let limits = app.served.limits().shortened(prepared.timeout);
     prepared.frame.keep(&requests);
     let running = Running::start(app.served.engine(), requests, limits)?;
-    Ok((prepared, running))
+    Ok(Begun::Running(prepared, running))
 }
 
 /// Since when the `guided_*` fields are deprecated, as RFC 9745 writes it: from the first day of this server, 2026-11-21.
@@ -106,9 +149,13 @@ async fn answer(
     }
     app.served.metrics().ignored(prepared.ignored.count());
     if !prepared.stream {
-        let json = match prepared.frame.weighs() {
-            true => weighed(app, prepared.frame, running, requester).await?,
-            false => prepared.frame.collect(running).await?,
+        let json = if prepared.frame.weighs() {
+            weighed(app, prepared.frame, running, requester).await?
+        } else if prepared.frame.is_slow_to_write() {
+            let grown = prepared.frame.grown(running).await?;
+            blocking(app, requester, move |_| grown.finish()).await?
+        } else {
+            prepared.frame.collect(running).await?
         };
         return Ok(response.content_type("application/json").body(json));
     }

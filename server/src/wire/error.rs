@@ -5,9 +5,10 @@
 //!   {"error": {"message", "type", "param", "code"}}        + "lexiform": {"diagnostics": […]} for a bad constraint
 //! ```
 //!
-//! `subject` finds the words for what is wrong with a constraint.
+//! `subject` finds the words for what is wrong with a constraint, `failed` for what was right and came to nothing.
 
 pub mod envelope;
+mod failed;
 mod shorten;
 mod subject;
 
@@ -17,8 +18,6 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
 use lexiform::error::{CompileError, Problem, ProblemKind};
-use lexiform::repair::RepairError;
-use lexiform_engine::{EngineError, MonitorProblem};
 
 pub use self::shorten::shortened;
 use self::subject::diagnostic;
@@ -110,6 +109,19 @@ impl ApiError {
             param: Some(param.to_owned()),
             ..self
         }
+    }
+
+    /// The same error where the request has the fields of this object, not at its top.
+    pub fn inside(mut self, object: &str, fields: &[&str]) -> Self {
+        if let Some(param) = self.param.take() {
+            let is_inside = fields.contains(&param.as_str());
+            self.param = Some(if is_inside {
+                format!("{object}.{param}")
+            } else {
+                param
+            });
+        }
+        self
     }
 
     /// An independent check refuted the answer: 500.
@@ -312,83 +324,6 @@ impl ApiError {
             "internal_error",
             message,
         )
-    }
-
-    /// A text has no repair, or none that was found.
-    pub fn repair(error: &RepairError) -> Self {
-        let message = error.to_string();
-        let (kind, code) = match error {
-            RepairError::TooFar { .. } => ("invalid_request_error", "repair_too_far"),
-            RepairError::Exhausted(_) => ("invalid_request_error", "grammar_too_expensive"),
-            _ => return Self::invalid("invalid_value", Some("text".to_owned()), message),
-        };
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, kind, code, message)
-    }
-
-    /// The engine failed while it wrote the answer.
-    pub fn engine(error: &EngineError) -> Self {
-        match error {
-            EngineError::AttemptsExhausted { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!(
-                    "{error}; raise max_attempts, or use the local law, or on_exhaustion: weighted or mcmc"
-                );
-                Self::new(status, "invalid_request_error", "attempts_exhausted", message)
-            }
-            EngineError::SearchExhausted { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!("{error}; raise it, ask for fewer answers, or use another search");
-                Self::new(status, "invalid_request_error", "search_exhausted", message)
-            }
-            EngineError::PhrasesMissing { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message =
-                    format!("{error}; raise the width, or see whether the constraint allows the phrases");
-                Self {
-                    param: Some("search.must_contain".to_owned()),
-                    ..Self::new(status, "invalid_request_error", "phrases_missing", message)
-                }
-            }
-            EngineError::OutOfTokens { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let message = format!("{error} (on_budget is error)");
-                Self {
-                    param: Some("max_tokens".to_owned()),
-                    ..Self::new(status, "invalid_request_error", "budget_exceeded", message)
-                }
-            }
-            EngineError::Monitor { monitor, problem } => {
-                Self::monitor(problem, error.to_string()).about(monitor)
-            }
-            EngineError::TooExpensive { .. } => {
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                Self::new(
-                    status,
-                    "invalid_request_error",
-                    "grammar_too_expensive",
-                    error.to_string(),
-                )
-            }
-            EngineError::Late { allowed } => Self::timed_out("ran", allowed.as_secs_f64(), false),
-            EngineError::Stopped => Self::shutting_down(),
-            _ => {
-                tracing::error!("{error}");
-                Self::internal()
-            }
-        }
-    }
-
-    /// A monitor allows nothing that the others allow, or has no answer.
-    fn monitor(problem: &MonitorProblem, message: String) -> Self {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        match problem {
-            MonitorProblem::Refused { .. } => {
-                Self::new(status, "invalid_request_error", "monitor_refused", message)
-            }
-            MonitorProblem::Failed(_) | MonitorProblem::Slow { .. } => {
-                Self::new(status, "invalid_request_error", "monitor_failed", message)
-            }
-        }
     }
 
     /// A 4xx that the HTTP layer found before any route was reached.

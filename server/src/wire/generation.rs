@@ -2,6 +2,7 @@
 
 mod filters;
 mod lossy;
+pub(in crate::wire) mod values;
 
 use std::time::Duration;
 
@@ -208,7 +209,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
     let constraint = constraint::fields::read(fields, problems);
     let generation = Generation {
         model: model.unwrap_or_default(),
-        max_tokens: max_tokens(fields, problems),
+        max_tokens: values::max_tokens(fields, problems),
         n: fields
             .integer("n", 1, SAMPLES, problems)
             .map_or(1, |n| n as usize),
@@ -218,14 +219,10 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         weights: fields.boolean("weights", problems).unwrap_or(false),
         temperature: fields.number("temperature", 0.0, 2.0, problems),
         top_p: fields.number("top_p", 0.0, 1.0, problems),
-        top_k: fields
-            .integer("top_k", -1, i64::from(u32::MAX), problems)
-            .map(|k| k.max(0) as u32),
+        top_k: values::top_k(fields, problems),
         min_p: fields.number("min_p", 0.0, 1.0, problems),
         filters: Filters::read(fields, problems),
-        seed: fields
-            .integer("seed", i64::MIN, i64::MAX, problems)
-            .map(|seed| seed as u64),
+        seed: values::seed(fields, problems),
         repetition_penalty: fields.number("repetition_penalty", REPETITION.0, REPETITION.1, problems),
         presence_penalty: fields
             .number("presence_penalty", -2.0, 2.0, problems)
@@ -250,12 +247,8 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Generation {
         schema_in_prompt: schema_in_prompt(fields, problems),
         draft: fields.boolean("draft", problems).unwrap_or(true),
         batch_invariant: fields.boolean("batch_invariant", problems).unwrap_or(false),
-        timeout: fields
-            .integer("timeout_ms", 1, 86_400_000, problems)
-            .map(|millis| Duration::from_millis(millis.unsigned_abs())),
-        priority: fields
-            .integer("priority", i64::from(i32::MIN), i64::from(i32::MAX), problems)
-            .map_or(0, |priority| priority as i32),
+        timeout: values::timeout(fields, problems),
+        priority: values::priority(fields, problems),
         grammar_id: fields.string("grammar_id", problems),
         certificate: fields.boolean("certificate", problems).unwrap_or(false),
         confidence: fields.boolean("field_confidence", problems).unwrap_or(false),
@@ -479,14 +472,6 @@ pub fn completion_logprobs(fields: &mut Fields, problems: &mut Problems) -> Opti
         .map(|top| top as u8)
 }
 
-/// `max_completion_tokens` wins over the older `max_tokens`.
-fn max_tokens(fields: &mut Fields, problems: &mut Problems) -> Option<usize> {
-    let limit = i64::from(u32::MAX);
-    let old = fields.integer("max_tokens", 1, limit, problems);
-    let new = fields.integer("max_completion_tokens", 1, limit, problems);
-    new.or(old).map(|tokens| tokens as usize)
-}
-
 fn on_budget(fields: &mut Fields, problems: &mut Problems) -> OnBudget {
     let words = [
         ("complete", OnBudget::Complete),
@@ -509,7 +494,8 @@ fn logprobs_mode(fields: &mut Fields, problems: &mut Problems) -> LogprobsMode {
         .unwrap_or(LogprobsMode::Raw)
 }
 
-fn schema_in_prompt(fields: &mut Fields, problems: &mut Problems) -> SchemaInPrompt {
+/// Where the template has a place, unless the request says otherwise.
+pub(super) fn schema_in_prompt(fields: &mut Fields, problems: &mut Problems) -> SchemaInPrompt {
     let words = [
         ("auto", SchemaInPrompt::Auto),
         ("never", SchemaInPrompt::Never),

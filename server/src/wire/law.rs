@@ -173,7 +173,7 @@ impl Law {
         let cuts = fields.word("mcmc_cuts", &CUTS, problems);
         for ((field, laws, which), is_given) in ABOUT.into_iter().zip(given) {
             if is_given && !laws.contains(&name) {
-                problems.invalid(field, format!("requires {which}"));
+                problems.invalid(fields.path(field), format!("requires {which}"));
             }
         }
         let on_exhaustion = match (on_exhaustion, steps) {
@@ -181,7 +181,10 @@ impl Law {
             (on_exhaustion, _) => on_exhaustion.unwrap_or_default(),
         };
         if name == Name::Global && steps.is_some() && !matches!(on_exhaustion, Fallback::Chain { .. }) {
-            problems.invalid("mcmc_steps", "requires law: mcmc or on_exhaustion: mcmc");
+            problems.invalid(
+                fields.path("mcmc_steps"),
+                "requires law: mcmc or on_exhaustion: mcmc",
+            );
         }
         match name {
             Name::Local => Law::Local,

@@ -101,6 +101,26 @@ fn the_end_of_the_prompt_is_spelled_anew_and_not_told() {
     );
 }
 
+/// No token begins with `x`: nothing is removed, and the answer is that of the same request without the field, to the last number.
+#[test]
+fn a_prompt_that_ends_between_tokens_costs_nothing_and_changes_nothing() {
+    let service = service();
+    for more in [
+        json!({"prompt": "http:x"}),
+        json!({"prompt": "http:x", "logprobs": 2, "temperature": 1, "seed": 3}),
+    ] {
+        let compiles = || service.metric("lexiform_grammar_cache_misses_total");
+        let plain = ask(&service, more.clone()).json();
+        let before = compiles();
+        let healed = healed(&service, more);
+        assert_eq!(compiles(), before);
+        assert_eq!(healed["choices"], plain["choices"]);
+        for count in ["prompt_tokens", "completion_tokens"] {
+            assert_eq!(healed["usage"][count], plain["usage"][count]);
+        }
+    }
+}
+
 #[test]
 fn free_text_is_cut_after_its_tokens() {
     let service = service();

@@ -247,6 +247,24 @@ fn tokens_of_decisions_count_as_those_of_chats() {
     assert_eq!((ask().status, self::ask(&service, "s3cret").status), (429, 429));
 }
 
+/// The same route asks nothing of the model where no rewrite is asked for; then only the request counts.
+#[test]
+fn tokens_of_rewritten_texts_count_as_those_of_chats() {
+    let service = guarded("tokens_per_minute = 5");
+    let head = "POST /v1/repair HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret";
+    let ask = |rewrite: bool| {
+        let body = json!({"model": "m", "guided_regex": "a{3}", "text": "aab", "rewrite": rewrite});
+        service.exchange(head, body.to_string().as_bytes())
+    };
+    assert_eq!((ask(false).status, ask(false).status), (200, 200));
+    let first = ask(true);
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert_eq!(
+        (ask(true).status, self::ask(&service, "s3cret").status),
+        (429, 429)
+    );
+}
+
 /// Guards against secrets and texts of users that end up in files.
 #[test]
 fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {

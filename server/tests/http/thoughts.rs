@@ -61,6 +61,28 @@ fn a_thought_that_the_prompt_began_goes_on() {
     assert!(content["age"].is_number());
 }
 
+/// What is repaired is the answer: the thought is no part of the text, and the grammar of the answer is that of any repair.
+#[test]
+fn a_rewritten_text_has_no_thought_in_it() {
+    // The script echoes what the template leaves of the message: the text behind the task.
+    let template = TEMPLATE.replace("message.content", "message.content.split('\\n\\n')[-1]");
+    let service = thinking(&template);
+    let mut body = json!({"model": "m", "guided_regex": "a{2}|b", "text": "echo <think>hm</think>aa"});
+    let nearest = service.post("/v1/repair", &body.to_string()).json();
+    body["rewrite"] = json!(true);
+    let answer = service.post("/v1/repair", &body.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = answer.json();
+    assert_eq!(
+        (&answer["text"], &answer["cost"]),
+        (&json!("aa"), &json!(22)),
+        "{answer}"
+    );
+    assert_eq!(answer["id"], nearest["id"]);
+    let details = &answer["usage"]["completion_tokens_details"];
+    assert!(details["reasoning_tokens"].as_u64() > Some(1), "{answer}");
+}
+
 #[test]
 fn a_free_answer_is_split_and_streamed_in_its_channels() {
     let service = thinking(TEMPLATE);

@@ -3,7 +3,7 @@
 A :class:`Compiler` makes a :class:`Grammar` for the tokens of a :class:`Vocabulary`. A :class:`State` says where one
 sequence stands; states are values, so that a copy is a fork and an older one is a rollback. Engines that would rather
 accept and roll back tokens use a :class:`Session`, and a :class:`Sampler` draws tokens from rows of logits under the laws of
-the library.
+the library. :meth:`Grammar.repair` makes a valid text of one that is not.
 
 The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.hf` are for those who have these packages;
 :mod:`lexiform.vllm` and :mod:`lexiform.sglang` are backends of these engines, over :mod:`lexiform.engines`.
@@ -12,10 +12,12 @@ The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.h
 from lexiform._lexiform import (
     Assertion,
     Compiler,
+    Edit,
     Explanation,
     Grammar,
     Masks,
     Problem,
+    Repair,
     Sampler,
     Session,
     State,
@@ -28,17 +30,20 @@ from lexiform._lexiform import (
     set_threads,
     weighted_token,
 )
-from lexiform.errors import CompileError, LimitError, StateError
+from lexiform.errors import CompileError, LimitError, RepairError, StateError
 
 __all__ = [
     "Assertion",
     "CompileError",
     "Compiler",
+    "Edit",
     "Explanation",
     "Grammar",
     "LimitError",
     "Masks",
     "Problem",
+    "Repair",
+    "RepairError",
     "Sampler",
     "Session",
     "State",

@@ -4,10 +4,12 @@ from typing import Any, Literal, TypeAlias, final
 __all__ = [
     "Assertion",
     "Compiler",
+    "Edit",
     "Explanation",
     "Grammar",
     "Masks",
     "Problem",
+    "Repair",
     "Sampler",
     "Session",
     "State",
@@ -141,6 +143,16 @@ class Grammar:
     def min_completion(self, state: State) -> int | None: ...
     def explain(self, state: State, most: int = 16) -> Explanation: ...
     def report(self) -> list[Assertion]: ...
+    def repair(
+        self,
+        text: str,
+        *,
+        insert: int = 1,
+        delete: int = 1,
+        substitute: int = 1,
+        nodes: int = ...,
+        deadline: float | None = None,
+    ) -> Repair: ...
     @property
     def findings(self) -> list[Problem]: ...
     @property
@@ -149,6 +161,31 @@ class Grammar:
     def memory(self) -> int: ...
     @property
     def words(self) -> int: ...
+
+@final
+class Repair:
+    @property
+    def text(self) -> str: ...
+    @property
+    def cost(self) -> int: ...
+    @property
+    def edits(self) -> list[Edit]: ...
+
+@final
+class Edit:
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+    @property
+    def removed(self) -> str: ...
+    @property
+    def inserted(self) -> str: ...
 
 @final
 class State:

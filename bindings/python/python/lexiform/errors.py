@@ -25,5 +25,18 @@ class LimitError(RuntimeError):
         self.allowed = allowed
 
 
+class RepairError(ValueError):
+    """A text has no repair, or none that was found within the limit.
+
+    ``cost`` is the cost at which, and below which, no valid text is, and ``limit`` the number of nodes that the search might look at;
+    both are ``None`` where no text without special tokens is valid at all.
+    """
+
+    def __init__(self, message: str, cost: int | None, limit: int | None) -> None:
+        super().__init__(message)
+        self.cost = cost
+        self.limit = limit
+
+
 class StateError(ValueError):
     """A state was given to a grammar that did not hand it out."""

@@ -60,8 +60,9 @@ function effect(sample, token) {
   const left = `${tokens(token.allowed)} ${token.allowed === 1 ? "was" : "were"} allowed`;
   const warmth = temperature > 0 && temperature !== 1 ? `, at temperature ${temperature}` : "";
   const removed = 1 - token.mass;
-  if (removed < 5e-4) return `${left}, and the model wanted hardly anything else${warmth}.`;
-  return `${left}. The constraint removed ${percent(removed)} of what the model wanted${warmth}.`;
+  const asked = sample.run.monitors ? " Then the monitors were asked, and may have refused some of them." : "";
+  if (removed < 5e-4) return `${left}, and the model wanted hardly anything else${warmth}.${asked}`;
+  return `${left}. The constraint removed ${percent(removed)} of what the model wanted${warmth}.${asked}`;
 }
 
 /** Where a token begins: in the JSON value, in the schema, or in the rules of a grammar. */

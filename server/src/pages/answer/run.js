@@ -1,7 +1,7 @@
 // One request that was sent, and what has come back: nothing here changes when the form does.
 
 import {events, request} from "../api.js";
-import {bodyOf} from "../playground/request.js";
+import {bodyOf, monitorsOf} from "../playground/request.js";
 
 /** A text of an answer as far as it is written. */
 class Sample {
@@ -55,6 +55,8 @@ export class Run {
     this.model = model;
     this.samples = Array.from({length: state.samples}, (_, index) => new Sample(this, index));
     this.enforced = null;
+    /** How many monitors were asked beside the constraint. */
+    this.monitors = monitorsOf(state).length;
     this.milliseconds = null;
   }
 

@@ -82,6 +82,7 @@ export class View {
     const parts = [...count, ENDS[sample.finish] ?? sample.finish];
     if (told.budget) parts.push(`steered by max tokens from token ${told.budget.from_token + 1} on`);
     if (told.law) parts.push(`law ${told.law}`);
+    if (run.monitors) parts.push(`allowed by ${run.monitors === 1 ? "the monitor" : `all ${run.monitors} monitors`}`);
     if (told.particles) parts.push(`${told.effective_size.toFixed(1)} of ${told.particles} particles effective`);
     if (told.steps) parts.push(`${told.moves} of ${told.steps} proposals accepted`);
     if (told.attempts > 1) parts.push(`${told.attempts} attempts`);

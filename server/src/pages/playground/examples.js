@@ -36,7 +36,7 @@ digit ::= [0-9]`;
 
 /** What a request holds before anything is chosen. */
 export const DEFAULTS = {kind: "schema", source: "", prompt: "", temperature: 0, length: 200, seed: 1, samples: 1, law: "local", search: "none",
-  choice: "required", compare: false, confidence: false};
+  choice: "required", monitors: "", compare: false, confidence: false};
 
 export const EXAMPLES = [
   {name: "Person", kind: "schema", source: json(PERSON), prompt: "Maria Keller is 34 years old and lives in Vienna."},
@@ -50,6 +50,8 @@ export const EXAMPLES = [
   {name: "Phone number", kind: "regex", source: "\\([0-9]{3}\\) [0-9]{3}-[0-9]{4}", prompt: "Call Flolli Vargas at (743) 104-1961."},
   {name: "Contacts", kind: "ebnf", source: CONTACTS, prompt: "Pablo Zimmermann: 924-1045. Victor Prior: 272-9158."},
   {name: "Short of tokens", kind: "ebnf", source: LIST, temperature: 1, length: 16, prompt: "19, 20, 21, 22"},
+  {name: "Monitors", kind: "regex", source: "(Maria|Anna|Martha) [A-Z][a-z]+", monitors: "[A-Za-z]+ Keller\n(Maria|Martha).*", temperature: 1, seed: 7,
+    prompt: "Maria Keller is 34 years old and lives in Vienna."},
   {name: "Tool call", kind: "tools", source: json(TOOLS), prompt: "Order 4 x steel knife."},
 ];
 

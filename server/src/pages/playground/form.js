@@ -2,6 +2,7 @@
 
 import {make} from "../dom.js";
 import {DEFAULTS, EXAMPLES, firstOf} from "./examples.js";
+import {MONITORED, takesMonitors} from "./request.js";
 
 const LABELS = {
   schema: ["Schema", "JSON Schema, 2020-12 and older drafts"],
@@ -60,6 +61,26 @@ export class Form {
     at("law-hint").hidden = at("law").value === "local" || at("search").value !== "none";
     at("search-hint").hidden = at("search").value === "none";
     at("law").disabled = at("search").value !== "none";
+    this.labelMonitors();
+  }
+
+  /** Which monitors are sent: none where nothing could be asked about them. */
+  labelMonitors() {
+    const takes = takesMonitors(this.state);
+    at("monitors").disabled = !takes;
+    at("monitors").removeAttribute("aria-invalid");
+    at("monitors-hint").textContent = takes ? MONITORED.hint : MONITORED.none;
+  }
+
+  /** Brings the user to a monitor that was refused, or that refused. */
+  goToMonitor(number) {
+    const lines = at("monitors").value.split("\n");
+    const filled = [...lines.keys()].filter(line => lines[line].trim());
+    if (filled[number] === undefined) return;
+    const from = lines.slice(0, filled[number]).join("\n").length + (filled[number] ? 1 : 0);
+    at("monitors").setAttribute("aria-invalid", "true");
+    at("monitors").focus();
+    at("monitors").setSelectionRange(from, from + lines[filled[number]].length);
   }
 
   fill({name: _, ...state}) {
@@ -67,7 +88,7 @@ export class Form {
     this.kind = state.kind in LABELS ? state.kind : DEFAULTS.kind;
     this.element.elements.kind.value = this.kind;
     this.editor.text = state.source;
-    at("prompt").value = state.prompt;
+    for (const name of ["prompt", "monitors"]) at(name).value = state[name];
     for (const name of NUMBERS) at(name).value = state[name];
     for (const name of ["law", "search", "choice"]) {
       at(name).value = state[name];
@@ -81,6 +102,7 @@ export class Form {
   get state() {
     const numbers = NUMBERS.map(name => [name, at(name).value === "" ? DEFAULTS[name] : Number(at(name).value)]);
     return {kind: this.kind, source: this.kind === "none" ? "" : this.editor.text, prompt: at("prompt").value, ...Object.fromEntries(numbers),
-      law: at("law").value, search: at("search").value, choice: at("choice").value, compare: at("compare").checked, confidence: at("confidence").checked};
+      law: at("law").value, search: at("search").value, choice: at("choice").value, monitors: at("monitors").value,
+      compare: at("compare").checked, confidence: at("confidence").checked};
   }
 }

@@ -86,6 +86,8 @@ async function runs(state, signal) {
   if (failed) {
     const stopped = failed.name === "AbortError";
     if (!stopped) view.fail(failed.message);
+    const refused = failed.param?.match(/^monitors\[(\d+)\]/);
+    if (refused) form.goToMonitor(Number(refused[1]));
     return say(stopped ? "Stopped." : "");
   }
   say(`Done: ${run.samples.map(sample => sample.text).join("; ").slice(0, 300)}`);

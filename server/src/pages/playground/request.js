@@ -19,7 +19,30 @@ function field(kind, source) {
 export const constraintOf = ({kind, source}) => field(kind, source);
 
 /** The fields of a request that only this service knows; official clients send them as `extra_body`. */
-const OWN = ["structured_outputs", "law", "search", "field_confidence"];
+const OWN = ["structured_outputs", "monitors", "law", "search", "field_confidence"];
+
+/** What is said of the monitors: what they are, or why none are sent. */
+export const MONITORED = {
+  hint: "Further constraints, one a line, at most 8: a regular expression, the id of a registered grammar, or an object as in response_format. They are asked about each token beside the constraint.",
+  none: "Monitors stand beside a constraint of the whole text, under the laws local, smc and sir; none are sent now.",
+};
+
+/** Whether a request of this state may have monitors. */
+export const takesMonitors = ({kind, law, search}) =>
+  ["schema", "regex", "ebnf"].includes(kind) && search === "none" && ["local", "smc", "sir"].includes(law);
+
+/** A line of the field: an object as it is written, an identity, or else a regular expression. */
+function monitor(line) {
+  if (/^gr_[0-9a-f]+$/.test(line)) return line;
+  try {
+    const value = JSON.parse(line);
+    if (value !== null && typeof value === "object") return value;
+  } catch { /* Then it is no JSON. */ }
+  return {type: "regex", pattern: line};
+}
+
+/** The monitors of a state, as a request has them. */
+export const monitorsOf = state => (takesMonitors(state) ? state.monitors.split("\n").map(line => line.trim()).filter(Boolean).map(monitor) : []);
 
 /** The fields of a search, which has no law, and no temperature unless it draws. Its width is even, and room for all samples. */
 function searched({search, samples, temperature}) {
@@ -35,6 +58,8 @@ export function objectOf(state, model) {
   if (state.samples > 1) body.n = state.samples;
   if (state.kind === "tools") Object.assign(body, {tools: MARK, tool_choice: state.choice});
   else Object.assign(body, field(state.kind, state.kind === "schema" ? MARK : state.source));
+  const monitors = monitorsOf(state);
+  if (monitors.length) body.monitors = monitors;
   if (state.search !== "none") Object.assign(body, searched(state));
   else if (state.law !== "local") body.law = state.law;
   if (state.confidence) body.field_confidence = true;

@@ -1,13 +1,21 @@
-//! `POST /v1/repair`: the valid text that is nearest to a given one, without any model.
+//! `POST /v1/repair`: the valid text that is nearest to a given one, without any model; or the one that the model writes in its
+//! place.
+
+use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use lexiform::limits::Cancel;
 use lexiform::repair::{RepairError, RepairLimits};
+use serde_json::Value;
 
 use super::compiled;
-use crate::routes::handler::{self, ApiRequest};
+use crate::grammars::interest::Interest;
+use crate::model::served::ServedModel;
+use crate::routes::handler::ApiRequest;
+use crate::routes::prepare::{self, Reply};
+use crate::routes::respond;
 use crate::wire::error::ApiError;
-use crate::wire::grammars::repair::{read, told};
+use crate::wire::grammars::repair::{RepairRequest, read, told};
 
 /// The longest text that is repaired, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
@@ -17,24 +25,39 @@ const NODES: usize = 1 << 18;
 /// Repairs a text.
 ///
 /// # Errors
-/// The request is wrong, its constraint does not compile, or the nearest valid text is too far away.
+/// The request is wrong, its constraint does not compile, the nearest valid text is too far away, or the engine cannot take what the
+/// model is to rewrite.
 pub async fn create(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
-    handler::answer_json(asked, |served, body, interest| {
-        let asked = read(body)?;
-        let (_, compiled) = compiled(served, &asked.grammar, interest)?;
-        let limits = RepairLimits {
-            text_bytes: TEXT_BYTES,
-            nodes: NODES,
-            cancel: Cancel::when({
-                let interest = interest.clone();
-                move || interest.is_lost()
-            }),
-        };
-        match compiled.grammar.repair(&asked.text, &asked.costs, &limits) {
-            Ok(repair) => Ok((told(&compiled.id, &repair), asked.ignored)),
-            Err(RepairError::Cancelled) => Err(ApiError::nobody_waits()),
-            Err(error) => Err(ApiError::repair(&error)),
-        }
-    })
-    .await
+    respond::reply(asked, reply).await
+}
+
+fn reply(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<Reply, ApiError> {
+    let mut asked = read(body)?;
+    let Some(rewrite) = asked.rewrite.take() else {
+        let told = nearest(served, &asked, interest)?;
+        return Ok(Reply::Told(told, asked.ignored));
+    };
+    let (bytes, limit) = (asked.text.len(), TEXT_BYTES);
+    if bytes > limit {
+        return Err(ApiError::repair(&RepairError::TextTooLong { bytes, limit }));
+    }
+    let prepared = prepare::rewrite(served, asked, rewrite, interest)?;
+    Ok(Reply::Generated(Box::new(prepared)))
+}
+
+fn nearest(served: &ServedModel, asked: &RepairRequest, interest: &Interest) -> Result<Value, ApiError> {
+    let (_, compiled) = compiled(served, &asked.grammar, interest)?;
+    let limits = RepairLimits {
+        text_bytes: TEXT_BYTES,
+        nodes: NODES,
+        cancel: Cancel::when({
+            let interest = interest.clone();
+            move || interest.is_lost()
+        }),
+    };
+    match compiled.grammar.repair(&asked.text, &asked.costs, &limits) {
+        Ok(repair) => Ok(told(&compiled.id, &repair)),
+        Err(RepairError::Cancelled) => Err(ApiError::nobody_waits()),
+        Err(error) => Err(ApiError::repair(&error)),
+    }
 }

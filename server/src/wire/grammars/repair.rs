@@ -1,15 +1,33 @@
-//! `POST /v1/repair`: the request, and the answer.
+//! `POST /v1/repair`: the request, and the answers of both ways to repair a text.
 
 use lexiform::error::Place;
 use lexiform::repair::{Costs, Edit, Repair};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Named, Names};
 use crate::wire::error::ApiError;
-use crate::wire::fields::{Fields, Ignored, Problems};
+use crate::wire::fields::{Fields, Ignored, Problems, type_name};
+use crate::wire::generation::{self, Generation, values};
+use crate::wire::law::Law;
+use crate::wire::response::{Extension, Told, Usage, response_extension};
 
 /// The greatest cost of an edit.
 const GREATEST_COST: i64 = 1_000;
+
+/// The fields of `rewrite` that the engine may refuse.
+pub const INSIDE: &[&str] = &[
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "particles",
+    "max_attempts",
+    "mcmc_steps",
+    "ess_threshold",
+    "aprad_exponent",
+    "batch_invariant",
+];
 
 /// A text to be repaired.
 #[derive(Clone, Debug)]
@@ -20,8 +38,19 @@ pub struct RepairRequest {
     pub text: String,
     /// What edits cost.
     pub costs: Costs,
+    /// How the model is to rewrite it, in place of the nearest text.
+    pub rewrite: Option<Rewrite>,
     /// The fields that mean nothing here.
     pub ignored: Ignored,
+}
+
+/// A text that the model is to write in place of the given one.
+#[derive(Clone, Debug)]
+pub struct Rewrite {
+    /// What the model is told beside its task.
+    pub instruction: Option<String>,
+    /// How it writes. The constraint is that of the repair.
+    pub generation: Generation,
 }
 
 /// Reads a request.
@@ -38,9 +67,20 @@ pub fn read(body: &[u8]) -> Result<RepairRequest, ApiError> {
         problems.invalid("text", "expected the text to be repaired");
     }
     let costs = costs(&mut fields, &mut problems);
-    // More ways may come; there is one by now.
-    fields.word("mode", &[("nearest", ())], &mut problems);
-    fields.ignore(&["model"]);
+    let is_nearest = fields.word("mode", &[("nearest", ())], &mut problems);
+    let mut rewrite = rewrite(&mut fields, &mut problems);
+    match &mut rewrite {
+        Some(rewrite) => {
+            rewrite.generation.model = model(&mut fields, &mut problems);
+            if is_nearest.is_some() {
+                problems.invalid(
+                    "mode",
+                    "cannot be combined with rewrite, which asks for the text of the model",
+                );
+            }
+        }
+        None => fields.ignore(&["model"]),
+    }
     fields.finish_strict(&mut problems);
     let grammar = names.one(&mut problems);
     let ignored = problems.check()?;
@@ -48,7 +88,64 @@ pub fn read(body: &[u8]) -> Result<RepairRequest, ApiError> {
         grammar: grammar.ok_or_else(ApiError::internal)?,
         text: text.unwrap_or_default(),
         costs,
+        rewrite,
         ignored,
+    })
+}
+
+fn model(fields: &mut Fields, problems: &mut Problems) -> String {
+    let is_there = fields.has("model");
+    let model = fields.string("model", problems);
+    if !is_there {
+        problems.invalid(
+            "model",
+            "expected the name of a model, which is to rewrite the text",
+        );
+    }
+    model.unwrap_or_default()
+}
+
+/// `true`, or an object that says how.
+fn rewrite(fields: &mut Fields, problems: &mut Problems) -> Option<Rewrite> {
+    let path = fields.path("rewrite");
+    let mut inner = match fields.take("rewrite")? {
+        Value::Bool(false) => return None,
+        Value::Bool(true) => Fields::root(Map::new()),
+        value @ Value::Object(_) => Fields::of(value, &path, problems)?,
+        other => {
+            let found = type_name(&other);
+            problems.invalid(path, format!("expected true, false or an object, found {found}"));
+            return None;
+        }
+    };
+    let instruction = inner.string("instruction", problems);
+    let temperature = inner.number("temperature", 0.0, 2.0, problems);
+    let law = Law::read(&mut inner, problems);
+    let unsaid = match law {
+        Law::Local => 0.0,
+        // The other laws are about probabilities, of which none are left at 0.
+        _ => 1.0,
+    };
+    let generation = Generation {
+        temperature: Some(temperature.unwrap_or(unsaid)),
+        law,
+        max_tokens: values::max_tokens(&mut inner, problems),
+        top_p: inner.number("top_p", 0.0, 1.0, problems),
+        top_k: values::top_k(&mut inner, problems),
+        min_p: inner.number("min_p", 0.0, 1.0, problems),
+        seed: values::seed(&mut inner, problems),
+        weights: inner.boolean("weights", problems).unwrap_or(false),
+        schema_in_prompt: generation::schema_in_prompt(&mut inner, problems),
+        draft: inner.boolean("draft", problems).unwrap_or(true),
+        batch_invariant: inner.boolean("batch_invariant", problems).unwrap_or(false),
+        timeout: values::timeout(&mut inner, problems),
+        priority: values::priority(&mut inner, problems),
+        ..Generation::plain("")
+    };
+    inner.finish_strict(problems);
+    Some(Rewrite {
+        instruction,
+        generation,
     })
 }
 
@@ -79,6 +176,41 @@ pub fn told(id: &str, repair: &Repair) -> Value {
         "cost": repair.cost,
         "edits": repair.edits.iter().map(edit).collect::<Vec<_>>(),
     })
+}
+
+/// What came of a text that the model has rewritten.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewritten<'a> {
+    /// The identity of the grammar.
+    pub id: &'a str,
+    /// The model.
+    pub model: &'a str,
+    /// The text that it wrote.
+    pub text: &'a str,
+    /// How the given text becomes that one, unless the two are too long to be compared.
+    pub changes: Option<&'a Repair>,
+    /// Why it ended.
+    pub finish_reason: &'static str,
+    /// The tokens that it took.
+    pub usage: Usage,
+}
+
+/// The answer with a text that the model has rewritten, and what only this server tells of it.
+pub fn rewritten(rewritten: &Rewritten<'_>, extension: Option<Extension<'_>>, sample: &Told) -> Value {
+    let mut told = json!({
+        "object": "repair",
+        "id": rewritten.id,
+        "text": rewritten.text,
+        "cost": rewritten.changes.map(|changes| changes.cost),
+        "edits": rewritten.changes.map(|changes| changes.edits.iter().map(edit).collect::<Vec<_>>()),
+        "model": rewritten.model,
+        "finish_reason": rewritten.finish_reason,
+        "usage": rewritten.usage,
+    });
+    if let Value::Object(told) = &mut told {
+        told.extend(response_extension(extension, Some(sample)));
+    }
+    told
 }
 
 fn edit(edit: &Edit) -> Value {

@@ -249,6 +249,63 @@ class Playground(BrowserTest):
         asked = self.asked_for("/v1/chat/completions")[0]
         self.assertEqual((asked["search"], asked["temperature"], "law" in asked), ("k_best", 0, False))
 
+    def test_monitors_stand_beside_the_constraint(self):
+        page = self.open()
+        self.example(page, "Monitors")
+        self.write(page)
+        self.assertRegex(self.text(page).replace("\u2423", " "), "^(Maria|Martha) Keller$")
+        expect(page.locator("#columns .note")).to_contain_text("law local \u00b7 allowed by all 2 monitors")
+        self.tokens(page).first.click()
+        expect(page.locator("#detail-body")).to_contain_text("Then the monitors were asked")
+        page.locator("#monitors").fill('{"type": "ebnf", "grammar": "root ::= [A-Za-z ]+"}')
+        self.write(page)
+        expect(page.locator("#columns .note")).to_contain_text("allowed by the monitor")
+        asked = self.asked_for("/v1/chat/completions")
+        regex = {"type": "regex", "pattern": "[A-Za-z]+ Keller"}
+        self.assertEqual(asked[0]["monitors"], [regex, {"type": "regex", "pattern": "(Maria|Martha).*"}])
+        self.assertEqual(asked[1]["monitors"], [{"type": "ebnf", "grammar": "root ::= [A-Za-z ]+"}])
+        self.assert_accessible(page)
+        self.assert_fits(page)
+
+    def test_a_registered_grammar_is_a_monitor_by_its_id(self):
+        page = self.open()
+        self.example(page, "Monitors")
+        made = page.evaluate("""async () => (await (await fetch("/v1/grammars", {method: "POST",
+            headers: {"content-type": "application/json"}, body: '{"regex": "Anna .*"}'})).json()).id""")
+        page.locator("#monitors").fill(f"\n  {made}\n")
+        self.write(page)
+        self.assertTrue(self.text(page).startswith("Anna"))
+        self.assertEqual(self.asked_for("/v1/chat/completions")[0]["monitors"], [made])
+
+    def test_a_monitor_that_refuses_everything_is_shown(self):
+        page = self.open(asks_wrong=(400, 422))
+        self.example(page, "Monitors")
+        for second, told in (("[0-9]+", "monitors[1]"), ("(", "monitors[1]")):
+            page.locator("#monitors").fill(f"[A-Za-z]+ Keller\n\n{second}")
+            page.get_by_role("button", name="Write", exact=True).click()
+            expect(page.locator("#failure")).to_contain_text(told)
+            chosen = page.locator("#monitors").evaluate("it => it.value.slice(it.selectionStart, it.selectionEnd)")
+            self.assertEqual(chosen, second)
+            expect(page.locator("#monitors")).to_have_attribute("aria-invalid", "true")
+
+    def test_monitors_are_not_sent_where_nothing_could_ask_them(self):
+        page = self.open()
+        self.example(page, "Monitors")
+        monitors = page.locator("#monitors")
+        page.locator("#law").select_option("global")
+        expect(monitors).to_be_disabled()
+        expect(page.locator("#monitors-hint")).to_contain_text("none are sent now")
+        self.write(page)
+        page.locator("#law").select_option("local")
+        expect(monitors).to_be_enabled()
+        page.locator("#search").select_option("k_best")
+        expect(monitors).to_be_disabled()
+        page.locator("#search").select_option("none")
+        page.locator("#compare").check()
+        self.write(page)
+        asked = self.asked_for("/v1/chat/completions")
+        self.assertEqual(["monitors" in body for body in asked], [False, True, False], "free text has none")
+
     # Keyboard.
 
     def test_tokens_are_one_stop_and_arrows_lead_from_one_to_the_next(self):
@@ -289,6 +346,7 @@ class Playground(BrowserTest):
         page.locator("#prompt").fill("Zoë & 山: 100 % “so”")
         page.locator("#seed").fill("77")
         page.locator("#confidence").check()
+        page.locator("#monitors").fill("a.*\n(b")
         page.get_by_role("button", name="Copy link").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         link = page.evaluate("navigator.clipboard.readText()")
@@ -300,6 +358,7 @@ class Playground(BrowserTest):
             self.assertEqual(other.locator("#source").input_value(), source)
             self.assertEqual(other.locator("#seed").input_value(), "77")
             self.assertEqual(other.locator("#samples").input_value(), "3")
+            self.assertEqual(other.locator("#monitors").input_value(), "a.*\n(b")
             self.assertTrue(other.locator("#confidence").is_checked())
             other.reload(wait_until="networkidle")
         other.goto(URL + "/#1.broken", wait_until="networkidle")

@@ -1,4 +1,4 @@
-//! What calls off a compile: a deadline, and an interrupt from the keyboard.
+//! What calls off work that may take long: a deadline, and an interrupt from the keyboard.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,27 +8,30 @@ use lexiform::limits::Cancel;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 
-/// How often a compile lets Python run the handlers of signals, in milliseconds.
+/// How often the work lets Python run the handlers of signals, in milliseconds.
 const EVERY_MS: u64 = 20;
 
-/// A compile that is watched.
+/// Work that is watched.
 #[derive(Clone)]
-pub(super) struct Watch(Arc<Watched>);
+pub(crate) struct Watch(Arc<Watched>);
 
 struct Watched {
+    /// What it is called.
+    work: &'static str,
     began: Instant,
     deadline: Option<Duration>,
     /// When handlers were last run, in milliseconds after the beginning.
     looked: AtomicU64,
-    /// Why the compile is called off.
+    /// Why the work is called off.
     reason: Mutex<Option<PyErr>>,
 }
 
 impl Watch {
-    /// Begins now; at most so many seconds.
-    pub(super) fn new(deadline: Option<f64>) -> Watch {
+    /// Work of this name begins now; at most so many seconds.
+    pub(crate) fn new(work: &'static str, deadline: Option<f64>) -> Watch {
         let deadline = deadline.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
         Watch(Arc::new(Watched {
+            work,
             began: Instant::now(),
             deadline,
             looked: AtomicU64::new(0),
@@ -36,8 +39,8 @@ impl Watch {
         }))
     }
 
-    /// What the compile asks. The thread that compiles must not be attached to the interpreter.
-    pub(super) fn cancel(&self) -> Cancel {
+    /// What the work asks. The thread that does it must not be attached to the interpreter.
+    pub(crate) fn cancel(&self) -> Cancel {
         let watch = self.clone();
         Cancel::when(move || watch.look())
     }
@@ -45,7 +48,11 @@ impl Watch {
     fn look(&self) -> bool {
         let elapsed = self.0.began.elapsed();
         if let Some(deadline) = self.0.deadline.filter(|&deadline| elapsed >= deadline) {
-            let message = format!("the compile took longer than {} s", deadline.as_secs_f64());
+            let message = format!(
+                "the {} took longer than {} s",
+                self.0.work,
+                deadline.as_secs_f64()
+            );
             self.stop(PyTimeoutError::new_err(message));
             return true;
         }
@@ -67,8 +74,8 @@ impl Watch {
         *self.0.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Why the compile was called off, if it was.
-    pub(super) fn reason(&self) -> Option<PyErr> {
+    /// Why the work was called off, if it was.
+    pub(crate) fn reason(&self) -> Option<PyErr> {
         self.0
             .reason
             .lock()

@@ -1,0 +1,107 @@
+//! The nearest valid text, and what it changes.
+
+use lexiform::error::Place;
+use lexiform::repair::{self, Costs, RepairLimits};
+use pyo3::prelude::*;
+
+use crate::error::repair_error;
+use crate::fork;
+use crate::watch::Watch;
+
+/// A place where a text was changed.
+#[pyclass(frozen, get_all, eq, module = "lexiform")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Edit {
+    /// Where it begins in the given text, in bytes of UTF-8.
+    offset: usize,
+    /// The same in characters: an index of the string.
+    start: usize,
+    /// The line, from 1.
+    line: usize,
+    /// The column in characters, from 1.
+    column: usize,
+    /// What stood there.
+    removed: String,
+    /// What stands there now.
+    inserted: String,
+}
+
+#[pymethods]
+impl Edit {
+    fn __repr__(&self) -> String {
+        let Edit {
+            line,
+            column,
+            removed,
+            inserted,
+            ..
+        } = self;
+        format!("<Edit line {line}, column {column}: {removed:?} becomes {inserted:?}>")
+    }
+}
+
+/// A valid text at the least cost from a given one.
+#[pyclass(frozen, get_all, module = "lexiform")]
+pub(crate) struct Repair {
+    /// The text.
+    text: String,
+    /// What its edits cost together.
+    cost: u64,
+    /// What was changed, in the order of the text. Edits that touch are one.
+    edits: Vec<Edit>,
+}
+
+#[pymethods]
+impl Repair {
+    fn __repr__(&self) -> String {
+        format!("<Repair at cost {}: {:?}>", self.cost, self.text)
+    }
+}
+
+/// Repairs a text with the interpreter released; Ctrl-C and the deadline call it off.
+pub(crate) fn nearest(
+    py: Python<'_>,
+    grammar: &lexiform::Grammar,
+    text: &str,
+    costs: &Costs,
+    (nodes, deadline): (usize, Option<f64>),
+) -> PyResult<Repair> {
+    let watch = Watch::new("repair", deadline);
+    let limits = RepairLimits {
+        nodes,
+        text_bytes: usize::MAX,
+        cancel: watch.cancel(),
+    };
+    let _inside = fork::enter(py);
+    let repaired = py.detach(|| grammar.repair(text, costs, &limits));
+    match (repaired, watch.reason()) {
+        (_, Some(reason)) => Err(reason),
+        (Err(error), None) => Err(repair_error(&error)),
+        (Ok(repair), None) => Ok(told(text, repair)),
+    }
+}
+
+fn told(text: &str, repair: repair::Repair) -> Repair {
+    let (mut at, mut start) = (0, 0);
+    let edit = |edit: repair::Edit| {
+        start += text[at..edit.offset].chars().count();
+        at = edit.offset;
+        let (line, column) = match edit.place {
+            Place::LineColumn { line, column } => (line, column),
+            _ => (1, start + 1),
+        };
+        Edit {
+            offset: edit.offset,
+            start,
+            line,
+            column,
+            removed: edit.removed,
+            inserted: edit.inserted,
+        }
+    };
+    Repair {
+        text: repair.text,
+        cost: repair.cost,
+        edits: repair.edits.into_iter().map(edit).collect(),
+    }
+}

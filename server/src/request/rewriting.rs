@@ -1,0 +1,89 @@
+//! Texts that the model writes anew: what it is told of the given text, and what it is likely to repeat of it.
+
+use lexiform::limits::Cancel;
+use lexiform::repair::{Costs, RepairLimits};
+use lexiform_engine::Grammar;
+
+use crate::grammars::interest::Interest;
+use crate::grammars::language::Language;
+use crate::model::served::ServedModel;
+use crate::request::prompt::{self, Chat};
+use crate::request::tokenization::{PromptTokenizer, TextKind};
+use crate::wire::chat::{ChatRequest, Message};
+use crate::wire::completion::Prompt;
+use crate::wire::error::ApiError;
+use crate::wire::generation::Generation;
+
+/// What the model is asked to do.
+const TASK: &str =
+    "Write this text again in the required form. Keep what it says, and change only what does not fit.";
+/// The pairs of a place and a state that the search for a draft looks at: a few milliseconds. Where they are not enough, the text
+/// itself is the draft, and an answer comes later rather than never.
+const DRAFT_NODES: usize = 1 << 14;
+
+/// A text in the prompt, and what is to be said of it beside the task: as a chat where the model has a template, else as a text.
+///
+/// # Errors
+/// The template refuses the conversation, or the text is too long.
+pub fn prompt(
+    served: &ServedModel,
+    (text, instruction): (&str, Option<&str>),
+    generation: &Generation,
+    interest: &Interest,
+) -> Result<Chat, ApiError> {
+    let cutting = PromptTokenizer::of_prompt(served, "text", interest);
+    let asked = [Some(TASK), instruction];
+    let asked: Vec<&str> = asked.into_iter().flatten().collect();
+    let asked = asked.join("\n");
+    if served.text().template.is_some() {
+        let message = Message {
+            role: "user".to_owned(),
+            content: Some(format!("{asked}\n\n{text}")),
+            ..Message::default()
+        };
+        let request = ChatRequest {
+            generation: generation.clone(),
+            ..ChatRequest::plain(&generation.model, vec![message])
+        };
+        // The conversation is ours; what is wrong with it comes of the text.
+        return prompt::of_chat(served, &request, cutting).map_err(|error| error.about("text"));
+    }
+    let described = prompt::told_in_text(generation).map_or_else(String::new, |told| format!("{told}\n\n"));
+    let text = format!("{asked}\n\n{described}Text:\n{text}\n\nThe same text in the required form:\n");
+    Ok(Chat {
+        tokens: prompt::of_text(served, &Prompt::Text(text), cutting)?,
+        language: Language {
+            content: generation.constraint.clone(),
+            ..Language::default()
+        },
+    })
+}
+
+/// The tokens that the model is likely to write in place of a text: the nearest valid text, or the text itself where that one is far.
+/// They say how fast the answer comes, and nothing about what it is; so where they do not fit, there are none.
+///
+/// # Errors
+/// Nobody waits any more.
+pub fn likely(
+    served: &ServedModel,
+    grammar: &Grammar,
+    (text, costs): (&str, &Costs),
+    interest: &Interest,
+) -> Result<Vec<u32>, ApiError> {
+    let limits = RepairLimits {
+        text_bytes: text.len(),
+        nodes: DRAFT_NODES,
+        cancel: Cancel::when({
+            let interest = interest.clone();
+            move || interest.is_lost()
+        }),
+    };
+    let nearest = grammar.repair(text, costs, &limits).ok();
+    let likely = nearest.as_ref().map_or(text, |nearest| &nearest.text);
+    let mut cutting = PromptTokenizer::of_prediction(served, interest);
+    let cut = cutting.text(likely, TextKind::Exact);
+    if interest.is_lost() {
+        return Err(ApiError::nobody_waits());
+    }
+    Ok(cut.map_or_else(|_| Vec::new(), |()| cutting.tokens()))
+}
