@@ -2,7 +2,7 @@
 //! were asked for. It watches what a loop does to it.
 
 use crate::rig::WIDTH;
-use lexiform::law::{Allowed, Drawn, Place, Seeded, Warper};
+use lexiform::law::{Allowed, Drawn, History, Place, Seeded, Warper};
 use lexiform_engine::{
     Ask, Drawing, EngineError, Feed, Flight, Landed, Logits, Model, ScriptedModel, SlotMoves,
 };
@@ -267,6 +267,8 @@ struct Kept {
     row: usize,
     allowed: Option<Vec<u32>>,
     warper: Warper,
+    /// The prompt, the answer, and what is drafted behind it.
+    history: [Vec<u32>; 3],
     seeded: Seeded,
     place: Place,
 }
@@ -280,6 +282,7 @@ impl Kept {
                 Allowed::Words(words) => Some(words.to_vec()),
             },
             warper: ask.warper.clone(),
+            history: [ask.history.prompt, ask.history.answer, ask.history.draft].map(<[u32]>::to_vec),
             seeded: ask.seeded,
             place: ask.place,
         }
@@ -287,10 +290,16 @@ impl Kept {
 
     fn ask(&self) -> Ask<'_> {
         let words = self.allowed.as_deref();
+        let [prompt, answer, draft] = self.history.each_ref().map(Vec::as_slice);
         Ask {
             row: self.row,
             allowed: words.map_or(Allowed::All, Allowed::Words),
             warper: &self.warper,
+            history: History {
+                prompt,
+                answer,
+                draft,
+            },
             seeded: self.seeded,
             place: self.place,
         }

@@ -6,7 +6,7 @@ use crate::memory::Chance;
 use crate::planned::{Runner, counted, each, llama};
 use crate::rig::{Heard, Listener, generate, grammar_over, listen, wait_until};
 use crate::torch::vocabulary;
-use lexiform::law::{Allowed, Drawn, Law, Place, Seeded, Warper, Warping};
+use lexiform::law::{Allowed, Drawn, History, Law, Place, Seeded, Warper, Warping};
 use lexiform_engine::{
     Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, Logits, Model, Request, Sampling,
     SlotMoves,
@@ -44,6 +44,11 @@ fn asks<'a>(rows: usize, position: u32, warpers: &'a [Warper; 2], mask: &'a [u32
             Allowed::All
         },
         warper: &warpers[usize::from(row == 1)],
+        history: History {
+            prompt: &[],
+            answer: &[],
+            draft: &[],
+        },
         seeded: Seeded::new(row as u64 * 0x9E37_79B9, 3),
         place: Place::new(0, position),
     };

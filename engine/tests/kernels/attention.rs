@@ -2,7 +2,7 @@
 
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
-use lexiform_engine::kernels::shapes::{Attend, BLOCK_SIZE};
+use lexiform_engine::kernels::shapes::{Attend, BLOCK_SIZE, SPLITS};
 
 /// A batch.
 #[derive(Clone, Copy)]

@@ -230,8 +230,8 @@ const SMALL: &[Mutant] = &[
     ),
     mutant(
         "the token of the draw before is taken",
-        "a.drawn[(-1 - token) * 12 + 8]",
-        "a.drawn[(-token) * 12 + 8]",
+        "a.drawn[(-1 - token) * 14 + 10]",
+        "a.drawn[(-token) * 14 + 10]",
     ),
     mutant(
         "tokens behind the pass are taken too",

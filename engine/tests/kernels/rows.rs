@@ -78,7 +78,7 @@ fn take() -> Case {
     const WORDS: usize = DRAWN_BYTES / 4;
     let mut drawn = vec![u32::MAX; 6 * WORDS];
     for (row, token) in [90_000, 71, 12, 65_000, 3, 44].into_iter().enumerate() {
-        drawn[row * WORDS + 8] = token;
+        drawn[row * WORDS + 10] = token;
     }
     let tokens = [7, -4, 0, -1, -5, -3];
     let expected = vec![7.0, 65_000.0, 0.0, 90_000.0, 3.0, f64::NAN];
