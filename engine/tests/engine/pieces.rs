@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{Checkpoint, Kind, POSITIONS};
 use crate::memory::Chance;
-use crate::planned::{ERROR_OF_ROW, KINDS, LLAMA, Runner, VOCAB, by_every_kernel, counted, relative};
+use crate::planned::{ERROR_OF_ROW, LLAMA, MISTRAL, QWEN, Runner, VOCAB, by_every_kernel, counted, relative};
 use lexiform_engine::{Feed, Model};
 
 /// Eight query heads share a key head, so that a piece has eight tokens.
@@ -67,7 +67,7 @@ fn feed<'a>(tokens: &'a [u32], start: usize, text: usize, rows: usize) -> Feed<'
 /// Long prompts and short ones, alone and beside texts that go on, with rows that nobody wants, in two passes, and with a tree at the end:
 /// each row is that of torch, and what comes after them sees their keys.
 fn prompts_in_pieces_have_the_rows_of_torch(runner: Runner) {
-    for (seed, kind) in KINDS.into_iter().chain([GROUPED]).enumerate() {
+    for (seed, kind) in [LLAMA, MISTRAL, QWEN, GROUPED].into_iter().enumerate() {
         let checkpoint = Checkpoint::random(kind, &mut Chance::new(seed as u64 + 21));
         let (planned, asked) = runner.model(&checkpoint);
         let known: Box<dyn Model> = checkpoint.decoder();

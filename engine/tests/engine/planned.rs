@@ -1,8 +1,7 @@
 //! Models whose passes are run by plan, by the kernels on this processor and on a card where there is one, against the decoder of torch
 //! with the same weights.
 //!
-//! Weights are random, in bf16. The decoder that is compared with computes in f32, and is itself held against `transformers`
-//! (`torch.rs`): the rows of the two differ by some hundredths of their size.
+//! Weights are random, in bf16. The decoder that is compared with computes in f32: the rows of the two differ by some hundredths.
 
 use crate::checkpoint::{Checkpoint, Kind};
 use crate::devices::cuda;
@@ -45,8 +44,6 @@ pub(crate) const QWEN: Kind = Kind {
     is_tied: false,
     ..LLAMA
 };
-/// A model of each kind.
-pub(crate) const KINDS: [Kind; 3] = [LLAMA, MISTRAL, QWEN];
 pub(crate) const VOCAB: usize = 96;
 /// The largest root of the mean of squares of the differences of a row, relative to that of the row.
 pub(crate) const ERROR_OF_ROW: f32 = 0.12;

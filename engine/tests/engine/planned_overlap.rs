@@ -44,11 +44,7 @@ fn asks<'a>(rows: usize, position: u32, warpers: &'a [Warper; 2], mask: &'a [u32
             Allowed::All
         },
         warper: &warpers[usize::from(row == 1)],
-        history: History {
-            prompt: &[],
-            answer: &[],
-            draft: &[],
-        },
+        history: History::default(),
         seeded: Seeded::new(row as u64 * 0x9E37_79B9, 3),
         place: Place::new(0, position),
     };
