@@ -144,7 +144,7 @@ pub enum Scratch {
     /// What came through.
     Gated,
     /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what a pass needs is told
-    /// by [`split_rows`](super::inputs::split_rows).
+    /// by [`Bucket::split_rows`](super::inputs::Bucket::split_rows).
     Parts,
     /// How many parts of a text have come, `i32`: zeros before the first pass.
     Arrived,

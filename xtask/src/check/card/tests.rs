@@ -91,7 +91,7 @@ fn a_step_that_fails_does_not_keep_the_next_from_running() {
     let text = fs::read_to_string(&script).unwrap();
     fs::write(
         &script,
-        text.replace("on_card engine_tests 70", "on_card engine_tests 1"),
+        text.replace("on_card engine_tests 60", "on_card engine_tests 1"),
     )
     .unwrap();
     let (steps, is_well) = bundle.run();
