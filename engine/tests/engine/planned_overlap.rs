@@ -134,6 +134,28 @@ fn passes_behind_draws_have_the_bits_of_passes_that_waited(runner: Runner) {
     });
 }
 
+/// One launch takes the tokens of 128 draws: what would be fed with more waits for the host.
+fn more_draws_than_a_launch_takes_feed_nothing(runner: Runner) {
+    each(runner, 130, |kind, mut model, _| {
+        model.leave_out(&[5, 40]);
+        let (warpers, mask) = (warpers(), [u32::MAX; 3]);
+        let tables: Vec<[u32; 1]> = (0..130).map(|block| [block]).collect();
+        for (count, is_fed) in [(128, true), (129, false), (130, false)] {
+            let first: Vec<Feed<'_>> = tables[..count].iter().map(|table| feed(&[7], 0, table)).collect();
+            let mut flight = model.submit(&first).unwrap();
+            let mut drawing = flight
+                .start_draw(&asks(count, 0, &warpers, &mask))
+                .unwrap()
+                .unwrap();
+            let next: Vec<Feed<'_>> = tables[..count].iter().map(|table| feed(&[0], 1, table)).collect();
+            let numbers: Vec<usize> = (0..count).collect();
+            let second = model.submit_after(&*drawing, &numbers, &next).unwrap();
+            assert_eq!(second.is_some(), is_fed, "{kind:?}, {count} draws");
+            drawing.wait().unwrap();
+        }
+    });
+}
+
 /// What a model does not take, it leaves to who asks.
 fn draws_that_are_not_there_feed_nothing(runner: Runner) {
     each(runner, 4, |_, mut model, _| {
@@ -352,6 +374,7 @@ mod by {
     by_every_kernel!(
         passes_behind_draws_have_the_bits_of_passes_that_waited,
         draws_that_are_not_there_feed_nothing,
+        more_draws_than_a_launch_takes_feed_nothing,
         texts_are_those_of_the_loop_that_waits,
     );
 }

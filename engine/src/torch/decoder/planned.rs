@@ -205,7 +205,9 @@ impl Planned {
 
     fn run_fed(&mut self, feeds: &[Feed<'_>], drawn: Option<u64>) -> Result<Option<PassRows>> {
         let group = self.shape.group();
-        let Some(bucket) = Bucket::of(feeds, group) else {
+        // One block of a kernel takes the tokens of draws, those of the largest size that passes are padded to.
+        let serves = |bucket: &Bucket| drawn.is_none() || bucket.is_padded();
+        let Some(bucket) = Bucket::of(feeds, group).filter(serves) else {
             return Ok(None);
         };
         let Ok(inputs) = bucket.fill(feeds, group) else {
