@@ -558,3 +558,28 @@ fn check_walk_of(
     prop_assert!(grammar.is_finished(state));
     Ok(())
 }
+
+/// A grammar of which brute force meets so many states that they would use up the memory of one that counts them all.
+#[test]
+fn budgets_where_brute_force_meets_many_states() {
+    use context_free::Rules;
+    use context_free::Term::{Alt, Class, Named, Plus, Rule, Seq, Text};
+    let rules = Rules(vec![
+        Plus(Box::new(Rule(1))),
+        Alt(vec![
+            Seq(vec![Rule(2), Seq(vec![Rule(0), Class("[ab]", "ab")]), Named]),
+            Text("c"),
+        ]),
+        Alt(vec![Rule(3), Alt(vec![Text(""), Named])]),
+        Alt(vec![
+            Seq(vec![Text("cc"), Rule(2), Plus(Box::new(Text("a")))]),
+            Text("a"),
+        ]),
+    ]);
+    let specials = ["<end>", vocabulary::NAMED].map(|name| (TokenKind::Special, name));
+    let texts = ["aac", "c", "aa", "a"].map(|text| (TokenKind::Text, text));
+    let tokens: Vec<_> = specials.into_iter().chain(texts).collect();
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, &[0]).expect("a vocabulary"));
+    let grammar = lower::compile(&lower::rules(&rules), &vocabulary).expect("it has texts");
+    check_budgets(&grammar).expect("as brute force has it");
+}

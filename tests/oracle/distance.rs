@@ -19,8 +19,15 @@ pub(crate) enum Distance {
     Never,
 }
 
-/// The distance from a state.
+/// The distance from a state. It is counted in a copy of the grammar that has met nothing yet: the states of many counts would use up
+/// what a grammar may take (`grammar_bytes`), and from then on all that is compared would be refused.
 pub(crate) fn distance(grammar: &Grammar, from: State) -> Distance {
+    let counted = grammar.fresh();
+    let from = counted.adopt(grammar, from).expect("it is the same grammar");
+    brute_force(&counted, from)
+}
+
+fn brute_force(grammar: &Grammar, from: State) -> Distance {
     let mut seen = HashSet::from([from]);
     let mut round = vec![from];
     for length in 1..=ROUNDS {
