@@ -1,10 +1,10 @@
 //! Small models that draft for the big one: one with the same tokens, which drafts [tokens](same), or with tokens of its own, which
-//! drafts [text](other) and tokens that both [share](shared).
+//! drafts [text](other) and tokens that both [share](intersection).
 
+mod intersection;
 mod other;
 mod reader;
 mod same;
-mod shared;
 mod tokens;
 mod translation;
 

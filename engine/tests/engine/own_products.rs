@@ -4,12 +4,10 @@
 //! The models are wide enough for `gemv.cu` and `skinny.cu`: one of which all products are the kernels' at up to 16 tokens, and some
 //! of which a product is the library's.
 
-use crate::checkpoint::{Checkpoint, Kind};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, QWEN};
 use crate::launcher::{Asked, OnProcessor};
 use crate::memory::Chance;
-use crate::planned::{
-    ERROR_OF_ROW, LLAMA, MISTRAL, QWEN, Runner, VOCAB, feed, llama, model, options, relative, rows, told,
-};
+use crate::planned::{ERROR_OF_ROW, Runner, VOCAB, feed, llama, model, options, relative, rows, told};
 use crate::processor;
 use lexiform_engine::Feed;
 use std::sync::Arc;

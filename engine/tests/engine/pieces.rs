@@ -1,8 +1,8 @@
 //! Prompts by plan: passes of any number of tokens, cut into pieces that attend one after another, against the decoder of torch.
 
-use crate::checkpoint::{Checkpoint, Kind, POSITIONS};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, POSITIONS, QWEN};
 use crate::memory::Chance;
-use crate::planned::{ERROR_OF_ROW, LLAMA, MISTRAL, QWEN, Runner, VOCAB, by_every_kernel, counted, relative};
+use crate::planned::{ERROR_OF_ROW, Runner, VOCAB, by_every_kernel, counted, relative};
 use lexiform_engine::{Feed, Model};
 
 /// Eight query heads share a key head, so that a piece has eight tokens.

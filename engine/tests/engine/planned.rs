@@ -3,7 +3,7 @@
 //!
 //! Weights are random, in bf16. The decoder that is compared with computes in f32: the rows of the two differ by some hundredths.
 
-use crate::checkpoint::{Checkpoint, Kind};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, QWEN};
 use crate::devices::cuda;
 use crate::launcher::{Asked, OnProcessor};
 use crate::memory::Chance;
@@ -14,36 +14,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub(crate) const LLAMA: Kind = Kind {
-    family: "llama",
-    architecture: "LlamaForCausalLM",
-    heads: 4,
-    key_heads: 2,
-    head_size: 64,
-    norms_heads: false,
-    window: None,
-    is_tied: true,
-    hidden: 128,
-    inner: 200,
-    layers: 2,
-};
-pub(crate) const MISTRAL: Kind = Kind {
-    family: "mistral",
-    architecture: "MistralForCausalLM",
-    window: Some(20),
-    is_tied: false,
-    ..LLAMA
-};
-pub(crate) const QWEN: Kind = Kind {
-    family: "qwen3",
-    architecture: "Qwen3ForCausalLM",
-    heads: 2,
-    key_heads: 1,
-    head_size: 128,
-    norms_heads: true,
-    is_tied: false,
-    ..LLAMA
-};
 pub(crate) const VOCAB: usize = 96;
 /// The largest root of the mean of squares of the differences of a row, relative to that of the row.
 pub(crate) const ERROR_OF_ROW: f32 = 0.12;

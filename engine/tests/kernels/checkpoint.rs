@@ -28,6 +28,40 @@ pub(crate) struct Kind {
     pub(crate) layers: usize,
 }
 
+/// Four query heads, and two key heads.
+pub(crate) const LLAMA: Kind = Kind {
+    family: "llama",
+    architecture: "LlamaForCausalLM",
+    heads: 4,
+    key_heads: 2,
+    head_size: 64,
+    norms_heads: false,
+    window: None,
+    is_tied: true,
+    hidden: 128,
+    inner: 200,
+    layers: 2,
+};
+/// The same with a window, and a head of its own.
+pub(crate) const MISTRAL: Kind = Kind {
+    family: "mistral",
+    architecture: "MistralForCausalLM",
+    window: Some(20),
+    is_tied: false,
+    ..LLAMA
+};
+/// The same with norms of wider heads.
+pub(crate) const QWEN: Kind = Kind {
+    family: "qwen3",
+    architecture: "Qwen3ForCausalLM",
+    heads: 2,
+    key_heads: 1,
+    head_size: 128,
+    norms_heads: true,
+    is_tied: false,
+    ..LLAMA
+};
+
 /// Weights in bf16 by their names in checkpoints.
 pub(crate) struct Checkpoint {
     kind: Kind,

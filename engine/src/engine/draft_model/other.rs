@@ -1,5 +1,5 @@
 //! A small model with tokens of its own, which drafts text where nothing is left to chance, and tokens that both models
-//! [share](super::shared) where something is.
+//! [share](super::intersection) where something is.
 //!
 //! Text is drafted by string-level exact match, SLEM of [Timor et al. 2025](https://arxiv.org/abs/2502.05202):
 //!
@@ -12,8 +12,8 @@
 //! often than the likeliest token, if it is made with the probabilities of the draft model, and those are about its own tokens.
 
 use crate::config::EngineConfig;
+use crate::engine::draft_model::intersection::{Intersection, IntersectionModel, PIECE};
 use crate::engine::draft_model::reader::{Passage, Reader};
-use crate::engine::draft_model::shared::{Intersection, PIECE, Shared};
 use crate::engine::draft_model::tokens::TokenDrafter;
 use crate::engine::draft_model::translation::{CONTEXT_TOKENS, Joined, Translated, Translation};
 use crate::engine::errand::Errands;
@@ -107,7 +107,7 @@ impl OtherTokens {
         let all = sequences.iter_mut().map(|sequence| &mut **sequence);
         let (mut greedy, mut drawing): (Vec<&mut Sequence>, Vec<&mut Sequence>) =
             all.partition(|sequence| sequence.warper.is_greedy());
-        let mut model = Shared {
+        let mut model = IntersectionModel {
             reader: &mut self.reader,
             translation: &self.translation,
             texts: &mut self.texts,

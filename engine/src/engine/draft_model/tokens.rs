@@ -1,5 +1,5 @@
 //! Drafts of a small model whose rows are about the tokens of the big one: by [nature](super::same), or because they were
-//! [mapped](super::shared) to them.
+//! [mapped](super::intersection) to them.
 //!
 //! It draws from its own rows, inside the same mask and warping as the big model. With which random numbers depends on how the request wants drafts verified ([`Verification`]):
 //!

@@ -18,7 +18,7 @@ use crate::engine::draft_model::translation::{Joined, Translated, Translation};
 use crate::error::EngineError;
 use crate::model::logits::Logits;
 use crate::sequence::Sequence;
-use crate::speculation::draft::{Source, path};
+use crate::speculation::draft::{Draft, Source, path};
 use lexiform::draft::NodeId;
 use lexiform::vocab::{TokenKind, Vocabulary};
 use std::collections::HashMap;
@@ -72,8 +72,8 @@ impl Intersection {
     }
 }
 
-/// The draft model in the course of drafting.
-pub(super) struct Shared<'a> {
+/// A draft model whose rows are those of the intersection, while it drafts.
+pub(super) struct IntersectionModel<'a> {
     pub(super) reader: &'a mut Reader,
     pub(super) translation: &'a Translation,
     pub(super) texts: &'a mut HashMap<u64, Translated>,
@@ -85,12 +85,11 @@ fn parts(sequence: &Sequence, tip: Option<NodeId>) -> (Vec<u32>, Vec<u32>) {
     let path = path(&sequence.drafts, tip);
     let drafts = path.into_iter().map(|node| &sequence.drafts[node]);
     let (own, others): (Vec<_>, Vec<_>) = drafts.partition(|draft| draft.source == Source::Model);
-    let tokens =
-        |drafts: Vec<&crate::speculation::draft::Draft>| drafts.iter().map(|draft| draft.token).collect();
+    let tokens = |drafts: Vec<&Draft>| drafts.iter().map(|draft| draft.token).collect();
     (tokens(others), tokens(own))
 }
 
-impl TokenModel for Shared<'_> {
+impl TokenModel for IntersectionModel<'_> {
     fn prepare(&mut self, sequence: &mut Sequence, tip: Option<NodeId>) -> bool {
         let (behind, own) = parts(sequence, tip);
         let length = sequence.tokens.len() + behind.len();
