@@ -25,16 +25,20 @@
 //! Of one owner the branches of its requests take turns in the same way, so that a request is not served the better the
 //! more branches it has. What is scheduled are branches that have something to feed, whatever request they are of.
 //!
+//! Where passes take the longer the more they feed, requests of one text have [passes of their own](turns) between those of all.
+//!
 //! A prompt that begins like one which is computed in this pass waits for the next: then it takes those blocks over.
 
 mod admission;
 pub(crate) mod pace;
 pub(crate) mod pass;
+mod turns;
 
 use crate::blocks::Blocks;
 use crate::config::EngineConfig;
 use crate::fairness::pool::Owner;
 use crate::request::driver::Branch;
+use crate::scheduler::turns::Turns;
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::policy::Policy;
 use std::cmp::Reverse;
@@ -50,6 +54,7 @@ pub(crate) struct Scheduler {
     /// How often a sequence lost its blocks.
     pub(crate) preemptions: u64,
     share: Share,
+    turns: Turns,
     passes: u64,
     pub(crate) policy: Policy,
 }

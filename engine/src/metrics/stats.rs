@@ -42,6 +42,11 @@ pub struct Stats {
     pub accepted_at: Vec<u64>,
     /// Passes of the model.
     pub steps: u64,
+    /// Of these, the ones that began behind the draws of the pass before, while the host was still to read what these brought.
+    pub steps_ahead: u64,
+    /// Passes that began so and of which no row was used: whoever asked for one ended, left or went back. They are not among
+    /// [`steps`](Self::steps).
+    pub steps_unused: u64,
     /// Sequences that lost their blocks to others and were computed again.
     pub preemptions: u64,
     /// Panics caught.

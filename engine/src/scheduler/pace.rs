@@ -52,16 +52,27 @@ impl Pace {
     /// any case. A model that computes many tokens as fast as one is not bounded.
     pub(crate) fn tokens(self, config: &EngineConfig) -> usize {
         let most = config.max_step_tokens;
+        let Some((fixed, each)) = self.line() else {
+            return most;
+        };
+        let allowed = fixed.max(config.shared_pass.as_secs_f64());
+        ((allowed / each) as usize).max(LEAST).min(most)
+    }
+
+    /// The seconds that a pass of so many tokens is expected to take, if passes are known to take the longer the more they feed.
+    pub(crate) fn seconds(self, tokens: usize) -> Option<f64> {
+        self.line().map(|(fixed, each)| fixed + each * tokens as f64)
+    }
+
+    /// The seconds of a pass in any case, and those of each token.
+    fn line(self) -> Option<(f64, f64)> {
         let spread = self.weight * self.squares - self.tokens * self.tokens;
         let slope = (self.weight * self.products - self.tokens * self.seconds) / spread;
         let fixed = (self.seconds - slope * self.tokens) / self.weight;
         let fixed = fixed.clamp(0.0, self.shortest);
         let each = (self.seconds - fixed * self.weight) / self.tokens;
-        let allowed = fixed.max(config.shared_pass.as_secs_f64());
-        match each > 0.0 && spread > TELLING * self.weight * self.squares {
-            true => ((allowed / each) as usize).max(LEAST).min(most),
-            false => most,
-        }
+        let is_known = each > 0.0 && spread > TELLING * self.weight * self.squares;
+        is_known.then_some((fixed, each))
     }
 }
 

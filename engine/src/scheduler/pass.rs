@@ -8,6 +8,7 @@
 //!
 //! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and nobody else pays for one.
 
+use super::pace::Pace;
 use super::{Scheduler, forget_cache};
 use crate::blocks::{Beginning, Blocks};
 use crate::config::EngineConfig;
@@ -74,18 +75,14 @@ impl Plan {
 }
 
 impl Scheduler {
-    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more than `shared` tokens,
-    /// and so does all of a pass that several owners share; a token for each that decodes is in any case.
-    pub(crate) fn schedule(
-        &mut self,
-        blocks: &mut Blocks,
-        config: &EngineConfig,
-        shared: usize,
-    ) -> Vec<Work> {
+    /// Plans a pass and reserves the blocks for it. Prompts beside sequences that decode get no more tokens than several owners
+    /// [wait for](Pace::tokens), and so does all of a pass that several owners share; a token for each that decodes is in any case.
+    pub(crate) fn schedule(&mut self, blocks: &mut Blocks, config: &EngineConfig, pace: Pace) -> Vec<Work> {
         self.passes += 1;
-        let ready = (0..self.running.len()).filter(|&index| self.running[index].is_ready());
+        let shared = pace.tokens(config);
+        let taking_part = self.taking_part(config, pace).into_iter();
         let (decoding, prompts): (Vec<usize>, Vec<usize>) =
-            ready.partition(|&index| self.running[index].unfed() == 1);
+            taking_part.partition(|&index| self.running[index].unfed() == 1);
         let several = self.share.0.len() > 1;
         let is_mixed = !decoding.is_empty() && !prompts.is_empty();
         let wanted: usize = prompts.iter().map(|&index| self.running[index].unfed()).sum();
@@ -111,6 +108,27 @@ impl Scheduler {
         }
         self.reserve_drafts(&mut plan, blocks);
         self.end(plan)
+    }
+
+    /// Those of the running sequences that are ready and whose [turn](super::turns) it is.
+    fn taking_part(&mut self, config: &EngineConfig, pace: Pace) -> Vec<usize> {
+        let is_ready = |&index: &usize| self.running[index].is_ready();
+        let ready: Vec<usize> = (0..self.running.len()).filter(is_ready).collect();
+        let mut branches: HashMap<u64, usize> = HashMap::new();
+        for sequence in self.running.iter().chain(&self.waiting) {
+            *branches.entry(sequence.job).or_default() += 1;
+        }
+        let is_single = |&index: &usize| branches.get(&self.running[index].job) == Some(&1);
+        let (singles, others): (Vec<usize>, Vec<usize>) = ready.iter().partition(|index| is_single(index));
+        let tokens = |of: &[usize]| {
+            let unfed = of.iter().map(|&index| self.running[index].unfed());
+            unfed.sum::<usize>().min(config.max_step_tokens)
+        };
+        let (own, whole) = (tokens(&singles), tokens(&ready));
+        match !others.is_empty() && self.turns.are_single(own, whole, pace) {
+            true => singles,
+            false => ready,
+        }
     }
 
     /// The order of sequences in a pass: one of each owner, those who were served least first, and then the others of each.
@@ -372,6 +390,7 @@ mod tests {
     use lexiform::draft::Proposal;
     use lexiform::vocab::{TokenKind, Vocabulary};
     use std::sync::Arc;
+    use std::time::Duration;
 
     /// A scheduler of sequences that decode: the owner of each, how many of ten guesses were confirmed, and its drafts.
     fn decoding(sequences: &[(&str, usize, &[Source])]) -> Scheduler {
@@ -416,7 +435,7 @@ mod tests {
             max_step_tokens: tokens,
             ..EngineConfig::default()
         };
-        let works = scheduler.schedule(&mut Blocks::new(99, 4), &config, tokens);
+        let works = scheduler.schedule(&mut Blocks::new(99, 4), &config, Pace::default());
         let indices: Vec<usize> = works.iter().map(|work| work.index).collect();
         assert_eq!(indices, (0..scheduler.running.len()).collect::<Vec<_>>());
         works.iter().map(|work| work.rows - 1).collect()
@@ -443,6 +462,37 @@ mod tests {
         ] {
             assert_eq!(drafts_of(&mut decoding(&sequences), tokens), expected, "{tokens}");
         }
+    }
+
+    /// One text beside two requests of several branches, on a machine that computes a token in a millisecond: of five passes one is of
+    /// all.
+    #[test]
+    fn a_single_text_has_passes_of_its_own_beside_many_branches() {
+        let mut pace = Pace::default();
+        for tokens in (1..20).cycle().take(200) {
+            pace.observe(tokens, Duration::from_millis(tokens as u64));
+        }
+        let branches: [(&str, usize, &[Source]); 4] = [("a", 0, &[]); 4];
+        let mut scheduler = decoding(&branches);
+        scheduler.running[1..]
+            .iter_mut()
+            .for_each(|branch| branch.job = 7);
+        let passes = |scheduler: &mut Scheduler| -> Vec<Vec<usize>> {
+            let pass = |_| {
+                let works = scheduler.schedule(&mut Blocks::new(99, 4), &EngineConfig::default(), pace);
+                works.iter().map(|work| work.index).collect()
+            };
+            (0..10).map(pass).collect()
+        };
+        let (single, all) = (vec![0], vec![0, 1, 2, 3]);
+        let turn = [[&single; 4].as_slice(), &[&all]].concat();
+        assert_eq!(passes(&mut scheduler).iter().collect::<Vec<_>>(), turn.repeat(2));
+        scheduler.running.remove(0);
+        assert_eq!(
+            passes(&mut scheduler),
+            vec![vec![0, 1, 2]; 10],
+            "nobody is waited for"
+        );
     }
 
     /// A second owner's drafts are not worth less because they are worse.

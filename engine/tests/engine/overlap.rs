@@ -126,6 +126,9 @@ fn every_pass_of_a_plain_text_but_the_first_is_begun_ahead() {
             (tokens, tokens - 1),
             "none for a token after the last"
         );
+        let stats = wait_until(&engine, |stats| stats.steps == tokens as u64);
+        let counted = (stats.steps, stats.steps_ahead, stats.steps_unused);
+        assert_eq!(counted, (tokens as u64, tokens as u64 - 1, 0));
         log.is_clean();
     }
 }
@@ -146,6 +149,8 @@ fn a_text_that_ends_by_itself_has_one_pass_too_many() {
     assert_eq!(heard.outcome().finish, Finish::Stop);
     assert_eq!(log.passes.load(Ordering::Relaxed), tokens + 1);
     assert_eq!(log.ahead(), tokens);
+    let stats = wait_until(&engine, |stats| stats.steps_unused > 0);
+    assert_eq!((stats.steps_ahead + 1, stats.steps_unused), (stats.steps, 1));
     log.is_clean();
 }
 

@@ -62,6 +62,11 @@ impl Way {
     }
 }
 
+/// A request for eight texts, by particles or by beams.
+pub(crate) fn body(model: &str, seed: usize) -> Value {
+    Way::of(seed).body(model, seed).0
+}
+
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let Some(plan) = plan(args)? else {
         println!("{USAGE}");

@@ -1,9 +1,10 @@
 //! `cargo xtask fair`: how long a light client waits alone, and beside eight heavy ones of each kind.
 //!
 //! The light client asks for a short answer under a small schema, over and over. The heavy ones send what the service
-//! takes and what is dear: sources that are slow to compile or whose masks are slow, prompts as long as the context, and
-//! sixteen streams a request. Each opens a connection for every request, so that it is somebody new each time.
+//! takes and what is dear: sources that are slow to compile or whose masks are slow, prompts as long as the context, sixteen
+//! streams a request, and eight texts by particles or beams. Each opens a connection for every request, so that it is somebody new each time.
 
+use super::crowd;
 use crate::process::Failure;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "\
-Usage: cargo xtask fair [--address HOST:PORT] [--heavy N] [--seconds N]
+Usage: cargo xtask fair [--address HOST:PORT] [--heavy N] [--seconds N] [--kind WORD]
 
-  Measures a light client of a running service (by default 127.0.0.1:8000) alone and beside N heavy ones (8), for so many
-  seconds each (10). Fails where its 99th percentile is beyond three times that of alone and beyond 60 ms.";
+  Measures a light client of a running service (by default 127.0.0.1:8000) alone and beside N heavy ones (8) of each kind,
+  or of those with this word in their name, for so many seconds each (10). Fails where its 99th percentile is beyond three times that of alone and beyond 60 ms.";
 
 /// What the 99th percentile may be in any case.
 const BOUND: Duration = Duration::from_millis(60);
@@ -24,17 +25,19 @@ const BOUND: Duration = Duration::from_millis(60);
 /// A body of a heavy client, by a number that makes it a new one.
 type Heavy = fn(&str, u64) -> (&'static str, Value);
 
-const KINDS: [(&str, Heavy); 4] = [
+const KINDS: [(&str, Heavy); 5] = [
     ("slow masks", slow_masks),
     ("slow compiles", slow_compiles),
     ("long prompts", long_prompts),
     ("streams of n = 16", many_streams),
+    ("particles and beams", particles_and_beams),
 ];
 
 struct Plan {
     address: String,
     heavy: usize,
     time: Duration,
+    kind: String,
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let alone = light(&plan, &model, plan.time)?;
     println!("alone: {alone}");
     let mut code = ExitCode::SUCCESS;
-    for (name, heavy) in KINDS {
+    for (name, heavy) in KINDS.into_iter().filter(|(name, _)| name.contains(&plan.kind)) {
         let (beside, sent) = beside(&plan, &model, heavy)?;
         let times = beside.p99.as_secs_f64() / alone.p99.as_secs_f64();
         println!(
@@ -66,6 +69,7 @@ fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
         address: "127.0.0.1:8000".to_owned(),
         heavy: 8,
         time: Duration::from_secs(10),
+        kind: String::new(),
     };
     let mut args = args.iter();
     while let Some(name) = args.next() {
@@ -78,6 +82,7 @@ fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
         match name.as_str() {
             "--address" => plan.address.clone_from(value),
             "--heavy" => plan.heavy = number? as usize,
+            "--kind" => plan.kind.clone_from(value),
             "--seconds" => plan.time = Duration::from_secs(u64::from(number?)),
             _ => return Err(wrong()),
         }
@@ -261,6 +266,10 @@ fn many_streams(model: &str, turn: u64) -> (&'static str, Value) {
     let more = json!({"n": 16, "stream": true, "max_tokens": 200, "on_budget": "truncate",
         "guided_regex": "[a-z ]{400}"});
     chat(model, turn, "Tell a long story.", more)
+}
+
+fn particles_and_beams(model: &str, turn: u64) -> (&'static str, Value) {
+    ("/v1/chat/completions", crowd::body(model, turn as usize))
 }
 
 #[cfg(test)]

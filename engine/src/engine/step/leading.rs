@@ -51,6 +51,7 @@ impl Core {
             drafts.clear();
         }
         self.scheduler.go_along(&works);
+        self.stats.steps_ahead += 1;
         self.meters.pass_tokens.observe(ahead.tokens() as f64);
         Some(Pass {
             asked: self.ask_for_masks(&works),
@@ -128,6 +129,7 @@ impl Core {
         }) = self.ahead.take()
         {
             let _ = flight.wait();
+            self.stats.steps_unused += 1;
         }
         self.blocks.land();
     }

@@ -21,8 +21,7 @@ const FEW_ROWS: usize = 8;
 impl Core {
     /// Plans a pass and starts it; where who runs waits for a grammar, waits for that instead.
     pub(super) fn begin(&mut self) -> Option<Pass> {
-        let beside = self.pace.tokens(&self.config);
-        let works = self.scheduler.schedule(&mut self.blocks, &self.config, beside);
+        let works = self.scheduler.schedule(&mut self.blocks, &self.config, self.pace);
         if works.is_empty() {
             if !self.is_idle() {
                 self.errands.wait(&mut self.scheduler, IDLE);

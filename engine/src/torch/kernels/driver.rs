@@ -31,8 +31,8 @@ pub(super) struct LaunchConfig {
     pub(super) attribute_count: c_uint,
 }
 
-/// `CUlaunchAttribute` with a value that is an `int`.
-#[repr(C)]
+/// `CUlaunchAttribute` with a value that is an `int`; other values are pointers, which it is aligned for.
+#[repr(C, align(8))]
 #[allow(dead_code, reason = "the driver reads the fields")]
 pub(super) struct LaunchAttribute {
     id: c_int,
@@ -188,6 +188,7 @@ mod tests {
             [0, 12, 24, 32, 40, 48]
         );
         assert_eq!(size_of::<LaunchAttribute>(), 72);
+        assert_eq!(align_of::<LaunchAttribute>(), 8);
         assert_eq!(offset_of!(LaunchAttribute, value), 8);
     }
 }

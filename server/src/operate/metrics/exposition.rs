@@ -450,6 +450,16 @@ fn traffic(stats: &Stats, page: &mut Page) {
         ),
         ("lexiform_engine_steps_total", "Passes of the model.", stats.steps),
         (
+            "lexiform_engine_steps_ahead_total",
+            "Passes of the model that began behind the draws of the pass before.",
+            stats.steps_ahead,
+        ),
+        (
+            "lexiform_engine_steps_unused_total",
+            "Passes that began so and of which no row was used.",
+            stats.steps_unused,
+        ),
+        (
             "lexiform_engine_panics_total",
             "Panics in the decode loop.",
             stats.panics,
