@@ -9,6 +9,7 @@
 //! Blocks are reserved in another order, tokens of texts before drafts: a draft is a bet, and nobody else pays for one.
 
 use super::pace::Pace;
+use super::turns::Turns;
 use super::{Scheduler, forget_cache};
 use crate::blocks::{Beginning, Blocks};
 use crate::config::EngineConfig;
@@ -114,18 +115,22 @@ impl Scheduler {
     fn taking_part(&mut self, config: &EngineConfig, pace: Pace) -> Vec<usize> {
         let is_ready = |&index: &usize| self.running[index].is_ready();
         let ready: Vec<usize> = (0..self.running.len()).filter(is_ready).collect();
+        let tokens = |of: &[usize]| {
+            let unfed = of.iter().map(|&index| self.running[index].unfed());
+            unfed.sum::<usize>().min(config.max_step_tokens)
+        };
+        let whole = tokens(&ready);
+        if !Turns::are_worth(whole, pace) {
+            return ready;
+        }
         let mut branches: HashMap<u64, usize> = HashMap::new();
         for sequence in self.running.iter().chain(&self.waiting) {
             *branches.entry(sequence.job).or_default() += 1;
         }
         let is_single = |&index: &usize| branches.get(&self.running[index].job) == Some(&1);
-        let (singles, others): (Vec<usize>, Vec<usize>) = ready.iter().partition(|index| is_single(index));
-        let tokens = |of: &[usize]| {
-            let unfed = of.iter().map(|&index| self.running[index].unfed());
-            unfed.sum::<usize>().min(config.max_step_tokens)
-        };
-        let (own, whole) = (tokens(&singles), tokens(&ready));
-        match !others.is_empty() && self.turns.are_single(own, whole, pace) {
+        let singles: Vec<usize> = ready.iter().copied().filter(is_single).collect();
+        let all_are = singles.len() == ready.len();
+        match !all_are && self.turns.are_single(tokens(&singles), whole, pace) {
             true => singles,
             false => ready,
         }

@@ -34,11 +34,16 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
+    /// Whether a pass of all is long enough for turns, if it would feed so many tokens.
+    pub(crate) fn are_worth(all: usize, pace: Pace) -> bool {
+        pace.seconds(all).is_some_and(|whole| whole >= SHORT)
+    }
+
     /// Whether the next pass is of single texts alone, which would feed so many tokens of the tokens that all would feed.
     pub(crate) fn are_single(&mut self, singles: usize, all: usize, pace: Pace) -> bool {
         let seconds = |tokens| pace.seconds(tokens).filter(|_| singles > 0);
         let expected = seconds(singles).zip(seconds(all));
-        let worth = expected.filter(|&(own, whole)| whole >= SHORT && own * WORTH <= whole);
+        let worth = expected.filter(|&(own, whole)| own * WORTH <= whole && Self::are_worth(all, pace));
         let Some((own, whole)) = worth.filter(|(_, whole)| self.taken < *whole) else {
             self.taken = 0.0;
             return false;
