@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::operate::audit::Audit;
@@ -13,7 +14,7 @@ use lexiform_server::operate::tls::{Certificate, ClientAuthority};
 use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
-use super::service::{Answer, Service, chat, roomy};
+use super::service::{Answer, PATIENCE, Service, chat, roomy};
 
 fn guarded(more: &str) -> Service {
     let text = format!(
@@ -291,8 +292,15 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
     service.until("it runs", |stats| stats.running == 1 && stats.generated > 9);
     drop(left);
     service.until("it ended", |stats| stats.running == 0);
+    // A line is written when its request is dropped, which is some time after the engine has let it go.
+    let read = || std::fs::read_to_string(&path).expect("the log");
+    let begun = Instant::now();
+    while read().lines().count() < 3 {
+        assert!(begun.elapsed() < PATIENCE, "{}", read());
+        std::thread::sleep(Duration::from_millis(2));
+    }
     drop(service);
-    let log = std::fs::read_to_string(&path).expect("the log");
+    let log = read();
     let lines: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
