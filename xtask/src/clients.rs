@@ -160,6 +160,10 @@ impl Service {
             "serve",
         ]);
         command.args(["--port", &port.to_string()]).stdin(Stdio::null());
+        // Nothing that a client asks for is late because the machine is busy.
+        for limit in ["--queue-seconds", "--answer-seconds", "--compile-seconds"] {
+            command.args([limit, "1800"]);
+        }
         eprintln!("$ {}", line(&command));
         let child = command
             .spawn()

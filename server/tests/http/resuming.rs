@@ -4,18 +4,17 @@ use std::io::BufReader;
 use std::time::{Duration, Instant};
 
 use lexiform_server::answer::resume::ResumeLimits;
-use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
-use super::service::{Answer, PATIENCE, Service, chat, read_chunk, read_head, roomy};
+use super::service::{Answer, PATIENCE, Service, chat, read_chunk, read_head, roomy, unhurried};
 
 fn keeping(bytes: usize, time: Duration) -> Service {
     let settings = Settings {
         keeping: ResumeLimits { bytes, time },
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, RequestLimits::default())
+    Service::operated(roomy(), settings, unhurried())
 }
 
 fn resumable() -> Value {

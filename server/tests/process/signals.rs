@@ -19,8 +19,7 @@ fn streams(service: &Service, count: usize) -> Vec<Asked> {
 /// Guards against answers that are cut, or requests that are lost without a word, when a server is replaced.
 #[test]
 fn a_signal_to_stop_lets_every_stream_end_whole_and_takes_no_new_request() {
-    let more = ["--max-batch", "1", "--drain-seconds", "600"];
-    let mut service = Service::start_with(&model_folder("drained"), &more);
+    let mut service = Service::start_with(&model_folder("drained"), &["--max-batch", "1"]);
     let streams = streams(&service, 6);
     service.signal("-TERM");
     // The signal arrives some time after it was sent: requests may still be taken, until the first is not.

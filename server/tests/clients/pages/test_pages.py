@@ -39,6 +39,8 @@ class Playground(BrowserTest):
 
     def write(self, page, press=None):
         self.answered(page, press)
+        # The page takes it back as soon as it asks: what stands there now is of this request.
+        self.assertEqual(page.locator("#failure").text_content(), "")
         expect(page.locator("#announcement")).to_contain_text("Done")
 
     def answered(self, page, press=None):
