@@ -30,6 +30,7 @@
 
 import json
 import random
+import sys
 import threading
 import time
 
@@ -332,26 +333,33 @@ def test_others_run_while_masks_are_filled(demo_vocabulary):
     """15."""
     compiler = lexiform.Compiler(demo_vocabulary, primed=False)
     grammars = [compiler.json_schema({"type": "string", "pattern": f"^(\\S+ ){{1,{30 + n}}}x{n}$"}) for n in range(8)]
-    counted, stop = [0], threading.Event()
+    counted, stop, started = [0], threading.Event(), threading.Event()
 
     def count():
         while not stop.is_set():
             counted[0] += 1
+            started.set()
             time.sleep(0)
 
-    thread = threading.Thread(target=count)
+    mask = np.zeros((64, demo_vocabulary.words), np.int32)
+    rows = []
+    for row in range(64):
+        grammar = grammars[row % 8]
+        state = grammar.step_bytes(grammar.start(), b'"' + b"ab " * (row // 8 + 1))
+        rows.append((grammar, state, row, 200))
+    thread, interval = threading.Thread(target=count), sys.getswitchinterval()
     thread.start()
+    started.wait()
     try:
-        mask = np.zeros((64, demo_vocabulary.words), np.int32)
-        rows = []
-        for row in range(64):
-            grammar = grammars[row % 8]
-            state = grammar.step_bytes(grammar.start(), b'"' + b"ab " * (row // 8 + 1))
-            rows.append((grammar, state, row, 200))
-        before = counted[0]
-        assert lexiform.fill_batch(rows, mask) == []
+        # From here on this thread is interrupted by no other, which runs only where this one lets it.
+        sys.setswitchinterval(3600)
+        before, ends = counted[0], time.monotonic() + 60
+        # A batch that is filled in no time may be over before a busy machine has woken the other.
+        while counted[0] == before and time.monotonic() < ends:
+            assert lexiform.fill_batch(rows, mask) == []
         after = counted[0]
     finally:
+        sys.setswitchinterval(interval)
         stop.set()
         thread.join()
     assert after > before

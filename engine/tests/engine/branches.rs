@@ -1,8 +1,9 @@
 //! Requests that branch: many samples of one prompt, the best of them, and what becomes of their blocks.
 
+use crate::counted::Gate;
 use crate::rig::{
-    EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, generate, global, grammar, letters, start,
-    vocabulary, wait_until, wordy_script,
+    EOS, Heard, PATIENCE, PHRASE, WIDTH, cycle_script, drafting, engine, generate, global, grammar, letters,
+    start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
     Engine, EngineConfig, Event, Finish, LawTag, Refusal, Request, Sampling, ScriptedModel, Sink,
@@ -29,9 +30,7 @@ fn submit(engine: &Engine, request: Request) -> Heards {
 fn wait((events, _ticket): (Receiver<Event>, Ticket)) -> Heard {
     let mut heard = Heard { events: Vec::new() };
     loop {
-        let event = events
-            .recv_timeout(Duration::from_secs(60))
-            .expect("a last event");
+        let event = events.recv_timeout(PATIENCE).expect("a last event");
         let is_last = !matches!(event, Event::Token { .. });
         heard.events.push(event);
         if is_last {
@@ -191,28 +190,36 @@ fn samples_that_find_no_place_wait() {
 
 #[test]
 fn who_leaves_takes_only_its_own_sample_away() {
+    let request = Request {
+        max_tokens: 250,
+        ..request(40, 6, 1)
+    };
+    let whole: Vec<String> = {
+        let engine = engine(cycle_script);
+        (0..6)
+            .map(|number| alone(&engine, &request, number).text())
+            .collect()
+    };
     for leaver in [0, 3] {
-        let engine = engine(|prefix| {
-            std::thread::sleep(Duration::from_micros(200));
+        // A gate keeps the texts from their ends until one of them has left.
+        let gate = Gate::default();
+        let held = gate.clone();
+        let engine = engine(move |prefix| {
+            held.pass();
             cycle_script(prefix)
         });
-        let request = Request {
-            max_tokens: 250,
-            ..request(40, 6, 1)
-        };
-        let expected: Vec<String> = (0..6)
-            .map(|number| alone(&engine, &request, number).text())
-            .collect();
-        let mut running = submit(&engine, request);
+        let mut running = submit(&engine, request.clone());
         let (events, ticket) = running.remove(leaver);
         if leaver > 0 {
             // The first leaves before there is anything to hear.
-            events.recv_timeout(Duration::from_secs(60)).unwrap();
+            gate.open(60);
+            events.recv_timeout(PATIENCE).unwrap();
         }
         ticket.cancel();
-        let last = std::iter::from_fn(|| events.recv_timeout(Duration::from_secs(60)).ok()).last();
+        gate.open(u64::MAX);
+        let last = std::iter::from_fn(|| events.recv_timeout(PATIENCE).ok()).last();
         assert!(matches!(last, Some(Event::Done(outcome)) if outcome.finish == Finish::Cancelled));
-        let mut expected = expected;
+        let mut expected = whole.clone();
         expected.remove(leaver);
         let texts: Vec<String> = running.into_iter().map(|it| wait(it).text()).collect();
         assert_eq!(texts, expected);
@@ -227,7 +234,7 @@ fn a_client_that_hears_no_more_ends_its_sample_alone() {
     let mut sinks: Vec<Sink> = vec![Box::new(|_| false), Box::new(|_| panic!("the test says so"))];
     sinks.push(Box::new(move |event| sender.send(event).is_ok()));
     let _tickets = engine.submit_all(request(5, 3, 2), sinks).unwrap();
-    let last = std::iter::from_fn(|| others.recv_timeout(Duration::from_secs(60)).ok())
+    let last = std::iter::from_fn(|| others.recv_timeout(PATIENCE).ok())
         .find(|event| !matches!(event, Event::Token { .. }));
     assert!(matches!(last, Some(Event::Done(_))), "{last:?}");
     wait_until(&engine, |stats| {
@@ -278,10 +285,7 @@ fn cancelled_best_answers_leave_nothing_behind() {
     wait_until(&engine, |stats| stats.generated > 3);
     let (first, ticket) = running.remove(0);
     ticket.cancel();
-    assert!(matches!(
-        first.recv_timeout(Duration::from_secs(60)),
-        Ok(Event::Done(_))
-    ));
+    assert!(matches!(first.recv_timeout(PATIENCE), Ok(Event::Done(_))));
     let (_, ticket) = running.remove(0);
     ticket.cancel();
     wait_until(&engine, |stats| {

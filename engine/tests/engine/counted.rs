@@ -1,6 +1,6 @@
 //! An engine that makes a pass when the test says so: what is counted are passes of the model, not time.
 
-use crate::rig::{WIDTH, letters, vocabulary, wait_until, wordy_script};
+use crate::rig::{PATIENCE, WIDTH, letters, vocabulary, wait_until, wordy_script};
 use lexiform_engine::{
     Engine, EngineConfig, EngineError, Event, Feed, Flight, Model, Request, Sampling, ScriptedModel,
     SlotMoves,
@@ -79,6 +79,11 @@ impl Counted {
         let model = Stepped {
             model: ScriptedModel::new(WIDTH, 100_000, script),
             gate: gate.clone(),
+        };
+        let config = EngineConfig {
+            // A pass takes as long as the test waits, and the next must not become shorter for that.
+            shared_pass: PATIENCE,
+            ..config
         };
         let engine = Engine::start(Box::new(model), None, vocabulary(), config).unwrap();
         Counted { engine, gate }

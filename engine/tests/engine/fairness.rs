@@ -273,8 +273,6 @@ fn drafts_of_some_do_not_cost_others_a_pass() {
                 max_running: 64 + waits,
                 blocks: 8192,
                 drafting: Drafting::Always,
-                // Passes here take as long as the test waits, and must not become shorter for that.
-                shared_pass: Duration::from_secs(3600),
                 ..EngineConfig::default()
             },
         );

@@ -16,8 +16,8 @@ pub(crate) const PHRASE: &str = "the quick brown fox jumps over the lazy dog";
 /// Longer than the vocabulary, as the logits of real models are.
 pub(crate) const WIDTH: usize = 48;
 pub(crate) const EOS: u32 = 43;
-/// Only there so that a hang becomes a failure.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Only there so that a hang becomes a failure: a machine that is busy is none.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The letters, a space, digits, some longer tokens, an end token and a hole.
 pub(crate) fn vocabulary() -> Arc<Vocabulary> {
@@ -133,10 +133,12 @@ pub(crate) fn start(script: impl Fn(&[u32]) -> Vec<f32> + Send + 'static, config
     .unwrap()
 }
 
-/// All drafts are fed, whatever passes cost.
+/// All drafts are fed, whatever passes cost, and no pass does without a mask that is late, so that passes can be counted however busy
+/// the machine is.
 pub(crate) fn drafting() -> EngineConfig {
     EngineConfig {
         drafting: Drafting::Always,
+        mask_grace: PATIENCE,
         ..EngineConfig::default()
     }
 }

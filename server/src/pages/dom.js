@@ -12,8 +12,21 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
+/** Buttons that copy: what each is called, and the timer that gives it its name back. */
+const copying = new WeakMap();
+
+/** Puts a text on the clipboard, and makes the button that was pressed say for a moment whether that worked. */
+export async function copyBy(button, text) {
+  const known = copying.get(button) ?? {name: button.textContent, timer: 0};
+  copying.set(button, known);
+  const said = (await copy(text)) ? "Copied" : "Not copied";
+  clearTimeout(known.timer);
+  button.textContent = said;
+  known.timer = setTimeout(() => { button.textContent = known.name; }, 1500);
+}
+
 /** Puts a text on the clipboard, also where the page did not come over a secure connection; whether it worked. */
-export async function copy(text) {
+async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -5,12 +5,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::request::body::BodyLimits;
 use lexiform_server::routes::state::Settings;
 use serde_json::json;
 
-use super::service::{PATIENCE, Service, roomy};
+use super::service::{PATIENCE, Service, roomy, unhurried};
 
 fn service(limits: BodyLimits) -> Service {
     let settings = Settings {
@@ -18,7 +17,7 @@ fn service(limits: BodyLimits) -> Service {
         bodies: limits,
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, RequestLimits::default())
+    Service::operated(roomy(), settings, unhurried())
 }
 
 /// Sends the head of a body of this size and a part of it.
@@ -66,6 +65,8 @@ fn a_body_that_comes_byte_by_byte_is_given_up() {
 fn bodies_have_so_many_bytes_between_them() {
     let service = service(BodyLimits {
         total_bytes: 2 << 20,
+        // The first stays for as long as the test takes.
+        time: PATIENCE,
         ..BodyLimits::default()
     });
     let part = vec![b' '; 900_000];

@@ -132,8 +132,8 @@ fn requests_without_room_are_counted_by_what_is_full_and_did_not_leave() {
         ..roomy()
     };
     let settings = Settings::default();
-    let minute = std::time::Duration::from_secs(60);
-    let service = Service::operated(config, settings, RequestLimits::new(minute, minute, 100));
+    let limits = RequestLimits::new(PATIENCE, PATIENCE, 100);
+    let service = Service::operated(config, settings, limits);
     let away = |reason: &str| {
         service.series(
             "vllm:admission_rejections_total",

@@ -8,7 +8,7 @@ use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::routes::state::Settings;
 use serde_json::json;
 
-use super::service::{PATIENCE, Service, chat, read_chunk, read_head, roomy};
+use super::service::{PATIENCE, Service, chat, read_chunk, read_head, roomy, unhurried};
 
 fn patient(config: EngineConfig, limits: RequestLimits) -> Service {
     Service::operated(config, Settings::default(), limits)
@@ -21,10 +21,9 @@ fn a_request_that_waits_too_long_is_told_so() {
         max_running: 1,
         ..roomy()
     };
-    let minute = Duration::from_secs(60);
     let service = patient(
         config,
-        RequestLimits::new(Duration::from_millis(200), minute, 1 << 20),
+        RequestLimits::new(Duration::from_millis(200), PATIENCE, 1 << 20),
     );
     let running = service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true})));
     service.until("the first runs", |stats| stats.running == 1);
@@ -100,7 +99,7 @@ fn a_compile_whose_time_is_over_is_called_off() {
 /// Guards against storms of compiles that pile up without a bound (the theme of compile storms).
 #[test]
 fn requests_that_wait_to_be_compiled_are_bounded() {
-    let service = patient(roomy(), RequestLimits::default().preparing(1));
+    let service = patient(roomy(), unhurried().preparing(1));
     let begun = Instant::now();
     // The compile may have ended by itself before another came.
     loop {
@@ -193,8 +192,7 @@ fn prompts_that_wait_are_bounded_by_their_tokens() {
         max_running: 1,
         ..roomy()
     };
-    let minute = Duration::from_secs(60);
-    let service = patient(config, RequestLimits::new(minute, minute, 200));
+    let service = patient(config, RequestLimits::new(PATIENCE, PATIENCE, 200));
     let mut reader =
         BufReader::new(service.begin("/v1/chat/completions", &chat("forever", json!({"stream": true}))));
     assert_eq!(read_head(&mut reader).0, 200);

@@ -4,18 +4,17 @@ use std::io::BufReader;
 use std::time::{Duration, Instant};
 
 use lexiform_server::answer::resume::ResumeLimits;
-use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
-use super::service::{Answer, PATIENCE, Service, chat, read_chunk, read_head, roomy};
+use super::service::{Answer, PATIENCE, Service, chat, read_chunk, read_head, roomy, unhurried};
 
 fn keeping(bytes: usize, time: Duration) -> Service {
     let settings = Settings {
         keeping: ResumeLimits { bytes, time },
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, RequestLimits::default())
+    Service::operated(roomy(), settings, unhurried())
 }
 
 fn resumable() -> Value {
@@ -56,9 +55,11 @@ fn lost(service: &Service, content: &str) -> (String, String) {
 /// Waits until a stream that nobody reads is gone.
 fn until_forgotten(service: &Service, id: &str) {
     let begun = Instant::now();
+    let mut pause = Duration::from_millis(200);
     while rest(service, id, "0").status != 404 {
-        // Every look is a reader, so the looks must be rarer than what they wait for.
-        std::thread::sleep(Duration::from_millis(200));
+        // Every look is a reader, so the looks must be rarer than what they wait for, however late that is on a busy machine.
+        std::thread::sleep(pause);
+        pause = pause * 3 / 2;
         assert!(begun.elapsed() < PATIENCE, "the stream is still there");
     }
 }

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::operate::audit::Audit;
 use lexiform_server::operate::cors::Cors;
 use lexiform_server::operate::keys::{Keys, hashed};
@@ -13,7 +13,7 @@ use lexiform_server::operate::tls::{Certificate, ClientAuthority};
 use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
-use super::service::{Answer, Service, chat, roomy};
+use super::service::{Answer, PATIENCE, Service, chat, roomy, unhurried};
 
 fn guarded(more: &str) -> Service {
     let text = format!(
@@ -24,7 +24,7 @@ fn guarded(more: &str) -> Service {
         keys: Keys::parse(&text).expect("a file of keys"),
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, RequestLimits::default())
+    Service::operated(roomy(), settings, unhurried())
 }
 
 fn ask(service: &Service, key: &str) -> Answer {
@@ -276,7 +276,7 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
         audit: Arc::new(Audit::open(&path).expect("an audit log")),
         ..Settings::default()
     };
-    let service = Service::operated(roomy(), settings, RequestLimits::default());
+    let service = Service::operated(roomy(), settings, unhurried());
     assert_eq!(ask(&service, "s3cret").status, 200);
     let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-type: application/json\r\nauthorization: Bearer s3cret";
     assert_eq!(service.exchange(head, b"{\"model\":\"m\",\"n\":0}").status, 400);
@@ -291,8 +291,15 @@ fn the_audit_tells_who_and_what_but_neither_keys_nor_texts() {
     service.until("it runs", |stats| stats.running == 1 && stats.generated > 9);
     drop(left);
     service.until("it ended", |stats| stats.running == 0);
+    // A line is written when its request is dropped, which is some time after the engine has let it go.
+    let read = || std::fs::read_to_string(&path).expect("the log");
+    let begun = Instant::now();
+    while read().lines().count() < 3 {
+        assert!(begun.elapsed() < PATIENCE, "{}", read());
+        std::thread::sleep(Duration::from_millis(2));
+    }
     drop(service);
-    let log = std::fs::read_to_string(&path).expect("the log");
+    let log = read();
     let lines: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -320,7 +327,7 @@ fn pages_of_other_origins_may_ask_only_if_they_are_listed() {
         cors: Cors::new(vec!["https://good.example".to_owned()]),
         ..Settings::default()
     };
-    let service = Service::operated(roomy(), settings, RequestLimits::default());
+    let service = Service::operated(roomy(), settings, unhurried());
     let preflight = |origin: &str| {
         let head = format!(
             "OPTIONS /v1/chat/completions HTTP/1.1\r\norigin: {origin}\r\naccess-control-request-method: POST"

@@ -6,12 +6,11 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use lexiform_server::model::limits::RequestLimits;
 use lexiform_server::operate::traces::Traces;
 use lexiform_server::routes::state::Settings;
 use serde_json::{Value, json};
 
-use super::service::{PATIENCE, Service, chat, roomy};
+use super::service::{PATIENCE, Service, chat, roomy, unhurried};
 
 /// Takes messages, with this status, and hands on their spans.
 fn collector(status: &'static str) -> (String, Receiver<Value>) {
@@ -66,7 +65,7 @@ fn traced(endpoint: &str) -> Service {
         traces: Arc::new(Traces::to(endpoint).expect("a thread")),
         ..Settings::default()
     };
-    Service::operated(roomy(), settings, RequestLimits::default())
+    Service::operated(roomy(), settings, unhurried())
 }
 
 /// The spans of the next request, by name.

@@ -4,12 +4,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 /// How long a client waits for the next bytes before it calls the answer broken; no test waits for it when all is well.
-const SILENCE: Duration = Duration::from_secs(120);
+pub(crate) const SILENCE: Duration = Duration::from_secs(300);
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,8 +177,9 @@ impl Crowd {
                 .filter(|it| matches!(it, Outcome::Whole(_)))
                 .count()
         };
-        let wanted = whole() + more;
+        let (wanted, begun) = (whole() + more, Instant::now());
         while whole() < wanted {
+            assert!(begun.elapsed() < SILENCE, "nobody is answered");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

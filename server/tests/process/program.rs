@@ -121,7 +121,9 @@ impl Service {
             .args(["serve", "--served-model-name", "tiny", "--threads", "1"])
             .args(["--port", &port.to_string(), "--model"])
             .arg(folder)
-            .args(more);
+            .args(more)
+            // However busy the machine is: what is to end in time is told so by a flag.
+            .envs(["QUEUE", "COMPILE", "DRAIN"].map(|name| (format!("LEXIFORM_{name}_SECONDS"), "600")));
         let mut child = command
             .stdout(Stdio::piped())
             .spawn()

@@ -1,13 +1,14 @@
 //! Two servers behind a proxy that others wrote, which is configured as `deploy/haproxy.cfg` shows.
 
-use std::io::Read;
-use std::net::TcpListener;
+use std::io::{Read, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::asking::{Crowd, Outcome, obeys};
-use crate::program::{Service, model_folder};
+use crate::asking::{Crowd, Outcome, SILENCE, obeys};
+use crate::program::{Service, get, model_folder};
 
 /// A running proxy; it ends with this value.
 struct Proxy {
@@ -18,8 +19,9 @@ struct Proxy {
 impl Proxy {
     /// In front of these servers, or nothing if haproxy is not installed.
     fn start(servers: [&str; 2]) -> Option<Self> {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-        let address = free.expect("a free port").to_string();
+        // The socket itself is handed over: a port that was free a moment ago may be that of another test now.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address").to_string();
         let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/haproxy.cfg");
         // Debian puts it where only the system's own programs are looked for.
         let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
@@ -29,15 +31,16 @@ impl Proxy {
             .arg("-f")
             .arg(config)
             .env("PATH", path)
-            .env("LISTEN", &address)
+            .env("LISTEN", "fd@0")
             .env("FIRST", servers[0])
             .env("SECOND", servers[1]);
-        let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().ok()?;
+        command.stdin(OwnedFd::from(listener)).stderr(Stdio::piped());
+        let child = command.spawn().ok()?;
         Some(Self { child, address })
     }
 
-    fn until_it_listens(&mut self) {
-        while std::net::TcpStream::connect(&self.address).is_err() {
+    fn until_it_answers(&mut self) {
+        while !says_that_it_is_ready(&self.address) {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 let mut said = String::new();
                 let stderr = self.child.stderr.take();
@@ -49,10 +52,31 @@ impl Proxy {
     }
 }
 
+fn says_that_it_is_ready(address: &str) -> bool {
+    let ask = |mut stream: TcpStream| -> std::io::Result<String> {
+        stream.write_all(b"GET /ready HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).map(|_| answer)
+    };
+    let answer = TcpStream::connect(address).and_then(ask);
+    answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Waits until the proxy has found out that a server is ready: until that has answered some of those who ask.
+fn until_it_is_asked(server: &Service) {
+    let begun = Instant::now();
+    let answers =
+        |line: &str| line.starts_with("vllm:e2e_request_latency_seconds_count") && !line.ends_with(" 0");
+    while !get(&server.address, "/metrics").lines().any(answers) {
+        assert!(begun.elapsed() < SILENCE, "the proxy leaves the new server out");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -67,7 +91,7 @@ fn behind_a_proxy_servers_are_replaced_one_by_one_and_no_request_is_lost() {
         println!("skipped: router: haproxy is not installed (package haproxy)");
         return;
     };
-    proxy.until_it_listens();
+    proxy.until_it_answers();
     let mut replaced = Vec::new();
     let outcomes = Crowd::asks(&proxy.address, 60, |crowd| {
         for (mut server, port) in servers.into_iter().zip(ports) {
@@ -76,9 +100,7 @@ fn behind_a_proxy_servers_are_replaced_one_by_one_and_no_request_is_lost() {
             assert!(server.ended_well());
             crowd.until_answered(12);
             replaced.push(start(port));
-            // The proxy asks ten times a second who is ready.
-            crowd.until_answered(24);
-            std::thread::sleep(Duration::from_millis(500));
+            until_it_is_asked(replaced.last().expect("a server"));
         }
     });
     let lost = |outcome: &&Outcome| !matches!(outcome, Outcome::Whole(text) if obeys(text, 60));

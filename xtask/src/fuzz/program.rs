@@ -180,7 +180,7 @@ impl Program {
         };
         let begun = Instant::now();
         while begun.elapsed() < time && report.findings.len() < FINDINGS {
-            let left = (time - begun.elapsed()).as_secs().max(1);
+            let left = time.saturating_sub(begun.elapsed()).as_secs().max(1);
             let artifact = found.join(format!("{target}-{}", report.findings.len()));
             drop(fs::remove_file(&artifact));
             let mut command = self.command(target);

@@ -2,7 +2,7 @@
 // looked at. All of it is of the run that is shown, and gone when the next one begins.
 
 import {ask} from "../api.js";
-import {copy, make} from "../dom.js";
+import {copyBy, make} from "../dom.js";
 import {showBranches} from "./branches.js";
 import {draw, point} from "./chart.js";
 import {detailOf, percent} from "./detail.js";
@@ -17,11 +17,7 @@ const ENDS = {stop: "complete", length: "cut by max tokens", tool_calls: "a tool
 export class View {
   constructor() {
     at("measure").onchange = () => this.drawChart();
-    at("copy-answer").onclick = async event => {
-      const texts = this.shown.map(({sample}) => sample.text);
-      event.target.textContent = (await copy(texts.join("\n\n"))) ? "Copied" : "Not copied";
-      setTimeout(() => { event.target.textContent = "Copy text"; }, 1500);
-    };
+    at("copy-answer").onclick = event => copyBy(event.target, this.shown.map(({sample}) => sample.text).join("\n\n"));
     document.addEventListener("lexiform:branches", event => {
       at("explorer").hidden = false;
       this.branches(event.detail);
@@ -38,7 +34,8 @@ export class View {
   begin(runs) {
     this.shown = [];
     this.looked = null;
-    at("failure").hidden = at("empty").hidden = at("changed").hidden = true;
+    this.forgive();
+    at("empty").hidden = at("changed").hidden = true;
     at("explorer").hidden = at("fields").hidden = at("copy-answer").hidden = true;
     at("detail-body").replaceChildren();
     this.branches(null);
@@ -124,6 +121,12 @@ export class View {
     at("failure").textContent = message;
     at("failure").hidden = false;
     at("empty").hidden = true;
+  }
+
+  /** Says no longer what went wrong: something else is asked for. */
+  forgive() {
+    at("failure").hidden = true;
+    at("failure").textContent = "";
   }
 
   /** Looks at a token. */

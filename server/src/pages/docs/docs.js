@@ -1,7 +1,7 @@
 // The page of the API: one section for each operation of openapi.json.
 
 import {ask, key, keyButton, mayAsk, send} from "../api.js";
-import {copy, make} from "../dom.js";
+import {copyBy, make} from "../dom.js";
 import {SchemaView} from "./schema_view.js";
 
 const at = id => document.getElementById(id);
@@ -65,10 +65,7 @@ function trial({method, path, operation, id}, body) {
   const sendButton = make("button", {className: "primary", textContent: "Send"});
   const curl = make("button", {type: "button", textContent: "Copy as curl"});
   const target = () => names.reduce((all, name, index) => all.replace(`{${name}}`, encodeURIComponent(inputs[index].value)), path);
-  curl.onclick = async () => {
-    curl.textContent = (await copy(asCurl(method, target(), text?.value))) ? "Copied" : "Not copied";
-    setTimeout(() => { curl.textContent = "Copy as curl"; }, 1500);
-  };
+  curl.onclick = () => copyBy(curl, asCurl(method, target(), text?.value));
   const form = make("form", {className: "trial"},
     ...names.flatMap((name, index) => [make("label", {"for": `${id}-${name}`, textContent: name}), inputs[index]]),
     ...(text ? [make("label", {"for": `${id}-body`, textContent: "Body"}), text] : []),

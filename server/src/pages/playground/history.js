@@ -12,6 +12,12 @@ export class History {
     select.onchange = () => show(this.kept.find(({number}) => String(number) === select.value).runs);
   }
 
+  /** None of them is shown any more. */
+  leave() { this.select.selectedIndex = -1; }
+
+  /** Whether none can be chosen: as long as something is written, that is what is shown. */
+  hold(isHeld) { this.select.disabled = isHeld; }
+
   /** Keeps the runs of one request, as the newest. */
   add(runs) {
     this.kept.unshift({number: this.next++, runs});

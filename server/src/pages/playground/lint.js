@@ -25,8 +25,11 @@ export class Lint {
     editor.area.addEventListener("input", () => this.later());
   }
 
+  /** The source has changed: what is said of it, or is being found out, is of another one, until it rests and is looked at. */
   later() {
     this.isDirty = true;
+    this.round++;
+    this.parts.verdict.setAttribute("aria-busy", "true");
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.now(), PAUSE);
   }
@@ -34,13 +37,15 @@ export class Lint {
   now() {
     clearTimeout(this.timer);
     this.isDirty = false;
+    this.parts.verdict.setAttribute("aria-busy", "true");
     this.running = this.look(++this.round);
     return this.running;
   }
 
-  /** Whether the source of this moment may be sent. */
+  /** Whether the source of this moment may be sent. What is typed while it is looked at is looked at too. */
   async allows() {
-    await (this.isDirty ? this.now() : this.running);
+    let looked;
+    do await (looked = this.isDirty ? this.now() : this.running); while (this.isDirty || looked !== this.running);
     return !this.problems.some(problem => problem.isError);
   }
 
@@ -62,7 +67,9 @@ export class Lint {
     if (round !== this.round) return;
     this.show(state, told);
     const sample = told.valid && state.source.length <= SAMPLED ? await sampleOf(state).catch(() => null) : null;
-    if (round === this.round) this.parts.sample.replaceChildren(...(sample === null ? [] : shown(sample)));
+    if (round !== this.round) return;
+    this.parts.sample.replaceChildren(...(sample === null ? [] : shown(sample)));
+    this.parts.verdict.removeAttribute("aria-busy");
   }
 
   show(state, told) {

@@ -3,7 +3,7 @@
 import {Run} from "../answer/run.js";
 import {View} from "../answer/view.js";
 import {ask, keyButton, mayAsk} from "../api.js";
-import {copy} from "../dom.js";
+import {copyBy} from "../dom.js";
 import {Editor} from "./editor.js";
 import {DEFAULTS, EXAMPLES} from "./examples.js";
 import {Form} from "./form.js";
@@ -57,6 +57,11 @@ async function write() {
   const mine = running = new AbortController();
   mayAsk();
   at("write").textContent = "Stop";
+  // What is said of the request before is not true of this one, however long its answer takes.
+  view.forgive();
+  form.label();
+  say("");
+  earlier.hold(true);
   try {
     await named();
     if (!model) return;
@@ -67,6 +72,7 @@ async function write() {
     if (!mine.signal.aborted) await runs(form.state, mine.signal);
   } finally {
     running = null;
+    earlier.hold(false);
     at("write").textContent = "Write";
   }
 }
@@ -76,6 +82,7 @@ async function runs(state, signal) {
   const free = state.compare && state.kind !== "none" ? new Run(freed(state), model) : null;
   const all = free ? [run, free] : [run];
   view.begin(all);
+  earlier.leave();
   // Where the answer stands below the form, it would come unseen.
   if (at("answer").offsetLeft === at("request").offsetLeft) at("answer").scrollIntoView();
   say("Writing.");
@@ -94,9 +101,8 @@ async function runs(state, signal) {
   if (free) await view.judge(run, free);
 }
 
-/** Shows runs of before again, unless one is being written. */
+/** Shows runs of before again. */
 async function showAgain(all) {
-  if (running) return;
   view.begin(all);
   for (const sample of all.flatMap(run => run.samples)) view.heard(sample, sample.tokens);
   view.done();
@@ -124,13 +130,6 @@ async function begin() {
   showCode();
 }
 
-/** Makes a button say for a moment whether its text was copied. */
-async function copied(button, text) {
-  const before = button.textContent;
-  button.textContent = (await copy(text)) ? "Copied" : "Not copied";
-  setTimeout(() => { button.textContent = before; }, 1500);
-}
-
 at("request").addEventListener("submit", event => {
   event.preventDefault();
   write();
@@ -142,10 +141,10 @@ document.addEventListener("keydown", event => {
 });
 at("code").addEventListener("toggle", showCode);
 at("languages").addEventListener("change", showCode);
-at("copy-code").onclick = event => copied(event.target, at("snippet").textContent);
+at("copy-code").onclick = event => copyBy(event.target, at("snippet").textContent);
 at("share").onclick = async event => {
   await save();
-  copied(event.target, location.href);
+  copyBy(event.target, location.href);
 };
 window.addEventListener("hashchange", begin);
 keyButton(at("forget"));

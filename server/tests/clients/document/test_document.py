@@ -20,13 +20,13 @@ URL = os.environ.get("LEXIFORM_URL", "http://127.0.0.1:8000")
 EXAMPLES = os.environ.get("LEXIFORM_EXAMPLES", "8")
 SEED = os.environ.get("LEXIFORM_SEED", "1")
 # No request may take longer. Those of a few tokens take milliseconds, but a prompt that is no conversation may lead the demo
-# model on to the end of its 4,096 tokens, which takes a program without optimisation more than a minute.
-SECONDS = "300"
+# model on to the end of its 4,096 tokens, which takes a program without optimisation minutes on a machine that does much else.
+SECONDS = "1800"
 
 
 def counted(name):
     """A counter of the service, summed over its labels."""
-    with urllib.request.urlopen(f"{URL}/metrics", timeout=60) as answer:
+    with urllib.request.urlopen(f"{URL}/metrics", timeout=300) as answer:
         lines = answer.read().decode().splitlines()
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if re.match(re.escape(name) + r"[ {]", line))
 

@@ -14,8 +14,9 @@ from playwright.sync_api import expect, sync_playwright
 URL = os.environ.get("LEXIFORM_URL", "http://127.0.0.1:8000")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
-# A first answer of a build without optimisation may take its time on a machine that does much else.
-PATIENCE = 60_000
+# Milliseconds. A first answer of a build without optimisation may take its time on a machine that does much else; nothing waits so
+# long that comes at all.
+PATIENCE = 240_000
 
 
 @unittest.skipUnless(BROWSER, "there is no chromium on the PATH (package chromium)")
@@ -25,7 +26,8 @@ class BrowserTest(unittest.TestCase):
         cls.playwright = sync_playwright().start()
         cls.addClassCleanup(cls.playwright.stop)
         # A container rarely allows Chromium the namespaces of its sandbox; the pages are our own.
-        cls.browser = cls.playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        cls.browser = cls.playwright.chromium.launch(executable_path=BROWSER, args=arguments, timeout=PATIENCE)
         cls.addClassCleanup(cls.browser.close)
         expect.set_options(timeout=PATIENCE)
 
@@ -33,8 +35,8 @@ class BrowserTest(unittest.TestCase):
         """A page of this size. The statuses in `asks_wrong` are part of the test and no complaint."""
         context = self.browser.new_context(viewport=size, permissions=["clipboard-read", "clipboard-write"], **context)
         self.addCleanup(context.close)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        page.set_default_timeout(PATIENCE)
         self.foreign, self.complaints, self.asked = [], [], []
         own = (URL + "/", "data:", "blob:")
         page.on("request", lambda it: self.asked.append(it) if it.url.startswith(own) else self.foreign.append(it.url))
@@ -64,6 +66,23 @@ class BrowserTest(unittest.TestCase):
             route.continue_() if known else route.fulfill(status=401, json=refusal)
 
         page.route("**/v1/**", answer)
+
+    def still(self, page):
+        """Waits until nothing that the page says is about to be replaced by what is found out just now."""
+        expect(page.locator("[aria-busy=true]")).to_have_count(0)
+
+    def copied(self, page, name):
+        """Presses a button that copies; what is on the clipboard then. The button says so for a moment only, so it is watched from before."""
+        button = page.get_by_role("button", name=name, exact=True)
+        said = button.evaluate_handle("""it => {
+            const said = [];
+            new MutationObserver(() => said.push(it.textContent)).observe(it, {childList: true});
+            return said;
+        }""")
+        button.click()
+        page.wait_for_function("said => said.includes('Copied')", arg=said)
+        expect(button).to_be_visible()
+        return page.evaluate("navigator.clipboard.readText()")
 
     def asked_for(self, path):
         """The bodies of the requests for a path so far."""
