@@ -22,7 +22,7 @@ mod walk;
 mod within;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::budget::Budget;
@@ -75,16 +75,6 @@ struct Inner {
     /// The memory of the states that others handed over, in bytes.
     brought: AtomicUsize,
     lineage: Arc<Lineage>,
-    /// Differs between grammars of one process, because the numbers of their states do not.
-    number: u64,
-}
-
-/// How many grammars there have been.
-static GRAMMARS: AtomicU64 = AtomicU64::new(0);
-
-/// The number of one more grammar.
-fn next_number() -> u64 {
-    GRAMMARS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// What questions may cost, each a limit's name and value.
@@ -162,7 +152,6 @@ impl Grammar {
             allowances: Allowances::of(limits),
             brought: AtomicUsize::new(0),
             lineage: Arc::default(),
-            number: next_number(),
         };
         Ok(Grammar {
             inner: Arc::new(inner),
@@ -409,8 +398,7 @@ impl Constraint for Grammar {
     }
 
     fn key(&self, state: State) -> u64 {
-        // States are few beside 2³², and so are grammars.
-        self.inner.number << 32 | u64::from(state.0)
+        self.inner.machine.stacks().name(state.0)
     }
 
     fn is_accepting(&self, state: State) -> bool {

@@ -5,7 +5,7 @@
 //!       ─► frame         determinised states within one rule, terminal or list; those of lists stand in object
 //!       ─► stack         configurations: interned sets of stacks of frames; a step is a table look-up
 //!          lookahead     the same for texts that are only tried: nothing that a mask tries is kept
-//!          equivalence   which configurations no token can tell apart
+//!          equivalence   which configurations no token can tell apart, and what each is called in every process
 //!          distance      how far it is to the end
 //! ```
 //!
@@ -116,6 +116,7 @@ impl Machine {
     pub(crate) fn forgetting_keys(&self) -> Machine {
         let mut frames = self.stacks.frames.fresh();
         frames.forgets_keys = true;
+        frames.content = Arc::default();
         Machine::over(frames, self.classes.fresh(), self.stacks.most_bytes)
     }
 

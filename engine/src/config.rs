@@ -78,8 +78,8 @@ pub struct DraftStores {
     pub learners: Vec<Learner>,
     /// Whose candidates count where several predictors have some.
     pub union: Union,
-    /// Where the last answers of each owner are kept over a restart, in a quarter of the bytes of its store, to be learned from again.
-    /// The folder is made if it is not there.
+    /// Where the last answers of each owner are kept over a restart, in a quarter of the bytes of its store, to be learned from again, with what
+    /// rows of the model have taught. The folder is made if it is not there.
     pub folder: Option<PathBuf>,
     /// Texts of the operator that the answers of all owners are drafted from, beside what is learned of each. Its memory is none of
     /// the stores'.

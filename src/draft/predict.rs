@@ -24,6 +24,9 @@
 //! **Exact.** Candidates are offered without chance ([`Proposal::Point`](super::Proposal)), so they are verified by drawing
 //! once: whatever a predictor says, and whatever it learned from whom, the text is the one without drafts.
 //!
+//! **Kept.** What predictors have learned from rows can be saved and restored ([`Predictor::save`]): contexts are tokens and states of
+//! constraints, which mean the same in every process ([`Constraint::key`](super::Constraint::key)).
+//!
 //! **Bounded.** A predictor never holds more bytes than it was made for, and allocates them as they are needed.
 
 mod combined;
@@ -68,6 +71,16 @@ pub trait Predictor: Send + Sync {
 
     /// Learns from an answer that has ended.
     fn record(&mut self, _answer: &[u32]) {}
+
+    /// Hands out what rows have taught it, to be kept over a restart: parts of bytes, each under a name that says whose they are and in
+    /// which format. What answers have taught it is not among them; [`record`](Self::record) teaches that again.
+    fn save(&self, _keep: &mut dyn FnMut(&'static str, Vec<u8>)) {}
+
+    /// Takes over a part that was kept under a name, beside what it knows; whether the name is one of its own. What of the part is no row is
+    /// left out.
+    fn restore(&mut self, _name: &str, _part: &[u8]) -> bool {
+        false
+    }
 
     /// The bytes that it holds.
     fn bytes(&self) -> usize;

@@ -55,6 +55,8 @@ pub struct Terminal {
     loops: [OnceLock<Box<[OnceLock<u128>]>>; 2],
     /// What those who keep something about the terminal know it by.
     number: u64,
+    /// What those know it by who keep it longer than the process.
+    structure: u64,
     /// The states from which words of any number of units can be completed that is not too small.
     endless: OnceLock<Box<[bool]>>,
     /// Whether infinitely many words go on from everywhere but their ends.
@@ -112,6 +114,7 @@ impl Terminal {
             behind_words: OnceLock::new(),
             loops: Default::default(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
+            structure: regular.structure_hash(),
             endless: OnceLock::new(),
             endless_inside: OnceLock::new(),
             edges: OnceLock::new(),
@@ -242,6 +245,11 @@ impl Terminal {
     /// A number that no other terminal of this process has.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// A hash of the expressions that it was made of, the same in every process. Terminals of equal ones have the same states.
+    pub(crate) fn structure(&self) -> u64 {
+        self.structure
     }
 
     /// A number that only those terminals share that have the same states and steps: they differ in their bounds alone.

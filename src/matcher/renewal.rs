@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use super::masks::Masks;
-use super::{Grammar, Inner, State, next_number};
+use super::{Grammar, Inner, State};
 use crate::pushdown::Machine;
 
 impl Grammar {
@@ -42,7 +42,6 @@ impl Grammar {
                 allowances: old.allowances,
                 brought: AtomicUsize::new(0),
                 lineage: old.lineage.clone(),
-                number: next_number(),
             }),
         }
     }

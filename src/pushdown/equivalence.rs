@@ -23,11 +23,14 @@
 //! And a rule in progress is like every other that goes on with the same (`suffixes`).
 //!
 //! States are compared by this for masks alone; texts are read in the states that they lead to.
+//!
+//! Which state is the same as one of another process, its [name](name) tells.
 
 mod classes;
 mod configurations;
 mod frames;
 mod hidden;
+mod name;
 mod suffix;
 mod token_facts;
 

@@ -161,6 +161,8 @@ pub(crate) struct Frames {
     pub(crate) stocks: Arc<[Stock]>,
     /// The automaton of the members of each series.
     pub(crate) choices: Arc<[OnceLock<Choice>]>,
+    /// What tells the grammar from all others, once that was asked for.
+    pub(crate) content: Arc<OnceLock<u64>>,
     frames: boxcar::Vec<Frame>,
     known: Index,
     pub(crate) written: Interner<Bits>,
@@ -209,6 +211,7 @@ impl Frames {
             capacities: Arc::default(),
             stocks: Arc::default(),
             choices: Arc::default(),
+            content: Arc::default(),
             frames: boxcar::Vec::new(),
             known: Index::default(),
             written: Interner::default(),
@@ -237,6 +240,7 @@ impl Frames {
             capacities: self.capacities.clone(),
             stocks: self.stocks.clone(),
             choices: self.choices.clone(),
+            content: self.content.clone(),
             forgets_keys: self.forgets_keys,
             ..Frames::empty()
         }

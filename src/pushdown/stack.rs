@@ -46,6 +46,8 @@ struct Config {
     row: OnceBox<Row>,
     /// The configuration that stands for all that tokens cannot tell from it, once that was asked for.
     representative: AtomicU32,
+    /// What it is called in every process, once that was asked for; 0 before.
+    name: AtomicU64,
     /// How many single frames lie above one another from here to the bottom, or to where there are several.
     height: u32,
 }
@@ -59,6 +61,7 @@ impl Config {
             first: AtomicU64::new(NONE),
             row: OnceBox::new(),
             representative: AtomicU32::new(UNKNOWN),
+            name: AtomicU64::new(0),
             height,
         }
     }
@@ -216,6 +219,17 @@ impl Stacks {
         self.configs[config as usize]
             .representative
             .store(like, Ordering::Relaxed);
+    }
+
+    /// What a configuration is called in every process, if that was asked for.
+    pub(crate) fn known_name(&self, config: ConfigId) -> Option<u64> {
+        let name = self.configs[config as usize].name.load(Ordering::Relaxed);
+        (name != 0).then_some(name)
+    }
+
+    /// From now on it is known what a configuration is called.
+    pub(crate) fn remember_name(&self, config: ConfigId, name: u64) {
+        self.configs[config as usize].name.store(name, Ordering::Relaxed);
     }
 
     /// Interns a set of pairs. Pairs with the same frame are merged: their callers are united.

@@ -1,14 +1,20 @@
-//! Answers that are kept over a restart, so that what was learned from them can be learned again: a file for each owner.
+//! What is kept over a restart: the last answers, so that what was learned from them can be learned again, and what rows have taught. A
+//! file for each owner.
 //!
 //! ```text
-//!   LXDRAFT1 │ vocabulary │ owner │ answers, each its length and its tokens │ CRC-32 of all before
+//!   LXDRAFT2 │ vocabulary │ owner │ number of answers │ answers │ parts │ CRC-32 of all before
+//!                                                       each its length and its tokens
+//!                                                                 each the length of its name, that, its length, its bytes
 //! ```
+//!
+//! A part is what a predictor has saved ([`Predictor::save`](lexiform::draft::Predictor::save)), under the name by which it is known again.
+//! The name has the number of its format, so what another version has written is not taken for something else.
 //!
 //! A file is written whole under another name and then takes the place of the one before, so that a crash leaves the one or the
 //! other. All numbers are 32 bits, the lowest byte first; a length of `u32::MAX` is that of an owner without a name. The files hold what was
 //! answered, so nobody but the user of the process may read them.
 //!
-//! A file that is damaged is taken away and named. One of another vocabulary is not touched: its tokens mean other texts, so the
+//! A file that is damaged or has another format is taken away and named. One of another vocabulary is not touched: its tokens mean other texts, so the
 //! engine does not start with it.
 
 use crate::error::JournalError;
@@ -19,27 +25,33 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"LXDRAFT1";
+const MAGIC: &[u8; 8] = b"LXDRAFT2";
+/// What the files of all formats begin with.
+const FAMILY: &[u8; 7] = b"LXDRAFT";
 /// How the files end.
 const EXTENSION: &str = "drafts";
 /// The length of no name.
 const NAMELESS: u32 = u32::MAX;
-/// A file that is larger was not written by this.
+/// A file that is larger was not written by this: parts that do not fit are left out.
 const MOST_BYTES: u64 = 1 << 30;
+/// The bytes of a number.
+const NUMBER: usize = size_of::<u32>();
 
 /// What a file holds.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Kept {
     pub(crate) owner: Owner,
     /// The earliest first.
     pub(crate) answers: Vec<Vec<u32>>,
+    /// What predictors have saved, each part with its name.
+    pub(crate) parts: Vec<(String, Vec<u8>)>,
 }
 
 /// What was found in a folder.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Found {
     pub(crate) kept: Vec<Kept>,
-    /// Of files that were damaged: which, and what was wrong with them.
+    /// Of files that were removed: which, and what was wrong with them.
     pub(crate) notices: Vec<String>,
 }
 
@@ -82,7 +94,7 @@ pub(crate) fn open(folder: &Path, vocabulary: u32) -> Result<Found, JournalError
                     Ok(()) => String::from("it was removed"),
                     Err(error) => format!("it cannot be removed: {error}"),
                 };
-                let notice = format!("{} is damaged ({problem}); {removed}", path.display());
+                let notice = format!("{} {problem}; {removed}", path.display());
                 found.notices.push(notice);
             }
         }
@@ -91,12 +103,8 @@ pub(crate) fn open(folder: &Path, vocabulary: u32) -> Result<Found, JournalError
 }
 
 /// Writes what is kept of an owner.
-pub(crate) fn write<'a>(
-    folder: &Path,
-    vocabulary: u32,
-    owner: &Owner,
-    answers: impl IntoIterator<Item = &'a [u32]>,
-) -> io::Result<()> {
+pub(crate) fn write(folder: &Path, vocabulary: u32, kept: &Kept) -> io::Result<()> {
+    let owner = &kept.owner;
     let mut bytes = MAGIC.to_vec();
     let number = |bytes: &mut Vec<u8>, number: u32| bytes.extend(number.to_le_bytes());
     number(&mut bytes, vocabulary);
@@ -105,9 +113,20 @@ pub(crate) fn write<'a>(
         owner.as_ref().map_or(NAMELESS, |name| name.len() as u32),
     );
     bytes.extend(owner.iter().flat_map(|name| name.bytes()));
-    for answer in answers {
+    number(&mut bytes, kept.answers.len() as u32);
+    for answer in &kept.answers {
         number(&mut bytes, answer.len() as u32);
         answer.iter().for_each(|&token| number(&mut bytes, token));
+    }
+    for (name, part) in &kept.parts {
+        let length = bytes.len() + name.len() + part.len() + 3 * NUMBER;
+        if length as u64 > MOST_BYTES {
+            continue;
+        }
+        for text in [name.as_bytes(), part] {
+            number(&mut bytes, text.len() as u32);
+            bytes.extend(text);
+        }
     }
     let checksum = crc32fast::hash(&bytes);
     number(&mut bytes, checksum);
@@ -133,7 +152,7 @@ pub(crate) fn remove(folder: &Path, owner: &Owner) -> io::Result<()> {
 }
 
 /// The file of an owner. Names of owners may be anything, so it is called by a number.
-fn path_of(folder: &Path, owner: &Owner) -> PathBuf {
+pub(crate) fn path_of(folder: &Path, owner: &Owner) -> PathBuf {
     let name = match owner {
         None => "nameless".to_owned(),
         // Two numbers, so that names of one number are as good as impossible.
@@ -151,46 +170,76 @@ fn path_of(folder: &Path, owner: &Owner) -> PathBuf {
 
 /// The vocabulary and the content of a file, or what is wrong with it.
 fn read(path: &Path) -> Result<(u32, Kept), &'static str> {
-    let size = fs::metadata(path).map_err(|_| "it cannot be read")?.len();
+    let size = fs::metadata(path).map_err(|_| UNREADABLE)?.len();
     if size > MOST_BYTES {
-        return Err("it is too large");
+        return Err("is damaged (it is too large)");
     }
-    let bytes = fs::read(path).map_err(|_| "it cannot be read")?;
-    let content = bytes.strip_prefix(MAGIC).ok_or("it is no file of drafts")?;
-    let (content, checksum) = content.split_last_chunk::<4>().ok_or("it is cut short")?;
-    if crc32fast::hash(&bytes[..bytes.len() - 4]) != u32::from_le_bytes(*checksum) {
-        return Err("its checksum is wrong");
+    let bytes = fs::read(path).map_err(|_| UNREADABLE)?;
+    let Some(content) = bytes.strip_prefix(MAGIC) else {
+        let format = bytes.strip_prefix(FAMILY).and_then(<[u8]>::first);
+        return Err(match format.is_some_and(u8::is_ascii_digit) {
+            true => "was written by a version with another format",
+            false => "is damaged (it is no file of drafts)",
+        });
+    };
+    let (content, checksum) = content.split_last_chunk::<NUMBER>().ok_or(CUT)?;
+    if crc32fast::hash(&bytes[..bytes.len() - NUMBER]) != u32::from_le_bytes(*checksum) {
+        return Err("is damaged (its checksum is wrong)");
     }
     let mut rest = content;
     let vocabulary = number(&mut rest)?;
     let owner = match number(&mut rest)? {
         NAMELESS => None,
-        length => {
-            let (name, after) = rest.split_at_checked(length as usize).ok_or("it is cut short")?;
-            rest = after;
-            Some(
-                std::str::from_utf8(name)
-                    .map_err(|_| "its owner is no text")?
-                    .into(),
-            )
-        }
+        length => Some(text(&mut rest, length)?.into()),
     };
-    let mut answers = Vec::new();
+    let answers = number(&mut rest)?;
+    let answers = (0..answers)
+        .map(|_| answer(&mut rest))
+        .collect::<Result<_, _>>()?;
+    let mut parts = Vec::new();
     while !rest.is_empty() {
-        let length = number(&mut rest)? as usize;
-        if length > rest.len() / 4 {
-            return Err("it is cut short");
-        }
-        answers.push((0..length).map(|_| number(&mut rest)).collect::<Result<_, _>>()?);
+        let length = number(&mut rest)?;
+        let name = text(&mut rest, length)?.to_owned();
+        let length = number(&mut rest)?;
+        parts.push((name, part(&mut rest, length)?.to_vec()));
     }
-    Ok((vocabulary, Kept { owner, answers }))
+    let kept = Kept {
+        owner,
+        answers,
+        parts,
+    };
+    Ok((vocabulary, kept))
 }
+
+const UNREADABLE: &str = "is damaged (it cannot be read)";
+const CUT: &str = "is damaged (it is cut short)";
 
 /// The next number.
 fn number(rest: &mut &[u8]) -> Result<u32, &'static str> {
-    let (number, after) = rest.split_first_chunk::<4>().ok_or("it is cut short")?;
+    let (number, after) = rest.split_first_chunk::<NUMBER>().ok_or(CUT)?;
     *rest = after;
     Ok(u32::from_le_bytes(*number))
+}
+
+/// The next bytes, so many.
+fn part<'a>(rest: &mut &'a [u8], length: u32) -> Result<&'a [u8], &'static str> {
+    let (part, after) = rest.split_at_checked(length as usize).ok_or(CUT)?;
+    *rest = after;
+    Ok(part)
+}
+
+/// The next bytes, so many, as a name.
+fn text<'a>(rest: &mut &'a [u8], length: u32) -> Result<&'a str, &'static str> {
+    std::str::from_utf8(part(rest, length)?).map_err(|_| "is damaged (a name in it is no text)")
+}
+
+/// The next answer.
+fn answer(rest: &mut &[u8]) -> Result<Vec<u32>, &'static str> {
+    let length = number(rest)? as usize;
+    if length > rest.len() / NUMBER {
+        return Err(CUT);
+    }
+    (0..length).map(|_| number(rest)).collect()
 }
 
 #[cfg(test)]
@@ -224,19 +273,27 @@ mod tests {
         let folder = Folder::new("each");
         assert_eq!(open(&folder.0, 7).unwrap(), Found::default());
         let answers: [&[u32]; 3] = [&[1, 2, u32::MAX], &[], &[5]];
+        let answers: Vec<Vec<u32>> = answers.iter().map(|answer| answer.to_vec()).collect();
+        let parts = vec![
+            (String::from("rows 1"), vec![1, 2, 255]),
+            (String::new(), Vec::new()),
+        ];
+        let with = |owner: Owner, answers: &[Vec<u32>]| Kept {
+            owner,
+            answers: answers.to_vec(),
+            parts: parts.clone(),
+        };
         for name in [owner("a/../b"), None, owner("")] {
-            write(&folder.0, 7, &name, answers).unwrap();
+            write(&folder.0, 7, &with(name, &answers)).unwrap();
         }
-        write(&folder.0, 7, &None, [&[9u32][..]]).unwrap();
+        write(&folder.0, 7, &with(None, &[vec![9]])).unwrap();
         let mut kept = open(&folder.0, 7).unwrap().kept;
         kept.sort_by(|one, other| one.owner.cmp(&other.owner));
-        let answers: Vec<Vec<u32>> = answers.iter().map(|answer| answer.to_vec()).collect();
         let expected = [
-            (None, vec![vec![9]]),
-            (owner(""), answers.clone()),
-            (owner("a/../b"), answers),
+            with(None, &[vec![9]]),
+            with(owner(""), &answers),
+            with(owner("a/../b"), &answers),
         ];
-        let expected = expected.map(|(owner, answers)| Kept { owner, answers });
         assert_eq!(kept, expected);
     }
 
@@ -265,7 +322,27 @@ mod tests {
 
     fn write_one(folder: &Folder) {
         fs::create_dir_all(&folder.0).unwrap();
-        write(&folder.0, 7, &owner("o"), [&[1u32, 2][..], &[3]]).unwrap();
+        let kept = Kept {
+            owner: owner("o"),
+            answers: vec![vec![1, 2], vec![3]],
+            parts: vec![(String::from("rows 1"), vec![4, 5])],
+        };
+        write(&folder.0, 7, &kept).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_another_format_is_removed_and_said_to_be_one() {
+        let folder = Folder::new("format");
+        write_one(&folder);
+        let path = path_of(&folder.0, &owner("o"));
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[7] = b'1';
+        fs::write(&path, bytes).unwrap();
+        let found = open(&folder.0, 7).unwrap();
+        assert_eq!((found.kept.len(), found.notices.len()), (0, 1));
+        let says = "was written by a version with another format; it was removed";
+        assert_eq!(found.notices, [format!("{} {says}", path.display())]);
+        assert!(!path.exists());
     }
 
     #[test]

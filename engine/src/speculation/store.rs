@@ -15,6 +15,8 @@
 //! The operator's corpus is one of the predictors of every store. It is read alone, so all of them share it, and it is there also
 //! where nothing is learned.
 //!
+//! Where a folder is named, the last answers and what rows have taught are kept over a restart ([`journal`](crate::speculation::journal)).
+//!
 //! A predictor that panics is given up with all that it knew, and counted; answers go on without it.
 
 use crate::Grammar;
@@ -22,7 +24,7 @@ use crate::config::{DraftStores, Drafting, Learner};
 use crate::error::EngineError;
 use crate::fairness::pool::Owner;
 use crate::request::{Request, law};
-use crate::speculation::journal;
+use crate::speculation::journal::{self, Kept};
 use crate::speculation::policy::svip;
 use lexiform::draft::{
     BestFirst, Candidate, Combined, Consensus, Context, Draft, Layer, NGrams, NodeId, Observation, Phrases,
@@ -54,7 +56,7 @@ pub(crate) struct Store {
     learns_phrases: bool,
     /// Whether it offers a chain that ends where it is unsure, in the place of a tree.
     is_chain: bool,
-    /// The last answers, where they are kept over a restart.
+    /// The last answers, where a store is kept over a restart.
     last: Option<Mutex<LastAnswers>>,
     given_up: Arc<AtomicU64>,
 }
@@ -172,7 +174,8 @@ impl Store {
         self.last.as_ref().is_some_and(last)
     }
 
-    /// Writes the last answers to the owner's file, if some are new.
+    /// Writes the last answers and what rows have taught to the owner's file, if there are new answers. Who learns meanwhile waits for as long as
+    /// it takes to copy the rows.
     fn save(&self, folder: &Path, vocabulary: u32, owner: &Owner) -> io::Result<()> {
         let Some(last) = &self.last else { return Ok(()) };
         let answers: Vec<Vec<u32>> = {
@@ -182,12 +185,51 @@ impl Store {
             }
             last.answers.iter().cloned().collect()
         };
-        let written = journal::write(folder, vocabulary, owner, answers.iter().map(Vec::as_slice));
+        let kept = Kept {
+            owner: owner.clone(),
+            answers,
+            parts: self.parts(),
+        };
+        let written = journal::write(folder, vocabulary, &kept);
         if written.is_err() {
             // To be tried again.
             last.lock().unwrap_or_else(PoisonError::into_inner).is_new = true;
         }
         written
+    }
+
+    /// What rows have taught, each part with its name.
+    fn parts(&self) -> Vec<(String, Vec<u8>)> {
+        let saved = {
+            let predictor = self.predictor.read().unwrap_or_else(PoisonError::into_inner);
+            let Some(predictor) = &*predictor else {
+                return Vec::new();
+            };
+            let mut parts = Vec::new();
+            let save = || predictor.save(&mut |name, part| parts.push((name.to_owned(), part)));
+            catch_unwind(AssertUnwindSafe(save)).map(|()| parts)
+        };
+        saved.unwrap_or_else(|_| {
+            self.give_up();
+            Vec::new()
+        })
+    }
+
+    /// Learns again from what was kept; the names of parts that no predictor knows.
+    fn restore(&self, kept: &Kept) -> Vec<String> {
+        kept.answers.iter().for_each(|answer| self.record(answer));
+        if let Some(last) = &self.last {
+            last.lock().unwrap_or_else(PoisonError::into_inner).is_new = false;
+        }
+        let mut unknown = Vec::new();
+        for (name, part) in &kept.parts {
+            let mut is_known = false;
+            self.change(|predictor| is_known = predictor.restore(name, part));
+            if !is_known {
+                unknown.push(name.clone());
+            }
+        }
+        unknown
     }
 
     fn change(&self, change: impl FnOnce(&mut dyn Predictor)) {
@@ -308,7 +350,7 @@ pub(crate) struct Stores {
     unsaved: Arc<AtomicU64>,
     ended: u32,
     saving: Option<JoinHandle<()>>,
-    /// What was found damaged in the folder.
+    /// What was found in the folder and cannot be used.
     notices: Vec<String>,
 }
 
@@ -360,10 +402,14 @@ impl Stores {
                 let Some(store) = stores.of(&kept.owner) else {
                     break;
                 };
-                kept.answers.iter().for_each(|answer| store.record(answer));
-                if let Some(last) = &store.last {
-                    last.lock().unwrap_or_else(PoisonError::into_inner).is_new = false;
-                }
+                let unknown = store.restore(&kept);
+                stores.notices.extend(unknown.iter().map(|name| {
+                    let path = journal::path_of(&folder, &kept.owner);
+                    format!(
+                        "what {} has under `{name}` is of another format, or of a drafter that is off; it was left out",
+                        path.display()
+                    )
+                }));
             }
         }
         Ok(stores)
@@ -377,7 +423,7 @@ impl Stores {
         }
     }
 
-    /// What was found damaged in the folder, a sentence each.
+    /// What was found in the folder and cannot be used, a sentence each.
     pub(crate) fn notices(&self) -> &[String] {
         &self.notices
     }

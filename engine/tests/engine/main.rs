@@ -48,6 +48,7 @@ mod priorities;
 #[allow(dead_code, reason = "the tests of kernels use the rest")]
 mod processor;
 mod residual;
+mod restarts;
 mod rig;
 mod searches;
 mod threads;

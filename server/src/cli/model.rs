@@ -110,8 +110,8 @@ pub struct ModelArgs {
     /// Memory for what is learned from the answers of one API key, in MiB, to draft its next answers from; 0 learns nothing
     #[arg(long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
     pub draft_memory: usize,
-    /// A folder in which the last answers of each API key are kept, in a quarter of that memory, to draft from after a restart. It
-    /// is made if it is not there
+    /// A folder in which what is learned from the answers of each API key is kept over a restart, its last answers in a quarter of
+    /// that memory. It is made if it is not there
     #[arg(long, env = "LEXIFORM_DRAFT_FOLDER", value_name = "DIR")]
     pub draft_folder: Option<PathBuf>,
     /// Draft the answers of all API keys from those of all others. Then the time that an answer takes tells whether somebody

@@ -85,6 +85,17 @@ impl Predictor for Combined {
         }
     }
 
+    fn save(&self, keep: &mut dyn FnMut(&'static str, Vec<u8>)) {
+        for layer in &self.layers {
+            layer.predictor.save(keep);
+        }
+    }
+
+    fn restore(&mut self, name: &str, part: &[u8]) -> bool {
+        let layers = self.layers.iter_mut();
+        layers.fold(false, |known, layer| layer.predictor.restore(name, part) || known)
+    }
+
     fn bytes(&self) -> usize {
         self.layers.iter().map(|layer| layer.predictor.bytes()).sum()
     }

@@ -5,6 +5,10 @@ use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
+/// What its rows are kept under. The number changes with what contexts are called, which
+/// `tests/state_keys.rs` notices: rows under other keys would never be found.
+const KEPT_AS: &str = "state-keyed 1";
+
 /// The most tokens that a context has beside the state.
 const LONGEST: usize = 2;
 
@@ -15,6 +19,9 @@ const LONGEST: usize = 2;
 /// they were before. Rows are kept as the mask left them, because the mask is a function of the state; each slot holds only
 /// tokens that may be drawn. The context is the state with the last 2, 1 or 0 tokens, the longest that is known first: in
 /// free text the state is the same everywhere, and the tokens decide.
+///
+/// A state has the same key in every compile of an equal constraint and in every process, so what is learned serves all requests with
+/// the same tools or the same schema, and may be kept over a restart.
 #[derive(Clone, Debug)]
 pub struct StateKeyed(Table);
 
@@ -44,6 +51,17 @@ impl Predictor for StateKeyed {
                 self.0.learn(key).average(seen.allowed);
             }
         }
+    }
+
+    fn save(&self, keep: &mut dyn FnMut(&'static str, Vec<u8>)) {
+        keep(KEPT_AS, self.0.save());
+    }
+
+    fn restore(&mut self, name: &str, part: &[u8]) -> bool {
+        if name == KEPT_AS {
+            self.0.restore(part);
+        }
+        name == KEPT_AS
     }
 
     fn bytes(&self) -> usize {

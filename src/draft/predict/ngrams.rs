@@ -4,6 +4,9 @@ use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
+/// What its rows are kept under.
+const KEPT_AS: &str = "n-grams 1";
+
 /// The most tokens of a context.
 const LONGEST: usize = 3;
 
@@ -37,6 +40,17 @@ impl Predictor for NGrams {
                 self.0.learn(last).average(seen.likely);
             }
         }
+    }
+
+    fn save(&self, keep: &mut dyn FnMut(&'static str, Vec<u8>)) {
+        keep(KEPT_AS, self.0.save());
+    }
+
+    fn restore(&mut self, name: &str, part: &[u8]) -> bool {
+        if name == KEPT_AS {
+            self.0.restore(part);
+        }
+        name == KEPT_AS
     }
 
     fn bytes(&self) -> usize {

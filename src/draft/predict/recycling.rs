@@ -4,6 +4,9 @@ use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
+/// What its rows are kept under.
+const KEPT_AS: &str = "recycling 1";
+
 /// The adjacency matrix of Token Recycling ([Luo et al. 2024](https://arxiv.org/abs/2408.08696)): `M[x]` is the top 8 of the last
 /// row that the model gave after the token `x`.
 ///
@@ -31,6 +34,17 @@ impl Predictor for Recycling {
         if let Some(last) = at.suffix(1) {
             self.0.learn(last).replace(seen.likely);
         }
+    }
+
+    fn save(&self, keep: &mut dyn FnMut(&'static str, Vec<u8>)) {
+        keep(KEPT_AS, self.0.save());
+    }
+
+    fn restore(&mut self, name: &str, part: &[u8]) -> bool {
+        if name == KEPT_AS {
+            self.0.restore(part);
+        }
+        name == KEPT_AS
     }
 
     fn bytes(&self) -> usize {

@@ -75,6 +75,20 @@ impl Slot {
         self.tokens[length.min(WIDTH)..].fill((0, 0.0));
     }
 
+    /// Whether it is what learning makes of one: tokens once each, the likeliest first, with chances that sum up to 1 at most.
+    fn is_row(&self) -> bool {
+        let weights = self.tokens.iter().map(|(_, weight)| *weight);
+        let is_sorted = weights.clone().is_sorted_by(|one, other| one >= other);
+        let are_shares = weights.clone().all(|weight| (0.0..=1.0).contains(&weight));
+        let length = weights.clone().take_while(|weight| *weight > 0.0).count();
+        let tokens = &self.tokens[..length];
+        let is_new = |(at, token): (usize, u32)| tokens[..at].iter().all(|known| known.0 != token);
+        let are_once = tokens.iter().map(|(token, _)| *token).enumerate().all(is_new);
+        // What rounding adds to them.
+        let is_whole = weights.sum::<f32>() <= 1.0 + 1e-5;
+        is_sorted && are_shares && are_once && is_whole && self.seen >= 1.0 && self.seen.is_finite()
+    }
+
     /// Adds the tokens as candidates.
     pub(super) fn candidates(&self, origin: Origin, found: &mut Vec<Candidate>) {
         let tokens = self.tokens.iter().take_while(|(_, weight)| *weight > 0.0);
@@ -141,7 +155,62 @@ impl Table {
         &mut slots[place]
     }
 
+    /// All slots, that which was learned longest ago first:
+    ///
+    /// ```text
+    ///   key │ rows seen │ number of tokens │ tokens, each with its weight       lowest byte first
+    ///   u64 │ f32       │ u8               │ u32, f32
+    /// ```
+    pub(super) fn save(&self) -> Vec<u8> {
+        let mut slots: Vec<&Slot> = self.slots.iter().filter(|slot| slot.key != 0).collect();
+        slots.sort_by_key(|slot| std::cmp::Reverse(self.clock.wrapping_sub(slot.learned)));
+        let mut saved = Vec::with_capacity(slots.len() * size_of::<Slot>());
+        for slot in slots {
+            let tokens = slot.tokens.iter().filter(|(_, weight)| *weight > 0.0);
+            saved.extend(slot.key.to_le_bytes());
+            saved.extend(slot.seen.to_le_bytes());
+            saved.push(tokens.clone().count() as u8);
+            for (token, weight) in tokens {
+                saved.extend(token.to_le_bytes());
+                saved.extend(weight.to_le_bytes());
+            }
+        }
+        saved
+    }
+
+    /// Learns the slots that were saved, in their order, but for what is none.
+    pub(super) fn restore(&mut self, mut saved: &[u8]) {
+        while let Some(slot) = read_slot(&mut saved) {
+            if slot.is_row() {
+                let known = self.learn(slot.key);
+                (known.seen, known.tokens) = (slot.seen, slot.tokens);
+            }
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }
+}
+
+/// The next of the slots that were saved, whatever it holds; `None` at the end, and where that is cut short.
+fn read_slot(saved: &mut &[u8]) -> Option<Slot> {
+    let mut slot = Slot {
+        key: u64::from_le_bytes(take(saved)?),
+        seen: f32::from_le_bytes(take(saved)?),
+        ..Slot::default()
+    };
+    let [count] = take(saved)?;
+    for place in slot.tokens.get_mut(..usize::from(count))? {
+        let token = u32::from_le_bytes(take(saved)?);
+        *place = (token, f32::from_le_bytes(take(saved)?));
+    }
+    Some(slot)
+}
+
+/// The next bytes.
+fn take<const N: usize>(saved: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = saved.split_first_chunk()?;
+    *saved = rest;
+    Some(*first)
 }

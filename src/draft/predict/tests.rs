@@ -287,3 +287,94 @@ fn no_store_outgrows_its_bytes_and_all_of_them_go_on_learning() {
         }
     }
 }
+
+/// What a store hands out to be kept.
+fn saved(store: &dyn Predictor) -> Vec<(&'static str, Vec<u8>)> {
+    let mut parts = Vec::new();
+    store.save(&mut |name, part| parts.push((name, part)));
+    parts
+}
+
+/// Texts with the state at which each was seen, and the likely tokens there.
+fn lessons() -> impl Strategy<Value = Vec<(Vec<u32>, u64, Vec<u32>)>> {
+    let row = prop::collection::btree_set(0u32..50, 1..9).prop_map(|row| row.into_iter().collect());
+    prop::collection::vec((tokens(), 0u64..4, row), 0..40)
+}
+
+proptest! {
+    /// What is restored says the same as what was saved, and goes on learning the same, however small the store is.
+    #[test]
+    fn a_store_that_is_restored_is_the_one_that_was_saved(lessons in lessons(), kib in 1usize..64) {
+        let bytes = kib << 10;
+        for kind in 0..4 {
+            let mut store = stores(bytes).swap_remove(kind);
+            for half in lessons.chunks(lessons.len() / 2 + 1) {
+                for (text, state, row) in half {
+                    let chance = 1.0 / row.len() as f32;
+                    let row: Vec<(u32, f32)> = row.iter().map(|&token| (token, chance)).collect();
+                    learn(&mut *store, text, Some(*state), &row, row[0].0);
+                }
+                let mut new = stores(bytes).swap_remove(kind);
+                for (name, part) in saved(&*store) {
+                    prop_assert!(part.len() <= store.bytes());
+                    prop_assert!(new.restore(name, &part));
+                    prop_assert!(!new.restore("somebody else's", &part));
+                }
+                prop_assert_eq!(saved(&*new), saved(&*store));
+                for (text, state, _) in &lessons {
+                    prop_assert_eq!(after(&*new, text, &[], Some(*state)), after(&*store, text, &[], Some(*state)));
+                }
+                store = new;
+            }
+        }
+    }
+
+    /// Nothing that is found in a file is believed: predictions keep their form, and bytes their bound.
+    #[test]
+    fn what_is_no_row_is_left_out(part in prop::collection::vec(any::<u8>(), 0..400), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut taught = Recycling::new(BYTES);
+        (0..30).for_each(|token| learn(&mut taught, &[token], None, &[(token, 0.5), (9, 0.25)], 9));
+        let mut changed = saved(&taught)[0].1.clone();
+        let place = at.index(changed.len());
+        changed[place] = to;
+        for part in [part, changed] {
+            let mut store = Recycling::new(1 << 12);
+            prop_assert!(store.restore("recycling 1", &part));
+            prop_assert!(store.bytes() <= 1 << 12);
+            (0..30).for_each(|token| _ = after(&store, &[token], &[], None));
+        }
+    }
+}
+
+/// The parts of several predictors find their owners, in whatever order those stand.
+#[test]
+fn a_combination_restores_what_its_layers_saved() {
+    let layers = |names: [&str; 2]| {
+        let layers = names.map(|name| match name {
+            "keyed" => Layer::new(StateKeyed::new(BYTES)),
+            _ => Layer::new(Recycling::new(BYTES)),
+        });
+        Combined {
+            layers: layers.into(),
+            union: Union::First,
+        }
+    };
+    let mut taught = layers(["keyed", "recycling"]);
+    learn(&mut taught, &[1, 2], Some(7), &[(3, 0.5)], 3);
+    learn(&mut taught, &[4], None, &[(5, 0.5)], 5);
+    let mut other = layers(["recycling", "keyed"]);
+    for (name, part) in saved(&taught) {
+        assert!(other.restore(name, &part), "{name}");
+    }
+    assert!(!other.restore("state-keyed 0", &[]));
+    for (text, state) in [(&[1, 2][..], Some(7)), (&[4], None), (&[2], None)] {
+        assert_eq!(
+            after(&*other.layers[0].predictor, text, &[], state),
+            after(&*taught.layers[1].predictor, text, &[], state)
+        );
+        assert_eq!(
+            after(&*other.layers[1].predictor, text, &[], state),
+            after(&*taught.layers[0].predictor, text, &[], state)
+        );
+    }
+}

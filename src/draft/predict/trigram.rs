@@ -4,6 +4,9 @@ use super::table::Table;
 use super::{Candidate, Context, Observation, Predictor};
 use crate::draft::Origin;
 
+/// What its rows are kept under.
+const KEPT_AS: &str = "tri-grams 1";
+
 /// How often each token followed the last two ([Liu et al. 2024](https://arxiv.org/abs/2407.12021), ADED).
 ///
 /// The matrix approximates the law that is drawn from, by what was drawn; older draws count less. Where the last two tokens
@@ -33,6 +36,17 @@ impl Predictor for Trigram {
                 self.0.learn(last).count(drawn);
             }
         }
+    }
+
+    fn save(&self, keep: &mut dyn FnMut(&'static str, Vec<u8>)) {
+        keep(KEPT_AS, self.0.save());
+    }
+
+    fn restore(&mut self, name: &str, part: &[u8]) -> bool {
+        if name == KEPT_AS {
+            self.0.restore(part);
+        }
+        name == KEPT_AS
     }
 
     fn bytes(&self) -> usize {

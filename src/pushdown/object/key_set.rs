@@ -11,12 +11,21 @@
 //! whether they go on like its text, and reading each where it lies had been a third of the time of masks of objects with
 //! as many.
 
+use std::hash::{Hash, Hasher};
+
 /// KeySet in order, in one piece of memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeySet {
     /// One after the other, in no order.
     text: Vec<u8>,
     places: Vec<Place>,
+}
+
+impl Hash for KeySet {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.len().hash(hasher);
+        self.iter().for_each(|key| key.hash(hasher));
+    }
 }
 
 /// A key in the text.

@@ -12,6 +12,8 @@
 //!                └───────']'──►    └','─► • ─call value┘
 //! ```
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -49,7 +51,7 @@ impl Label {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Edge {
     pub(crate) label: Label,
     pub(crate) to: u32,
@@ -67,7 +69,7 @@ pub(crate) struct Rule {
 }
 
 /// The automata of all rules, and the series as the automata see them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Hash)]
 pub(crate) struct Nfa {
     pub(crate) nodes: Vec<Edges>,
     pub(crate) rules: Vec<Rule>,
@@ -80,14 +82,14 @@ pub(crate) struct Nfa {
 }
 
 /// A language that is no regular one: the terminal of how its words begin, and who tells them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct JudgedPlan {
     pub(crate) terminal: u32,
     pub(crate) judge: Judge,
 }
 
 /// A series whose items are rules of the automata.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct SeriesPlan {
     pub(crate) members: Vec<MemberPlan>,
     pub(crate) rest: Vec<RestPlan>,
@@ -103,18 +105,25 @@ pub(crate) struct SeriesPlan {
 }
 
 /// An item that may be used once: the rule of each way to write it, with the demands that it meets.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct MemberPlan {
     pub(crate) ways: Vec<(u32, Meets)>,
     pub(crate) required: bool,
 }
 
 /// An item that may be used again: the terminal of its key, its rule, and the demands that it meets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct RestPlan {
     pub(crate) key: Option<u32>,
     pub(crate) item: u32,
     pub(crate) meets: Meets,
+}
+
+/// The names of rules are for messages, and tell nothing of the language.
+impl Hash for Rule {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.start, self.accept).hash(hasher);
+    }
 }
 
 impl Nfa {
