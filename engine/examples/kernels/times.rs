@@ -6,8 +6,9 @@ use lexiform_engine::Ask;
 use lexiform_engine::kernels::asks::Sent;
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
+use lexiform_engine::kernels::experts::{Mixture, Room, Routed};
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::products::{End, Gemv, Skinny};
+use lexiform_engine::kernels::products::{Before, End, Gemv, Skinny};
 use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, Gate, MOST_QUERY_ROWS, Norm, SPLITS};
 use lexiform_engine::kernels::step::Output;
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ pub(crate) fn measure(card: &Card) -> Result<Vec<Value>, CardError> {
         prompt("attention 8B, a prompt of 2048", 2048, 128),
     ]);
     timed.extend(small());
+    timed.push(experts(blocks));
     timed.extend(all_draws());
     println!("{:44} {:>9} {:>9} {:>7}", "", "µs", "MB", "GB/s");
     timed.iter().map(|timed| timed.measure(card)).collect()
@@ -308,6 +310,60 @@ fn small() -> [Timed; 2] {
             contents: Vec::new(),
         },
     ]
+}
+
+/// A layer's 128 experts of 768 numbers, of which each of 64 tokens uses eight: nearly all of them are read.
+fn experts(blocks: usize) -> Timed {
+    let (tokens, hidden) = (64, 2048);
+    let mixture = Mixture {
+        experts: 128,
+        chosen: 8,
+        inner: 768,
+        is_normalised: true,
+        layers: vec![true],
+    };
+    let (ups, downs) = (
+        mixture.experts * 2 * mixture.inner * hidden * 2,
+        mixture.experts * hidden * mixture.inner * 2,
+    );
+    let routed = Routed {
+        mixture: &mixture,
+        norm: Before {
+            scale: at(2),
+            out: at(1),
+            wanted: None,
+            eps: 1e-6,
+        },
+        router: at(2),
+        ups: at(0),
+        downs: Place {
+            buffer: 0,
+            offset: ups,
+        },
+        slots: at(3),
+        arrived: at(4),
+        x: at(5),
+        room: |room| at(6 + room as usize),
+        hidden,
+        tokens,
+        multiprocessors: blocks,
+    };
+    let rows = tokens * hidden * 2;
+    let rooms = mixture.rooms(tokens, hidden).map(|(_, bytes)| bytes);
+    let mut chance = Chance::new(3);
+    let scores = chance.numbers(tokens * mixture.experts, 1.0);
+    Timed {
+        name: "30B-A3B experts of a layer, 64 tokens".to_owned(),
+        nodes: routed.nodes().to_vec(),
+        buffers: [ups + downs, rows, rows, 4 * tokens, 4, rows]
+            .into_iter()
+            .chain(rooms)
+            .collect(),
+        contents: vec![(
+            6 + Room::Scores as usize,
+            scores.into_iter().flat_map(u16::to_le_bytes).collect(),
+        )],
+    }
 }
 
 /// Draws from rows under this law, with a mask, and a history of a thousand tokens where it is read.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   *.cu ── NVRTC, for sm_90 ──► kernels of the card             node, step: a launch, or a product, as data
-//!    └──── a C++ compiler ─────► the same on the processor        shapes, products: the launches of each kernel
+//!    └──── a C++ compiler ─────► the same on the processor        shapes, products, experts: the launches of each kernel
 //!                                                                  plan: all steps of a pass, for a bucket of tokens
 //!   Feed ─► inputs ─► one buffer of a fixed layout ─► plan ─► rows of logits ─► draw: 56 bytes a row
 //!                                                       └─ launcher: a stream of a card, or the processor in tests
@@ -13,6 +13,7 @@
 //! | `attend.cu` | attention over the paged cache: split keys, block tables, trees, windows | head sizes 64 and 128, 64 query rows |
 //! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after | columns 1024, 2048, 3072, 4096, and of sums 6144, 8192, 12288, 14336 |
 //! | `skinny.cu` | products for three to sixteen vectors by the tensor cores | columns 1024, 2048, 3072, 4096 |
+//! | `experts.cu` | who goes to which expert, the products of every expert with its tokens, and their sums | 512 experts, of which a token uses 32, widths that are multiples of 16 |
 //! | `small.cu` | embedding, norms, turning and storing, the gate; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
 //! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
@@ -27,6 +28,7 @@ pub mod card;
 pub mod compiler;
 pub mod draw;
 mod driver;
+pub mod experts;
 pub mod inputs;
 pub mod launcher;
 pub mod moves;
@@ -34,7 +36,6 @@ pub mod node;
 pub mod plan;
 pub mod products;
 pub mod shapes;
-mod staging;
 pub mod step;
 pub mod stream;
 
@@ -42,9 +43,10 @@ pub mod stream;
 pub const HEADER: (&str, &str) = ("device.h", include_str!("kernels/device.h"));
 
 /// The sources, by the names of their files.
-pub const SOURCES: [(&str, &str); 5] = [
+pub const SOURCES: [(&str, &str); 6] = [
     ("attend.cu", include_str!("kernels/attend.cu")),
     ("draw.cu", include_str!("kernels/draw.cu")),
+    ("experts.cu", include_str!("kernels/experts.cu")),
     ("gemv.cu", include_str!("kernels/gemv.cu")),
     ("skinny.cu", include_str!("kernels/skinny.cu")),
     ("small.cu", include_str!("kernels/small.cu")),

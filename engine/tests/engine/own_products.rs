@@ -4,7 +4,7 @@
 //! The models are wide enough for `gemv.cu` and `skinny.cu`: one of which all products are the kernels' at up to 16 tokens, and some
 //! of which a product is the library's.
 
-use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, QWEN};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, QWEN};
 use crate::launcher::{Asked, OnProcessor};
 use crate::memory::Chance;
 use crate::planned::{ERROR_OF_ROW, Runner, VOCAB, feed, llama, model, options, relative, rows, told};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A kind, and how many steps a pass of one or two tokens and one of three to sixteen are.
-const KINDS: [(Kind, usize, usize); 4] = [
+const KINDS: [(Kind, usize, usize); 5] = [
     // Every product.
     (
         Kind {
@@ -60,6 +60,18 @@ const KINDS: [(Kind, usize, usize); 4] = [
         },
         1 + 9 + 2,
         1 + 9 + 2,
+    ),
+    // Norm, router, lists, two products and a sum take the place of the network.
+    (
+        Kind {
+            heads: 16,
+            key_heads: 4,
+            hidden: 1024,
+            layers: 1,
+            ..MIXTRAL
+        },
+        1 + 4 + 6 + 1,
+        1 + 5 + 6 + 2,
     ),
 ];
 const SEQUENCES: usize = 6;

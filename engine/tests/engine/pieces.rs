@@ -1,6 +1,6 @@
 //! Prompts by plan: passes of any number of tokens, cut into pieces that attend one after another, against the decoder of torch.
 
-use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, POSITIONS, QWEN};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, POSITIONS, QWEN, QWEN_MIXTURE};
 use crate::memory::Chance;
 use crate::planned::{ERROR_OF_ROW, Runner, VOCAB, by_every_kernel, counted, relative};
 use lexiform_engine::{Feed, Model};
@@ -67,7 +67,8 @@ fn feed<'a>(tokens: &'a [u32], start: usize, text: usize, rows: usize) -> Feed<'
 /// Long prompts and short ones, alone and beside texts that go on, with rows that nobody wants, in two passes, and with a tree at the end:
 /// each row is that of torch, and what comes after them sees their keys.
 fn prompts_in_pieces_have_the_rows_of_torch(runner: Runner) {
-    for (seed, kind) in [LLAMA, MISTRAL, QWEN, GROUPED].into_iter().enumerate() {
+    let kinds = [LLAMA, MISTRAL, QWEN, GROUPED, MIXTRAL, QWEN_MIXTURE];
+    for (seed, kind) in kinds.into_iter().enumerate() {
         let checkpoint = Checkpoint::random(kind, &mut Chance::new(seed as u64 + 21));
         let (planned, asked) = runner.model(&checkpoint);
         let known: Box<dyn Model> = checkpoint.decoder();

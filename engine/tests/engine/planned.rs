@@ -3,7 +3,7 @@
 //!
 //! Weights are random, in bf16. The decoder that is compared with computes in f32: the rows of the two differ by some hundredths.
 
-use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, QWEN};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, QWEN, QWEN_MIXTURE};
 use crate::devices::cuda;
 use crate::launcher::{Asked, OnProcessor};
 use crate::memory::Chance;
@@ -135,7 +135,8 @@ pub(crate) fn model() -> (Box<dyn Model>, Arc<Asked>) {
 
 /// Runs a test with a model of each kind that has such a cache.
 pub(crate) fn each(runner: Runner, blocks: usize, run: impl Fn(Kind, Box<dyn Model>, Option<Arc<Asked>>)) {
-    for (seed, kind) in [(11, LLAMA), (12, MISTRAL), (13, QWEN)] {
+    let kinds = [LLAMA, MISTRAL, QWEN, MIXTRAL, QWEN_MIXTURE];
+    for (kind, seed) in kinds.into_iter().zip(11..) {
         told();
         let (mut model, asked) = runner.model(&Checkpoint::random(kind, &mut Chance::new(seed)));
         model.create_cache(blocks, 16).unwrap();
@@ -321,7 +322,8 @@ fn compare(runner: Runner, kind: Kind, seed: u64) {
 }
 
 fn any_batch_through_any_bucket_has_the_rows_of_torch(runner: Runner) {
-    for (seed, kind) in [(1, LLAMA), (2, MISTRAL), (3, QWEN)] {
+    let kinds = [LLAMA, MISTRAL, QWEN, MIXTRAL, QWEN_MIXTURE];
+    for (kind, seed) in kinds.into_iter().zip(1..) {
         compare(runner, kind, seed);
     }
 }
@@ -507,6 +509,34 @@ fn a_model_that_the_kernels_do_not_serve_is_run_by_torch_and_says_why() {
         let told = refusal(&options(), OnProcessor::new().broken(source, from, to), 16);
         let why = format!("{alone}on this processor, the kernels compute other rows than libtorch");
         assert!(told.len() == 1 && told[0].starts_with(&why), "{from}: {told:?}");
+    }
+}
+
+/// A mixture that is computed wrongly is found at the start, also where it takes more tokens of an expert than are read at once.
+#[test]
+fn mistakes_in_experts_are_found_at_the_start() {
+    if !processor::is_there("mistakes_in_experts_are_found_at_the_start") {
+        return;
+    }
+    let checkpoint = Checkpoint::random(MIXTRAL, &mut Chance::new(14));
+    for (from, to) in [
+        (
+            "(u64)item.expert * a.rows",
+            "(u64)((item.expert + 1) % a.experts) * a.rows",
+        ),
+        (
+            "a.shares + (u64)blockIdx.y * a.chosen",
+            "a.shares + (u64)(blockIdx.y ^ 1) * a.chosen",
+        ),
+        ("own % count * CHUNK", "own % count * 0"),
+    ] {
+        told();
+        let launcher = OnProcessor::new().broken("experts.cu", from, to);
+        let mut model = checkpoint.load(&options(), Some(Box::new(launcher)));
+        model.create_cache(8, 16).unwrap();
+        let why = "passes are run by libtorch alone: on this processor, the kernels compute other rows than libtorch";
+        let told = told();
+        assert!(told.len() == 1 && told[0].starts_with(why), "{from}: {told:?}");
     }
 }
 

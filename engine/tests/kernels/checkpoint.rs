@@ -1,6 +1,7 @@
 //! A checkpoint with random weights, as a folder that the decoder of torch loads and as the buffers of a plan.
 
-use crate::memory::{Chance, Memory};
+use crate::memory::{Chance, Memory, narrow};
+use lexiform_engine::kernels::experts::Mixture;
 use lexiform_engine::kernels::launcher::Launcher;
 use lexiform_engine::kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
 use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, load, load_launched_by};
@@ -26,6 +27,19 @@ pub(crate) struct Kind {
     pub(crate) hidden: usize,
     pub(crate) inner: usize,
     pub(crate) layers: usize,
+    pub(crate) experts: Option<Experts>,
+}
+
+/// The experts of a model, and which of its layers have none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Experts {
+    pub(crate) count: usize,
+    pub(crate) chosen: usize,
+    pub(crate) inner: usize,
+    pub(crate) is_normalised: bool,
+    pub(crate) dense: &'static [usize],
+    /// The router, the experts, and an expert's gate, up and down, by their names in checkpoints.
+    names: [&'static str; 5],
 }
 
 /// Four query heads, and two key heads.
@@ -41,6 +55,7 @@ pub(crate) const LLAMA: Kind = Kind {
     hidden: 128,
     inner: 200,
     layers: 2,
+    experts: None,
 };
 /// The same with a window, and a head of its own.
 pub(crate) const MISTRAL: Kind = Kind {
@@ -62,6 +77,45 @@ pub(crate) const QWEN: Kind = Kind {
     ..LLAMA
 };
 
+/// Experts in all layers, whose shares sum to one.
+pub(crate) const MIXTRAL: Kind = Kind {
+    family: "mixtral",
+    architecture: "MixtralForCausalLM",
+    is_tied: false,
+    experts: Some(Experts {
+        count: 5,
+        chosen: 2,
+        inner: 48,
+        is_normalised: true,
+        dense: &[],
+        names: [
+            "block_sparse_moe.gate",
+            "block_sparse_moe.experts",
+            "w1",
+            "w3",
+            "w2",
+        ],
+    }),
+    ..LLAMA
+};
+/// Norms of heads, a layer without experts, and shares of all experts.
+pub(crate) const QWEN_MIXTURE: Kind = Kind {
+    family: "qwen3_moe",
+    architecture: "Qwen3MoeForCausalLM",
+    experts: Some(Experts {
+        count: 8,
+        chosen: 3,
+        inner: 32,
+        is_normalised: false,
+        dense: &[0],
+        names: ["mlp.gate", "mlp.experts", "gate_proj", "up_proj", "down_proj"],
+    }),
+    ..QWEN
+};
+
+/// Numbers of a row that decide which experts it uses: no layer changes them, so that no rounding decides.
+const TOLD: usize = 16;
+
 /// Weights in bf16 by their names in checkpoints.
 pub(crate) struct Checkpoint {
     kind: Kind,
@@ -81,6 +135,15 @@ impl Checkpoint {
             eps: 1e-5,
             norms_heads: kind.norms_heads,
             windows: vec![kind.window; kind.layers],
+            mixture: kind.experts.map(|experts| Mixture {
+                experts: experts.count,
+                chosen: experts.chosen,
+                inner: experts.inner,
+                is_normalised: experts.is_normalised,
+                layers: (0..kind.layers)
+                    .map(|layer| !experts.dense.contains(&layer))
+                    .collect(),
+            }),
             block_size: 16,
         };
         let mut checkpoint = Checkpoint {
@@ -108,10 +171,14 @@ impl Checkpoint {
                 (named("self_attn.k_proj"), keys, hidden),
                 (named("self_attn.v_proj"), keys, hidden),
                 (named("self_attn.o_proj"), hidden, queries),
-                (named("mlp.gate_proj"), inner, hidden),
-                (named("mlp.up_proj"), inner, hidden),
-                (named("mlp.down_proj"), hidden, inner),
             ]);
+            for (network, inner) in self.networks(layer, inner) {
+                let [gate, up, down] = network;
+                matrices.extend([(gate, inner, hidden), (up, inner, hidden), (down, hidden, inner)]);
+            }
+            if let Some(experts) = self.experts_of(layer) {
+                matrices.push((named(experts.names[0]), experts.count, hidden));
+            }
             norms.extend([
                 (named("input_layernorm"), hidden),
                 (named("post_attention_layernorm"), hidden),
@@ -131,6 +198,64 @@ impl Checkpoint {
         for (name, width) in norms {
             self.tensors
                 .insert(name, (vec![width], chance.numbers(width, 1.0)));
+        }
+        if self.kind.experts.is_some() {
+            self.decide(chance);
+        }
+    }
+
+    /// The experts of a layer, if it has some.
+    fn experts_of(&self, layer: usize) -> Option<Experts> {
+        self.kind
+            .experts
+            .filter(|experts| !experts.dense.contains(&layer))
+    }
+
+    /// The names of gates, ups and downs of a layer, of all experts or of the one network, and the width behind the gates.
+    fn networks(&self, layer: usize, inner: usize) -> Vec<([String; 3], usize)> {
+        let named = |name: &str| format!("model.layers.{layer}.{name}.weight");
+        let Some(experts) = self.experts_of(layer) else {
+            return vec![(
+                ["mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"].map(named),
+                inner,
+            )];
+        };
+        let [_, all, names @ ..] = experts.names;
+        let network = |number: usize| names.map(|name| named(&format!("{all}.{number}.{name}")));
+        (0..experts.count)
+            .map(|number| (network(number), experts.inner))
+            .collect()
+    }
+
+    /// Has the first numbers of a token decide which experts it uses, by so much that rounding decides nothing: they are a shuffled
+    /// scale for each token, no layer adds to them, and a router reads one for each expert.
+    fn decide(&mut self, chance: &mut Chance) {
+        let hidden = self.shape.hidden;
+        for (name, (sizes, values)) in &mut self.tensors {
+            let rows = values.chunks_mut(*sizes.last().unwrap());
+            let is_router = self
+                .kind
+                .experts
+                .is_some_and(|experts| name.ends_with(&format!("{}.weight", experts.names[0])));
+            if name == "model.embed_tokens.weight" {
+                for row in rows {
+                    let mut scale: Vec<u16> = (1..=TOLD).map(|step| narrow(step as f32 * 0.05)).collect();
+                    chance.shuffle(&mut scale);
+                    row[..TOLD].copy_from_slice(&scale);
+                }
+            } else if name.contains("post_attention_layernorm") {
+                values[..TOLD].fill(narrow(1.0));
+            } else if is_router {
+                let first = chance.below(TOLD);
+                for (expert, row) in rows.enumerate() {
+                    row.fill(0);
+                    row[(expert + first) % TOLD] = narrow(2.0);
+                }
+            } else if sizes[0] == hidden
+                && (name.contains("o_proj") || name.contains("down_proj") || name.contains("w2"))
+            {
+                rows.take(TOLD).for_each(|row| row.fill(0));
+            }
         }
     }
 
@@ -162,7 +287,7 @@ impl Checkpoint {
 
     fn write(&self, folder: &Path) {
         let shape = &self.shape;
-        let config = json!({
+        let mut config = json!({
             "architectures": [self.kind.architecture], "model_type": self.kind.family, "vocab_size": shape.vocab,
             "hidden_size": shape.hidden, "intermediate_size": shape.inner, "num_hidden_layers": shape.windows.len(),
             "num_attention_heads": shape.heads, "num_key_value_heads": shape.key_heads, "head_dim": shape.head_size,
@@ -170,6 +295,17 @@ impl Checkpoint {
             "tie_word_embeddings": self.kind.is_tied, "sliding_window": self.kind.window, "eos_token_id": 2,
             "attention_bias": false,
         });
+        if let Some(experts) = self.kind.experts {
+            let [count, width] = match self.kind.family {
+                "mixtral" => ["num_local_experts", "intermediate_size"],
+                _ => ["num_experts", "moe_intermediate_size"],
+            };
+            config[count] = json!(experts.count);
+            config[width] = json!(experts.inner);
+            config["num_experts_per_tok"] = json!(experts.chosen);
+            config["norm_topk_prob"] = json!(experts.is_normalised);
+            config["mlp_only_layers"] = json!(experts.dense);
+        }
         let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
         for (name, (shape, values)) in &self.tensors {
             let first = data.len();
@@ -227,9 +363,21 @@ impl Checkpoint {
             (LayerWeight::Qkv, stack(&attention)),
             (LayerWeight::Out, stack(&["self_attn.o_proj"])),
             (LayerWeight::InnerNorm, stack(&["post_attention_layernorm"])),
-            (LayerWeight::GateUp, stack(&["mlp.gate_proj", "mlp.up_proj"])),
-            (LayerWeight::Down, stack(&["mlp.down_proj"])),
         ];
+        let networks = self.networks(layer, 0);
+        let ups = networks
+            .iter()
+            .flat_map(|([gate, up, _], _)| [gate.clone(), up.clone()]);
+        let downs = networks.iter().map(|([.., down], _)| down.clone());
+        let [ups, downs] = [ups.collect::<Vec<_>>(), downs.collect()].map(|names| self.stack(&names));
+        weights.extend(match self.experts_of(layer) {
+            None => vec![(LayerWeight::GateUp, ups), (LayerWeight::Down, downs)],
+            Some(experts) => vec![
+                (LayerWeight::Router, stack(&experts.names[..1])),
+                (LayerWeight::ExpertUps, ups),
+                (LayerWeight::ExpertDowns, downs),
+            ],
+        });
         if self.kind.norms_heads {
             let (queries, keys) = ("self_attn.q_norm", "self_attn.k_norm");
             let heads = [queries].repeat(self.kind.heads).into_iter();

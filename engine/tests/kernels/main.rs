@@ -77,6 +77,11 @@ fn products_for_up_to_sixteen_vectors_are_those_of_loops() {
 }
 
 #[test]
+fn mixtures_of_experts_are_those_of_loops() {
+    check("experts.cu");
+}
+
+#[test]
 fn what_lies_between_products_is_that_of_loops() {
     check("small.cu");
 }

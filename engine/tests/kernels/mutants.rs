@@ -4,6 +4,8 @@
 //! the cases do not hold what the piece is for. Barriers that only keep threads apart in time are not among them: the fibers of
 //! the processor take turns in one order, which hides races.
 
+mod experts;
+
 use crate::processor::{self, Processor, text_of};
 use crate::{cases, draws, faults, moves};
 
@@ -451,6 +453,11 @@ fn broken_products_for_one_and_two_vectors_are_noticed() {
 #[test]
 fn broken_products_for_up_to_sixteen_vectors_are_noticed() {
     check("skinny.cu", SKINNY);
+}
+
+#[test]
+fn broken_experts_are_noticed() {
+    check("experts.cu", experts::EXPERTS);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Plans of passes, interpreted on the processor, against the decoder of torch.
 
-use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, POSITIONS, QWEN};
+use crate::checkpoint::{Checkpoint, Kind, LLAMA, MISTRAL, MIXTRAL, POSITIONS, QWEN, QWEN_MIXTURE};
 use crate::interpreter::Interpreter;
 use crate::launcher::MULTIPROCESSORS;
 use crate::memory::{Chance, Memory};
@@ -227,6 +227,15 @@ fn plans_with_windows_are_their_decoder() {
 fn plans_with_norms_of_heads_are_their_decoder() {
     if processor::is_there("plans_with_norms_of_heads_are_their_decoder") {
         compare(QWEN, 3);
+    }
+}
+
+#[test]
+fn plans_with_experts_are_their_decoder() {
+    if processor::is_there("plans_with_experts_are_their_decoder") {
+        for (kind, seed) in [(MIXTRAL, 9), (QWEN_MIXTURE, 10)] {
+            compare(kind, seed);
+        }
     }
 }
 

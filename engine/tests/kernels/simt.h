@@ -295,6 +295,7 @@ DEV void copy_bulk(void* to, const void* from, u32 bytes, u64* b) {
     expected -= bytes;
     if (!expected) barrier_arrive(b);
 }
+DEV void copy_bulk_kept(void* to, const void* from, u32 bytes, u64* b) { copy_bulk(to, from, bytes, b); }
 DEV void wait_for_grid() { simt::wait_for_grid_ahead(); }
 DEV void release_next_grid() {}
 DEV int count_up(int* p) { return (*p)++; }

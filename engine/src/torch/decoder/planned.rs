@@ -486,6 +486,10 @@ impl Held<'_> {
             (Buffer::Model(ModelWeight::Sines), table(|turn| turn.0)?),
         ]);
         for (number, layer) in self.layers.iter().enumerate() {
+            if matches!(&layer.mlp, Mlp::Experts(experts) if experts.stacked.is_none()) {
+                let why = "the kernels do not compute experts whose weights are kept in fewer bits than bf16";
+                return Err(LaunchError(why.to_owned()).into());
+            }
             for (weight, tensor) in layer_weights(layer) {
                 buffers.insert(Buffer::Layer(number, weight), tensor.f_contiguous()?);
             }
@@ -510,8 +514,19 @@ fn layer_weights(layer: &Layer) -> Vec<(LayerWeight, &Tensor)> {
             .as_ref()
             .map(|norm| (LayerWeight::HeadNorms, &norm.scales)),
     );
-    if let Mlp::Dense(dense) = &layer.mlp {
-        matrices.extend([(LayerWeight::GateUp, &dense.up), (LayerWeight::Down, &dense.down)]);
+    match &layer.mlp {
+        Mlp::Dense(dense) => {
+            matrices.extend([(LayerWeight::GateUp, &dense.up), (LayerWeight::Down, &dense.down)]);
+        }
+        Mlp::Experts(experts) => {
+            matrices.push((LayerWeight::Router, &experts.router));
+            let stacked = experts.stacked.iter().flatten();
+            weights.extend(
+                [LayerWeight::ExpertUps, LayerWeight::ExpertDowns]
+                    .into_iter()
+                    .zip(stacked),
+            );
+        }
     }
     weights.extend(
         matrices

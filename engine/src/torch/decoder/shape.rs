@@ -1,10 +1,11 @@
 //! The sizes of a model for the kernels, or all reasons why they cannot compute it.
 //!
 //! The kernels compute decoders of the Llama family in bf16: norms by the root of the mean of squares before both halves of a
-//! layer, no biases, whole heads turned by one rope, a gated network with SiLU. Whatever else a description asks for is a reason
+//! layer, no biases, whole heads turned by one rope, a gated network with SiLU or experts that are such networks. Whatever else a description asks for is a reason
 //! by its name, so that an operator sees why a model runs without them.
 
 use crate::torch::config::{Activation, Config, Mlp, NormKind, QkNorm};
+use crate::torch::kernels::experts::Mixture;
 use crate::torch::kernels::plan::{NoPlan, Shape, Unplanned};
 use tch::Kind;
 
@@ -14,14 +15,14 @@ use tch::Kind;
 /// All that the kernels lack.
 pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Shape, NoPlan> {
     let mut reasons = lacking(config, kind);
-    let inner = match config.layers.first().map(|layer| &layer.mlp) {
-        Some(Mlp::Dense { width }) => *width as usize,
-        _ => 0,
-    };
+    let dense = config.layers.iter().find_map(|layer| match layer.mlp {
+        Mlp::Dense { width } => Some(width as usize),
+        Mlp::Experts { .. } => None,
+    });
     let (attention, window) = (&config.attention, config.window.map(|window| window as usize));
     let shape = Shape {
         hidden: config.hidden as usize,
-        inner,
+        inner: dense.unwrap_or_default(),
         heads: attention.heads as usize,
         key_heads: attention.kv_heads as usize,
         head_size: attention.head_dim as usize,
@@ -33,25 +34,34 @@ pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Sh
             .iter()
             .map(|layer| window.filter(|_| layer.windowed))
             .collect(),
+        mixture: mixture(config),
         block_size,
     };
     if reasons.is_empty() {
         return shape.check().map(|()| shape);
     }
-    // Of a network that has no one width, that is said above.
-    let is_said = |size: &Unplanned| {
-        matches!(
-            size,
-            Unplanned::Size {
-                what: "inner",
-                found: 0,
-                ..
-            }
-        )
-    };
-    let sizes = shape.check().err().into_iter().flat_map(|sizes| sizes.0);
-    reasons.extend(sizes.filter(|size| !is_said(size)));
+    reasons.extend(shape.check().err().into_iter().flat_map(|sizes| sizes.0));
     Err(NoPlan(reasons))
+}
+
+/// The experts of the layers that have some, which are alike in all of them.
+fn mixture(config: &Config) -> Option<Mixture> {
+    let layers = || config.layers.iter().map(|layer| &layer.mlp);
+    layers().find_map(|mlp| match *mlp {
+        Mlp::Dense { .. } => None,
+        Mlp::Experts {
+            count,
+            chosen,
+            width,
+            normalised,
+        } => Some(Mixture {
+            experts: count as usize,
+            chosen: chosen as usize,
+            inner: width as usize,
+            is_normalised: normalised,
+            layers: layers().map(|mlp| matches!(mlp, Mlp::Experts { .. })).collect(),
+        }),
+    })
 }
 
 /// What the description asks for that no kernel computes.
@@ -64,12 +74,10 @@ fn lacking(config: &Config, kind: Kind) -> Vec<Unplanned> {
     let is_scaled = attention
         .scale
         .is_some_and(|scale| (scale - plain_scale).abs() > 1e-9 * plain_scale);
-    let is_expert = |mlp: &Mlp| matches!(mlp, Mlp::Experts { .. });
     let before = names.before_attention.is_some() && names.before_mlp.is_some();
     let after = names.after_attention.is_some() || names.after_mlp.is_some();
     let found = [
         (kind != Kind::BFloat16, "in numbers other than bf16"),
-        (config.layers.iter().any(|layer| is_expert(&layer.mlp)), "experts"),
         (attention.qkv_bias, "biases of queries, keys and values"),
         (attention.out_bias, "biases behind attention"),
         (config.mlp_bias, "biases of the network"),
@@ -150,11 +158,40 @@ mod tests {
     }
 
     #[test]
+    fn layers_with_experts_are_told_apart_and_their_sizes_checked() {
+        let sized = |family: &str, change: Value| {
+            let mut sizes = json!({"head_dim": 64, "num_attention_heads": 4, "num_key_value_heads": 2});
+            let changed = change.as_object().unwrap().clone();
+            sizes.as_object_mut().unwrap().extend(changed);
+            shape(&config(family, sizes), Kind::BFloat16, 16)
+        };
+        let found = sized("qwen3_moe", json!({})).unwrap();
+        let mixture = Mixture {
+            experts: 6,
+            chosen: 3,
+            inner: 16,
+            is_normalised: false,
+            layers: vec![false, true],
+        };
+        assert_eq!((found.inner, found.mixture), (48, Some(mixture)));
+        let found = sized("mixtral", json!({"intermediate_size": 32})).unwrap();
+        let mixture = found.mixture.unwrap();
+        assert_eq!((found.inner, mixture.inner, mixture.is_normalised), (0, 32, true));
+        assert_eq!(mixture.layers, [true, true]);
+        let odd = json!({"moe_intermediate_size": 24, "num_local_experts": 600, "num_experts_per_tok": 40, "hidden_size": 40});
+        assert_eq!(
+            sized("qwen3_moe", odd).unwrap_err().to_string(),
+            "experts is 600; the kernels take up to 512; experts of a token is 40; the kernels take up to 32; \
+             inner of experts is 24; the kernels take a multiple of 16; \
+             hidden before experts is 40; the kernels take a multiple of 16"
+        );
+    }
+
+    #[test]
     fn what_the_kernels_lack_is_named() {
         for (family, reason) in [
             ("qwen2", "biases of queries, keys and values"),
-            ("mixtral", "experts"),
-            ("qwen3_moe", "experts"),
+            ("qwen3_moe", "head_size is 8"),
             ("gemma2", "capped logits"),
             ("gemma3", "several ropes, or heads that are turned in part"),
             ("phi4", "several ropes, or heads that are turned in part"),

@@ -1,7 +1,8 @@
 //! Whether the kernels compute what libtorch computes: asked once, when the cache is made.
 //!
 //! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed; and each time both
-//! at once and in pieces, since other kernels make the products for one and two tokens. Then a text that attends in pieces, as prompts do.
+//! at once and in pieces, since other kernels make the products for one and two tokens. Then a text that attends in pieces, as prompts do;
+//! of a model with experts also one of the same token over and over, all of which go to the same experts, more than those take at once.
 //! Rows that are
 //! far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all passes, and the
 //! operator is told. Two ways to round in bf16 are some hundredths apart.
@@ -37,6 +38,8 @@ pub(super) struct Room {
     pub(super) positions: usize,
     /// Slots of a block of the cache.
     pub(super) block_size: usize,
+    /// Whether some layers have experts.
+    pub(super) has_experts: bool,
 }
 
 /// How far the rows by plan are from those of libtorch, relative to their size; NaN if they are not numbers.
@@ -44,9 +47,18 @@ pub(super) fn farthest(
     room: &Room,
     mut run: impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
 ) -> Result<f64> {
-    let few = farthest_of(room, &PIECES.repeat(3), &mut run)?;
-    let prompt = farthest_of(room, &[&[PROMPT]], &mut run)?;
-    Ok(larger(few, prompt))
+    let vocab = room.vocab;
+    let spread = |number: usize, count: usize| number * vocab / count;
+    let few = farthest_of(room, spread, &PIECES.repeat(3), &mut run)?;
+    let prompt = farthest_of(room, spread, &[&[PROMPT]], &mut run)?;
+    let off = larger(few, prompt);
+    match room.has_experts {
+        true => Ok(larger(
+            off,
+            farthest_of(room, |_, _| vocab / 2, &[&[PROMPT]], &mut run)?,
+        )),
+        false => Ok(off),
+    }
 }
 
 /// A NaN is the largest.
@@ -54,18 +66,17 @@ fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || other <= one { one } else { other }
 }
 
-/// The same of one text, fed by libtorch as the first of these says and by plan in each of these ways.
+/// The same of one text of so many tokens, fed by libtorch as the first of these ways says and by plan in each of them.
 fn farthest_of(
     room: &Room,
+    token: impl Fn(usize, usize) -> usize,
     ways: &[&[usize]],
     run: &mut impl FnMut(By, &[Feed<'_>]) -> Result<Box<dyn Flight>>,
 ) -> Result<f64> {
-    let &Room {
-        vocab, block_size, ..
-    } = room;
+    let block_size = room.block_size;
     let count = ways[0].iter().sum::<usize>().min(room.positions);
     let table: Vec<u32> = (0..count.div_ceil(block_size) as u32).collect();
-    let tokens: Vec<u32> = (0..count).map(|number| (number * vocab / count) as u32).collect();
+    let tokens: Vec<u32> = (0..count).map(|number| token(number, count) as u32).collect();
     let mut bring = |by: By, pieces: &[usize]| {
         let (mut start, mut logits) = (0, Vec::new());
         for &piece in pieces {

@@ -244,12 +244,18 @@ impl<'a> Weights<'a> {
                     let prefix = format!("{prefix}.{}.{number}", names.experts);
                     self.dense(&prefix, (names.expert_up, names.expert_down), width)
                 };
-                Ok(Mlp::Experts(Experts {
+                let experts = Experts {
                     router,
                     networks: (0..count).map(expert).collect::<Result<_>>()?,
+                    stacked: None,
                     chosen,
                     normalised,
-                }))
+                };
+                // Only in bf16 do kernels read them.
+                match self.place.kind {
+                    Kind::BFloat16 => self.held(experts.stacking()).map(Mlp::Experts),
+                    _ => Ok(Mlp::Experts(experts)),
+                }
             }
         }
     }

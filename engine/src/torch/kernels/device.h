@@ -64,6 +64,10 @@ DEV void copy_bulk(void* to, const void* from, u32 bytes, u64* b) {
     u64 policy; asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" :: "r"(shared_at(to)), "l"(from), "r"(bytes), "r"(shared_at(b)), "l"(policy) : "memory");
 }
+// The same of what is read again, and stays in the L2.
+DEV void copy_bulk_kept(void* to, const void* from, u32 bytes, u64* b) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: "r"(shared_at(to)), "l"(from), "r"(bytes), "r"(shared_at(b)) : "memory");
+}
 // Programmatic dependent launch: nothing that an earlier kernel of the pass writes may be read before `wait_for_grid`, and
 // every block of every kernel calls it, also one that leaves early.
 DEV void wait_for_grid() { asm volatile("griddepcontrol.wait;" ::: "memory"); }

@@ -6,12 +6,16 @@
 //!   x ─► (norm of the wanted rows ─► [head]) ─► logits in f32        in brackets: a product; in parentheses: one launch, or several
 //! ```
 //!
+//! In a layer of experts the second half is `norm ─► [router] ─► route ─► experts_up ─► experts_down ─► sum_experts`, a launch each, whatever the
+//! number of tokens; see [`experts`](super::experts).
+//!
 //! Who makes a product, and what is in its launch, [`products`](super::products) decides: for one and two tokens a layer is six launches,
 //! where the sizes allow it, and for more it is nine.
 //!
 //! A plan names buffers, not addresses. A [`Launcher`](super::launcher::Launcher) runs it: a card, which captures it as a graph and
 //! replays that, or the kernels on the processor in tests (`engine/tests/kernels/plans.rs`, `engine/tests/engine/planned.rs`).
 
+use super::experts::{Mixture, Room, Routed};
 use super::inputs::{Bucket, Input};
 use super::node::{Node, Place};
 use super::products::{After, Before, Linear};
@@ -24,7 +28,7 @@ use std::fmt;
 pub struct Shape {
     /// Numbers of a token between layers.
     pub hidden: usize,
-    /// Numbers behind the gate.
+    /// Numbers behind the gate; of no account where all layers have experts.
     pub inner: usize,
     /// Heads of queries.
     pub heads: usize,
@@ -40,6 +44,8 @@ pub struct Shape {
     pub norms_heads: bool,
     /// For each layer how many positions a token sees, its own among them; `None` if all.
     pub windows: Vec<Option<usize>>,
+    /// The experts of the layers that have some.
+    pub mixture: Option<Mixture>,
     /// Slots of a block of the cache.
     pub block_size: usize,
 }
@@ -124,6 +130,12 @@ pub enum LayerWeight {
     GateUp,
     /// `[hidden, inner]`.
     Down,
+    /// `[experts, hidden]`.
+    Router,
+    /// `[experts, 2 · inner, hidden]`: of each expert gates, and below them what they let through.
+    ExpertUps,
+    /// `[experts, hidden, inner]`.
+    ExpertDowns,
 }
 
 /// What a pass computes on the way, in bf16 where nothing else is said.
@@ -143,6 +155,8 @@ pub enum Scratch {
     GateUp,
     /// What came through.
     Gated,
+    /// What layers with experts compute on the way.
+    Experts(Room),
     /// Sums of parts of texts, `f32`. The bytes are those of texts that are all as long as tables allow; what a pass needs is told
     /// by [`Bucket::split_rows`](super::inputs::Bucket::split_rows).
     Parts,
@@ -183,7 +197,7 @@ impl Shape {
                 MOST_NORM_WIDTH,
                 "a multiple of 8, up to 8192",
             ),
-            width("inner", self.inner, usize::MAX, "a multiple of 8"),
+            width("inner", self.inner, usize::MAX, "a multiple of 8").filter(|_| self.has_dense_layers()),
         ]
         .into_iter()
         .flatten()
@@ -224,10 +238,28 @@ impl Shape {
             0,
             "at least 1",
         );
+        let lacking = self
+            .mixture
+            .iter()
+            .flat_map(|mixture| mixture.lacking(self.hidden));
+        problems.extend(lacking.map(|(what, found, expected)| Unplanned::Size {
+            what,
+            found,
+            expected,
+        }));
         match problems.is_empty() {
             true => Ok(()),
             false => Err(NoPlan(problems)),
         }
+    }
+
+    /// The experts of a layer, if it has some.
+    fn experts_of(&self, layer: usize) -> Option<&Mixture> {
+        self.mixture.as_ref().filter(|mixture| mixture.is_in(layer))
+    }
+
+    fn has_dense_layers(&self) -> bool {
+        self.windows.is_empty() || (0..self.windows.len()).any(|layer| self.experts_of(layer).is_none())
     }
 
     /// Query heads of each key head.
@@ -269,7 +301,10 @@ impl Plan {
         let mut steps = vec![Step::Launch(maker.embed())];
         for (layer, &window) in shape.windows.iter().enumerate() {
             steps.extend(maker.attention(layer, window));
-            steps.extend(maker.network(layer));
+            steps.extend(match shape.experts_of(layer) {
+                Some(mixture) => maker.experts(layer, mixture),
+                None => maker.network(layer),
+            });
         }
         steps.extend(maker.head());
         Ok(Plan {
@@ -314,14 +349,17 @@ impl Maker<'_> {
             shape.group(),
             SPLITS,
         ));
-        vec![
+        let inner = if shape.has_dense_layers() { shape.inner } else { 0 };
+        let experts = shape.mixture.iter();
+        let experts = experts.flat_map(|mixture| mixture.rooms(bucket.tokens, shape.hidden));
+        let scratch = [
             (Scratch::X, rows(shape.hidden)),
             (Scratch::Normed, rows(shape.hidden)),
             (Scratch::Qkv, rows(shape.qkv())),
             (Scratch::Queries, rows(shape.heads * shape.head_size)),
             (Scratch::Attended, rows(shape.heads * shape.head_size)),
-            (Scratch::GateUp, rows(2 * shape.inner)),
-            (Scratch::Gated, rows(shape.inner)),
+            (Scratch::GateUp, rows(2 * inner)),
+            (Scratch::Gated, rows(inner)),
             (Scratch::Parts, parts),
             (
                 Scratch::Arrived,
@@ -329,7 +367,9 @@ impl Maker<'_> {
             ),
             (Scratch::Hidden, bucket.rows * shape.hidden * 2),
             (Scratch::Logits, bucket.rows * shape.vocab * 4),
-        ]
+        ];
+        let experts = experts.map(|(room, bytes)| (Scratch::Experts(room), bytes));
+        scratch.into_iter().chain(experts).collect()
     }
 
     fn embed(&self) -> Node<Buffer> {
@@ -492,6 +532,26 @@ impl Maker<'_> {
             After::Add,
         ));
         steps
+    }
+
+    /// The second half of a layer with experts.
+    fn experts(&self, layer: usize, mixture: &Mixture) -> Vec<Step<Buffer>> {
+        let of = |weight| Place::start(Buffer::Layer(layer, weight));
+        let routed = Routed {
+            mixture,
+            norm: self.norm(layer, LayerWeight::InnerNorm),
+            router: of(LayerWeight::Router),
+            ups: of(LayerWeight::ExpertUps),
+            downs: of(LayerWeight::ExpertDowns),
+            slots: self.input(Input::Slots),
+            arrived: scratch(Scratch::Arrived),
+            x: scratch(Scratch::X),
+            room: |room| scratch(Scratch::Experts(room)),
+            hidden: self.shape.hidden,
+            tokens: self.bucket.tokens,
+            multiprocessors: self.multiprocessors,
+        };
+        routed.steps()
     }
 
     /// The rows that are wanted, if there are any.

@@ -7,7 +7,7 @@
 //! ```
 
 use super::fused::{self, floats, floats_mut};
-use super::linear::{Linear, Norm};
+use super::linear::{Linear, Multiplier, Norm};
 use super::upload::Upload;
 use crate::torch::config::Activation;
 use tch::{Device, Kind, TchError, Tensor};
@@ -29,6 +29,8 @@ pub(crate) struct Dense {
 pub(crate) struct Experts {
     pub(crate) router: Linear,
     pub(crate) networks: Vec<Dense>,
+    /// `[experts, 2 · width, in]` and `[experts, out, width]`, of which the matrices of the networks are parts, where they lie so.
+    pub(crate) stacked: Option<[Tensor; 2]>,
     pub(crate) chosen: i64,
     /// Whether the shares of the chosen ones are made to sum to one.
     pub(crate) normalised: bool,
@@ -48,6 +50,10 @@ impl Mlp {
             Mlp::Experts(experts) => Mlp::Experts(Experts {
                 router: experts.router.share(),
                 networks: experts.networks.iter().map(Dense::share).collect(),
+                stacked: experts
+                    .stacked
+                    .as_ref()
+                    .map(|stacked| stacked.each_ref().map(Tensor::shallow_clone)),
                 ..*experts
             }),
         }
@@ -172,7 +178,31 @@ fn route_by_loop(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor
 /// What a network of one expert computes between its two products.
 type Inner = fn(&Dense, &Tensor) -> Result<Tensor>;
 
+/// Has these matrices lie behind one another in one tensor, of which they become parts; `None`, and nothing is done, where torch does
+/// not multiply with all of them.
+fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Tensor>> {
+    let mut matrices: Vec<&mut Linear> = matrices.collect();
+    let weights = matrices.iter().map(|matrix| matrix.weight());
+    let Some(weights) = weights.collect::<Option<Vec<&Tensor>>>() else {
+        return Ok(None);
+    };
+    let stacked = Tensor::f_stack(&weights, 0)?;
+    for (matrix, number) in matrices.iter_mut().zip(0..) {
+        matrix.by = Multiplier::Torch(stacked.f_select(0, number)?);
+    }
+    Ok(Some(stacked))
+}
+
 impl Experts {
+    /// Has the matrices of all networks lie behind one another, as kernels read them that do not know beforehand which experts are
+    /// used. Takes as much memory again as one layer's, for a moment.
+    pub(crate) fn stacking(mut self) -> Result<Self> {
+        let ups = stack(self.networks.iter_mut().map(|network| &mut network.up))?;
+        let downs = stack(self.networks.iter_mut().map(|network| &mut network.down))?;
+        self.stacked = ups.zip(downs).map(|(ups, downs)| [ups, downs]);
+        Ok(self)
+    }
+
     fn apply(&self, x: &Tensor, (route, inner): (Route, Inner)) -> Result<Tensor> {
         let (chosen, shares) = route(self, &self.router.apply(x)?)?;
         let shares = shares.f_to_kind(x.kind())?;

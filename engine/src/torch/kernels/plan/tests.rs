@@ -13,6 +13,7 @@ fn shape() -> Shape {
         eps: 1e-5,
         norms_heads: false,
         windows: vec![None; 16],
+        mixture: None,
         block_size: 16,
     }
 }
@@ -64,6 +65,57 @@ fn a_layer_is_so_many_launches() {
         assert_eq!((one, narrow_one), (expected, expected_narrow), "{tokens} tokens");
         assert_eq!(none, (1 + 16 * 9 + 2, 16 * 4 + 1), "{tokens} tokens");
     }
+}
+
+/// A mixture in all layers but the first.
+fn mixture() -> Shape {
+    Shape {
+        mixture: Some(Mixture {
+            experts: 128,
+            chosen: 8,
+            inner: 768,
+            is_normalised: true,
+            layers: (0..16).map(|layer| layer > 0).collect(),
+        }),
+        ..shape()
+    }
+}
+
+#[test]
+fn a_layer_with_experts_is_so_many_launches() {
+    for (tokens, expected) in [
+        (1, (1 + 6 + 15 * (4 + 6) + 1, 0)),
+        (2, (1 + 6 + 15 * (4 + 6) + 1, 0)),
+        // Of products, the second of the dense layer is the library's.
+        (8, (1 + 9 + 15 * (5 + 6) + 2, 1)),
+        // With the router's three of each layer.
+        (64, (1 + 9 + 15 * (5 + 6) + 2, 4 + 15 * 3 + 1)),
+    ] {
+        assert_eq!(counted(&mixture(), tokens, 132), expected, "{tokens} tokens");
+    }
+}
+
+#[test]
+fn what_experts_compute_on_the_way_has_room() {
+    let bytes = |shape: &Shape, part: Scratch| {
+        let plan = Plan::new(shape, &bucket(64), 132).unwrap();
+        let found = plan.scratch.iter().find(|(scratch, _)| *scratch == part);
+        found.map(|&(_, bytes)| bytes)
+    };
+    assert_eq!(
+        bytes(&mixture(), Scratch::Experts(Room::Products)),
+        Some(64 * 8 * 2048 * 2)
+    );
+    assert_eq!(
+        bytes(&mixture(), Scratch::Experts(Room::Gated)),
+        Some(64 * 8 * 768 * 2)
+    );
+    assert_eq!(bytes(&mixture(), Scratch::Gated), Some(64 * 8192 * 2));
+    assert_eq!(bytes(&shape(), Scratch::Experts(Room::Products)), None);
+    let mut all = mixture();
+    all.mixture.as_mut().unwrap().layers = vec![true; 16];
+    all.inner = 0;
+    assert_eq!(bytes(&all, Scratch::Gated), Some(0));
 }
 
 #[test]
