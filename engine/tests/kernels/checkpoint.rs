@@ -3,7 +3,7 @@
 use crate::memory::{Chance, Memory};
 use lexiform_engine::kernels::launcher::Launcher;
 use lexiform_engine::kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
-use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, load, load_launched_by};
+use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, WeightFormat, load, load_launched_by};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -82,6 +82,7 @@ impl Checkpoint {
             norms_heads: kind.norms_heads,
             windows: vec![kind.window; kind.layers],
             block_size: 16,
+            rounded: None,
         };
         let mut checkpoint = Checkpoint {
             kind,
@@ -136,9 +137,15 @@ impl Checkpoint {
 
     /// The decoder of torch on the processor, in f32 with the weights as they are.
     pub(crate) fn decoder(&self) -> Box<dyn Model> {
+        self.decoder_in(WeightFormat::Stored)
+    }
+
+    /// The same with weights that are kept so.
+    pub(crate) fn decoder_in(&self, weights: WeightFormat) -> Box<dyn Model> {
         let options = LoadOptions {
             dtype: Dtype::F32,
             threads: 1,
+            weights,
             ..LoadOptions::default()
         };
         self.load(&options, None)

@@ -8,7 +8,7 @@ use crate::torch::config::{Activation, Config, Mlp, NormKind, QkNorm};
 use crate::torch::kernels::plan::{NoPlan, Shape, Unplanned};
 use tch::Kind;
 
-/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this size.
+/// The sizes of the model of this description with weights in bf16, which computes in these numbers over a cache of blocks of this size.
 ///
 /// # Errors
 /// All that the kernels lack.
@@ -34,6 +34,7 @@ pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Sh
             .map(|layer| window.filter(|_| layer.windowed))
             .collect(),
         block_size,
+        rounded: None,
     };
     if reasons.is_empty() {
         return shape.check().map(|()| shape);

@@ -14,6 +14,7 @@ fn shape() -> Shape {
         norms_heads: false,
         windows: vec![None; 16],
         block_size: 16,
+        rounded: None,
     }
 }
 
