@@ -12,7 +12,7 @@
 //! `--draft FOLDER` by a draft model, and with `--always` all that it can; at temperature 0 the tokens stay the same, which
 //! `--print` shows. `--by-torch` leaves the small
 //! steps between matrix products to torch, and `--device-draws` has tokens drawn where the model computes, as on a card.
-//! `--weights int8` keeps the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
+//! `--weights int8` or `fp8` keeps the matrices in eight bits, and `--batch-invariant` gives a row the same bits in any company.
 //!
 //! `--device cuda` runs on a graphics card, and with `--no-dependent-launch` there no kernel starts before the end of the one ahead. `--schema FILE` holds every answer to a JSON Schema (which should ask for
 //! more than `--tokens`, since answers are cut there), and `--temperature 1` draws instead of taking the likeliest.

@@ -26,7 +26,6 @@ use memory::{Chance, Memory};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Where there is no card for the kernels.
 const NO_CARD: u8 = 3;
@@ -90,10 +89,8 @@ fn run(mut card: Card, asked: &Asked) -> Result<bool, CardError> {
         return Ok(true);
     }
     let compiler = Compiler::open(asked.nvrtc.as_deref())?;
-    for (source, _) in SOURCES {
-        let begin = Instant::now();
-        card.load(&compiler, source)?;
-        println!("{source}: compiled in {:.1} s", begin.elapsed().as_secs_f64());
+    for (source, time) in card.load(&compiler, &SOURCES.map(|(source, _)| source))? {
+        println!("{source}: compiled in {:.1} s", time.as_secs_f64());
     }
     let (mut faults, mut measured) = (Vec::new(), Vec::new());
     if is_asked("cases") || is_asked("check") {

@@ -8,7 +8,7 @@ use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::experts::{Mixture, Room, Routed};
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::products::{Before, End, Gemv, Skinny};
+use lexiform_engine::kernels::products::{Before, End, Format, Gemv, Rounded, Skinny, Widen};
 use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, Gate, MOST_QUERY_ROWS, Norm, SPLITS};
 use lexiform_engine::kernels::step::Output;
 use serde_json::{Value, json};
@@ -35,6 +35,9 @@ pub(crate) fn measure(card: &Card) -> Result<Vec<Value>, CardError> {
     let blocks = card.multiprocessors();
     let mut timed = products(blocks);
     timed.extend(few_vectors(blocks));
+    for format in [Format::Int8, Format::Fp8] {
+        timed.extend(eight_bits(format, blocks));
+    }
     timed.extend([
         attention("attention 1B, 64 × 256", 64, 256, 64),
         attention("attention 8B, 64 × 256", 64, 256, 128),
@@ -113,6 +116,7 @@ fn products(blocks: usize) -> Vec<Timed> {
     let timed = shapes.into_iter().filter_map(|(name, columns, rows, end)| {
         let gemv = Gemv {
             weights: at(0),
+            rounded: None,
             x: at(1),
             scale: None,
             wanted: None,
@@ -149,10 +153,12 @@ fn few_vectors(blocks: usize) -> Vec<Timed> {
     let timed = each.filter_map(|((name, columns, rows), vectors)| {
         let skinny = Skinny {
             weights: at(0),
+            rounded: None,
             x: at(1),
             out: at(2),
             rows,
             columns,
+            stride: columns,
             vectors,
             output: Output::Plain,
             blocks,
@@ -165,6 +171,79 @@ fn few_vectors(blocks: usize) -> Vec<Timed> {
         })
     });
     timed.collect()
+}
+
+/// Products with matrices of eight bits, and the largest piece of one that is widened at once.
+fn eight_bits(format: Format, blocks: usize) -> Vec<Timed> {
+    let (columns, rows) = (4096, 28_672);
+    let rounded = Rounded {
+        format,
+        scales: at(3),
+        widened: at(2),
+    };
+    let gemv = |vectors| {
+        let gemv = Gemv {
+            weights: at(0),
+            rounded: Some(rounded),
+            x: at(1),
+            scale: None,
+            wanted: None,
+            normed: None,
+            out: at(2),
+            rows,
+            columns,
+            vectors,
+            end: End::Gate,
+            eps: 1e-5,
+            blocks,
+        };
+        (vectors, gemv.node())
+    };
+    let skinny = |vectors| {
+        let skinny = Skinny {
+            weights: at(0),
+            rounded: Some(rounded),
+            x: at(1),
+            out: at(2),
+            rows,
+            columns,
+            stride: columns,
+            vectors,
+            output: Output::Plain,
+            blocks,
+        };
+        (vectors, skinny.node())
+    };
+    let nodes = [gemv(1), gemv(2), skinny(8), skinny(16)];
+    let products = nodes.into_iter().filter_map(|(vectors, node)| {
+        Some(Timed {
+            name: format!("8B gate and up in {format:?}, {vectors} vectors"),
+            nodes: vec![node?],
+            buffers: vec![
+                rows * columns,
+                vectors * columns * 2,
+                vectors * rows * 2,
+                rows * 4,
+            ],
+            contents: Vec::new(),
+        })
+    });
+    let piece = Widen::<usize>::room(rows, columns) / 2;
+    let widen = Widen {
+        format,
+        weights: at(0),
+        scales: at(3),
+        out: at(2),
+        rows: piece / columns,
+        columns,
+    };
+    let widened = Timed {
+        name: format!("{} rows of 4096 widened from {format:?}", piece / columns),
+        nodes: vec![widen.node()],
+        buffers: vec![piece, 16, 2 * piece, rows * 4],
+        contents: Vec::new(),
+    };
+    products.chain([widened]).collect()
 }
 
 const KEY_HEADS: usize = 8;

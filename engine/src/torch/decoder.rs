@@ -29,6 +29,7 @@ use super::crew::Crew;
 use super::flight::kernel_draws::Started;
 use super::flight::{Drawing, Rows};
 use super::kernels::launcher::{Launcher, SharedLauncher};
+use super::kernels::plan::Shape;
 use super::layers::attention::{self, Plan};
 use super::layers::cache::{self, Cache};
 use super::layers::fused::{self, floats_mut};
@@ -84,45 +85,70 @@ fn computes_by_loops(place: Place, options: &LoadOptions) -> bool {
 /// The bytes in which a number of a matrix is kept that a checkpoint stores in this type.
 pub(super) fn bytes_of_weight(stored: Kind, place: Place, options: &LoadOptions) -> usize {
     match (options.weights, stored) {
-        (WeightFormat::Int8, _) => 1,
+        (WeightFormat::Int8 | WeightFormat::Fp8, _) => 1,
         (WeightFormat::Stored, Kind::BFloat16) if computes_by_loops(place, options) => 2,
         (WeightFormat::Stored, _) => place.kind.elt_size_in_bytes(),
     }
 }
 
-/// Refuses what only loops of our own can do, where torch computes.
-fn check(place: Place, options: &LoadOptions) -> std::result::Result<(), LoadError> {
-    let what = match options.weights {
+/// Refuses what only loops of our own can do, where torch computes, and what kernels can do as well, where there are none and why.
+fn check(
+    place: Place,
+    options: &LoadOptions,
+    no_kernels: Option<&str>,
+) -> std::result::Result<(), LoadError> {
+    let rounded = match options.weights {
+        WeightFormat::Stored => None,
         WeightFormat::Int8 => Some("weights in int8"),
-        WeightFormat::Stored => options.batch_invariant.then_some("batch-invariant passes"),
+        WeightFormat::Fp8 => Some("weights in fp8"),
     };
-    match what.filter(|_| !computes_by_loops(place, options)) {
-        Some(what) => Err(LoadError::Unavailable {
+    const LOOPS: &str = "a model that computes in f32 on the CPU, by the engine's own loops";
+    const KERNELS: &str = "a model that computes in f32 on the CPU, by the engine's own loops, or one that the kernels for cards run";
+    let rounded = rounded
+        .filter(|_| no_kernels.is_some())
+        .map(|what| (what, KERNELS));
+    let invariant = options
+        .batch_invariant
+        .then_some(("batch-invariant passes", LOOPS));
+    match rounded
+        .or(invariant)
+        .filter(|_| !computes_by_loops(place, options))
+    {
+        Some((what, needs)) => Err(LoadError::Unavailable {
             what,
-            needs: "a model that computes in f32 on the CPU, by the engine's own loops",
-            found: format!("{:?} on {}", place.kind, options.device),
+            needs,
+            found: format!(
+                "{:?} on {}{}",
+                place.kind,
+                options.device,
+                no_kernels.unwrap_or_default()
+            ),
         }),
         None => Ok(()),
     }
 }
 
 impl Decoder {
+    /// `no_kernels` is why no launcher will run passes, empty where nobody asked for one.
     pub(super) fn load(
         checkpoint: &Checkpoint<'_>,
         config: Config,
         place: Place,
         options: &LoadOptions,
+        no_kernels: Option<&str>,
     ) -> std::result::Result<Self, LoadError> {
-        check(place, options)?;
+        check(place, options, no_kernels)?;
         let crew = computes_by_loops(place, options).then(|| Arc::new(Crew::new(options.threads)));
-        let multiplying = crew.clone().map(|crew| (crew, options.weights));
-        let weights = Weights::new(checkpoint, &config, place, multiplying);
+        let weights = Weights::new(checkpoint, &config, place, (crew.clone(), options.weights));
         let names = &config.family.names;
         let (name, _) = weights::embedding(checkpoint, names);
         let embedding = weights.matrix(&name, &[config.vocab, config.hidden])?;
         let head = match config.tied {
+            true if weights.is_rounded_for_torch() => {
+                weights.multiplied(&name, &[config.vocab, config.hidden])?
+            }
             true => embedding.shallow_clone(),
-            false => weights.matrix("lm_head.weight", &[config.vocab, config.hidden])?,
+            false => weights.multiplied("lm_head.weight", &[config.vocab, config.hidden])?,
         };
         let rows = config.max_positions as i64;
         let positions = names.positions.map(|name| {
@@ -255,8 +281,12 @@ impl Decoder {
             shape::shape(&self.config, self.place.kind, self.block_size).map_err(|why| why.to_string())?;
         let head = self
             .head
-            .weight()
+            .matrix()
             .ok_or("the processor multiplies by loops of its own")?;
+        let shape = Shape {
+            rounded: planned::format(head),
+            ..shape
+        };
         let held = Held {
             config: &self.config,
             embedding: &self.embedding,

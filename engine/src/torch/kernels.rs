@@ -14,7 +14,8 @@
 //! | `gemv.cu` | products for one or two vectors, with the norm before and the sum, gate or `f32` rows after | columns 1024, 2048, 3072, 4096, and of sums 6144, 8192, 12288, 14336 |
 //! | `skinny.cu` | products for three to sixteen vectors by the tensor cores | columns 1024, 2048, 3072, 4096 |
 //! | `experts.cu` | who goes to which expert, the products of every expert with its tokens, and their sums | 512 experts, of which a token uses 32, widths that are multiples of 16 |
-//! | `small.cu` | embedding, norms, turning and storing, the gate; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
+//! | `gemv_int8.cu`, `gemv_fp8.cu`, `skinny_int8.cu`, `skinny_fp8.cu` | the same of weights in eight bits | the same |
+//! | `small.cu` | embedding, norms, turning and storing, the gate; weights of eight bits in bf16; moves in the cache; tokens of a pass from the draws of the one before | widths to 8192 |
 //! | `draw.cu` | penalties, filters by rank, sums and draws, with the bits of the library's law | vocabularies to 262,144 |
 //!
 //! **What has been run.** No kernel has run on a card. On the processor, `engine/tests/kernels` runs every one against loops in
@@ -43,12 +44,16 @@ pub mod stream;
 pub const HEADER: (&str, &str) = ("device.h", include_str!("kernels/device.h"));
 
 /// The sources, by the names of their files.
-pub const SOURCES: [(&str, &str); 6] = [
+pub const SOURCES: [(&str, &str); 10] = [
     ("attend.cu", include_str!("kernels/attend.cu")),
     ("draw.cu", include_str!("kernels/draw.cu")),
     ("experts.cu", include_str!("kernels/experts.cu")),
     ("gemv.cu", include_str!("kernels/gemv.cu")),
+    ("gemv_fp8.cu", include_str!("kernels/gemv_fp8.cu")),
+    ("gemv_int8.cu", include_str!("kernels/gemv_int8.cu")),
     ("skinny.cu", include_str!("kernels/skinny.cu")),
+    ("skinny_fp8.cu", include_str!("kernels/skinny_fp8.cu")),
+    ("skinny_int8.cu", include_str!("kernels/skinny_int8.cu")),
     ("small.cu", include_str!("kernels/small.cu")),
 ];
 
@@ -59,19 +64,20 @@ mod tests {
     /// The table and the sources have the same kernels.
     #[test]
     fn every_kernel_stands_in_its_source() {
-        let declared = |text: &str| {
-            let entries = text.lines().filter(|line| line.starts_with("KERNEL(")).count();
-            entries
-                + text
-                    .lines()
-                    .map(|line| line.matches("GEMV(").count())
-                    .sum::<usize>()
+        let uses = |text: &str, name: &str| text.matches(&format!("{name}(")).count();
+        let included = |text: &str| {
+            let included = SOURCES
+                .iter()
+                .find(|(name, _)| text.contains(&format!("#include \"{name}\"")));
+            included.map(|(_, text)| *text)
         };
         for (name, text) in SOURCES {
             let of = shapes::KERNELS.iter().filter(|kernel| kernel.source == name);
-            // The macro that makes products is defined once, in a line of its own.
-            let definitions = usize::from(text.contains("#define GEMV("));
-            assert_eq!(of.count(), declared(text) - definitions, "{name}");
+            let text = included(text).unwrap_or(text);
+            let alone = text.lines().filter(|line| line.starts_with("KERNEL(")).count();
+            // The macros that make products are defined once.
+            let products = ["GEMV", "SKINNY"].map(|name| uses(text, name).saturating_sub(1));
+            assert_eq!(of.count(), alone + products.iter().sum::<usize>(), "{name}");
         }
     }
 }

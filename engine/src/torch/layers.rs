@@ -9,6 +9,7 @@
 
 pub(crate) mod attention;
 pub(crate) mod cache;
+pub(crate) mod e4m3;
 pub(crate) mod fused;
 pub(crate) mod kernel;
 pub(crate) mod lanes;

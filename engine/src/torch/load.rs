@@ -6,6 +6,7 @@ use super::config::{Config, PassReads};
 use super::decoder::{self, Decoder, shape, weights};
 use super::device::{self, Device};
 use super::kernels::launcher::Launcher;
+use super::kernels::products::Format;
 use super::kernels::shapes::BLOCK_SIZE;
 use super::kernels::stream::Stream;
 use super::layers::layout::Place;
@@ -68,13 +69,13 @@ pub fn load_launched_by(
     options: &LoadOptions,
     launcher: Box<dyn Launcher>,
 ) -> Result<LoadedModel, LoadError> {
-    load_with(files, options, |_, _| Some(launcher))
+    load_with(files, options, |_, _| Ok(launcher))
 }
 
 fn load_with(
     files: &ModelFiles,
     options: &LoadOptions,
-    launcher: impl FnOnce(&Config, Place) -> Option<Box<dyn Launcher>>,
+    launcher: impl FnOnce(&Config, Place) -> Result<Box<dyn Launcher>, String>,
 ) -> Result<LoadedModel, LoadError> {
     let device = options.device.open()?;
     let config = Config::read(files)?;
@@ -95,10 +96,11 @@ fn load_with(
     let number = decoder::bytes_of_weight(stored, place, options);
     let reads = config.reads(number, place.kind.elt_size_in_bytes());
     let launcher = launcher(&config, place);
-    let mut model = Decoder::load(&checkpoint, config, place, options)?;
+    let no_kernels = launcher.as_ref().err().map(String::as_str);
+    let mut model = Decoder::load(&checkpoint, config, place, options, no_kernels)?;
     let draft = options.draft_without.as_ref();
     let draft = draft.map(|skipped| model.skipping(skipped)).transpose()?;
-    if let Some(launcher) = launcher {
+    if let Ok(launcher) = launcher {
         model = model.launched_by(launcher);
     }
     Ok(LoadedModel {
@@ -113,25 +115,31 @@ fn load_with(
     })
 }
 
-/// The card of the options as a launcher, if it and the kernels serve this model; if not, why is told. Whether the blocks of the cache
-/// are those of the kernels is not known yet.
-fn card(options: &LoadOptions, config: &Config, place: Place) -> Option<Box<dyn Launcher>> {
+/// The card of the options as a launcher, if it and the kernels serve this model; if not, why, which is told, or nothing where nobody
+/// asked for kernels. Whether the blocks of the cache are those of the kernels is not known yet.
+fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn Launcher>, String> {
     let Device::Cuda(number) = options.device else {
-        return None;
+        return Err(String::new());
     };
     if !options.kernels {
-        return None;
+        return Err(" without kernels".to_owned());
     }
     let opened = shape::shape(config, place.kind, BLOCK_SIZE).map_err(|why| why.to_string());
     let opened = opened.and_then(|_| {
         let folder = device::folder_of("libcublas.so.13");
-        Stream::open(number, folder.as_deref(), options.dependent_launch).map_err(|why| why.to_string())
+        let format = match options.weights {
+            WeightFormat::Stored => None,
+            WeightFormat::Int8 => Some(Format::Int8),
+            WeightFormat::Fp8 => Some(Format::Fp8),
+        };
+        Stream::open(number, folder.as_deref(), options.dependent_launch, format)
+            .map_err(|why| why.to_string())
     });
     match opened {
-        Ok(stream) => Some(Box::new(stream)),
+        Ok(stream) => Ok(Box::new(stream)),
         Err(why) => {
             (options.tell)(&format!("passes are run by libtorch alone: {why}"));
-            None
+            Err(format!(": {why}"))
         }
     }
 }

@@ -10,10 +10,12 @@ pub enum WeightFormat {
     /// In the numbers that the model computes with, or as the checkpoint holds them where that is exact.
     #[default]
     Stored,
-    /// In eight bits with a scale for each row, rounded when they are loaded: half the memory of bfloat16, and another
-    /// model, whose law is not that of the checkpoint. The embedding and the routers of experts stay as they are stored. On the
-    /// CPU in `f32`, with loops of our own.
+    /// In whole numbers of eight bits with a scale for each row, rounded when they are loaded: half the memory of bfloat16, and
+    /// another model, whose law is not that of the checkpoint. The embedding and the routers of experts stay as they are stored. On
+    /// the CPU in `f32`, with loops of our own, and on a card where its kernels run the model.
     Int8,
+    /// In floating-point numbers of eight bits (e4m3) with a scale for each row; the same in all else.
+    Fp8,
 }
 
 impl WeightFormat {
@@ -22,6 +24,7 @@ impl WeightFormat {
         match self {
             WeightFormat::Stored => "stored",
             WeightFormat::Int8 => "int8",
+            WeightFormat::Fp8 => "fp8",
         }
     }
 }
@@ -39,8 +42,9 @@ impl FromStr for WeightFormat {
         match text {
             "stored" => Ok(WeightFormat::Stored),
             "int8" => Ok(WeightFormat::Int8),
+            "fp8" => Ok(WeightFormat::Fp8),
             _ => Err(format!(
-                "{text:?} is no format of weights; expected stored or int8"
+                "{text:?} is no format of weights; expected stored, int8 or fp8"
             )),
         }
     }

@@ -88,7 +88,7 @@ impl Stored {
     }
 
     /// Rounds it to what eight bits hold: by row, or by column where matrices lie the other way.
-    fn round(&mut self, transposed: bool) {
+    fn round(&mut self, format: WeightFormat, transposed: bool) {
         let [rows, columns] = self.shape[..] else {
             return;
         };
@@ -105,19 +105,33 @@ impl Stored {
             let most = (0..inputs)
                 .map(|input| self.values[at(output, input)].abs())
                 .fold(0.0, f32::max);
-            let scale = most / 127.0;
+            let scale = most
+                / if format == WeightFormat::Int8 {
+                    127.0
+                } else {
+                    448.0
+                };
             assert!(scale > 0.0, "{} has a row of zeros", self.name);
             for input in 0..inputs {
                 let value = &mut self.values[at(output, input)];
-                *value = scale * (*value / scale).round_ties_even();
+                *value = scale * nearest(format, *value / scale);
             }
         }
     }
 }
 
+/// The nearest number of eight bits. Those of fp8 are multiples of a sixteenth of the power of two above them, at least of 2⁻⁹.
+fn nearest(format: WeightFormat, number: f32) -> f32 {
+    let unit = match format {
+        WeightFormat::Int8 => 1.0,
+        _ => 2.0_f32.powi((number.abs().log2().floor() as i32).max(-6) - 3),
+    };
+    unit * (number / unit).round_ties_even()
+}
+
 /// The same model with a checkpoint in `f32` that holds the rounded weights; a head of its own, where the embedding was the head.
-fn rounded(family: &str) -> Folder {
-    let folder = Folder::copy_of(family, &format!("eight-bits-{family}"));
+fn rounded(family: &str, format: WeightFormat) -> Folder {
+    let folder = Folder::copy_of(family, &format!("eight-bits-{family}-{format}"));
     let mut config: Value =
         serde_json::from_slice(&std::fs::read(folder.0.join("config.json")).unwrap()).unwrap();
     config["tie_word_embeddings"] = json!(false);
@@ -133,7 +147,7 @@ fn rounded(family: &str) -> Folder {
             shape,
             values,
         };
-        head.round(false);
+        head.round(format, false);
         tensors.push(head);
     }
     let is_transposed = family.starts_with("gpt2");
@@ -141,14 +155,14 @@ fn rounded(family: &str) -> Folder {
         .iter_mut()
         .filter(|tensor| tensor.is_rounded() && tensor.name != "lm_head.weight")
     {
-        tensor.round(is_transposed);
+        tensor.round(format, is_transposed);
     }
     for head in tensors
         .iter_mut()
         .filter(|tensor| tensor.name == "lm_head.weight")
     {
         // A second time changes nothing.
-        head.round(false);
+        head.round(format, false);
     }
     files(&folder.0)
         .iter()
@@ -191,17 +205,19 @@ fn a_model_in_eight_bits_is_the_one_whose_checkpoint_is_rounded() {
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/fixtures")
             .join(family);
-        let found = logits(&fixture, WeightFormat::Int8, &tokens);
-        let expected = logits(&rounded(family).0, WeightFormat::Stored, &tokens);
-        let wrong = off(&found, &expected);
-        assert!(wrong < 1e-5, "{family}: off by {wrong}");
-        // It is another model than the one that was rounded, and not far from it.
         let unrounded = logits(&fixture, WeightFormat::Stored, &tokens);
-        let rounding = off(&found, &unrounded);
-        assert!(
-            (1e-4..0.1).contains(&rounding),
-            "{family}: rounding moves logits by {rounding}"
-        );
+        for (format, most) in [(WeightFormat::Int8, 0.1), (WeightFormat::Fp8, 0.3)] {
+            let found = logits(&fixture, format, &tokens);
+            let expected = logits(&rounded(family, format).0, WeightFormat::Stored, &tokens);
+            let wrong = off(&found, &expected);
+            assert!(wrong < 1e-5, "{family}, {format}: off by {wrong}");
+            // It is another model than the one that was rounded, and not far from it.
+            let rounding = off(&found, &unrounded);
+            assert!(
+                (1e-4..most).contains(&rounding),
+                "{family}, {format}: rounding moves logits by {rounding}"
+            );
+        }
     }
 }
 
@@ -213,20 +229,22 @@ fn the_demo_model_in_eight_bits_says_nearly_the_same() {
     let text = "Ada Lovelace is 36 years old and lives in London. Order 4711 from 12 March 2024: three lamps at 19.90 each.";
     let tokens = tokenizer.encode(text).unwrap();
     let stored = logits(&folder, WeightFormat::Stored, &tokens);
-    let rounded = logits(&folder, WeightFormat::Int8, &tokens);
+    let rounded = [WeightFormat::Int8, WeightFormat::Fp8].map(|format| logits(&folder, format, &tokens));
     let width = stored.len() / tokens.len();
     let likeliest = |row: &[f32]| (0..width).max_by(|&one, &other| row[one].total_cmp(&row[other]));
-    let rows = stored.chunks(width).zip(rounded.chunks(width));
-    let same = rows
-        .filter(|(one, other)| likeliest(one) == likeliest(other))
-        .count();
-    let off = off(&rounded, &stored);
-    println!(
-        "{} rows: logits off by {off:.4}, the likeliest token the same in {same}",
-        tokens.len()
-    );
-    assert!((1e-4..0.05).contains(&off), "{off}");
-    assert!(same * 10 >= tokens.len() * 9, "{same} of {}", tokens.len());
+    for (rounded, most) in rounded.into_iter().zip([0.05, 0.15]) {
+        let rows = stored.chunks(width).zip(rounded.chunks(width));
+        let same = rows
+            .filter(|(one, other)| likeliest(one) == likeliest(other))
+            .count();
+        let off = off(&rounded, &stored);
+        println!(
+            "{} rows: logits off by {off:.4}, the likeliest token the same in {same}",
+            tokens.len()
+        );
+        assert!((1e-4..most).contains(&off), "{off}");
+        assert!(same * 10 >= tokens.len() * 9, "{same} of {}", tokens.len());
+    }
 }
 
 /// Guards against a choice that is silently without effect.
@@ -242,7 +260,15 @@ fn torch_refuses_what_only_our_loops_can_do() {
         batch_invariant: true,
         ..by_loops
     };
-    for (options, names) in [(int8, "weights in int8"), (invariant, "batch-invariant passes")] {
+    let fp8 = LoadOptions {
+        weights: WeightFormat::Fp8,
+        ..int8.clone()
+    };
+    for (options, names) in [
+        (int8, "weights in int8"),
+        (fp8, "weights in fp8"),
+        (invariant, "batch-invariant passes"),
+    ] {
         let by_torch = LoadOptions {
             fused: false,
             ..options.clone()

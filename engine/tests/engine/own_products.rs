@@ -9,7 +9,7 @@ use crate::launcher::{Asked, OnProcessor};
 use crate::memory::Chance;
 use crate::planned::{ERROR_OF_ROW, Runner, VOCAB, feed, llama, model, options, relative, rows, told};
 use crate::processor;
-use lexiform_engine::Feed;
+use lexiform_engine::{Feed, LoadOptions, WeightFormat};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -129,13 +129,23 @@ const PASSES: [&[usize]; 8] = [
     &[2],
 ];
 
-fn compare(runner: Runner, (kind, few, some): (Kind, usize, usize), seed: u64) {
+/// Passes of these sizes by plan, of which each is so many steps, against torch, or our own loops where weights are in eight bits.
+fn compare(
+    runner: Runner,
+    (kind, weights): (Kind, WeightFormat),
+    passes: &[&[usize]],
+    steps_of: impl Fn(usize) -> usize,
+    seed: u64,
+) {
     let checkpoint = Checkpoint::random(kind, &mut Chance::new(seed));
-    let (mut planned, asked) = runner.model(&checkpoint);
-    let mut known = checkpoint.decoder();
+    let (mut planned, asked) = runner.model_that(LoadOptions { weights, ..options() }, &checkpoint);
+    let mut known = checkpoint.decoder_in(weights);
+    told();
     for model in [&mut planned, &mut known] {
         model.create_cache(SEQUENCES * BLOCKS_EACH, 16).unwrap();
     }
+    let told = told();
+    assert!(told[0].contains("are run by kernels on"), "{told:?}");
     let tables: Vec<Vec<u32>> = (0..SEQUENCES as u32)
         .map(|sequence| {
             (0..BLOCKS_EACH as u32)
@@ -148,15 +158,12 @@ fn compare(runner: Runner, (kind, few, some): (Kind, usize, usize), seed: u64) {
         lengths: [0; SEQUENCES],
     };
     let (mut all, mut worst, mut worst_hidden) = ((Vec::new(), Vec::new()), 0.0_f32, 0.0_f32);
-    for counts in PASSES {
+    for counts in passes {
         let fed = texts.next(counts);
         let feeds = texts.feeds(&fed, &tables);
         let before = steps(&asked);
         let found = rows(&mut *planned, &feeds);
-        let expected_steps = match counts.iter().sum::<usize>() {
-            1 | 2 => few,
-            _ => some,
-        };
+        let expected_steps = steps_of(counts.iter().sum());
         if let (Some(before), Some(after)) = (before, steps(&asked)) {
             assert_eq!(after - before, expected_steps, "{kind:?}, {counts:?}");
         }
@@ -187,15 +194,72 @@ fn compare(runner: Runner, (kind, few, some): (Kind, usize, usize), seed: u64) {
 }
 
 fn passes_of_every_size_have_the_rows_of_torch(runner: Runner) {
-    for (kind, seed) in KINDS.into_iter().zip(21..) {
-        compare(runner, kind, seed);
+    for ((kind, few, some), seed) in KINDS.into_iter().zip(21..) {
+        let steps = |tokens| if tokens <= 2 { few } else { some };
+        compare(runner, (kind, WeightFormat::Stored), &PASSES, steps, seed);
+    }
+}
+
+/// The same with weights in eight bits: passes that read them once, twice, and those whose products the library makes with widened ones.
+fn passes_with_weights_in_eight_bits_have_the_rows_of_our_loops(runner: Runner) {
+    let of_all = |tokens| match tokens {
+        1 | 2 => 1 + 6 + 1,
+        3..=16 => 1 + 9 + 2,
+        // Twice, or widened before: each product is two steps.
+        _ => 1 + 9 + 4 + 3,
+    };
+    // No kernel takes the columns of two of four products.
+    let of_some = |tokens| match tokens {
+        1 | 2 => 1 + 2 * (6 + 2) + 1,
+        3..=16 => 1 + 2 * (9 + 2) + 2,
+        _ => 1 + 2 * (9 + 4) + 3,
+    };
+    let passes: Vec<&[usize]> = PASSES.into_iter().chain([&[13, 13, 14][..]]).collect();
+    for (weights, seed) in [(WeightFormat::Int8, 41), (WeightFormat::Fp8, 42)] {
+        compare(runner, (KINDS[0].0, weights), &passes, of_all, seed);
+        compare(runner, (KINDS[1].0, weights), &passes, of_some, seed);
+    }
+}
+
+/// A model of which libtorch runs all passes, since the cache is not the kernels', and one whose card is lost.
+#[test]
+fn what_kernels_do_not_run_is_computed_with_widened_weights() {
+    if !processor::is_there("what_kernels_do_not_run_is_computed_with_widened_weights") {
+        return;
+    }
+    for weights in [WeightFormat::Int8, WeightFormat::Fp8] {
+        let checkpoint = Checkpoint::random(KINDS[1].0, &mut Chance::new(51));
+        let mut known = checkpoint.decoder_in(weights);
+        known.create_cache(8, 16).unwrap();
+        let pass = [feed(&[1, 2, 3], 0), feed(&[40], 1)];
+        let expected = rows(&mut *known, &pass);
+        for is_lost in [false, true] {
+            let launcher = OnProcessor::new();
+            let asked = launcher.asked();
+            let options = LoadOptions { weights, ..options() };
+            let mut model = checkpoint.load(&options, Some(Box::new(launcher)));
+            told();
+            model.create_cache(8, if is_lost { 16 } else { 32 }).unwrap();
+            let before = asked.steps.load(Ordering::Relaxed);
+            asked.refused.store(before + 3, Ordering::Relaxed);
+            let found = rows(&mut *model, &pass);
+            let off = relative(&found, &expected);
+            assert!(off < ERROR_OF_ROW, "{weights}: {off}");
+            let told = told();
+            let words = if is_lost { "from now on" } else { "alone" };
+            assert!(told.last().unwrap().contains(words), "{told:?}");
+            assert_eq!(before > 0, is_lost);
+        }
     }
 }
 
 /// Each of these by the kernels on the processor, and on a card.
 mod by {
     use crate::planned::by_every_kernel;
-    by_every_kernel!(passes_of_every_size_have_the_rows_of_torch);
+    by_every_kernel!(
+        passes_of_every_size_have_the_rows_of_torch,
+        passes_with_weights_in_eight_bits_have_the_rows_of_our_loops,
+    );
 }
 
 /// A product that is wrong on some card is found before anybody is answered, whatever the size of the passes that it is made in.
@@ -206,7 +270,7 @@ fn mistakes_in_products_are_found_at_the_start() {
     }
     let checkpoint = Checkpoint::random(KINDS[0].0, &mut Chance::new(31));
     for (source, from, to) in [
-        ("gemv.cu", "sums, 2 * row + 1, m", "sums, 2 * row, m"),
+        ("gemv.cu", "sums, 2 * row + 1, width", "sums, 2 * row, width"),
         (
             "gemv.cu",
             "END == ADD ? widen(((bf16*)a.out)[place]) : 0.f",

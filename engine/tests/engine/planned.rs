@@ -72,19 +72,15 @@ impl Runner {
 
     /// A model with passes by plan, and on the processor what will have been asked of its launcher.
     pub(crate) fn model(self, checkpoint: &Checkpoint) -> (Box<dyn Model>, Option<Arc<Asked>>) {
-        self.model_that(true, checkpoint)
+        self.model_that(options(), checkpoint)
     }
 
-    /// The same, which draws or leaves this to others.
+    /// The same with other options.
     pub(crate) fn model_that(
         self,
-        draws: bool,
+        options: LoadOptions,
         checkpoint: &Checkpoint,
     ) -> (Box<dyn Model>, Option<Arc<Asked>>) {
-        let options = LoadOptions {
-            draws: Some(draws),
-            ..options()
-        };
         match self {
             Runner::Processor => {
                 let launcher = OnProcessor::new();

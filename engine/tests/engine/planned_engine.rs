@@ -5,13 +5,13 @@ use crate::checkpoint::Checkpoint;
 use crate::launcher::Asked;
 use crate::laws::agrees;
 use crate::memory::Chance;
-use crate::planned::{Runner, counted, llama};
+use crate::planned::{Runner, counted, llama, options};
 use crate::rig::{Heard, Listener, drafting, generate, grammar_over, listen, wait_until};
 use crate::torch::vocabulary;
 use lexiform::law::{Distribution, Drawn, Row as _};
 use lexiform_engine::{
-    Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, LawChoice, LawTag, Logits, Model,
-    Request, Sampling, SlotMoves, Speculation,
+    Ask, Engine, EngineConfig, EngineError, Event, Feed, Finish, Flight, LawChoice, LawTag, LoadOptions,
+    Logits, Model, Request, Sampling, SlotMoves, Speculation,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -268,7 +268,13 @@ fn asking(number: u64) -> Request {
 /// the last bit; and no row comes home.
 fn penalties_and_filters_are_those_of_rows_in_memory(runner: Runner) {
     let answers = |draws: bool| {
-        let (model, asked) = runner.model_that(draws, &llama());
+        let (model, asked) = runner.model_that(
+            LoadOptions {
+                draws: Some(draws),
+                ..options()
+            },
+            &llama(),
+        );
         let brought = Arc::<AtomicUsize>::default();
         let model = Watched {
             model,

@@ -9,9 +9,12 @@ mod experts;
 mod products;
 #[path = "rows.rs"]
 mod rows;
+#[path = "weights.rs"]
+mod weights;
 
 use crate::memory::{Memory, widen};
 use lexiform_engine::kernels::node::{Argument, Node, Place};
+use lexiform_engine::kernels::products::Format;
 
 /// The largest root of the mean of squares of errors, relative to that of the numbers: bf16 rounds to 2⁻⁹.
 const MEAN_ERROR: f64 = 6e-3;
@@ -61,8 +64,10 @@ impl Case {
     pub(crate) fn constant(&self) -> Vec<usize> {
         let constant = self.nodes.iter().flat_map(|node| {
             let places: &[usize] = match node.kernel.name.split('_').next() {
-                Some("gemv") => &[0, 2],
-                Some("skinny" | "embed" | "experts") => &[0],
+                Some("gemv") => &[0, 2, 6],
+                Some("skinny") => &[0, 3],
+                Some("widen") => &[0, 1],
+                Some("embed" | "experts") => &[0],
                 Some("norm") => &[1],
                 Some("turn") => &[4, 5, 6],
                 _ => &[],
@@ -138,8 +143,12 @@ pub(crate) fn of(source: &str) -> Vec<Case> {
     match source {
         "attend.cu" => attention::cases(),
         "experts.cu" => experts::cases(),
-        "gemv.cu" => products::gemv_cases(),
-        "skinny.cu" => products::skinny_cases(),
+        "gemv.cu" => products::gemv_cases(None),
+        "gemv_int8.cu" => products::gemv_cases(Some(Format::Int8)),
+        "gemv_fp8.cu" => products::gemv_cases(Some(Format::Fp8)),
+        "skinny.cu" => products::skinny_cases(None),
+        "skinny_int8.cu" => products::skinny_cases(Some(Format::Int8)),
+        "skinny_fp8.cu" => products::skinny_cases(Some(Format::Fp8)),
         "small.cu" => rows::cases(),
         _ => Vec::new(),
     }

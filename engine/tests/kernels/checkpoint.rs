@@ -4,7 +4,7 @@ use crate::memory::{Chance, Memory, narrow};
 use lexiform_engine::kernels::experts::Mixture;
 use lexiform_engine::kernels::launcher::Launcher;
 use lexiform_engine::kernels::plan::{Buffer, LayerWeight, ModelWeight, Shape};
-use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, load, load_launched_by};
+use lexiform_engine::{Dtype, LoadOptions, Model, ModelFiles, WeightFormat, load, load_launched_by};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -145,6 +145,7 @@ impl Checkpoint {
                     .collect(),
             }),
             block_size: 16,
+            rounded: None,
         };
         let mut checkpoint = Checkpoint {
             kind,
@@ -261,9 +262,15 @@ impl Checkpoint {
 
     /// The decoder of torch on the processor, in f32 with the weights as they are.
     pub(crate) fn decoder(&self) -> Box<dyn Model> {
+        self.decoder_in(WeightFormat::Stored)
+    }
+
+    /// The same with weights that are kept so.
+    pub(crate) fn decoder_in(&self, weights: WeightFormat) -> Box<dyn Model> {
         let options = LoadOptions {
             dtype: Dtype::F32,
             threads: 1,
+            weights,
             ..LoadOptions::default()
         };
         self.load(&options, None)

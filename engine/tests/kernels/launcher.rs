@@ -181,7 +181,11 @@ impl Launcher for OnProcessor {
 /// A product by loops, which sum a row in the same order in any company.
 fn multiply(product: &Product<u64>) {
     let Product {
-        rows, columns, count, ..
+        rows,
+        columns,
+        count,
+        stride,
+        ..
     } = *product;
     let [weights, x, out] = [product.weights, product.x, product.out].map(|place| place.address());
     // SAFETY: a step names memory that is large enough for what it reads and writes, and nobody else has it while it runs.
@@ -194,8 +198,8 @@ fn multiply(product: &Product<u64>) {
     for (number, x) in x.chunks_exact(columns).enumerate() {
         let x: Vec<f32> = x.iter().map(|&it| widen(it)).collect();
         for (row, weights) in weights.chunks_exact(columns).enumerate() {
-            let (sum, at) = (dot(&x, weights), number * rows + row);
-            // SAFETY: `at` is below `count * rows`.
+            let (sum, at) = (dot(&x, weights), number * stride + row);
+            // SAFETY: `at` is below `count * stride`.
             unsafe {
                 let half = (out as *mut u16).add(at * usize::from(product.output != Output::Wide));
                 match product.output {

@@ -69,11 +69,15 @@ fn attention_is_that_of_loops() {
 #[test]
 fn products_for_one_and_two_vectors_are_those_of_loops() {
     check("gemv.cu");
+    check("gemv_int8.cu");
+    check("gemv_fp8.cu");
 }
 
 #[test]
 fn products_for_up_to_sixteen_vectors_are_those_of_loops() {
     check("skinny.cu");
+    check("skinny_int8.cu");
+    check("skinny_fp8.cu");
 }
 
 #[test]

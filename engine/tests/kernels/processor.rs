@@ -64,17 +64,25 @@ impl Processor {
         compiled.entry(source).or_insert_with(compile).clone()
     }
 
-    /// The kernels of this text.
+    /// The kernels of a source, with another text in it.
     ///
     /// # Errors
     /// What the compiler says.
     pub(crate) fn compile(source: &str, text: &str) -> Result<Self, String> {
+        Self::compile_with(source, (source, text))
+    }
+
+    /// The kernels of a source, with another text in one of the files that it is made of.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    pub(crate) fn compile_with(source: &str, changed: (&str, &str)) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("lexiform-kernels-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        let opened = build(&folder, source, text).and_then(|library| open(&library));
+        let opened = build(&folder, source, changed).and_then(|library| open(&library));
         // What was opened stays mapped.
         let _ = std::fs::remove_dir_all(&folder);
         Ok(Processor {
@@ -158,21 +166,25 @@ impl Processor {
     }
 }
 
-/// The text of a source.
-pub(crate) fn text_of(source: &str) -> &'static str {
-    let found = SOURCES.iter().find(|(name, _)| *name == source);
-    found.map(|(_, text)| *text).unwrap()
-}
-
-fn build(folder: &Path, source: &str, text: &str) -> Result<PathBuf, String> {
-    let library = folder.join("kernels.so");
-    let files = [
-        (source, text),
+/// All files that kernels are made of.
+fn files<'a>() -> impl Iterator<Item = (&'a str, &'a str)> {
+    let others = [
         HEADER,
         ("simt.h", include_str!("simt.h")),
         ("host.cpp", include_str!("host.cpp")),
     ];
-    for (name, text) in files {
+    SOURCES.into_iter().chain(others)
+}
+
+/// The text of a source, or of another file that kernels are made of.
+pub(crate) fn text_of(file: &str) -> &'static str {
+    let found = files().find(|(name, _)| *name == file);
+    found.map(|(_, text)| text).unwrap()
+}
+
+fn build(folder: &Path, source: &str, changed: (&str, &str)) -> Result<PathBuf, String> {
+    let library = folder.join("kernels.so");
+    for (name, text) in files().chain([changed]) {
         std::fs::write(folder.join(name), text).map_err(|error| error.to_string())?;
     }
     let mut compiler = Command::new("c++");

@@ -1,13 +1,14 @@
 //! Products for few vectors against loops in `f64`.
 
+use super::weights::Weights;
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
-use lexiform_engine::kernels::products::{End, Gemv, Skinny};
+use lexiform_engine::kernels::products::{End, Format, Gemv, Skinny};
 use lexiform_engine::kernels::step::Output;
 
 const EPS: f32 = 1e-5;
 
-pub(super) fn gemv_cases() -> Vec<Case> {
+pub(super) fn gemv_cases(format: Option<Format>) -> Vec<Case> {
     let shapes = [
         (1024, 1, End::Plain, 70, 3, true),
         (1024, 2, End::Gate, 100, 3, true),
@@ -28,7 +29,7 @@ pub(super) fn gemv_cases() -> Vec<Case> {
     ];
     let numbered = shapes.into_iter().zip(1..);
     let mut cases: Vec<Case> = numbered
-        .map(|(shape, seed)| gemv(shape, &mut Chance::new(seed)))
+        .map(|(shape, seed)| gemv(format, shape, &mut Chance::new(seed)))
         .collect();
     let heads: [(usize, usize, usize, Option<&[i32]>); 6] = [
         (1024, 34, 3, None),
@@ -39,15 +40,16 @@ pub(super) fn gemv_cases() -> Vec<Case> {
         (4096, 12, 3, Some(&[-1])),
     ];
     let numbered = heads.into_iter().zip(31..);
-    cases.extend(numbered.map(|(shape, seed)| head(shape, &mut Chance::new(seed))));
+    cases.extend(numbered.map(|(shape, seed)| head(format, shape, &mut Chance::new(seed))));
     cases
 }
 
 fn gemv(
+    format: Option<Format>,
     (columns, vectors, end, rows, blocks, is_normed): (usize, usize, End, usize, usize, bool),
     chance: &mut Chance,
 ) -> Case {
-    let weights = chance.numbers(rows * columns, 0.02);
+    let weights = Weights::random(format, (rows, columns), chance);
     let x = chance.numbers(vectors * columns, 1.0);
     let scale = chance.numbers(columns, 0.5);
     let before = chance.numbers(vectors * rows, 1.0);
@@ -55,7 +57,7 @@ fn gemv(
     if is_normed {
         vector = vector.iter().map(|x| normed(x, &wide(&scale))).collect();
     }
-    let products = product(&weights, &vector, columns);
+    let products = product(&weights.numbers, &vector, columns);
     let expected: Vec<f64> = match end {
         End::Plain | End::Wide => products,
         End::Add => products.iter().zip(wide(&before)).map(|(a, b)| a + b).collect(),
@@ -66,8 +68,10 @@ fn gemv(
         End::Gate => Memory::bf16(&before[..vectors * rows / 2]),
         _ => Memory::bf16(&before),
     });
+    let (weights, rounded) = weights.add(&mut buffers);
     let node = Gemv {
-        weights: buffers.add(Memory::bf16(&weights)),
+        weights,
+        rounded,
         x: buffers.add(Memory::bf16(&x)),
         scale: is_normed.then(|| buffers.add(Memory::bf16(&scale))),
         wanted: None,
@@ -81,7 +85,7 @@ fn gemv(
         blocks,
     };
     Case {
-        name: format!("{rows} × {columns} by {vectors}, {end:?}, on {blocks} blocks"),
+        name: format!("{rows} × {columns} by {vectors}, {format:?}, {end:?}, on {blocks} blocks"),
         nodes: vec![node.node().unwrap()],
         rounds: 1,
         expected: vec![Expected {
@@ -101,8 +105,12 @@ fn gated(products: &[f64]) -> Vec<f64> {
 }
 
 /// Rows in `f32` of those of three tokens that are wanted, and their norms.
-fn head((columns, rows, blocks, wanted): (usize, usize, usize, Option<&[i32]>), chance: &mut Chance) -> Case {
-    let weights = chance.numbers(rows * columns, 0.02);
+fn head(
+    format: Option<Format>,
+    (columns, rows, blocks, wanted): (usize, usize, usize, Option<&[i32]>),
+    chance: &mut Chance,
+) -> Case {
+    let weights = Weights::random(format, (rows, columns), chance);
     let x = chance.numbers(3 * columns, 1.0);
     let scale = chance.numbers(columns, 0.5);
     let all = wanted.map_or(vec![0, 1], <[i32]>::to_vec);
@@ -113,15 +121,17 @@ fn head((columns, rows, blocks, wanted): (usize, usize, usize, Option<&[i32]>), 
     // What is not wanted stays as it is.
     let vectors: Vec<Option<Vec<f64>>> = all.iter().map(vector).collect();
     let products = vectors.iter().flat_map(|vector| match vector {
-        Some(vector) => product(&weights, std::slice::from_ref(vector), columns),
+        Some(vector) => product(&weights.numbers, std::slice::from_ref(vector), columns),
         None => vec![f64::NAN; rows],
     });
     let products = products.collect();
     let mut buffers = Buffers::default();
     let out = buffers.add(Memory::f32(&vec![7.0; all.len() * rows]));
     let normed = buffers.add(Memory::bf16(&chance.numbers(all.len() * columns, 1.0)));
+    let (weights, rounded) = weights.add(&mut buffers);
     let node = Gemv {
-        weights: buffers.add(Memory::bf16(&weights)),
+        weights,
+        rounded,
         x: buffers.add(Memory::bf16(&x)),
         scale: Some(buffers.add(Memory::bf16(&scale))),
         wanted: wanted.map(|wanted| buffers.add(Memory::i32(wanted))),
@@ -140,7 +150,7 @@ fn head((columns, rows, blocks, wanted): (usize, usize, usize, Option<&[i32]>), 
             .unwrap_or(vec![f64::NAN; columns])
     });
     Case {
-        name: format!("{rows} × {columns}, wanted {wanted:?}, on {blocks} blocks"),
+        name: format!("{rows} × {columns}, {format:?}, wanted {wanted:?}, on {blocks} blocks"),
         nodes: vec![node.node().unwrap()],
         rounds: 1,
         expected: vec![
@@ -159,7 +169,9 @@ fn head((columns, rows, blocks, wanted): (usize, usize, usize, Option<&[i32]>), 
     }
 }
 
-pub(super) fn skinny_cases() -> Vec<Case> {
+pub(super) fn skinny_cases(format: Option<Format>) -> Vec<Case> {
+    // The columns that are multiplied, and all that there are.
+    let parts = [(2048, 6144, 16, 7, 2), (1024, 5120, 32, 16, 1)];
     let shapes = [
         (1024, 48, 9, Output::Plain, 2),
         (2048, 80, 5, Output::Sum, 2),
@@ -169,21 +181,34 @@ pub(super) fn skinny_cases() -> Vec<Case> {
         (4096, 32, 3, Output::Plain, 2),
         (4096, 16, 8, Output::Sum, 1),
     ];
-    let numbered = shapes.into_iter().zip(1..);
+    let whole = shapes
+        .map(|(columns, rows, vectors, output, blocks)| ((columns, columns), rows, vectors, output, blocks));
+    let parts = parts.map(|(columns, stride, rows, vectors, blocks)| {
+        ((columns, stride), rows, vectors, Output::Sum, blocks)
+    });
+    let numbered = whole.into_iter().chain(parts).zip(1..);
     numbered
-        .map(|(shape, seed)| skinny(shape, &mut Chance::new(seed)))
+        .map(|(shape, seed)| skinny(format, shape, &mut Chance::new(seed)))
         .collect()
 }
 
+/// A product, perhaps of the last columns of a matrix and of vectors that are wider.
 fn skinny(
-    (columns, rows, vectors, output, blocks): (usize, usize, usize, Output, usize),
+    format: Option<Format>,
+    ((columns, stride), rows, vectors, output, blocks): ((usize, usize), usize, usize, Output, usize),
     chance: &mut Chance,
 ) -> Case {
-    let weights = chance.numbers(rows * columns, 0.02);
-    let x = chance.numbers(vectors * columns, 1.0);
+    let weights = Weights::random(format, (rows, stride), chance);
+    let x = chance.numbers(vectors * stride, 1.0);
     let before = chance.numbers(vectors * rows, 1.0);
-    let vector: Vec<Vec<f64>> = x.chunks(columns).map(wide).collect();
-    let mut expected = product(&weights, &vector, columns);
+    let first = stride - columns;
+    let vector: Vec<Vec<f64>> = x.chunks(stride).map(|x| wide(&x[first..])).collect();
+    let numbers = weights
+        .numbers
+        .chunks(stride)
+        .flat_map(|row| &row[first..])
+        .copied();
+    let mut expected = product(&numbers.collect::<Vec<_>>(), &vector, columns);
     if output == Output::Sum {
         for (sum, before) in expected.iter_mut().zip(wide(&before)) {
             *sum += before;
@@ -194,18 +219,23 @@ fn skinny(
         Output::Wide => Memory::f32(&vec![f32::NAN; vectors * rows]),
         _ => Memory::bf16(&before),
     });
+    let (weights, rounded) = weights.add(&mut buffers);
     let node = Skinny {
-        weights: buffers.add(Memory::bf16(&weights)),
-        x: buffers.add(Memory::bf16(&x)),
+        weights: weights.behind(first * if rounded.is_some() { 1 } else { 2 }),
+        rounded,
+        x: buffers.add(Memory::bf16(&x)).behind(first * 2),
         out,
         rows,
         columns,
+        stride,
         vectors,
         output,
         blocks,
     };
     Case {
-        name: format!("{rows} × {columns} by {vectors}, {output:?}, on {blocks} blocks"),
+        name: format!(
+            "{rows} × {columns} of {stride} by {vectors}, {format:?}, {output:?}, on {blocks} blocks"
+        ),
         nodes: vec![node.node().unwrap()],
         rounds: 1,
         expected: vec![Expected {
@@ -233,8 +263,8 @@ fn normed(x: &[f64], scale: &[f64]) -> Vec<f64> {
 }
 
 /// The products of every vector with every row, vector by vector.
-fn product(weights: &[u16], vectors: &[Vec<f64>], columns: usize) -> Vec<f64> {
-    let rows: Vec<Vec<f64>> = weights.chunks(columns).map(wide).collect();
+fn product(weights: &[f64], vectors: &[Vec<f64>], columns: usize) -> Vec<f64> {
+    let rows: Vec<&[f64]> = weights.chunks(columns).collect();
     let dot = |x: &[f64], row: &[f64]| x.iter().zip(row).map(|(a, b)| a * b).sum::<f64>();
     vectors
         .iter()

@@ -1,7 +1,9 @@
 //! What lies between the products, against loops in `f64`.
 
+use super::weights::Weights;
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
+use lexiform_engine::kernels::products::{Format, Widen};
 use lexiform_engine::kernels::shapes::{DRAWN_BYTES, Embed, Gate, Norm, Take, Turn};
 
 const EPS: f32 = 1e-5;
@@ -18,6 +20,8 @@ pub(super) fn cases() -> Vec<Case> {
         turn(128, true, chance),
         turn(64, true, chance),
         gate(2056, chance),
+        widened(Format::Int8, chance),
+        widened(Format::Fp8, chance),
     ]
 }
 
@@ -219,6 +223,30 @@ fn gate(width: usize, chance: &mut Chance) -> Case {
     case(
         format!("gates of {width}"),
         node.node(),
+        buffers,
+        vec![is_bf16(out.buffer, expected)],
+    )
+}
+
+/// A matrix whose last block is not full, in a row of which a thread's numbers begin.
+fn widened(format: Format, chance: &mut Chance) -> Case {
+    let (rows, columns) = (11, 1032);
+    let weights = Weights::random(Some(format), (rows, columns), chance);
+    let expected = weights.numbers.clone();
+    let mut buffers = Buffers::default();
+    let out = buffers.add(Memory::bf16(&vec![0; rows * columns]));
+    let (weights, rounded) = weights.add(&mut buffers);
+    let widen = Widen {
+        format,
+        weights,
+        scales: rounded.unwrap().scales,
+        out,
+        rows,
+        columns,
+    };
+    case(
+        format!("{rows} × {columns} widened from {format:?}"),
+        widen.node(),
         buffers,
         vec![is_bf16(out.buffer, expected)],
     )

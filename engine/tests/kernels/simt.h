@@ -27,6 +27,7 @@ using std::max;
 using std::min;
 
 struct Dim { int x = 1, y = 1, z = 1; };
+struct uint2 { uint32_t x, y; };
 struct uint4 { uint32_t x, y, z, w; };
 
 // Everything is internal: a process opens many such libraries, and each has threads and kernels of its own.
@@ -182,6 +183,7 @@ struct Registered { Registered(const Kernel& k) { kernels().push_back(k); } };
     static void name(const Arguments& a); \
     static simt::Registered registered_##name({#name, sizeof(Arguments), threads, [](const void* a) { name(*(const Arguments*)a); }}); \
     static void name(const Arguments& a)
+#define KERNEL_BESIDE(name, Arguments, threads, blocks) KERNEL(name, Arguments, threads)
 static simt::ThreadIdx threadIdx;
 static simt::BlockIdx blockIdx;
 static simt::GridDim gridDim;
@@ -220,6 +222,24 @@ DEV u32 shuffle_xor(u32 v, int m) {
 }
 DEV float shuffle_xor(float v, int m) { return bits_f(shuffle_xor(f_bits(v), m)); }
 DEV void aligned(uintptr_t all) { if (all & 15) simt::fail("a copy of 16 bytes is not aligned"); }
+DEV u32 permute(u32 a, u32 b, u32 which) {
+    const u64 bytes = a | (u64)b << 32;
+    u32 found = 0;
+    for (int i = 0; i < 4; i++) found |= (u32)(bytes >> (which >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return found;
+}
+DEV float of_e4m3(u8 bits) {
+    const int exponent = bits >> 3 & 15, fraction = bits & 7;
+    const float size = exponent == 15 && fraction == 7 ? NAN : ldexpf(exponent ? 8 + fraction : fraction, max(exponent, 1) - 10);
+    return bits & 0x80 ? -size : size;
+}
+DEV void of_e4m3(u16 pair, float& low, float& high) { low = of_e4m3((u8)pair); high = of_e4m3((u8)(pair >> 8)); }
+DEV uint2 load8(const void* p) {
+    if ((uintptr_t)p & 7) simt::fail("a load of 8 bytes is not aligned");
+    uint2 v;
+    memcpy(&v, p, 8);
+    return v;
+}
 DEV uint4 load16(const void* p) {
     aligned((uintptr_t)p);
     uint4 v;

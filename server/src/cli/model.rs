@@ -68,8 +68,8 @@ pub struct ModelArgs {
     /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on a GPU
     #[arg(long, env = "LEXIFORM_DTYPE", default_value = "auto", value_name = "TYPE")]
     pub dtype: Dtype,
-    /// How the weights are kept: stored, or int8, which rounds them to eight bits: less memory and faster passes on a CPU, and another
-    /// model, which answers name. Needs --device cpu and f32
+    /// How the weights are kept: stored, or int8 or fp8, which round them to eight bits: less memory and faster passes of few tokens,
+    /// and another model, which answers name. Needs --device cpu and f32, or a card whose kernels run the model
     #[arg(
         long,
         env = "LEXIFORM_WEIGHTS",

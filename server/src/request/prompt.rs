@@ -498,9 +498,11 @@ fn phrase_tokens(served: &ServedModel, phrase: &str) -> Result<Vec<u32>, ApiErro
     Ok(tokens)
 }
 
-/// What to draft. Who names a seed wants its text, drafted or not.
+/// What to draft. Who names a seed wants its text, drafted or not: particles are resampled wherever all of them have got to in a pass, and
+/// with drafts that depends on what was fed.
 fn speculation(generation: &Generation) -> Speculation {
-    if !generation.draft {
+    let is_resampled = matches!(generation.law, Law::Smc { .. });
+    if !generation.draft || is_resampled && generation.seed.is_some() {
         return Speculation::none();
     }
     Speculation {

@@ -46,23 +46,29 @@ fn asked() -> [(&'static str, Value); 5] {
 
 #[test]
 fn rounded_weights_are_named_wherever_the_model_is() {
-    let service = service(WeightFormat::Int8);
+    for format in [WeightFormat::Int8, WeightFormat::Fp8] {
+        are_named(format);
+    }
+}
+
+fn are_named(format: WeightFormat) {
+    let service = service(format);
     assert_eq!(
         service.get("/v1/models").json()["data"][0]["weights"],
-        json!("int8")
+        json!(format.name())
     );
     for (path, body) in asked() {
         let answer = service.post(path, &body.to_string());
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         let told = answer.text();
-        assert!(told.contains(r#""weights":"int8""#), "{path}: {told}");
-        let fingerprint = concat!(
-            "\"system_fingerprint\":\"lexiform-",
-            env!("CARGO_PKG_VERSION"),
-            "-int8\""
+        assert!(
+            told.contains(&format!(r#""weights":"{format}""#)),
+            "{path}: {told}"
         );
+        let version = env!("CARGO_PKG_VERSION");
+        let fingerprint = format!(r#""system_fingerprint":"lexiform-{version}-{format}""#);
         let tells = told.contains("system_fingerprint");
-        assert_eq!(told.contains(fingerprint), tells, "{path}: {told}");
+        assert_eq!(told.contains(&fingerprint), tells, "{path}: {told}");
         assert_eq!(tells, path.ends_with("completions"), "{path}");
     }
 }

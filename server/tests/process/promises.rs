@@ -6,20 +6,25 @@ use crate::program::{Service, get, lexiform, model_folder, shown};
 
 #[test]
 fn weights_in_eight_bits_are_named_at_the_start_and_in_answers() {
-    let mut service = Service::start_with(&model_folder("rounded"), &["--weights", "int8"]);
-    assert!(get(&service.address, "/v1/models").contains(r#""weights":"int8""#));
-    let answer = service
-        .post(&json!({"model": "tiny", "messages": [{"role": "user", "content": "x"}], "max_tokens": 2}));
-    assert!(answer.contains("-int8\""), "{answer}");
-    assert!(service.told("Weights: ").starts_with("int8, "));
-    service.signal("-TERM");
-    assert!(service.ended_well());
+    for format in ["int8", "fp8"] {
+        let folder = model_folder(&format!("rounded-{format}"));
+        let mut service = Service::start_with(&folder, &["--weights", format]);
+        let models = get(&service.address, "/v1/models");
+        assert!(models.contains(&format!(r#""weights":"{format}""#)), "{models}");
+        let answer = service
+            .post(&json!({"model": "tiny", "messages": [{"role": "user", "content": "x"}], "max_tokens": 2}));
+        assert!(answer.contains(&format!("-{format}\"")), "{answer}");
+        assert!(service.told("Weights: ").starts_with(&format!("{format}, ")));
+        service.signal("-TERM");
+        assert!(service.ended_well());
+    }
 }
 
 #[test]
 fn what_only_the_processor_can_do_is_refused_elsewhere() {
     for (flags, names) in [
         (&["--weights", "int8"][..], "weights in int8"),
+        (&["--weights", "fp8"], "weights in fp8"),
         (&["--batch-invariant"], "batch-invariant passes"),
     ] {
         let mut command = lexiform();

@@ -206,7 +206,6 @@ impl Frames {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
     use crate::compile::{Options, Source, compile};
     use crate::matcher::{Grammar, State};
     use crate::vocab::{TokenKind, Vocabulary};

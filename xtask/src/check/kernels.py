@@ -9,6 +9,7 @@ memory that the source declares, and how many fused multiply-adds of f64 its mac
 that has one, so that a reader who misses them is found out.
 """
 
+import concurrent.futures
 import ctypes
 import pathlib
 import re
@@ -34,9 +35,10 @@ def opened(folder):
 
 
 class Compiler:
-    def __init__(self, nvrtc, header):
+    def __init__(self, nvrtc, files):
         self.nvrtc = nvrtc
-        self.header = header
+        self.texts = (ctypes.c_char_p * len(files))(*[file.read_bytes() for file in files])
+        self.names = (ctypes.c_char_p * len(files))(*[file.name.encode() for file in files])
 
     def check(self, code, log=""):
         if code:
@@ -52,8 +54,8 @@ class Compiler:
     def compile(self, name, source):
         """The compiler's report and the machine code."""
         nvrtc, program = self.nvrtc, ctypes.c_void_p()
-        texts, names = (ctypes.c_char_p * 1)(self.header), (ctypes.c_char_p * 1)(b"device.h")
-        self.check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 1, texts, names))
+        files = len(self.texts), self.texts, self.names
+        self.check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), *files))
         code = nvrtc.nvrtcCompileProgram(program, len(OPTIONS), (ctypes.c_char_p * len(OPTIONS))(*OPTIONS))
         log = self.text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
         self.check(code, f"{name}:\n{log}")
@@ -95,9 +97,13 @@ def report(source, log, cubin):
 
 def main():
     libraries, folder = map(pathlib.Path, sys.argv[1:])
-    compiler = Compiler(opened(libraries), (folder / "device.h").read_bytes())
-    for file in sorted(folder.glob("*.cu")):
-        report(file.name, *compiler.compile(file.name, file.read_bytes()))
+    sources = sorted(folder.glob("*.cu"))
+    # Sources include the header and each other.
+    compiler = Compiler(opened(libraries), [folder / "device.h", *sources])
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        compiled = threads.map(lambda file: compiler.compile(file.name, file.read_bytes()), sources)
+        for file, found in zip(sources, compiled):
+            report(file.name, *found)
     report("control", *compiler.compile("control", CONTROL))
 
 

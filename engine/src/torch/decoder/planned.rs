@@ -23,10 +23,12 @@ use crate::torch::kernels::inputs::{Bucket, Input};
 use crate::torch::kernels::launcher::{Graph, LaunchError, Launcher, SharedLauncher};
 use crate::torch::kernels::node::Place;
 use crate::torch::kernels::plan::{Buffer, LayerWeight, ModelWeight, Plan, Scratch, Shape};
+use crate::torch::kernels::products::Format;
 use crate::torch::kernels::shapes::Take;
 use crate::torch::kernels::step::Step;
 use crate::torch::layers::cache::Cache;
 use crate::torch::layers::layer::Layer;
+use crate::torch::layers::matrix::{Matrix, Rounding};
 use crate::torch::layers::mlp::Mlp;
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -40,7 +42,7 @@ pub(super) struct Held<'a> {
     /// `[vocabulary, hidden]`.
     pub(super) embedding: &'a Tensor,
     /// `[vocabulary, hidden]`.
-    pub(super) head: &'a Tensor,
+    pub(super) head: &'a Matrix,
     /// The scale of the last norm.
     pub(super) norm: &'a Tensor,
     pub(super) layers: &'a [Layer],
@@ -480,25 +482,63 @@ impl Held<'_> {
                 Buffer::Model(ModelWeight::Embedding),
                 self.embedding.f_contiguous()?,
             ),
-            (Buffer::Model(ModelWeight::Head), self.head.f_contiguous()?),
             (Buffer::Model(ModelWeight::Norm), self.norm.f_contiguous()?),
             (Buffer::Model(ModelWeight::Cosines), table(|turn| turn.1)?),
             (Buffer::Model(ModelWeight::Sines), table(|turn| turn.0)?),
         ]);
+        let names = (
+            Buffer::Model(ModelWeight::Head),
+            Buffer::ModelScales(ModelWeight::Head),
+        );
+        insert(&mut buffers, names, self.head)?;
         for (number, layer) in self.layers.iter().enumerate() {
             if matches!(&layer.mlp, Mlp::Experts(experts) if experts.stacked.is_none()) {
                 let why = "the kernels do not compute experts whose weights are kept in fewer bits than bf16";
                 return Err(LaunchError(why.to_owned()).into());
             }
-            for (weight, tensor) in layer_weights(layer) {
+            for (weight, tensor) in layer_tensors(layer) {
                 buffers.insert(Buffer::Layer(number, weight), tensor.f_contiguous()?);
+            }
+            for (weight, matrix) in layer_matrices(layer) {
+                let names = (Buffer::Layer(number, weight), Buffer::LayerScales(number, weight));
+                insert(&mut buffers, names, matrix)?;
             }
         }
         Ok(buffers)
     }
 }
 
-fn layer_weights(layer: &Layer) -> Vec<(LayerWeight, &Tensor)> {
+/// A matrix, and the scales of its rows if it has such, under these names.
+fn insert(
+    buffers: &mut HashMap<Buffer, Tensor>,
+    (weights, scales): (Buffer, Buffer),
+    matrix: &Matrix,
+) -> Result<()> {
+    match matrix {
+        Matrix::Stored(weight) => {
+            buffers.insert(weights, weight.f_contiguous()?);
+        }
+        Matrix::Rounded(rounded) => {
+            buffers.insert(weights, rounded.numbers.f_contiguous()?);
+            buffers.insert(scales, rounded.scales.f_contiguous()?);
+        }
+    }
+    Ok(())
+}
+
+/// What the kernels call the numbers of a matrix, if it is in eight bits.
+pub(super) fn format(matrix: &Matrix) -> Option<Format> {
+    match matrix {
+        Matrix::Stored(_) => None,
+        Matrix::Rounded(rounded) => Some(match rounded.rounding {
+            Rounding::Int8 => Format::Int8,
+            Rounding::Fp8 => Format::Fp8,
+        }),
+    }
+}
+
+/// The weights of a layer that are kept in bf16 whatever its matrices are kept in: the scales of its norms, and its experts.
+fn layer_tensors(layer: &Layer) -> Vec<(LayerWeight, &Tensor)> {
     let norms = [
         (LayerWeight::AttentionNorm, &layer.before_attention),
         (LayerWeight::InnerNorm, &layer.before_mlp),
@@ -506,32 +546,28 @@ fn layer_weights(layer: &Layer) -> Vec<(LayerWeight, &Tensor)> {
     let norms = norms
         .into_iter()
         .filter_map(|(weight, norm)| Some((weight, &norm.as_ref()?.scale)));
-    let mut weights: Vec<(LayerWeight, &Tensor)> = norms.collect();
+    let heads = layer.qk_norm.as_ref();
+    let experts = match &layer.mlp {
+        Mlp::Experts(experts) => experts.stacked.as_ref(),
+        Mlp::Dense(_) => None,
+    };
+    let stacked = [LayerWeight::ExpertUps, LayerWeight::ExpertDowns].into_iter();
+    norms
+        .chain(heads.map(|norm| (LayerWeight::HeadNorms, &norm.scales)))
+        .chain(stacked.zip(experts.into_iter().flatten()))
+        .collect()
+}
+
+fn layer_matrices(layer: &Layer) -> Vec<(LayerWeight, &Matrix)> {
     let mut matrices = vec![(LayerWeight::Qkv, &layer.qkv), (LayerWeight::Out, &layer.out)];
-    weights.extend(
-        layer
-            .qk_norm
-            .as_ref()
-            .map(|norm| (LayerWeight::HeadNorms, &norm.scales)),
-    );
     match &layer.mlp {
         Mlp::Dense(dense) => {
             matrices.extend([(LayerWeight::GateUp, &dense.up), (LayerWeight::Down, &dense.down)]);
         }
-        Mlp::Experts(experts) => {
-            matrices.push((LayerWeight::Router, &experts.router));
-            let stacked = experts.stacked.iter().flatten();
-            weights.extend(
-                [LayerWeight::ExpertUps, LayerWeight::ExpertDowns]
-                    .into_iter()
-                    .zip(stacked),
-            );
-        }
+        Mlp::Experts(experts) => matrices.push((LayerWeight::Router, &experts.router)),
     }
-    weights.extend(
-        matrices
-            .into_iter()
-            .filter_map(|(weight, matrix)| Some((weight, matrix.weight()?))),
-    );
-    weights
+    let known = matrices.into_iter();
+    known
+        .filter_map(|(weight, linear)| Some((weight, linear.matrix()?)))
+        .collect()
 }

@@ -9,7 +9,7 @@ use crate::torch::kernels::experts::Mixture;
 use crate::torch::kernels::plan::{NoPlan, Shape, Unplanned};
 use tch::Kind;
 
-/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this size.
+/// The sizes of the model of this description with weights in bf16, which computes in these numbers over a cache of blocks of this size.
 ///
 /// # Errors
 /// All that the kernels lack.
@@ -36,6 +36,7 @@ pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Sh
             .collect(),
         mixture: mixture(config),
         block_size,
+        rounded: None,
     };
     if reasons.is_empty() {
         return shape.check().map(|()| shape);

@@ -11,7 +11,7 @@ use crate::torch::crew::Crew;
 use crate::torch::layers::layer::{Layer, QkScales, Turns};
 use crate::torch::layers::layout::Place;
 use crate::torch::layers::linear::{Linear, Multiplier, Norm};
-use crate::torch::layers::matrix::Matrix;
+use crate::torch::layers::matrix::{Matrix, Rounded, Rounding};
 use crate::torch::layers::mlp::{Dense, Experts, Mlp};
 use crate::torch::options::WeightFormat;
 use std::sync::Arc;
@@ -25,8 +25,19 @@ pub(crate) struct Weights<'a> {
     config: &'a Config,
     place: Place,
     prefix: &'static str,
-    /// Who multiplies with matrices, if not torch, and how these are kept.
-    crew: Option<(Arc<Crew>, WeightFormat)>,
+    /// Who multiplies with matrices, if not torch.
+    crew: Option<Arc<Crew>>,
+    /// How matrices are kept.
+    format: WeightFormat,
+}
+
+/// How matrices of this format are rounded, if they are.
+fn rounding(format: WeightFormat) -> Option<Rounding> {
+    match format {
+        WeightFormat::Stored => None,
+        WeightFormat::Int8 => Some(Rounding::Int8),
+        WeightFormat::Fp8 => Some(Rounding::Fp8),
+    }
 }
 
 /// The embedding's name, with the prefix that this checkpoint's names have.
@@ -42,7 +53,7 @@ impl<'a> Weights<'a> {
         checkpoint: &'a Checkpoint<'a>,
         config: &'a Config,
         place: Place,
-        crew: Option<(Arc<Crew>, WeightFormat)>,
+        (crew, format): (Option<Arc<Crew>>, WeightFormat),
     ) -> Self {
         Weights {
             prefix: embedding(checkpoint, &config.family.names).1,
@@ -50,6 +61,7 @@ impl<'a> Weights<'a> {
             config,
             place,
             crew,
+            format,
         }
     }
 
@@ -73,31 +85,45 @@ impl<'a> Weights<'a> {
         }
     }
 
+    /// A matrix that is to be multiplied with. What is rounded for a device comes there afterwards.
+    pub(crate) fn multiplied(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+        match self.is_rounded_for_torch() {
+            true => self.checkpoint.tensor(name, shape),
+            false => self.matrix(name, shape),
+        }
+    }
+
+    /// Whether matrices are rounded that torch, and the kernels of a card, multiply with.
+    pub(crate) fn is_rounded_for_torch(&self) -> bool {
+        self.crew.is_none() && rounding(self.format).is_some()
+    }
+
     fn own_matrix(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
-        self.matrix(&format!("{}{name}", self.prefix), shape)
+        self.multiplied(&format!("{}{name}", self.prefix), shape)
     }
 
     /// A matrix to multiply with, of these parts, one below the other.
     pub(crate) fn linear(&self, parts: Vec<Tensor>, bias: Option<Tensor>) -> Result<Linear> {
-        let format = self
-            .crew
-            .as_ref()
-            .map_or(WeightFormat::Stored, |(_, format)| *format);
-        self.linear_in(format, parts, bias)
+        self.linear_in(self.format, parts, bias)
     }
 
     fn linear_in(&self, format: WeightFormat, parts: Vec<Tensor>, bias: Option<Tensor>) -> Result<Linear> {
+        // Part by part, so that little more than one of them is in memory twice.
+        let kept = parts
+            .into_iter()
+            .map(|part| match (rounding(format), &self.crew) {
+                (None, None) => self.place(part).map(Matrix::Stored),
+                (None, Some(_)) => Ok(Matrix::Stored(part)),
+                (Some(rounding), _) => {
+                    let rounded =
+                        Rounded::new(rounding, &part).and_then(|rounded| rounded.on(self.place.device));
+                    self.held(rounded).map(Matrix::Rounded)
+                }
+            });
+        let matrix = self.held(Matrix::stacked(kept.collect::<Result<_>>()?))?;
         let by = match &self.crew {
-            None => Multiplier::Torch(self.stack(parts)?),
-            Some((crew, _)) => {
-                // Part by part, so that little more than one of them is in memory twice.
-                let kept = parts.into_iter().map(|part| match format {
-                    WeightFormat::Stored => Ok(Matrix::Stored(part)),
-                    WeightFormat::Int8 => self.held(Matrix::int8(&part)),
-                });
-                let kept = kept.collect::<Result<_>>()?;
-                Multiplier::Crew(crew.clone(), self.held(Matrix::stacked(kept))?)
-            }
+            None => Multiplier::Torch(matrix),
+            Some(crew) => Multiplier::Crew(crew.clone(), matrix),
         };
         Ok(Linear { by, bias })
     }

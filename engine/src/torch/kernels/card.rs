@@ -10,6 +10,7 @@ use super::shapes::{KERNELS, MOST_SHARED};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_uint};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Attributes of devices and functions, as `cuda.h` numbers them.
 const MULTIPROCESSORS: c_int = 16;
@@ -205,13 +206,39 @@ impl Card {
         self.multiprocessors
     }
 
-    /// Compiles a source for this card and loads its kernels.
+    /// Compiles sources for this card, side by side, and loads their kernels. How long each took to compile.
     ///
     /// # Errors
-    /// The source does not compile, or the driver refuses what was made of it.
-    pub fn load(&mut self, compiler: &Compiler, source: &str) -> Result<(), CardError> {
+    /// A source does not compile, or the driver refuses what was made of it.
+    pub fn load(
+        &mut self,
+        compiler: &Compiler,
+        sources: &[&'static str],
+    ) -> Result<Vec<(&'static str, Duration)>, CardError> {
         let (major, minor) = self.capability;
-        let code = compiler.compile(source, &format!("sm_{major}{minor}"))?;
+        let architecture = &format!("sm_{major}{minor}");
+        let compile = |source: &str| {
+            let begin = Instant::now();
+            (compiler.compile(source, architecture), begin.elapsed())
+        };
+        let compiled: Vec<_> = std::thread::scope(|scope| {
+            let threads = sources.iter().map(|&source| scope.spawn(move || compile(source)));
+            let threads: Vec<_> = threads.collect();
+            threads
+                .into_iter()
+                .map(std::thread::ScopedJoinHandle::join)
+                .collect()
+        });
+        let mut times = Vec::new();
+        for (source, compiled) in sources.iter().zip(compiled) {
+            let (code, time) = compiled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.load_code(source, &code?)?;
+            times.push((*source, time));
+        }
+        Ok(times)
+    }
+
+    fn load_code(&mut self, source: &str, code: &[u8]) -> Result<(), CardError> {
         let (driver, mut module) = (self.driver, std::ptr::null_mut());
         // SAFETY: the code is a whole file of ELF, which the driver copies.
         self.check("cuModuleLoadData", unsafe {

@@ -2,7 +2,7 @@
 
 use super::driver::{self, Code, Handle, Nvrtc};
 use super::{HEADER, SOURCES};
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 
 /// Why a source could not be compiled.
@@ -83,9 +83,15 @@ impl Compiler {
         source: &str,
         architecture: &str,
     ) -> Result<Vec<u8>, Code> {
-        let strings = [text, source, HEADER.0, HEADER.1, "--std=c++17"].map(CString::new);
+        let strings = [text, source, "--std=c++17"].map(CString::new);
         let strings = strings.map(|text| text.unwrap_or_default());
-        let [text, name, header, contents, standard] = &strings;
+        let [text, name, standard] = &strings;
+        // Sources include the header and each other.
+        let files = [HEADER].into_iter().chain(SOURCES);
+        let files = files.map(|(name, text)| [name, text].map(|text| CString::new(text).unwrap_or_default()));
+        let files: Vec<[CString; 2]> = files.collect();
+        let [names, texts] =
+            [0, 1].map(|part| files.iter().map(|file| file[part].as_ptr()).collect::<Vec<_>>());
         let target = CString::new(format!("--gpu-architecture={architecture}")).unwrap_or_default();
         let options = [target.as_ptr(), standard.as_ptr()];
         let (mut size, nvrtc) = (0, &self.0);
@@ -95,9 +101,9 @@ impl Compiler {
                 program,
                 text.as_ptr(),
                 name.as_ptr(),
-                1,
-                [contents.as_ptr()].as_ptr(),
-                [header.as_ptr()].as_ptr(),
+                files.len() as c_int,
+                texts.as_ptr(),
+                names.as_ptr(),
             )
         })?;
         // SAFETY: the program was created; there are two options.

@@ -20,6 +20,8 @@ typedef u16 bf16;
 #define DEV static __device__ __forceinline__
 // A kernel: its name, the type of its one argument `a`, and the threads of a block.
 #define KERNEL(name, Arguments, threads) extern "C" __global__ __launch_bounds__(threads) void name(const Arguments a)
+// The same, and how many blocks must fit a multiprocessor by their registers.
+#define KERNEL_BESIDE(name, Arguments, threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks) void name(const Arguments a)
 DEV float bits_f(u32 x) { return __uint_as_float(x); }
 DEV u32 f_bits(float x) { return __float_as_uint(x); }
 DEV u64 d_bits(double x) { return (u64)__double_as_longlong(x); }
@@ -43,6 +45,11 @@ DEV void sync_warp() { __syncwarp(); }
 DEV float shuffle_xor(float v, int m) { return __shfl_xor_sync(~0u, v, m); }
 DEV u32 shuffle_xor(u32 v, int m) { return __shfl_xor_sync(~0u, v, m); }
 DEV u32 shared_at(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+// Bytes of two words, by four numbers: 0 to 3 are those of the first word.
+DEV u32 permute(u32 a, u32 b, u32 which) { return __byte_perm(a, b, which); }
+// Two numbers of e4m3 (OCP 8-bit floating point, revision 1.0), the first in the low byte. Exact: f16 holds them.
+DEV void of_e4m3(u16 pair, float& low, float& high) { asm("{\n.reg .b32 both;\n.reg .b16 l, h;\ncvt.rn.f16x2.e4m3x2 both, %2;\nmov.b32 {l, h}, both;\ncvt.f32.f16 %0, l;\ncvt.f32.f16 %1, h;\n}" : "=f"(low), "=f"(high) : "h"(pair)); }
+DEV uint2 load8(const void* p) { uint2 v; asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(shared_at(p))); return v; }
 DEV uint4 load16(const void* p) { uint4 v; asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(shared_at(p))); return v; }
 // Sixteen bytes, or zeros in their place.
 DEV void copy16(void* to, const void* from, bool real = true) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_at(to)), "l"(from), "r"(real ? 16 : 0)); }
@@ -84,3 +91,46 @@ DEV float low_half(u32 v) { return bits_f(v << 16); }
 DEV float high_half(u32 v) { return bits_f(v & 0xffff0000u); }
 DEV float widen(bf16 v) { return bits_f((u32)v << 16); }
 DEV bf16 narrow(float v) { return (bf16)(pack(v, 0.f) & 0xffff); }
+
+// How the weights of a matrix are kept: the bytes of one, whether its row has a scale in f32, and eight of them, which lie in shared
+// memory one behind the other, as floats. That is exact, and so are the same numbers in bf16.
+struct Bf16 {
+    static const int BYTES = 2;
+    static const bool IS_SCALED = false;
+    DEV void eight(const u8* from, float* to) {
+        const uint4 v = load16(from);
+        const u32 pairs[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int e = 0; e < 4; e++) { to[2 * e] = low_half(pairs[e]); to[2 * e + 1] = high_half(pairs[e]); }
+    }
+};
+struct Int8 {
+    static const int BYTES = 1;
+    static const bool IS_SCALED = true;
+    // By the bits of 2²³ + 128 + n.
+    DEV void four(u32 word, float* to) {
+        const u32 above = word ^ 0x80808080u;
+#pragma unroll
+        for (int i = 0; i < 4; i++) to[i] = bits_f(permute(above, 0x4b000000u, 0x7440 + i)) - 8388736.f;
+    }
+    DEV void eight(const u8* from, float* to) {
+        const uint2 v = load8(from);
+        four(v.x, to);
+        four(v.y, to + 4);
+    }
+};
+struct E4m3 {
+    static const int BYTES = 1;
+    static const bool IS_SCALED = true;
+    DEV void four(u32 word, float* to) {
+        of_e4m3((u16)word, to[0], to[1]);
+        of_e4m3((u16)(word >> 16), to[2], to[3]);
+    }
+    DEV void eight(const u8* from, float* to) {
+        const uint2 v = load8(from);
+        four(v.x, to);
+        four(v.y, to + 4);
+    }
+};
+// Two floats that bf16 holds.
+DEV u32 pack_exact(float low, float high) { return permute(f_bits(low), f_bits(high), 0x7632); }

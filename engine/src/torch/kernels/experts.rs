@@ -184,6 +184,7 @@ impl<B: Copy> Routed<'_, B> {
         };
         let router = Linear {
             weights: self.router,
+            rounded: None,
             x: self.norm.out,
             before: None,
             out: (self.room)(Room::Scores),

@@ -29,6 +29,14 @@ impl<B> Place<B> {
         Place { buffer, offset: 0 }
     }
 
+    /// The place so many bytes behind this one.
+    pub fn behind(self, bytes: usize) -> Self {
+        Place {
+            offset: self.offset + bytes,
+            ..self
+        }
+    }
+
     /// The same place in a buffer that begins at an address.
     pub fn at(&self, address: impl Fn(&B) -> u64) -> Place<u64> {
         Place {

@@ -18,7 +18,7 @@
 use super::experts::{Mixture, Room, Routed};
 use super::inputs::{Bucket, Input};
 use super::node::{Node, Place};
-use super::products::{After, Before, Linear};
+use super::products::{After, Before, Format, Linear, Rounded, Widen};
 use super::shapes::{Attend, BLOCK_SIZE, Embed, MOST_NORM_WIDTH, MOST_QUERY_ROWS, SPLITS, Turn};
 use super::step::Step;
 use std::fmt;
@@ -48,6 +48,8 @@ pub struct Shape {
     pub mixture: Option<Mixture>,
     /// Slots of a block of the cache.
     pub block_size: usize,
+    /// What the matrices are kept in, the head among them, if not in bf16.
+    pub rounded: Option<Format>,
 }
 
 /// Why there is no plan for a model.
@@ -90,6 +92,10 @@ pub enum Buffer {
     Model(ModelWeight),
     /// Weights of the layer of this number.
     Layer(usize, LayerWeight),
+    /// The scales of the rows of such weights, `f32`, where they are in eight bits.
+    ModelScales(ModelWeight),
+    /// Those of a layer.
+    LayerScales(usize, LayerWeight),
     /// Keys of the layer of this number, `[slots, key heads · size]`.
     Keys(usize),
     /// Its values.
@@ -166,6 +172,8 @@ pub enum Scratch {
     Hidden,
     /// `f32` `[rows, vocabulary]`.
     Logits,
+    /// Rows of a matrix of eight bits that the library multiplies with.
+    Widened,
 }
 
 /// A pass of a bucket.
@@ -275,6 +283,20 @@ impl Shape {
     fn qkv(&self) -> usize {
         (self.heads + 2 * self.key_heads) * self.head_size
     }
+
+    /// Bytes for rows of any matrix that are widened at once; 0 if weights are in bf16.
+    fn widened(&self) -> usize {
+        let (hidden, inner) = (self.hidden, self.inner);
+        let matrices = [
+            (self.qkv(), hidden),
+            (hidden, self.heads * self.head_size),
+            (2 * inner, hidden),
+            (hidden, inner),
+            (self.vocab, hidden),
+        ];
+        let room = matrices.map(|(rows, columns)| Widen::<Buffer>::room(rows, columns));
+        self.rounded.map_or(0, |_| room.into_iter().max().unwrap_or(0))
+    }
 }
 
 fn scratch(part: Scratch) -> Place<Buffer> {
@@ -367,6 +389,7 @@ impl Maker<'_> {
             ),
             (Scratch::Hidden, bucket.rows * shape.hidden * 2),
             (Scratch::Logits, bucket.rows * shape.vocab * 4),
+            (Scratch::Widened, shape.widened()),
         ];
         let experts = experts.map(|(room, bytes)| (Scratch::Experts(room), bytes));
         scratch.into_iter().chain(experts).collect()
@@ -404,6 +427,7 @@ impl Maker<'_> {
     ) -> Vec<Step<Buffer>> {
         let linear = Linear {
             weights: Place::start(weights),
+            rounded: self.rounded(weights),
             x: scratch(x),
             before,
             out: scratch(out),
@@ -416,6 +440,21 @@ impl Maker<'_> {
             after,
         };
         linear.steps(self.multiprocessors)
+    }
+
+    /// How the weights of a matrix are kept, if not in bf16.
+    fn rounded(&self, weights: Buffer) -> Option<Rounded<Buffer>> {
+        let scales = match weights {
+            Buffer::Model(weight) => Buffer::ModelScales(weight),
+            Buffer::Layer(layer, weight) => Buffer::LayerScales(layer, weight),
+            _ => return None,
+        };
+        let rounded = |format| Rounded {
+            format,
+            scales: Place::start(scales),
+            widened: scratch(Scratch::Widened),
+        };
+        self.shape.rounded.map(rounded)
     }
 
     fn attention(&self, layer: usize, window: Option<usize>) -> Vec<Step<Buffer>> {

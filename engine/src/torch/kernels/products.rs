@@ -6,8 +6,21 @@
 //! | 3 to 16 | `skinny.cu` | the sum, or rows in `f32` | 1024 to 4096 in steps of 1024 | multiples of 16 |
 //! | more, and all other sizes | the library of the card | the sum, or rows in `f32` | any | any |
 //!
+//! A matrix of eight bits ([`Rounded`]) is read by the same kernels, compiled for its format. For one and two vectors these make the same
+//! products; else
+//!
+//! | vectors | who makes it | bytes of weights, by number |
+//! |---|---|---|
+//! | up to 16 | `skinny.cu`; sums over wider rows by several launches, of up to 4096 columns each | 1 |
+//! | 17 to 32 | the same, twice | 2 |
+//! | more, and what `skinny.cu` does not take | rows are widened to bf16, as many as fit the L2, and the library multiplies | 1, and 4 of the L2 |
+//!
 //! This is decided product by product: a model whose inner width no kernel takes has that product alone made by the library. What
 //! is not in the launch of a product is a launch of its own. Weights lie as the library reads them, whoever multiplies.
+
+mod rounded;
+
+pub use self::rounded::{Format, Rounded, Widen};
 
 use super::node::{Argument, Node, Place};
 use super::shapes::{Gate, MOST_SHARED, Norm, int, kernel, node};
@@ -17,7 +30,12 @@ use std::ops::RangeInclusive;
 /// Bytes of the ring of rows of `gemv.cu`.
 const RING: usize = 98_304;
 /// The numbers of vectors that `skinny.cu` is for: for fewer, it is slower than `gemv.cu`, and its tiles hold no more.
-const SKINNY: RangeInclusive<usize> = 3..=16;
+const SKINNY: RangeInclusive<usize> = 3..=SKINNY_MOST;
+const SKINNY_MOST: usize = 16;
+/// The widest rows that it multiplies in one launch.
+const SKINNY_WIDEST: usize = 4096;
+/// For how many vectors it reads a matrix of eight bits more than once: twice is less than to widen it, in time.
+const SKINNY_TWICE: usize = 2 * SKINNY_MOST;
 
 /// What a product for one or two vectors does with its sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +55,8 @@ pub enum End {
 pub struct Gemv<B> {
     /// `[rows, columns]`; the first half of the rows are gates, if there are gates.
     pub weights: Place<B>,
+    /// How the weights are kept, if not in bf16.
+    pub rounded: Option<Rounded<B>>,
     /// `[vectors, columns]`, or more rows if some of them are wanted.
     pub x: Place<B>,
     /// `[columns]`: the scale of the norm before, if there is one.
@@ -61,7 +81,17 @@ pub struct Gemv<B> {
     pub blocks: usize,
 }
 
-impl<B> Gemv<B> {
+/// What the names of kernels end with that read weights which are kept so.
+fn suffix<B>(rounded: &Option<Rounded<B>>) -> &'static str {
+    rounded.as_ref().map_or("", |rounded| rounded.format.suffix())
+}
+
+/// Bytes of a weight.
+fn bytes<B>(rounded: &Option<Rounded<B>>) -> usize {
+    if rounded.is_some() { 1 } else { 2 }
+}
+
+impl<B: Copy> Gemv<B> {
     /// The launch; `None` if there is no kernel for these shapes.
     pub fn node(self) -> Option<Node<B>> {
         let end = match self.end {
@@ -70,7 +100,8 @@ impl<B> Gemv<B> {
             End::Gate => "GATE",
             End::Wide => "WIDE",
         };
-        let name = format!("gemv_{}_{}_{end}", self.columns, self.vectors);
+        let format = suffix(&self.rounded);
+        let name = format!("gemv_{}_{}_{end}{format}", self.columns, self.vectors);
         let kernel = kernel(&name).filter(|_| self.rows.is_multiple_of(2) && self.blocks > 0)?;
         let shared = self.shared();
         let arguments = vec![
@@ -80,6 +111,7 @@ impl<B> Gemv<B> {
             self.wanted.into(),
             self.normed.into(),
             self.out.into(),
+            self.rounded.map(|rounded| rounded.scales).into(),
             int(self.rows),
             Argument::Float(self.eps),
         ];
@@ -94,19 +126,21 @@ impl<B> Gemv<B> {
             4097..=8192 => 4,
             _ => 8,
         };
-        let stage = 8 / warps * self.columns * 2;
+        let stage = 8 / warps * self.columns * bytes(&self.rounded);
         let stages = RING / stage;
         let rows = 2 * (self.rows / 2).div_ceil(self.blocks);
         stages * stage + stages * 16 + self.vectors * 8 * 4 + rows * warps * self.vectors * 4
     }
 }
 
-/// A product for up to sixteen vectors; see `skinny.cu`.
+/// A product for up to sixteen vectors, perhaps of some columns of a matrix alone; see `skinny.cu`.
 #[derive(Clone, Copy, Debug)]
 pub struct Skinny<B> {
-    /// `[rows, columns]`.
+    /// `[rows, stride]`, from the first of the columns on.
     pub weights: Place<B>,
-    /// `[vectors, columns]`.
+    /// How the weights are kept, if not in bf16.
+    pub rounded: Option<Rounded<B>>,
+    /// `[vectors, stride]`, from there on.
     pub x: Place<B>,
     /// `[vectors, rows]`.
     pub out: Place<B>,
@@ -114,6 +148,8 @@ pub struct Skinny<B> {
     pub rows: usize,
     /// 1024, 2048, 3072 or 4096.
     pub columns: usize,
+    /// All columns of the matrix.
+    pub stride: usize,
     /// 1 to 16.
     pub vectors: usize,
     /// What becomes of the product.
@@ -122,15 +158,12 @@ pub struct Skinny<B> {
     pub blocks: usize,
 }
 
-impl<B> Skinny<B> {
+impl<B: Copy> Skinny<B> {
     /// The launch; `None` if there is no kernel for these shapes.
     pub fn node(self) -> Option<Node<B>> {
         let tiles = self.vectors.div_ceil(8);
-        let name = format!("skinny_{}_{}", self.columns, 8 * tiles);
+        let name = format!("skinny_{}_{}{}", self.columns, 8 * tiles, suffix(&self.rounded));
         let kernel = kernel(&name).filter(|_| self.rows.is_multiple_of(16) && self.blocks > 0)?;
-        let stages = if self.columns * tiles > 4096 { 2 } else { 3 };
-        let (ring, x) = (stages * 16 * 1032 * 2, 8 * tiles * (self.columns + 8) * 2);
-        let shared = ring + x + 8 * 16 * 8 * tiles * 4 + stages * 16;
         let end = match self.output {
             Output::Plain => 0,
             Output::Sum => 1,
@@ -140,11 +173,28 @@ impl<B> Skinny<B> {
             self.weights.into(),
             self.x.into(),
             self.out.into(),
+            self.rounded.map(|rounded| rounded.scales).into(),
             int(self.rows),
             int(self.vectors),
             int(end),
+            int(self.stride),
         ];
-        Some(node(kernel.name, [self.blocks, 1, 1], shared, arguments))
+        Some(node(
+            kernel.name,
+            [self.blocks, 1, 1],
+            self.shared(tiles),
+            arguments,
+        ))
+    }
+
+    /// Bytes of the ring and its barriers, of the vectors, and of what eight warps sum.
+    fn shared(&self, tiles: usize) -> usize {
+        let (twice, pitch, x) = match self.rounded {
+            None => (1, 1024 * 2 + 16, self.columns + 8),
+            Some(_) => (2, 1024 + 32, self.columns + 32),
+        };
+        let stages = twice * if self.columns * tiles > 4096 { 2 } else { 3 };
+        stages * (16 * pitch + 16) + 8 * tiles * x * 2 + 8 * 16 * 8 * tiles * 4
     }
 }
 
@@ -179,6 +229,8 @@ pub enum After<B> {
 pub struct Linear<B> {
     /// `[rows, columns]`.
     pub weights: Place<B>,
+    /// How the weights are kept, if not in bf16.
+    pub rounded: Option<Rounded<B>>,
     /// `[vectors, columns]`, or all rows of the pass if some of them are wanted.
     pub x: Place<B>,
     /// The norm of `x`, if there is one.
@@ -207,28 +259,71 @@ impl<B: Copy> Linear<B> {
             _ => None,
         };
         let product = self.product();
-        let skinny = SKINNY.contains(&self.vectors).then_some(Skinny {
-            weights: product.weights,
-            x: product.x,
-            out: product.out,
-            rows: product.rows,
-            columns: product.columns,
-            vectors: product.count,
-            output: product.output,
-            blocks: multiprocessors,
-        });
-        let multiply = match skinny.and_then(Skinny::node) {
-            Some(node) => Step::Launch(node),
-            None => Step::Product(product),
+        let mut steps: Vec<Step<B>> = norm.map(Step::Launch).into_iter().collect();
+        match &self.rounded {
+            None => steps.push(self.multiply(product, multiprocessors)),
+            Some(rounded) => {
+                let launches = self.skinny(&product, multiprocessors);
+                steps.extend(launches.unwrap_or_else(|| rounded.widened(product)));
+            }
+        }
+        steps.extend(gate.map(Step::Launch));
+        steps
+    }
+
+    /// A product with a matrix in bf16.
+    fn multiply(&self, product: Product<B>, multiprocessors: usize) -> Step<B> {
+        let launches = SKINNY
+            .contains(&self.vectors)
+            .then(|| self.skinny(&product, multiprocessors));
+        match launches.flatten().as_deref() {
+            Some([launch]) => launch.clone(),
+            _ => Step::Product(product),
+        }
+    }
+
+    /// The launches of `skinny.cu` that make a product, if it takes its sizes: one for sixteen vectors and for as many columns of
+    /// a matrix of eight bits as it multiplies at once.
+    fn skinny(&self, product: &Product<B>, blocks: usize) -> Option<Vec<Step<B>>> {
+        let most = if self.rounded.is_some() {
+            SKINNY_TWICE
+        } else {
+            SKINNY_MOST
         };
-        let launches = [norm.map(Step::Launch), Some(multiply), gate.map(Step::Launch)];
-        launches.into_iter().flatten().collect()
+        // What is written in one go cannot be summed by several launches.
+        let is_summed = product.output == Output::Sum && self.rounded.is_some();
+        if product.count > most || product.columns > SKINNY_WIDEST && !is_summed {
+            return None;
+        }
+        let number = if product.output == Output::Wide { 4 } else { 2 };
+        let runs = (0..product.count).step_by(SKINNY_MOST);
+        let parts = runs.flat_map(|first| {
+            let columns = (0..product.columns).step_by(SKINNY_WIDEST);
+            columns.map(move |column| (first, column))
+        });
+        let launch = |(first, column): (usize, usize)| {
+            let part = Skinny {
+                weights: product.weights.behind(column * bytes(&self.rounded)),
+                rounded: self.rounded,
+                x: product.x.behind((first * product.columns + column) * 2),
+                out: product.out.behind(first * product.rows * number),
+                rows: product.rows,
+                columns: (product.columns - column).min(SKINNY_WIDEST),
+                stride: product.columns,
+                vectors: (product.count - first).min(SKINNY_MOST),
+                output: product.output,
+                blocks,
+            };
+            part.node().map(Step::Launch)
+        };
+        parts.map(launch).collect()
     }
 
     fn gemv(&self, blocks: usize) -> Gemv<B> {
         let wanted = self.before.and_then(|before| before.wanted);
         Gemv {
             weights: self.weights,
+            rounded: self.rounded,
             x: self.x,
             scale: self.before.map(|before| before.scale),
             wanted,
@@ -287,176 +382,10 @@ impl<B: Copy> Linear<B> {
             columns: self.columns,
             count: self.vectors,
             output,
+            stride: self.rows,
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::torch::kernels::shapes::KERNELS;
-    use crate::torch::kernels::shapes::tests::most_shared;
-    use std::collections::BTreeSet;
-
-    fn gemv(columns: usize, rows: usize, vectors: usize, end: End) -> Gemv<()> {
-        let at = Place::start(());
-        Gemv {
-            weights: at,
-            x: at,
-            scale: None,
-            wanted: None,
-            normed: None,
-            out: at,
-            rows,
-            columns,
-            vectors,
-            end,
-            eps: 0.0,
-            blocks: 132,
-        }
-    }
-
-    fn skinny(columns: usize, rows: usize, vectors: usize) -> Skinny<()> {
-        let at = Place::start(());
-        Skinny {
-            weights: at,
-            x: at,
-            out: at,
-            rows,
-            columns,
-            vectors,
-            output: Output::Plain,
-            blocks: 132,
-        }
-    }
-
-    /// Hidden and inner width, rows of queries, keys and values, their columns, and vocabulary of the models that the kernels are for.
-    const MODELS: [[usize; 5]; 7] = [
-        [1024, 3072, 4096, 2048, 151_936],
-        [2048, 6144, 4096, 2048, 151_936],
-        [2048, 8192, 3072, 2048, 128_256],
-        [2048, 8192, 6144, 2048, 49_152],
-        [3072, 8192, 5120, 3072, 128_256],
-        [4096, 12_288, 6144, 4096, 151_936],
-        [4096, 14_336, 6144, 4096, 128_256],
-    ];
-
-    /// Every product of these models has a kernel for one and two vectors, within the shared memory of needs.txt, and every kernel has a
-    /// model.
-    #[test]
-    fn launches_ask_for_no_more_shared_memory_than_the_table_says() {
-        let most = most_shared();
-        let mut seen = BTreeSet::new();
-        let mut check = |node: Node<()>| {
-            let (name, most) = (node.kernel.name, most[node.kernel.name]);
-            assert!(node.shared <= most, "{name}: {} and {most}", node.shared);
-            seen.insert(name);
-        };
-        for [hidden, inner, qkv, heads, vocab] in MODELS {
-            for vectors in [1, 2] {
-                for (columns, rows, end) in [
-                    (hidden, qkv, End::Plain),
-                    (heads, hidden, End::Add),
-                    (hidden, 2 * inner, End::Gate),
-                    (inner, hidden, End::Add),
-                    (hidden, vocab, End::Wide),
-                ] {
-                    let product = gemv(columns, rows, vectors, end);
-                    check(product.node().unwrap_or_else(|| panic!("{columns} {end:?}")));
-                }
-            }
-            for vectors in [3, 8, 9, 16] {
-                check(skinny(hidden, qkv, vectors).node().unwrap());
-                check(skinny(heads, hidden, vectors).node().unwrap());
-            }
-        }
-        // The sum over 1,024 columns is that of smaller models, whose heads are as wide as they are.
-        check(gemv(1024, 1024, 1, End::Add).node().unwrap());
-        check(gemv(1024, 1024, 2, End::Add).node().unwrap());
-        let is_product = |source: &str| ["gemv.cu", "skinny.cu"].contains(&source);
-        let all = KERNELS.iter().filter(|kernel| is_product(kernel.source));
-        assert_eq!(seen.len(), all.count());
-    }
-
-    #[test]
-    fn shapes_without_a_kernel_have_no_launch() {
-        for without in [
-            gemv(1536, 64, 1, End::Plain),
-            gemv(2048, 63, 1, End::Plain),
-            gemv(2048, 64, 3, End::Plain),
-            gemv(8192, 64, 1, End::Gate),
-            Gemv {
-                blocks: 0,
-                ..gemv(2048, 64, 1, End::Plain)
-            },
-            // More sums than a block has room for.
-            Gemv {
-                blocks: 1,
-                ..gemv(2048, 128_256, 1, End::Wide)
-            },
-        ] {
-            assert!(without.node().is_none(), "{without:?}");
-        }
-        for without in [skinny(8192, 64, 8), skinny(2048, 40, 8), skinny(2048, 64, 17)] {
-            assert!(without.node().is_none(), "{without:?}");
-        }
-    }
-
-    /// Which kernels and products a step is, by name.
-    fn names(linear: Linear<char>, multiprocessors: usize) -> Vec<&'static str> {
-        let name = |step: &Step<char>| match step {
-            Step::Launch(node) => node.kernel.name,
-            Step::Product(_) => "library",
-        };
-        linear.steps(multiprocessors).iter().map(name).collect()
-    }
-
-    #[test]
-    fn a_product_is_made_by_whom_its_sizes_suit() {
-        let linear = |columns, rows, vectors, after| Linear {
-            weights: Place::start('w'),
-            x: Place::start('x'),
-            before: Some(Before {
-                scale: Place::start('s'),
-                out: Place::start('n'),
-                wanted: None,
-                eps: 1e-5,
-            }),
-            out: Place::start('o'),
-            rows,
-            columns,
-            vectors,
-            after,
-        };
-        let gate = After::Gate(Place::start('g'));
-        for (linear, expected) in [
-            (linear(2048, 128, 1, gate), &["gemv_2048_1_GATE"][..]),
-            (linear(2048, 128, 2, After::Wide), &["gemv_2048_2_WIDE"]),
-            (
-                linear(2048, 128, 4, gate),
-                &["norm_rows", "skinny_2048_8", "gate_rows"],
-            ),
-            (
-                linear(2048, 128, 16, After::Wide),
-                &["norm_rows", "skinny_2048_16"],
-            ),
-            (
-                linear(2048, 128, 24, gate),
-                &["norm_rows", "library", "gate_rows"],
-            ),
-            (linear(2048, 120, 4, After::Plain), &["norm_rows", "library"]),
-            (linear(2560, 128, 1, gate), &["norm_rows", "library", "gate_rows"]),
-            (linear(8192, 128, 4, After::Add), &["norm_rows", "library"]),
-        ] {
-            assert_eq!(names(linear, 132), expected, "{linear:?}");
-        }
-        let alone = linear(2048, 128, 1, gate);
-        assert_eq!(names(alone, 0), ["norm_rows", "library", "gate_rows"]);
-        // A gate of its own reads what the product wrote, and that what the norm wrote.
-        let steps = linear(2560, 128, 1, gate).steps(132);
-        let Step::Product(product) = &steps[1] else {
-            panic!("{steps:?}");
-        };
-        assert_eq!((product.x.buffer, product.out.buffer), ('n', 'g'));
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-// What lies between the products of a layer: embedding, norms, turning and storing, the gate; tokens that a draw brings; and moves in the
-// cache.
+// What lies between the products of a layer: embedding, norms, turning and storing, the gate; tokens that a draw brings; weights of
+// eight bits in bf16; and moves in the cache.
 //
 // Each kernel reads and writes a few kilobytes a token; its time is that of its launch. Rows are tokens of the pass. The
 // numbers of a row are read 16 bytes at a time, so widths are multiples of 8.
@@ -185,6 +185,42 @@ KERNEL(gate_rows, Gate, 256) {
     y.x = r[0]; y.y = r[1]; y.z = r[2]; y.w = r[3];
     *(uint4*)(a.out + (u64)blockIdx.y * a.width + at) = y;
 }
+
+// widen_int8, widen_fp8: rows of a matrix of eight bits in bf16, each number multiplied with the scale of its row and rounded. For
+// products that the library makes. grid (⌈numbers / 8192⌉), 256 threads, each 8 numbers four times; no shared memory. The weights are read
+// before the kernel ahead has ended, which may still read what is written.
+struct Widen {
+    const u8* weights;    // [rows, width]
+    const float* scales;  // [rows]
+    bf16* out;            // [rows, width]
+    int rows, width;      // width is a multiple of 8
+};
+template <class W> DEV void widen_rows(const Widen& a) {
+    const u32 chunks = (u32)a.rows * (a.width / 8), first = blockIdx.x * 1024 + threadIdx.x;
+    uint2 read[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (first + i * 256 < chunks) read[i] = ((const uint2*)a.weights)[first + i * 256];
+    wait_for_grid();
+    release_next_grid();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 chunk = first + i * 256;
+        if (chunk >= chunks) continue;
+        const float scale = a.scales[chunk / (a.width / 8)];
+        float n[8];
+        W::four(read[i].x, n);
+        W::four(read[i].y, n + 4);
+        uint4 y;
+        y.x = pack(n[0] * scale, n[1] * scale);
+        y.y = pack(n[2] * scale, n[3] * scale);
+        y.z = pack(n[4] * scale, n[5] * scale);
+        y.w = pack(n[6] * scale, n[7] * scale);
+        ((uint4*)a.out)[chunk] = y;
+    }
+}
+KERNEL(widen_int8, Widen, 256) { widen_rows<Int8>(a); }
+KERNEL(widen_fp8, Widen, 256) { widen_rows<E4m3>(a); }
 
 // move_rows: copies stretches of keys and values in all layers. The moves of a run are made in their order, in batches that are
 // read before they are written: no move of a run overwrites what a later one reads.

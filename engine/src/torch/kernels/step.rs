@@ -18,7 +18,7 @@ pub struct Product<B> {
     pub weights: Place<B>,
     /// `[count, columns]`.
     pub x: Place<B>,
-    /// `[count, rows]`.
+    /// `[count, rows]`, in rows of `stride` numbers.
     pub out: Place<B>,
     /// Rows of the weights.
     pub rows: usize,
@@ -26,6 +26,8 @@ pub struct Product<B> {
     pub columns: usize,
     /// Rows of `x`.
     pub count: usize,
+    /// From a row of `out` to the next: as many numbers as the weights have rows, or more.
+    pub stride: usize,
     /// What becomes of the product.
     pub output: Output,
 }
@@ -53,6 +55,7 @@ impl<B> Step<B> {
                 rows: product.rows,
                 columns: product.columns,
                 count: product.count,
+                stride: product.stride,
                 output: product.output,
             }),
         }

@@ -13,6 +13,7 @@ use super::compiler::Compiler;
 use super::driver::{self, Blas, Handle};
 use super::launcher::{Graph, LaunchError, Launcher, Parcel};
 use super::node::Node;
+use super::products::Format;
 use super::step::{Output, Product, Step};
 use std::ffi::c_int;
 use std::path::Path;
@@ -47,16 +48,23 @@ unsafe impl Send for Stream {}
 
 impl Stream {
     /// Opens the card of this number and compiles all kernels for it, with NVRTC from a folder or by the system's search. Its
-    /// kernels may start before the end of the one ahead ([`Card::launching_ahead`]), or may not.
+    /// kernels may start before the end of the one ahead ([`Card::launching_ahead`]), or may not. Weights are in bf16, or in this format.
     ///
     /// # Errors
     /// There is no such card, it is older than Hopper, the sources do not compile, or cuBLAS cannot be opened.
-    pub fn open(number: usize, nvrtc: Option<&Path>, launches_ahead: bool) -> Result<Self, CardError> {
+    pub fn open(
+        number: usize,
+        nvrtc: Option<&Path>,
+        launches_ahead: bool,
+        format: Option<Format>,
+    ) -> Result<Self, CardError> {
         let mut card = Card::open(number)?.launching_ahead(launches_ahead);
         let compiler = Compiler::open(nvrtc)?;
-        for (source, _) in SOURCES {
-            card.load(&compiler, source)?;
-        }
+        let sources = SOURCES.map(|(source, _)| source);
+        let needed = sources
+            .into_iter()
+            .filter(|source| !Format::is_foreign(format, source));
+        card.load(&compiler, &needed.collect::<Vec<_>>())?;
         let library = driver::open(Path::new("libcublas.so.13")).map_err(CardError::NoBlas)?;
         let blas = Blas::of(library).map_err(|name| CardError::NoBlas(format!("it has no {name}")))?;
         let workspace = card.upload(&vec![0; WORKSPACE])?;
@@ -89,8 +97,8 @@ impl Stream {
     }
 
     fn multiply_on_stream(&self, product: &Product<u64>) -> Result<(), CardError> {
-        let sizes = [product.rows, product.count, product.columns].map(|size| size as c_int);
-        let [rows, count, columns] = sizes;
+        let sizes = [product.rows, product.count, product.columns, product.stride].map(|size| size as c_int);
+        let [rows, count, columns, stride] = sizes;
         let (one, before) = (1_f32, f32::from(u8::from(product.output == Output::Sum)));
         let type_ = match product.output {
             Output::Plain | Output::Sum => BF16,
@@ -117,7 +125,7 @@ impl Stream {
                 (&raw const before).cast(),
                 out as *mut _,
                 type_,
-                rows,
+                stride,
                 SUMS_IN_F32,
                 USUAL_ALGORITHM,
             )
@@ -307,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_card_is_an_error_with_a_reason() {
-        let why = Stream::open(99, None, true).err();
+        let why = Stream::open(99, None, true, None).err();
         assert!(why.is_some_and(|why| !why.to_string().is_empty()));
     }
 }

@@ -3,6 +3,8 @@
 //! A loop is written once for [`Lanes`], and called from a function that enables the instructions, after
 //! the processor was asked for them.
 
+use super::e4m3::{self, TWO_TO_120};
+
 /// A number of a matrix.
 pub(crate) trait Weight: Copy + Send + Sync {
     /// The same number in `f32`.
@@ -58,6 +60,31 @@ impl Weight for i8 {
     }
 }
 
+/// The bits of a floating-point number of eight bits, in a matrix whose rows have scales.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct E4m3(u8);
+
+#[cfg(test)]
+impl E4m3 {
+    pub(crate) fn of(bits: u8) -> Self {
+        E4m3(bits)
+    }
+}
+
+impl Weight for E4m3 {
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        e4m3::widen(self.0)
+    }
+
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const E4m3) -> L::Vector {
+        // SAFETY: the caller keeps the contract.
+        unsafe { L::load_e4m3(from) }
+    }
+}
+
 /// Vectors of [`COUNT`](Lanes::COUNT) numbers.
 ///
 /// # Safety
@@ -71,6 +98,7 @@ pub(crate) trait Lanes {
     unsafe fn load(from: *const f32) -> Self::Vector;
     unsafe fn load_bf16(from: *const Bf16) -> Self::Vector;
     unsafe fn load_i8(from: *const i8) -> Self::Vector;
+    unsafe fn load_e4m3(from: *const E4m3) -> Self::Vector;
     /// `a · b + c`, rounded once where the processor can.
     unsafe fn add_product(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// One number, as many times as there are lanes.
@@ -111,6 +139,12 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    unsafe fn load_e4m3(from: *const E4m3) -> [f32; 8] {
+        // SAFETY: the caller keeps the contract.
+        unsafe { from.cast::<[E4m3; 8]>().read_unaligned() }.map(E4m3::wide)
+    }
+
+    #[inline(always)]
     unsafe fn add_product(a: [f32; 8], b: [f32; 8], mut c: [f32; 8]) -> [f32; 8] {
         for (sum, (a, b)) in c.iter_mut().zip(a.iter().zip(b)) {
             *sum += a * b;
@@ -137,7 +171,7 @@ impl Lanes for Plain {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
-    use super::{Bf16, Lanes};
+    use super::{Bf16, E4m3, Lanes, TWO_TO_120};
     use std::arch::x86_64::*;
 
     pub(crate) struct Lanes8;
@@ -171,6 +205,17 @@ pub(crate) mod avx2 {
         }
 
         #[inline(always)]
+        unsafe fn load_e4m3(from: *const E4m3) -> __m256 {
+            unsafe {
+                let bits = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast()));
+                let sign = _mm256_slli_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x80)), 24);
+                let size = _mm256_slli_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7f)), 20);
+                let smaller = _mm256_castsi256_ps(_mm256_or_si256(sign, size));
+                _mm256_mul_ps(smaller, _mm256_set1_ps(TWO_TO_120))
+            }
+        }
+
+        #[inline(always)]
         unsafe fn add_product(a: __m256, b: __m256, c: __m256) -> __m256 {
             unsafe { _mm256_fmadd_ps(a, b, c) }
         }
@@ -198,7 +243,7 @@ pub(crate) mod avx2 {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512 {
-    use super::{Bf16, Lanes};
+    use super::{Bf16, E4m3, Lanes, TWO_TO_120};
     use std::arch::x86_64::*;
 
     pub(crate) struct Lanes16;
@@ -229,6 +274,17 @@ pub(crate) mod avx512 {
         #[inline(always)]
         unsafe fn load_i8(from: *const i8) -> __m512 {
             unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()))) }
+        }
+
+        #[inline(always)]
+        unsafe fn load_e4m3(from: *const E4m3) -> __m512 {
+            unsafe {
+                let bits = _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast()));
+                let sign = _mm512_slli_epi32(_mm512_and_si512(bits, _mm512_set1_epi32(0x80)), 24);
+                let size = _mm512_slli_epi32(_mm512_and_si512(bits, _mm512_set1_epi32(0x7f)), 20);
+                let smaller = _mm512_castsi512_ps(_mm512_or_si512(sign, size));
+                _mm512_mul_ps(smaller, _mm512_set1_ps(TWO_TO_120))
+            }
         }
 
         #[inline(always)]

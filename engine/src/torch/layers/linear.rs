@@ -17,7 +17,7 @@ pub(crate) struct Linear {
 
 /// Who multiplies, and with what.
 pub(crate) enum Multiplier {
-    Torch(Tensor),
+    Torch(Matrix),
     Crew(Arc<Crew>, Matrix),
 }
 
@@ -26,24 +26,25 @@ impl Linear {
     pub(crate) fn share(&self) -> Self {
         Linear {
             by: match &self.by {
-                Multiplier::Torch(weight) => Multiplier::Torch(weight.shallow_clone()),
+                Multiplier::Torch(matrix) => Multiplier::Torch(matrix.share()),
                 Multiplier::Crew(crew, matrix) => Multiplier::Crew(crew.clone(), matrix.share()),
             },
             bias: self.bias.as_ref().map(Tensor::shallow_clone),
         }
     }
 
-    /// The matrix, where it is as torch multiplies with it.
-    pub(crate) fn weight(&self) -> Option<&Tensor> {
+    /// The matrix, where torch multiplies with it.
+    pub(crate) fn matrix(&self) -> Option<&Matrix> {
         match &self.by {
-            Multiplier::Torch(weight) => Some(weight),
+            Multiplier::Torch(matrix) => Some(matrix),
             Multiplier::Crew(..) => None,
         }
     }
 
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let mut found = match &self.by {
-            Multiplier::Torch(weight) => return x.f_linear(weight, self.bias.as_ref()),
+            Multiplier::Torch(Matrix::Stored(weight)) => return x.f_linear(weight, self.bias.as_ref()),
+            Multiplier::Torch(Matrix::Rounded(rounded)) => rounded.apply(x)?,
             Multiplier::Crew(crew, matrix) => product(crew, x, matrix)?,
         };
         match &self.bias {
@@ -55,7 +56,7 @@ impl Linear {
     /// `sum += after(apply(x))`, in one operation where there is neither norm nor bias.
     pub(crate) fn add_to(&self, sum: &mut Tensor, x: &Tensor, after: Option<&Norm>) -> Result<()> {
         let _ = match (&self.by, &self.bias, after) {
-            (Multiplier::Torch(weight), None, None) => sum.f_addmm_(x, &weight.f_tr()?)?,
+            (Multiplier::Torch(Matrix::Stored(weight)), None, None) => sum.f_addmm_(x, &weight.f_tr()?)?,
             (_, _, None) => sum.f_add_(&self.apply(x)?)?,
             (_, _, Some(norm)) => sum.f_add_(&norm.apply(&self.apply(x)?)?)?,
         };

@@ -1,37 +1,61 @@
-//! Matrices that rows are multiplied with by loops of our own: as they are stored, or in eight bits.
+//! Matrices that rows are multiplied with: as they are stored, or in eight bits.
 //!
 //! ```text
 //!   stored   w[out][in], in f32 or bfloat16
-//!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127
+//!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, whole numbers
+//!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
 //!
 //! A pass of few rows is as fast as its weights come from memory, so that half the bytes are up to half the time. What is
-//! computed is then another model: each weight is off by up to half a scale, which in a row of normal numbers is a hundredth of
-//! their standard deviation. Activations stay in `f32`; what is rounded is the matrix alone, once, when it is loaded.
+//! computed is then another model. A weight in int8 is off by up to half a scale, which in a row of normal numbers is a hundredth of
+//! their standard deviation; one in fp8 by up to a sixteenth of itself, which is more for large weights and less for small ones.
+//! What is rounded is the matrix alone, once, when it is loaded.
 //!
 //! Symmetric, with a scale for each row, is what needs no more than one multiplication for each sum. Groups of a row with scales
 //! of their own would round less, and cost a multiplication and an addition a group.
+//!
+//! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies with rows that are widened before,
+//! some after others ([`Rounded::apply`]): slower than with a matrix that is stored so, and there for what kernels do not run.
 
+use super::e4m3;
 use super::fused::floats;
-use tch::{Kind, TchError, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
-/// The largest number of a quantised row; the one that is left over, -128, would have no opposite.
-const MOST: f32 = 127.0;
+/// The largest whole number of a row; the one that is left over, -128, would have no opposite.
+const MOST_WHOLE: f32 = 127.0;
+/// Rows that are worth a thread.
+const ROWS_OF_THREAD: usize = 64;
+/// Numbers that are widened at once.
+const PIECE: i64 = 12 << 20;
+
+/// What the numbers of eight bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    /// Whole numbers.
+    Int8,
+    /// Floating-point numbers, e4m3.
+    Fp8,
+}
 
 /// A matrix in memory, `[out, in]`, contiguous.
 #[derive(Debug)]
 pub(crate) enum Matrix {
     /// In `f32` or bfloat16.
     Stored(Tensor),
-    /// In eight bits, with a scale for each row.
-    Int8 {
-        /// `[out, in]` from -127 to 127.
-        numbers: Tensor,
-        /// `[out]` in `f32`.
-        scales: Tensor,
-    },
+    /// In eight bits.
+    Rounded(Rounded),
+}
+
+/// A matrix in eight bits, with a scale for each row.
+#[derive(Debug)]
+pub(crate) struct Rounded {
+    pub(crate) rounding: Rounding,
+    /// `[out, in]`: from -127 to 127, or the bits of e4m3 (as `u8`).
+    pub(crate) numbers: Tensor,
+    /// `[out]` in `f32`.
+    pub(crate) scales: Tensor,
 }
 
 impl Matrix {
@@ -39,67 +63,151 @@ impl Matrix {
     pub(crate) fn share(&self) -> Self {
         match self {
             Matrix::Stored(weight) => Matrix::Stored(weight.shallow_clone()),
-            Matrix::Int8 { numbers, scales } => Matrix::Int8 {
-                numbers: numbers.shallow_clone(),
-                scales: scales.shallow_clone(),
-            },
+            Matrix::Rounded(rounded) => Matrix::Rounded(Rounded {
+                rounding: rounded.rounding,
+                numbers: rounded.numbers.shallow_clone(),
+                scales: rounded.scales.shallow_clone(),
+            }),
         }
-    }
-
-    /// A stored matrix in eight bits: to the nearest number, of two the even one. A row with a number that is not finite becomes
-    /// one of NaN, as its products would be without this.
-    pub(crate) fn int8(weight: &Tensor) -> Result<Matrix> {
-        let weight = weight.f_to_kind(Kind::Float)?.f_contiguous()?;
-        let [rows, columns] = [weight.size()[0], weight.size()[1]];
-        let mut numbers = Vec::with_capacity(weight.numel());
-        let mut scales = Vec::with_capacity(rows as usize);
-        for row in floats(&weight).chunks_exact((columns as usize).max(1)) {
-            let scale = scale(row);
-            let number = |weight: &f32| (weight / scale).round_ties_even().clamp(-MOST, MOST) as i8;
-            numbers.extend(row.iter().map(number));
-            scales.push(scale);
-        }
-        Ok(Matrix::Int8 {
-            numbers: Tensor::f_from_slice(&numbers)?.f_view([rows, columns])?,
-            scales: Tensor::f_from_slice(&scales)?,
-        })
     }
 
     /// Matrices with as many columns, one below the other.
     ///
     /// # Panics
-    /// Some are stored, and others not.
+    /// They are not of one format.
     pub(crate) fn stacked(mut parts: Vec<Matrix>) -> Result<Matrix> {
         if parts.len() == 1 {
             return Ok(parts.remove(0));
         }
-        let (mut rows, mut all_scales) = (Vec::new(), Vec::new());
+        let (mut rows, mut scales, mut roundings) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             match part {
                 Matrix::Stored(weight) => rows.push(weight),
-                Matrix::Int8 { numbers, scales } => {
-                    rows.push(numbers);
-                    all_scales.push(scales);
+                Matrix::Rounded(rounded) => {
+                    rows.push(rounded.numbers);
+                    scales.push(rounded.scales);
+                    roundings.push(rounded.rounding);
                 }
             }
         }
-        let stacked = Tensor::f_cat(&rows, 0)?;
-        if all_scales.is_empty() {
-            return Ok(Matrix::Stored(stacked));
-        }
-        assert_eq!(all_scales.len(), rows.len(), "matrices of one format");
-        Ok(Matrix::Int8 {
-            numbers: stacked,
-            scales: Tensor::f_cat(&all_scales, 0)?,
-        })
+        let numbers = Tensor::f_cat(&rows, 0)?;
+        let Some(&rounding) = roundings.first() else {
+            return Ok(Matrix::Stored(numbers));
+        };
+        let is_of_it = roundings.iter().filter(|&&other| other == rounding);
+        assert_eq!(is_of_it.count(), rows.len(), "matrices of one format");
+        Ok(Matrix::Rounded(Rounded {
+            rounding,
+            numbers,
+            scales: Tensor::f_cat(&scales, 0)?,
+        }))
     }
 }
 
+impl Rounded {
+    /// A stored matrix in eight bits: to the nearest numbers, of two the even one. A row with a number that is not finite becomes
+    /// one of NaN, as its products would be without this.
+    pub(crate) fn new(rounding: Rounding, weight: &Tensor) -> Result<Self> {
+        let weight = weight.f_to_kind(Kind::Float)?.f_contiguous()?;
+        let [rows, columns] = [weight.size()[0], weight.size()[1]];
+        let width = (columns as usize).max(1);
+        // A matrix is rounded before anybody computes: all cores are free.
+        let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let each = (rows as usize).div_ceil(threads).max(ROWS_OF_THREAD);
+        let parts = std::thread::scope(|scope| {
+            let parts = floats(&weight).chunks(each * width);
+            let threads: Vec<_> = parts
+                .map(|part| scope.spawn(move || round_rows(rounding, part, width)))
+                .collect();
+            let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined.collect::<std::thread::Result<Vec<_>>>()
+        });
+        let parts = parts.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (mut numbers, mut scales) = (Vec::with_capacity(weight.numel()), Vec::new());
+        for (more, more_scales) in parts {
+            numbers.extend(more);
+            scales.extend(more_scales);
+        }
+        let numbers = Tensor::f_from_slice(&numbers)?.f_view([rows, columns])?;
+        Ok(Rounded {
+            rounding,
+            numbers: match rounding {
+                Rounding::Int8 => numbers.f_view_dtype(Kind::Int8)?,
+                Rounding::Fp8 => numbers,
+            },
+            scales: Tensor::f_from_slice(&scales)?,
+        })
+    }
+
+    /// The same on a device.
+    pub(crate) fn on(self, device: Device) -> Result<Self> {
+        Ok(Rounded {
+            rounding: self.rounding,
+            numbers: self.numbers.f_to_device(device)?,
+            scales: self.scales.f_to_device(device)?,
+        })
+    }
+
+    /// `x · wᵀ` by torch, with rows of the matrix that are widened to the numbers of `x`, some after others: as many bytes more of memory
+    /// at once as 24 million take, and of `f32` as many again.
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let [rows, columns] = [self.numbers.size()[0], self.numbers.size()[1]];
+        let each = (PIECE / columns.max(1)).max(1);
+        let pieces = (0..rows).step_by(each as usize).map(|first| {
+            let widened = self.widened(first, (rows - first).min(each), x.kind())?;
+            x.f_linear(&widened, None::<&Tensor>)
+        });
+        let mut pieces = pieces.collect::<Result<Vec<_>>>()?;
+        match pieces.len() {
+            1 => Ok(pieces.remove(0)),
+            _ => Tensor::f_cat(&pieces, 1),
+        }
+    }
+
+    /// So many rows from this one on, in numbers of this kind.
+    fn widened(&self, first: i64, rows: i64, kind: Kind) -> Result<Tensor> {
+        let numbers = self.numbers.f_narrow(0, first, rows)?;
+        let numbers = match self.rounding {
+            Rounding::Int8 => numbers,
+            Rounding::Fp8 => numbers.f_view_dtype(Kind::Float8e4m3fn)?,
+        };
+        let scales = self.scales.f_narrow(0, first, rows)?.f_view([-1, 1])?;
+        numbers.f_to_kind(Kind::Float)?.f_mul_(&scales)?.f_to_kind(kind)
+    }
+}
+
+/// Rows of so many columns in eight bits, and the scale of each.
+fn round_rows(rounding: Rounding, rows: &[f32], columns: usize) -> (Vec<u8>, Vec<f32>) {
+    let (mut numbers, mut scales) = (Vec::with_capacity(rows.len()), Vec::new());
+    for row in rows.chunks_exact(columns) {
+        let scale = scale(row, rounding);
+        match rounding {
+            Rounding::Int8 => {
+                let whole = |weight: &f32| {
+                    (weight / scale).round_ties_even().clamp(-MOST_WHOLE, MOST_WHOLE) as i8 as u8
+                };
+                numbers.extend(row.iter().map(whole));
+            }
+            // Of a row of zeros, or of what is no number, the numbers are zeros.
+            Rounding::Fp8 if scale > 0.0 => {
+                numbers.extend(row.iter().map(|weight| e4m3::round(weight / scale)));
+            }
+            Rounding::Fp8 => numbers.resize(numbers.len() + row.len(), 0),
+        }
+        scales.push(scale);
+    }
+    (numbers, scales)
+}
+
 /// What the numbers of a row are multiples of; 0 for a row of zeros, and NaN for one that is not finite.
-fn scale(row: &[f32]) -> f32 {
+fn scale(row: &[f32], rounding: Rounding) -> f32 {
+    let largest = match rounding {
+        Rounding::Int8 => MOST_WHOLE,
+        Rounding::Fp8 => e4m3::MOST,
+    };
     let most = row.iter().fold(0.0_f32, |most, weight| most.max(weight.abs()));
     match row.iter().all(|weight| weight.is_finite()) {
-        true => most / MOST,
+        true => most / largest,
         false => f32::NAN,
     }
 }
@@ -108,15 +216,25 @@ fn scale(row: &[f32]) -> f32 {
 mod tests {
     use super::*;
 
-    fn int8(rows: &[&[f32]]) -> (Vec<i8>, Vec<f32>) {
+    const ROUNDINGS: [Rounding; 2] = [Rounding::Int8, Rounding::Fp8];
+
+    fn rounded(rounding: Rounding, rows: &[&[f32]]) -> Rounded {
         let columns = rows[0].len() as i64;
-        match Matrix::int8(&Tensor::from_slice(&rows.concat()).view([-1, columns])).unwrap() {
-            Matrix::Int8 { numbers, scales } => (
-                Vec::try_from(&numbers.view([-1])).unwrap(),
-                Vec::try_from(&scales).unwrap(),
-            ),
-            Matrix::Stored(_) => panic!("not in eight bits"),
-        }
+        Rounded::new(rounding, &Tensor::from_slice(&rows.concat()).view([-1, columns])).unwrap()
+    }
+
+    fn int8(rows: &[&[f32]]) -> (Vec<i8>, Vec<f32>) {
+        let rounded = rounded(Rounding::Int8, rows);
+        (
+            Vec::try_from(&rounded.numbers.view([-1])).unwrap(),
+            Vec::try_from(&rounded.scales).unwrap(),
+        )
+    }
+
+    /// What a matrix stands for.
+    fn weights(of: &Rounded) -> Vec<f32> {
+        let rows = of.scales.size()[0];
+        Vec::try_from(&of.widened(0, rows, Kind::Float).unwrap().view([-1])).unwrap()
     }
 
     #[test]
@@ -124,43 +242,86 @@ mod tests {
         let (numbers, scales) = int8(&[&[127.0, -1.0, 0.4, 2.5], &[0.5, -0.5, 0.25, 0.0]]);
         assert_eq!(numbers, [127, -1, 0, 2, 127, -127, 64, 0]);
         assert_eq!(scales, [1.0, 0.5 / 127.0]);
+        let floating = rounded(
+            Rounding::Fp8,
+            &[&[448.0, -1.0, 0.4, 2.6], &[896.0, 0.001, -0.003, 9.0]],
+        );
+        assert_eq!(
+            weights(&floating),
+            [448.0, -1.0, 0.40625, 2.5, 896.0, 0.0, -0.00390625, 9.0]
+        );
     }
 
     #[test]
-    fn no_weight_is_off_by_more_than_half_a_scale() {
+    fn no_weight_is_off_by_more_than_its_format_says() {
         let row: Vec<f32> = (0..999)
             .map(|number| ((number * 7919) % 1013) as f32 / 506.5 - 1.0)
             .collect();
-        let (numbers, scales) = int8(&[&row]);
-        for (weight, number) in row.iter().zip(numbers) {
-            let off = (f64::from(*weight) - f64::from(number) * f64::from(scales[0])).abs();
-            assert!(off <= 0.500_01 * f64::from(scales[0]), "{weight} became {number}");
+        for rounding in ROUNDINGS {
+            let rounded = rounded(rounding, &[&row]);
+            let scale = scale(&row, rounding);
+            for (weight, found) in row.iter().zip(weights(&rounded)) {
+                let most = match rounding {
+                    Rounding::Int8 => scale / 2.0,
+                    // Half of the last of four bits; below 2⁻⁶ numbers are multiples of 2⁻⁹.
+                    Rounding::Fp8 => (weight.abs() / 16.0).max(scale / 1024.0),
+                };
+                assert!(
+                    (weight - found).abs() <= 1.00001 * most,
+                    "{weight} became {found}"
+                );
+            }
         }
     }
 
     #[test]
     fn rows_without_a_scale_are_zeros_or_nan() {
         let smallest = f32::from_bits(1);
-        let (numbers, scales) = int8(&[
+        let rows: [&[f32]; 4] = [
             &[0.0, -0.0],
             &[smallest, 0.0],
             &[f32::INFINITY, 1.0],
             &[f32::NAN, 1.0],
-        ]);
-        assert_eq!(scales[..2], [0.0, 0.0]);
-        assert!(scales[2..].iter().all(|scale| scale.is_nan()));
-        assert_eq!(numbers[..2], [0, 0]);
+        ];
+        for rounding in ROUNDINGS {
+            let found = weights(&rounded(rounding, &rows));
+            assert_eq!(found[..4], [0.0; 4]);
+            assert!(found[4..].iter().all(|number| number.is_nan()), "{found:?}");
+        }
+        assert_eq!(int8(&rows).0[..2], [0, 0]);
     }
 
     #[test]
     fn parts_are_stacked_with_their_scales() {
-        let part = |row: &[f32]| Matrix::int8(&Tensor::from_slice(row).view([1, -1])).unwrap();
+        let part = |row: &[f32]| Matrix::Rounded(rounded(Rounding::Int8, &[row]));
         match Matrix::stacked(vec![part(&[127.0, 1.0]), part(&[254.0, 2.0])]).unwrap() {
-            Matrix::Int8 { numbers, scales } => {
-                assert_eq!(numbers, Tensor::from_slice(&[127i8, 1, 127, 1]).view([2, 2]));
-                assert_eq!(scales, Tensor::from_slice(&[1.0_f32, 2.0]));
+            Matrix::Rounded(rounded) => {
+                assert_eq!(
+                    rounded.numbers,
+                    Tensor::from_slice(&[127i8, 1, 127, 1]).view([2, 2])
+                );
+                assert_eq!(rounded.scales, Tensor::from_slice(&[1.0_f32, 2.0]));
             }
             Matrix::Stored(_) => panic!("not in eight bits"),
+        }
+    }
+
+    /// A product in pieces is that with the whole matrix.
+    #[test]
+    fn torch_multiplies_with_widened_rows() {
+        let columns = PIECE / 5;
+        let row = |number: i64| Tensor::f_arange(columns, (Kind::Float, Device::Cpu)).unwrap() * (number + 1);
+        let weight = Tensor::stack(&(0..13).map(row).collect::<Vec<_>>(), 0).sin();
+        let x = Tensor::ones([2, columns], (Kind::Float, Device::Cpu));
+        for rounding in ROUNDINGS {
+            let rounded = Rounded::new(rounding, &weight).unwrap();
+            let whole = x.linear(&rounded.widened(0, 13, Kind::Float).unwrap(), None::<&Tensor>);
+            let found = rounded.apply(&x).unwrap();
+            assert_eq!(found.size(), [2, 13]);
+            assert!(
+                (found - whole).abs().max().double_value(&[]) < 0.5,
+                "of sums of a million"
+            );
         }
     }
 }

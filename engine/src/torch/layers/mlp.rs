@@ -8,6 +8,7 @@
 
 use super::fused::{self, floats, floats_mut};
 use super::linear::{Linear, Multiplier, Norm};
+use super::matrix::Matrix;
 use super::upload::Upload;
 use crate::torch::config::Activation;
 use tch::{Device, Kind, TchError, Tensor};
@@ -179,16 +180,19 @@ fn route_by_loop(experts: &Experts, scores: &Tensor) -> Result<(Vec<i64>, Tensor
 type Inner = fn(&Dense, &Tensor) -> Result<Tensor>;
 
 /// Has these matrices lie behind one another in one tensor, of which they become parts; `None`, and nothing is done, where torch does
-/// not multiply with all of them.
+/// not multiply with all of them, or they are kept in fewer bits.
 fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Tensor>> {
     let mut matrices: Vec<&mut Linear> = matrices.collect();
-    let weights = matrices.iter().map(|matrix| matrix.weight());
+    let weights = matrices.iter().map(|linear| match linear.matrix()? {
+        Matrix::Stored(weight) => Some(weight),
+        Matrix::Rounded(_) => None,
+    });
     let Some(weights) = weights.collect::<Option<Vec<&Tensor>>>() else {
         return Ok(None);
     };
     let stacked = Tensor::f_stack(&weights, 0)?;
     for (matrix, number) in matrices.iter_mut().zip(0..) {
-        matrix.by = Multiplier::Torch(stacked.f_select(0, number)?);
+        matrix.by = Multiplier::Torch(Matrix::Stored(stacked.f_select(0, number)?));
     }
     Ok(Some(stacked))
 }

@@ -18,7 +18,7 @@
 //!   on the instructions that the processor has.
 
 use super::fused::{floats, floats_mut};
-use super::lanes::{Bf16, Lanes, Plain, Weight};
+use super::lanes::{Bf16, E4m3, Lanes, Plain, Weight};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{avx2::Lanes8, avx512::Lanes16};
 use super::matrix::Matrix;
@@ -40,7 +40,7 @@ const RUN: usize = 8;
 pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
     let (numbers, scales) = match w {
         Matrix::Stored(weight) => (weight, None),
-        Matrix::Int8 { numbers, scales } => (numbers, Some(floats(scales).as_ptr())),
+        Matrix::Rounded(rounded) => (&rounded.numbers, Some(floats(&rounded.scales).as_ptr())),
     };
     let x = x.f_contiguous()?;
     check(&x, numbers);
@@ -63,6 +63,7 @@ pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
         match numbers.kind() {
             Kind::Float => multiply(crew, shape, all.of::<f32>()),
             Kind::Int8 => multiply(crew, shape, all.of::<i8>()),
+            Kind::Uint8 => multiply(crew, shape, all.of::<E4m3>()),
             _ => multiply(crew, shape, all.of::<Bf16>()),
         }
     }
@@ -89,7 +90,7 @@ unsafe fn multiply<W: Weight>(crew: &Crew, shape: Shape, all: Pointers<W>) {
 
 fn check(x: &Tensor, w: &Tensor) {
     let is_right = x.kind() == Kind::Float
-        && matches!(w.kind(), Kind::Float | Kind::BFloat16 | Kind::Int8)
+        && matches!(w.kind(), Kind::Float | Kind::BFloat16 | Kind::Int8 | Kind::Uint8)
         && x.device() == Device::Cpu
         && w.device() == Device::Cpu
         && w.is_contiguous()
@@ -287,6 +288,8 @@ unsafe fn by_avx2<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::
 
 #[cfg(test)]
 mod tests {
+    use super::super::e4m3;
+    use super::super::matrix::{Rounded, Rounding};
     use super::*;
 
     /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.
@@ -322,12 +325,13 @@ mod tests {
     ];
 
     /// The ways in which these weights, which bfloat16 can hold, may be kept.
-    fn kept(w: &[f32], k: usize) -> [Matrix; 3] {
+    fn kept(w: &[f32], k: usize) -> [Matrix; 4] {
         let w = tensor(w, k);
         [
             Matrix::Stored(w.shallow_clone()),
             Matrix::Stored(w.to_kind(Kind::BFloat16)),
-            Matrix::int8(&w).unwrap(),
+            Matrix::Rounded(Rounded::new(Rounding::Int8, &w).unwrap()),
+            Matrix::Rounded(Rounded::new(Rounding::Fp8, &w).unwrap()),
         ]
     }
 
@@ -337,12 +341,19 @@ mod tests {
             |numbers: &Tensor| Vec::<f64>::try_from(&numbers.to_kind(Kind::Double).view([-1])).unwrap();
         match of {
             Matrix::Stored(weight) => wide(weight),
-            Matrix::Int8 { numbers, scales } => {
-                let k = numbers.size()[1] as usize;
-                let scales = wide(scales)
+            Matrix::Rounded(rounded) => {
+                let k = rounded.numbers.size()[1] as usize;
+                let scales = wide(&rounded.scales)
                     .into_iter()
                     .flat_map(|scale| std::iter::repeat_n(scale, k));
-                wide(numbers)
+                let numbers = match rounded.rounding {
+                    Rounding::Int8 => rounded.numbers.shallow_clone(),
+                    Rounding::Fp8 => rounded
+                        .numbers
+                        .view_dtype(Kind::Float8e4m3fn)
+                        .to_kind(Kind::Float),
+                };
+                wide(&numbers)
                     .into_iter()
                     .zip(scales)
                     .map(|(number, scale)| number * scale)
@@ -443,5 +454,7 @@ mod tests {
         by_all(&x, &w, None);
         let eighths: Vec<i8> = w.iter().map(|weight| (weight * 100.0) as i8).collect();
         by_all(&x, &eighths, Some(&[0.01; 10]));
+        let floating: Vec<E4m3> = w.iter().map(|&weight| E4m3::of(e4m3::round(weight))).collect();
+        by_all(&x, &floating, Some(&[0.5; 10]));
     }
 }

@@ -64,7 +64,7 @@ case $(tail -n 1 "$table") in *passed*) card=yes ;; *) card=no ;; esac
 step compile 30 python3 "$here/kernels.py" "$nvrtc" "$here/sources"
 on_card constants 40 python3 "$here/constants.py" --json "$out/constants.json"
 on_card kernels_check 50 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_check.json" check
-on_card kernels_times 50 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_times.json" times
+on_card kernels_times 60 "$here/kernels" --nvrtc "$nvrtc" --json "$out/kernels_times.json" times
 if command -v compute-sanitizer > /dev/null; then
     on_card memcheck 25 compute-sanitizer --error-exitcode 9 "$here/kernels" --nvrtc "$nvrtc" cases
     on_card racecheck 25 compute-sanitizer --tool racecheck --error-exitcode 9 "$here/kernels" --nvrtc "$nvrtc" cases

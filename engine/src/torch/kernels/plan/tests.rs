@@ -15,6 +15,7 @@ fn shape() -> Shape {
         windows: vec![None; 16],
         mixture: None,
         block_size: 16,
+        rounded: None,
     }
 }
 
