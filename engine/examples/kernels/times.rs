@@ -7,8 +7,10 @@ use lexiform_engine::kernels::asks::Sent;
 use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::products::{End, Format, Gemv, Rounded, Skinny, Widen};
-use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, Gate, MOST_QUERY_ROWS, Norm, SPLITS};
+use lexiform_engine::kernels::products::{End, Gemv, Rounded, Skinny};
+use lexiform_engine::kernels::shapes::{
+    Attend, DRAWN_BYTES, Format, Gate, MOST_QUERY_ROWS, Norm, SPLITS, Widen,
+};
 use lexiform_engine::kernels::step::Output;
 use serde_json::{Value, json};
 
