@@ -8,8 +8,10 @@ use lexiform_engine::kernels::card::{Card, CardError, CardMemory};
 use lexiform_engine::kernels::draw::Draw;
 use lexiform_engine::kernels::experts::{Mixture, Room, Routed};
 use lexiform_engine::kernels::node::{Node, Place};
-use lexiform_engine::kernels::products::{Before, End, Format, Gemv, Rounded, Skinny, Widen};
-use lexiform_engine::kernels::shapes::{Attend, DRAWN_BYTES, Gate, MOST_QUERY_ROWS, Norm, SPLITS};
+use lexiform_engine::kernels::products::{Before, End, Gemv, Rounded, Skinny};
+use lexiform_engine::kernels::shapes::{
+    Attend, DRAWN_BYTES, Format, Gate, MOST_QUERY_ROWS, Norm, SPLITS, Widen,
+};
 use lexiform_engine::kernels::step::Output;
 use serde_json::{Value, json};
 

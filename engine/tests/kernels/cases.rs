@@ -14,7 +14,7 @@ mod weights;
 
 use crate::memory::{Memory, widen};
 use lexiform_engine::kernels::node::{Argument, Node, Place};
-use lexiform_engine::kernels::products::Format;
+use lexiform_engine::kernels::shapes::Format;
 
 /// The largest root of the mean of squares of errors, relative to that of the numbers: bf16 rounds to 2⁻⁹.
 const MEAN_ERROR: f64 = 6e-3;

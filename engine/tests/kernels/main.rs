@@ -13,6 +13,7 @@ mod cases;
 mod checkpoint;
 mod compiler;
 mod draws;
+mod eight_bits;
 mod interpreter;
 mod launcher;
 mod logits;

@@ -3,7 +3,8 @@
 use super::weights::Weights;
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
-use lexiform_engine::kernels::products::{End, Format, Gemv, Skinny};
+use lexiform_engine::kernels::products::{End, Gemv, Skinny};
+use lexiform_engine::kernels::shapes::Format;
 use lexiform_engine::kernels::step::Output;
 
 const EPS: f32 = 1e-5;

@@ -3,8 +3,7 @@
 use super::weights::Weights;
 use super::{Buffers, Case, Expected, Type};
 use crate::memory::{Chance, Memory, narrow, widen};
-use lexiform_engine::kernels::products::{Format, Widen};
-use lexiform_engine::kernels::shapes::{DRAWN_BYTES, Embed, Gate, Norm, Take, Turn};
+use lexiform_engine::kernels::shapes::{DRAWN_BYTES, Embed, Format, Gate, Norm, Take, Turn, Widen};
 
 const EPS: f32 = 1e-5;
 

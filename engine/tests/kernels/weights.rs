@@ -3,7 +3,8 @@
 use super::Buffers;
 use crate::memory::{Chance, Memory, widen};
 use lexiform_engine::kernels::node::Place;
-use lexiform_engine::kernels::products::{Format, Rounded};
+use lexiform_engine::kernels::products::Rounded;
+use lexiform_engine::kernels::shapes::Format;
 
 /// Random weights, and what they are.
 pub(super) struct Weights {

@@ -18,8 +18,10 @@
 use super::experts::{Mixture, Room, Routed};
 use super::inputs::{Bucket, Input};
 use super::node::{Node, Place};
-use super::products::{After, Before, Format, Linear, Rounded, Widen};
-use super::shapes::{Attend, BLOCK_SIZE, Embed, MOST_NORM_WIDTH, MOST_QUERY_ROWS, SPLITS, Turn};
+use super::products::{After, Before, Linear, Rounded};
+use super::shapes::{
+    Attend, BLOCK_SIZE, Embed, Format, MOST_NORM_WIDTH, MOST_QUERY_ROWS, SPLITS, Turn, Widen,
+};
 use super::step::Step;
 use std::fmt;
 

@@ -18,12 +18,8 @@
 //! This is decided product by product: a model whose inner width no kernel takes has that product alone made by the library. What
 //! is not in the launch of a product is a launch of its own. Weights lie as the library reads them, whoever multiplies.
 
-mod rounded;
-
-pub use self::rounded::{Format, Rounded, Widen};
-
 use super::node::{Argument, Node, Place};
-use super::shapes::{Gate, MOST_SHARED, Norm, int, kernel, node};
+use super::shapes::{Format, Gate, MOST_SHARED, Norm, Widen, int, kernel, node};
 use super::step::{Output, Product, Step};
 use std::ops::RangeInclusive;
 
@@ -36,6 +32,45 @@ const SKINNY_MOST: usize = 16;
 const SKINNY_WIDEST: usize = 4096;
 /// For how many vectors it reads a matrix of eight bits more than once: twice is less than to widen it, in time.
 const SKINNY_TWICE: usize = 2 * SKINNY_MOST;
+
+/// How the weights of a matrix are kept that are not in bf16: in eight bits, with a scale for each row that its sum is multiplied with.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounded<B> {
+    /// What the numbers are.
+    pub format: Format,
+    /// `f32` `[rows]`.
+    pub scales: Place<B>,
+    /// [`Widen::room`] bytes, where rows are written that the library is to multiply with.
+    pub widened: Place<B>,
+}
+
+impl<B: Copy> Rounded<B> {
+    /// A product with this matrix by the library: some rows after others are widened, and multiplied.
+    fn widened(&self, product: Product<B>) -> Vec<Step<B>> {
+        let number = if product.output == Output::Wide { 4 } else { 2 };
+        let each = Widen::<B>::rows_at_once(product.columns);
+        let pieces = (0..product.rows).step_by(each);
+        let steps = pieces.flat_map(|first| {
+            let rows = (product.rows - first).min(each);
+            let widen = Widen {
+                format: self.format,
+                weights: product.weights.behind(first * product.columns),
+                scales: self.scales.behind(first * 4),
+                out: self.widened,
+                rows,
+                columns: product.columns,
+            };
+            let multiply = Product {
+                weights: self.widened,
+                out: product.out.behind(first * number),
+                rows,
+                ..product
+            };
+            [Step::Launch(widen.node()), Step::Product(multiply)]
+        });
+        steps.collect()
+    }
+}
 
 /// What a product for one or two vectors does with its sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,12 @@ pub const ASKED_BYTES: usize = 104;
 /// Parts that the tokens of a row are counted in where filters cut it.
 pub const CUT_PARTS: usize = 512;
 
+/// Numbers that are widened at once: 24 MiB in bf16. The L2 of an H100 has 50 MB in two halves, each of which may have a copy of what
+/// is read.
+const WIDENED: usize = 12 << 20;
+/// The numbers that a block of `widen_rows` (`small.cu`) widens.
+const WIDENED_BY_BLOCK: usize = 8192;
+
 macro_rules! kernels {
     ($($name:ident $source:literal $threads:literal,)* ; in every format: $($product:ident $of:literal $by:literal,)*) => {
         /// All kernels.
@@ -112,6 +118,32 @@ kernels! {
 /// The kernel of this name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.name == name)
+}
+
+/// What the numbers of a matrix of eight bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Whole numbers.
+    Int8,
+    /// Floating-point numbers, e4m3 ([OCP 8-bit Floating Point Specification](https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1)).
+    Fp8,
+}
+
+impl Format {
+    /// What the names of its kernels, and of their sources, end with.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Format::Int8 => "_int8",
+            Format::Fp8 => "_fp8",
+        }
+    }
+
+    /// Whether this source has kernels of another format.
+    pub(super) fn is_foreign(format: Option<Self>, source: &str) -> bool {
+        let name = source.trim_end_matches(".cu");
+        let mut all = [Format::Int8, Format::Fp8].into_iter();
+        all.any(|other| name.ends_with(other.suffix()) && format != Some(other))
+    }
 }
 
 /// A launch of a kernel that the table has.
@@ -404,6 +436,52 @@ impl<B> Gate<B> {
             0,
             arguments,
         )
+    }
+}
+
+/// Rows of a matrix of eight bits in bf16; see `small.cu`.
+#[derive(Clone, Copy, Debug)]
+pub struct Widen<B> {
+    /// What the numbers are.
+    pub format: Format,
+    /// `[rows, columns]`.
+    pub weights: Place<B>,
+    /// `f32` `[rows]`.
+    pub scales: Place<B>,
+    /// `[rows, columns]`.
+    pub out: Place<B>,
+    /// Rows.
+    pub rows: usize,
+    /// A multiple of 8.
+    pub columns: usize,
+}
+
+impl<B> Widen<B> {
+    /// The rows of so many columns that are widened at once.
+    pub(super) fn rows_at_once(columns: usize) -> usize {
+        (WIDENED / columns.max(1) / 16 * 16).max(16)
+    }
+
+    /// Bytes that the rows of a matrix take which are widened at once.
+    pub fn room(rows: usize, columns: usize) -> usize {
+        rows.min(Self::rows_at_once(columns)) * columns * 2
+    }
+
+    /// The launch.
+    pub fn node(self) -> Node<B> {
+        let name = match self.format {
+            Format::Int8 => "widen_int8",
+            Format::Fp8 => "widen_fp8",
+        };
+        let blocks = (self.rows * self.columns).div_ceil(WIDENED_BY_BLOCK);
+        let arguments = vec![
+            self.weights.into(),
+            self.scales.into(),
+            self.out.into(),
+            int(self.rows),
+            int(self.columns),
+        ];
+        node(name, [blocks, 1, 1], 0, arguments)
     }
 }
 

@@ -13,7 +13,7 @@ use super::compiler::Compiler;
 use super::driver::{self, Blas, Handle};
 use super::launcher::{Graph, LaunchError, Launcher, Parcel};
 use super::node::Node;
-use super::products::Format;
+use super::shapes::Format;
 use super::step::{Output, Product, Step};
 use std::ffi::c_int;
 use std::path::Path;
