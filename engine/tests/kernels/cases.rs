@@ -138,6 +138,12 @@ impl Expected {
     }
 }
 
+/// Tokens with their experts, and the last of them alone, whose numbers are to be the same.
+#[allow(dead_code, reason = "some programs of tests need it")]
+pub(crate) fn in_company_and_alone() -> (Case, Case) {
+    experts::company()
+}
+
 /// All cases of the kernels of a source, small enough for a processor.
 pub(crate) fn of(source: &str) -> Vec<Case> {
     match source {

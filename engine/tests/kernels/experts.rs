@@ -53,8 +53,38 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let numbered = all.into_iter().zip(51..);
     numbered
-        .map(|(sizes, seed)| case(sizes, &mut Chance::new(seed)))
+        .map(|(sizes, seed)| case(sizes, &Numbers::random(&sizes, &mut Chance::new(seed))))
         .collect()
+}
+
+/// Tokens together, and the last of them alone. What is expected first is what they come to.
+pub(super) fn company() -> (Case, Case) {
+    let all = Sizes {
+        tokens: 40,
+        experts: 5,
+        chosen: 3,
+        hidden: 592,
+        inner: 48,
+        is_normalised: false,
+        padding: 40,
+        blocks: 3,
+    };
+    let alone = Sizes {
+        tokens: 1,
+        padding: 1,
+        blocks: 2,
+        ..all
+    };
+    let numbers = Numbers::random(&all, &mut Chance::new(71));
+    let last = |rows: &[u16], width: usize| rows[rows.len() - width..].to_vec();
+    let of_last = Numbers {
+        scores: last(&numbers.scores, all.experts),
+        ups: numbers.ups.clone(),
+        downs: numbers.downs.clone(),
+        normed: last(&numbers.normed, all.hidden),
+        x: last(&numbers.x, all.hidden),
+    };
+    (case(all, &numbers), case(alone, &of_last))
 }
 
 /// What a router may say: numbers some of which are equal, and an expert that nobody chooses while there are others.
@@ -233,8 +263,7 @@ fn room(room: Room) -> Place<usize> {
     Place::start(room as usize)
 }
 
-fn case(sizes: Sizes, chance: &mut Chance) -> Case {
-    let numbers = Numbers::random(&sizes, chance);
+fn case(sizes: Sizes, numbers: &Numbers) -> Case {
     let mixture = Mixture {
         experts: sizes.experts,
         chosen: sizes.chosen,
@@ -281,7 +310,7 @@ fn case(sizes: Sizes, chance: &mut Chance) -> Case {
         ),
         nodes,
         rounds: 1,
-        expected: expected(&numbers, &mixture, &sizes, (x, arrived)),
+        expected: expected(numbers, &mixture, &sizes, (x, arrived)),
         buffers: buffers.0,
     }
 }

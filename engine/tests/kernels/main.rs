@@ -86,6 +86,22 @@ fn mixtures_of_experts_are_those_of_loops() {
     check("experts.cu");
 }
 
+/// Whichever place a token has among those of an expert, and however many there are.
+#[test]
+fn a_token_has_the_same_bits_of_its_experts_in_any_company() {
+    if !processor::is_there("a_token_has_the_same_bits_of_its_experts_in_any_company") {
+        return;
+    }
+    let processor = Processor::of("experts.cu");
+    let (company, alone) = cases::in_company_and_alone();
+    let [company, alone] = [company, alone].map(|case| {
+        let mut buffers = case.buffers.clone();
+        processor.run(&case.nodes, &mut buffers).unwrap();
+        buffers[case.expected[0].buffer].bytes()
+    });
+    assert_eq!(company[company.len() - alone.len()..], alone);
+}
+
 #[test]
 fn what_lies_between_products_is_that_of_loops() {
     check("small.cu");
