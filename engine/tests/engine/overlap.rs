@@ -123,13 +123,10 @@ fn every_pass_of_a_plain_text_but_the_first_is_begun_ahead() {
         );
         is_empty(&engine);
         let passes = log.passes.load(Ordering::Relaxed);
-        assert_eq!(
-            (passes, log.ahead()),
-            (tokens, tokens - 1),
-            "none for a token after the last"
-        );
-        let stats = wait_until(&engine, |stats| stats.steps == tokens as u64);
-        assert_eq!((stats.steps_ahead + 1, stats.steps_unused), (tokens as u64, 0));
+        assert_eq!((passes, log.ahead()), (tokens, tokens - 1), "none after the last");
+        wait_until(&engine, |it| {
+            (it.steps, it.steps_ahead + 1, it.steps_unused) == (tokens as u64, tokens as u64, 0)
+        });
         log.is_clean();
     }
 }
@@ -150,8 +147,9 @@ fn a_text_that_ends_by_itself_has_one_pass_too_many() {
     assert_eq!(heard.outcome().finish, Finish::Stop);
     assert_eq!(log.passes.load(Ordering::Relaxed), tokens + 1);
     assert_eq!(log.ahead(), tokens);
-    let stats = wait_until(&engine, |stats| stats.steps_unused > 0);
-    assert_eq!((stats.steps_ahead + 1, stats.steps_unused), (stats.steps, 1));
+    wait_until(&engine, |it| {
+        (it.steps_ahead + 1, it.steps_unused) == (it.steps, 1)
+    });
     log.is_clean();
 }
 
@@ -523,7 +521,6 @@ fn an_engine_that_has_stopped_has_no_pass_under_way() {
         },
         config(),
     );
-    // It takes some seconds, of which the test waits for no more than the first passes.
     let listener = listen(&engine, plain(1, 4_000));
     wait_until(&engine, |stats| stats.generated > 8);
     engine.stop();
