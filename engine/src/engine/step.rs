@@ -268,19 +268,22 @@ impl Core {
         }
     }
 
-    /// Says what a pass has cost that began at this moment. One that fed prompts costs something else.
+    /// Says what a pass has cost that began at this moment.
     fn tell_policy(&mut self, works: &[Work], begun: Instant) {
-        let rows: usize = works.iter().map(|work| work.rows).sum();
-        let feeds_rows = works.iter().all(|work| work.feed == 1 && work.rows > 0);
+        let pass = Base {
+            tokens: works.iter().map(|work| work.rows).sum(),
+            drawing: works.iter().filter(|work| work.rows > 0).count(),
+            prompts: works.iter().map(Work::of_prompt).sum(),
+        };
+        let worked = Worked::Pass {
+            decoded: pass.tokens,
+            prompts: pass.prompts,
+        };
         let took = match &self.counted {
-            Some(counted) => counted(Worked::Pass(rows)),
+            Some(counted) => counted(worked),
             None => begun.elapsed(),
         };
-        let pass = Base {
-            tokens: rows,
-            drawing: works.len(),
-        };
-        self.scheduler.policy.passed(feeds_rows.then_some(pass), took);
+        self.scheduler.policy.passed(pass, took);
     }
 
     /// Lets go of the sequences that are done.
@@ -292,6 +295,8 @@ impl Core {
         }
         for sequence in &mut done {
             sequence.place = None;
+            // What became of its last drafts; that of others is heard when they are planned again.
+            self.scheduler.policy.hear(&mut sequence.record);
             if sequence.branch == 0 {
                 self.stats.cached_tokens += sequence.cached as u64;
             }

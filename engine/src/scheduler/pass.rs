@@ -40,6 +40,11 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Its tokens that no row is asked for: all of a piece of a prompt, but for the last where that is drawn after.
+    pub(crate) fn of_prompt(&self) -> usize {
+        self.feed.saturating_sub(self.rows.min(1))
+    }
+
     /// The numbers of its rows in the pass.
     pub(crate) fn all_rows(&self) -> Range<usize> {
         self.first_row..self.first_row + self.rows
@@ -270,8 +275,9 @@ impl Scheduler {
             return;
         }
         let base = Base {
-            tokens: plan.works.iter().map(|work| work.feed).sum::<usize>() + plan.reserved,
+            tokens: drawing().map(|(_, work)| work.feed).sum(),
             drawing: drawing().count(),
+            prompts: plan.reserved,
         };
         let taken = self.policy.choose(base, &mut bets);
         bets.truncate(taken);
@@ -325,6 +331,8 @@ impl Scheduler {
     pub(crate) fn plan_model(&mut self, takes_part: impl Fn(&Sequence) -> bool) {
         let draws = |sequence: &Sequence| sequence.is_ready() && sequence.unfed() == 1;
         let drawing = self.running.iter().filter(|&sequence| draws(sequence)).count();
+        let reads = |sequence: &&Sequence| sequence.is_ready() && sequence.unfed() > 1;
+        let prompts = self.running.iter().filter(reads).map(Sequence::unfed).sum();
         let mut bets: Vec<Bet> = Vec::new();
         for (index, sequence) in self.running.iter_mut().enumerate() {
             sequence.reach = 0;
@@ -340,6 +348,7 @@ impl Scheduler {
         let base = Base {
             tokens: drawing,
             drawing,
+            prompts,
         };
         let taken = self.policy.choose(base, &mut bets);
         for bet in bets[..taken].iter().filter(|bet| bet.round > 0) {

@@ -10,6 +10,10 @@
 //! the second token of a pass costs three times what the first does, one draft never pays and eight may. Tokens of the draft
 //! model cost its passes besides, and are bet on before they are drawn.
 //!
+//! Prompts that a pass reads beside are read in any case, so what they take is on neither side of the choice: a pass with prompts costs what
+//! its other tokens cost there ([`PassCosts`](cost)), which is measured apart from what they cost alone. So drafts are chosen in traffic of which
+//! every pass reads a prompt, by what they cost in it.
+//!
 //! Bets of all sequences stand in one order, and the likeliest are taken wherever they are, a beginning of each draft: the selection of TETRIS
 //! ([Wu et al. 2025](https://arxiv.org/abs/2502.15197)), whose capacity here is what the costs say. TETRIS scores a token by the probability that
 //! the draft model gave to it, which is biased where the token was sampled; the chances here come from earlier drafts.
@@ -24,7 +28,7 @@
 //! **Exploration.** What is not done is not measured. Of the time of all passes one part in 200 is saved up, and paid for
 //! passes that feed another number of drafts than the best, those first that were not tried for longest. What such a pass costs
 //! beyond what the best would have cost for as many tokens is taken off; so drafts that lose cost 0.5 %, beside a start of
-//! some passes. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
+//! some passes. Passes with prompts save up and try for themselves. Copies are watched for nothing: what lookup would have offered is compared with what is drawn.
 //!
 //! Other policies are there to be compared with this one ([`Drafting`]): [SVIP](svip), and [bandits](bandit) that choose the sources of
 //! drafts. They feed all that they have chosen.
@@ -32,6 +36,7 @@
 pub(crate) mod bandit;
 mod cost;
 mod exp3;
+mod prompts;
 mod record;
 mod rule;
 pub(crate) mod svip;
@@ -40,7 +45,7 @@ mod ucb1;
 pub(crate) use self::record::Record;
 
 use self::bandit::Bandit;
-use self::cost::PassCosts;
+use self::cost::{PassCosts, Tokens};
 use self::record::Records;
 use crate::config::Drafting;
 use crate::speculation::class::StateClass;
@@ -73,8 +78,13 @@ const PAYING: f64 = 16.0;
 /// What took time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worked {
-    /// A pass of the model of so many tokens, with all that is done beside it.
-    Pass(usize),
+    /// A pass of the model, with all that is done beside it.
+    Pass {
+        /// A token for each sequence that draws, and drafts.
+        decoded: usize,
+        /// Tokens of prompts.
+        prompts: usize,
+    },
     /// A pass of the draft model for so many sequences.
     DraftPass(usize),
 }
@@ -99,13 +109,61 @@ pub(crate) struct Bet {
     pub(crate) node: usize,
 }
 
-/// What a pass is without bets.
-#[derive(Clone, Copy, Debug)]
+/// What a pass is, or what it is without bets.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Base {
-    /// Its tokens.
+    /// Its tokens, without those of prompts.
     pub(crate) tokens: usize,
     /// The sequences that draw at least one.
     pub(crate) drawing: usize,
+    /// Tokens of prompts that are read beside; before that is settled, about how many.
+    pub(crate) prompts: usize,
+}
+
+impl Base {
+    /// Whether it reads prompts beside.
+    fn has_prompts(self) -> bool {
+        self.prompts > 0
+    }
+
+    fn fed(self) -> Tokens {
+        Tokens {
+            decoded: self.tokens,
+            prompts: self.prompts,
+        }
+    }
+}
+
+/// One thing for passes without prompts, and one for passes that read some beside.
+#[derive(Debug, Default)]
+struct Apart<T> {
+    alone: T,
+    beside: T,
+}
+
+impl<T> Apart<T> {
+    fn of(&self, pass: Base) -> &T {
+        match pass.has_prompts() {
+            false => &self.alone,
+            true => &self.beside,
+        }
+    }
+
+    fn of_mut(&mut self, pass: Base) -> &mut T {
+        match pass.has_prompts() {
+            false => &mut self.alone,
+            true => &mut self.beside,
+        }
+    }
+}
+
+/// What is tried in passes of a kind, and when.
+#[derive(Debug, Default)]
+struct Trials {
+    /// The passes that last fed 0, 1, 2 to 3, 4 to 7, … drafts, those of the draft model apart.
+    tried: [Vec<Option<u64>>; 2],
+    /// Seconds that may be spent on trials; `None` before the first pass.
+    saved: Option<f64>,
 }
 
 /// A pass that tries something: what its tokens would have cost otherwise.
@@ -120,20 +178,17 @@ pub(crate) struct Policy {
     drafting: Drafting,
     records: Records,
     bandit: Option<Bandit>,
-    costs: PassCosts,
+    costs: Apart<PassCosts>,
     /// The seconds of a pass of the draft model, once there was one.
     round: Option<f64>,
     /// The seconds that it takes to read a text that it has not read yet, once it has.
     reading: Option<f64>,
     passes: u64,
-    /// The sequences that drew in the last pass.
-    drawing: usize,
-    /// The passes that last fed 0, 1, 2 to 3, 4 to 7, … drafts, those of the draft model apart.
-    tried: [Vec<Option<u64>>; 2],
-    /// Seconds that may be spent on trials; `None` before the first pass.
-    saved: Option<f64>,
+    /// The last pass in which sequences drew, and what it read beside.
+    last: Base,
+    trials: Apart<Trials>,
     trial: Option<Trial>,
-    /// The tokens and seconds of the last pass, if it had drafts and none came after it.
+    /// The tokens and seconds of the last pass, if it had drafts and no prompts, and none came after it.
     with_drafts: Option<(usize, f64)>,
 }
 
@@ -204,11 +259,11 @@ impl Policy {
 
     /// Says what a pass will cost because it feeds these drafts of a sequence, where that is to be judged.
     pub(crate) fn price(&self, base: Base, drafts: &[Draft], record: &mut Record) {
-        let without = self.costs.of(base.tokens).filter(|&seconds| seconds > 0.0);
+        let without = self.cost(base, 0).filter(|&seconds| seconds > 0.0);
         let (Some(play), Some(without)) = (&mut record.play, without) else {
             return;
         };
-        let with = self.costs.of(base.tokens + drafts.len()).unwrap_or(without);
+        let with = self.cost(base, drafts.len()).unwrap_or(without);
         // Those of one pass of the draft model stand side by side.
         let is_next = |one: &Draft, other: &Draft| one.parent == other.parent;
         let rounds = drafts
@@ -222,19 +277,32 @@ impl Policy {
     /// How likely a draft must be to be worth finding: what is less likely would not pay in a pass like the last one, however many of
     /// its kind were fed. At times everything is worth finding, so that passes of many tokens are tried again.
     pub(crate) fn least_chance(&self) -> f64 {
-        let without = self.costs.of(self.drawing).filter(|&seconds| seconds > 0.0);
+        let base = Base {
+            tokens: self.last.drawing,
+            ..self.last
+        };
+        let without = self.cost(base, 0).filter(|&seconds| seconds > 0.0);
         let is_asked = self.is_measured() && !self.passes.is_multiple_of(FORGOTTEN);
         let Some(without) = without.filter(|_| is_asked) else {
             return 0.0;
         };
         let each = |bets: usize| {
-            let with = self.costs.of(self.drawing + bets).unwrap_or(without);
+            let with = self.cost(base, bets).unwrap_or(without);
             (with - without) / bets as f64
         };
         let counts =
             std::iter::successors(Some(1), |bets| Some(2 * bets)).take_while(|&bets| bets <= MOST_ASKED);
         let cheapest = counts.map(each).fold(f64::INFINITY, f64::min);
-        (WORTH_FINDING * self.drawing as f64 * cheapest / without).clamp(0.0, 1.0)
+        (WORTH_FINDING * base.drawing as f64 * cheapest / without).clamp(0.0, 1.0)
+    }
+
+    /// The seconds that a pass and so many drafts are taken to cost, without what prompts take beside them; `None` before the first pass. Where none
+    /// of its kind was seen yet, those of the other kind say it.
+    fn cost(&self, base: Base, drafts: usize) -> Option<f64> {
+        let tokens = base.tokens + drafts;
+        let Apart { alone, beside } = &self.costs;
+        let known = self.costs.of(base).of(tokens);
+        known.or_else(|| alone.of(tokens)).or_else(|| beside.of(tokens))
     }
 
     /// Whether anything is decided here.
@@ -258,8 +326,8 @@ impl Policy {
             return least;
         };
         let best = prospects.best();
-        let chosen = self.explore(&prospects, best).unwrap_or(best);
-        self.try_out(&prospects, chosen);
+        let chosen = self.explore(base, &prospects, best).unwrap_or(best);
+        self.try_out(base, &prospects, chosen);
         chosen
     }
 
@@ -282,7 +350,7 @@ impl Policy {
             }
             let reading = readings as f64 * self.reading.unwrap_or(0.0) / PAYING;
             let rounds = round as f64 * self.round.unwrap_or(0.0) + reading;
-            each.push((tokens, self.costs.of(base.tokens + taken)? + rounds));
+            each.push((tokens, self.cost(base, taken)? + rounds));
         }
         (base.drawing > 0).then_some(Prospects {
             least,
@@ -292,11 +360,12 @@ impl Policy {
     }
 
     /// Another number of bets than the best, if one was not tried for long and the time for it is saved up.
-    fn explore(&mut self, prospects: &Prospects, best: usize) -> Option<usize> {
+    fn explore(&mut self, base: Base, prospects: &Prospects, best: usize) -> Option<usize> {
         if self.trial.is_some() {
             return None;
         }
-        let tried = &self.tried[usize::from(prospects.needs_draft_model)];
+        let trials = self.trials.of(base);
+        let tried = &trials.tried[usize::from(prospects.needs_draft_model)];
         let last = |bets: usize| tried.get(kind(bets)).copied().flatten();
         let most = prospects.numbers().end - 1;
         let others = prospects.numbers().filter(|&bets| {
@@ -308,42 +377,47 @@ impl Policy {
         let other = others.min_by_key(|&bets| (last(bets), bets))?;
         let (tokens, seconds) = prospects.each[other - prospects.least];
         let fair = tokens / prospects.rate(best);
-        if seconds - fair > self.saved.unwrap_or(0.0) {
+        if seconds - fair > trials.saved.unwrap_or(0.0) {
             return None;
         }
         self.trial = Some(Trial { fair });
         Some(other)
     }
 
-    fn try_out(&mut self, prospects: &Prospects, bets: usize) {
-        let tried = &mut self.tried[usize::from(prospects.needs_draft_model)];
+    fn try_out(&mut self, base: Base, prospects: &Prospects, bets: usize) {
+        let tried = &mut self.trials.of_mut(base).tried[usize::from(prospects.needs_draft_model)];
         if tried.len() <= kind(bets) {
             tried.resize(kind(bets) + 1, None);
         }
         tried[kind(bets)] = Some(self.passes);
     }
 
-    /// Learns from a pass of these tokens, of which those beyond one for each sequence were drafts; `None` where some were of
-    /// prompts, which cost something else.
-    pub(crate) fn passed(&mut self, pass: Option<Base>, took: Duration) {
+    /// Learns from a pass, of whose tokens those beyond one for each sequence were drafts. One in which nobody drew says nothing.
+    pub(crate) fn passed(&mut self, pass: Base, took: Duration) {
         self.passes += 1;
         let trial = self.trial.take();
         let before = self.with_drafts.take();
-        let Some(pass) = pass else {
+        if pass.drawing == 0 {
             self.settle(before, 0.0);
             return;
-        };
-        self.drawing = pass.drawing;
+        }
+        self.last = pass;
         let seconds = self.observe(pass, took.as_secs_f64(), before);
         let spent = trial.map_or(0.0, |trial| (seconds - trial.fair).max(0.0));
-        let saved = self.saved.unwrap_or(SAVED * seconds) - spent + EXPLORED * seconds;
-        self.saved = Some(saved.min(SAVED * seconds));
+        let saved = &mut self.trials.of_mut(pass).saved;
+        let left = saved.unwrap_or(SAVED * seconds) - spent + EXPLORED * seconds;
+        *saved = Some(left.min(SAVED * seconds));
     }
 
-    /// Learns what a pass costs; the seconds that it is taken to have cost. A pass with drafts costs what the one after it takes
-    /// longer, too, if that has none: a processor that has multiplied several rows does not go back to one at once.
+    /// Learns what a pass costs; the seconds that its tokens beside prompts are taken to have cost. A pass with drafts costs what the one after it
+    /// takes longer, too, if that has none: a processor that has multiplied several rows does not go back to one at once. One with prompts has
+    /// several rows in any case.
     fn observe(&mut self, pass: Base, seconds: f64, before: Option<(usize, f64)>) -> f64 {
-        let expected = self.costs.expected(pass.tokens);
+        if pass.has_prompts() {
+            self.settle(before, 0.0);
+            return self.costs.beside.observe(pass.fed(), seconds);
+        }
+        let expected = self.costs.alone.expected(pass.fed());
         let seconds = expected.map_or(seconds, |expected| seconds.min(STRANGE * expected));
         if pass.tokens > pass.drawing {
             self.settle(before, 0.0);
@@ -355,14 +429,15 @@ impl Policy {
                 self.settle(before, seconds - expected);
                 seconds
             }
-            _ => self.costs.observe(pass.tokens, seconds),
+            _ => self.costs.alone.observe(pass.fed(), seconds),
         }
     }
 
     /// Learns what a pass with drafts has cost, with what came after it.
     fn settle(&mut self, pass: Option<(usize, f64)>, after: f64) {
-        if let Some((tokens, seconds)) = pass {
-            self.costs.observe(tokens, (seconds + after).max(0.0));
+        if let Some((decoded, seconds)) = pass {
+            let fed = Tokens { decoded, prompts: 0 };
+            self.costs.alone.observe(fed, (seconds + after).max(0.0));
         }
     }
 

@@ -257,20 +257,20 @@ fn counting(
 /// What each token of a pass costs, beside the pass itself.
 fn line(pass: u64, token: u64) -> impl Fn(Worked) -> u64 + Copy {
     move |worked| match worked {
-        Worked::Pass(tokens) => pass + token * tokens as u64,
+        Worked::Pass { decoded, .. } => pass + token * decoded as u64,
         Worked::DraftPass(sequences) => (pass + token * sequences as u64) / 10,
     }
 }
 
 /// Writes what it has written before, mostly.
-fn mostly_copied(prefix: &[u32]) -> Vec<f32> {
+pub(crate) fn mostly_copied(prefix: &[u32]) -> Vec<f32> {
     let mut row = wordy_script(prefix);
     row.iter_mut().for_each(|logit| *logit *= 0.1);
     row[letters("abcdefgh")[prefix.len() % 8] as usize] = 6.0;
     row
 }
 
-fn looking_up(seed: u64, speculation: Speculation) -> Request {
+pub(crate) fn looking_up(seed: u64, speculation: Speculation) -> Request {
     Request {
         sampling: Sampling::seeded(seed),
         speculation,
@@ -365,7 +365,7 @@ fn the_text_of_a_seed_does_not_depend_on_what_pays() {
 fn a_draft_model_drafts_where_it_pays() {
     let drafted = |pass: u64| {
         let cost = move |worked| match worked {
-            Worked::Pass(_) => 1000,
+            Worked::Pass { .. } => 1000,
             Worked::DraftPass(_) => pass,
         };
         let draft = Box::new(ScriptedModel::new(WIDTH, 100_000, wordy_script));

@@ -2,6 +2,7 @@
 
 mod aprad;
 mod bad_models;
+mod beside_prompts;
 mod branches;
 mod budgets;
 mod cautious;

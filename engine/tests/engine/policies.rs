@@ -113,7 +113,7 @@ fn bandits_leave_out_sources_that_lose() {
         row
     };
     let cost = |worked| match worked {
-        Worked::Pass(tokens) => Duration::from_micros(100 * tokens as u64),
+        Worked::Pass { decoded, .. } => Duration::from_micros(100 * decoded as u64),
         Worked::DraftPass(_) => Duration::from_micros(1),
     };
     let drafted = |policy: Drafting| {

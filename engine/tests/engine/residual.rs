@@ -52,7 +52,7 @@ fn counted_engine(drafting: Drafting) -> Engine {
         ..EngineConfig::default()
     };
     let cost = |worked| match worked {
-        Worked::Pass(tokens) => Duration::from_micros(100 + 5 * tokens as u64),
+        Worked::Pass { decoded, .. } => Duration::from_micros(100 + 5 * decoded as u64),
         Worked::DraftPass(_) => Duration::from_micros(20),
     };
     let draft = Some(scripted(draft) as Box<dyn Model>);

@@ -10,6 +10,13 @@
 //! The first passes of a process are slow, and any pass may be held up. A range that was seen a few times only may be all wrong; if it is
 //! too dear, nobody tries it again. So until it was seen some times it is taken to cost less, by what the ranges say that were seen often:
 //! what is taken to be cheap is tried, and then it is known.
+//!
+//! **Prompts.** A pass that reads prompts beside takes longer by what they take, which no draft is to pay for. A range keeps the seconds of its
+//! passes and their tokens of prompts, and what is read from it is the seconds without what [`PromptCost`] says that those
+//! cost. That is found from passes of one range with prompts of different lengths. A table is either of passes with prompts or of passes
+//! without: where prompts fill a pass up to what a card computes at once, each draft costs something that costs nothing alone.
+
+use crate::speculation::policy::prompts::PromptCost;
 
 /// The part of a pass that is taken not to depend on its tokens, as long as only one number of tokens was seen.
 const FIXED: f64 = 0.5;
@@ -21,11 +28,37 @@ const SLOW: f64 = 1.0 / 256.0;
 const OFTEN: u32 = 8;
 /// A pass that took longer than so many times what was expected, or less by as much, was held up by something else.
 const STRANGE: f64 = 2.0;
+/// By how much passes must differ in their tokens to say what one costs.
+const TELLING: f64 = 0.1;
+/// Passes are compared that differ in their tokens of prompts by so many times what they differ in others.
+const ALIKE: usize = 8;
+/// The part of a pass that is its tokens' in any case, whatever prompts are taken to cost.
+const LEAST: f64 = 1.0 / 256.0;
 
-/// The passes of a range of token numbers.
+/// The tokens of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    /// One for each sequence that draws, and drafts.
+    pub(crate) decoded: usize,
+    /// Of prompts that are read beside them.
+    pub(crate) prompts: usize,
+}
+
+/// The passes of a range of token numbers: averages, and the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     seen: u32,
+    tokens: f64,
+    prompts: f64,
+    /// With those of the prompts.
+    seconds: f64,
+    /// Its tokens, and seconds at factor 1.
+    last: Option<(Tokens, f64)>,
+}
+
+/// A number of tokens and what it costs without prompts, at factor 1.
+#[derive(Clone, Copy, Debug)]
+struct Point {
     tokens: f64,
     seconds: f64,
 }
@@ -34,6 +67,7 @@ struct Range {
 #[derive(Clone, Debug)]
 pub(crate) struct PassCosts {
     ranges: Vec<Range>,
+    prompts: PromptCost,
     factor: f64,
 }
 
@@ -41,6 +75,7 @@ impl Default for PassCosts {
     fn default() -> Self {
         PassCosts {
             ranges: Vec::new(),
+            prompts: PromptCost::default(),
             factor: 1.0,
         }
     }
@@ -58,34 +93,73 @@ fn range(tokens: usize) -> usize {
 }
 
 impl PassCosts {
-    /// Learns from a pass; the seconds that it is taken to have cost, which are fewer where something held it up.
-    pub(crate) fn observe(&mut self, tokens: usize, seconds: f64) -> f64 {
-        let number = range(tokens);
+    /// Learns from a pass; the seconds that its tokens beside prompts are taken to have cost, which are fewer where something held it up.
+    pub(crate) fn observe(&mut self, pass: Tokens, seconds: f64) -> f64 {
+        let number = range(pass.decoded);
         if self.ranges.len() <= number {
             self.ranges.resize(number + 1, Range::default());
         }
         let mut seconds = seconds;
-        if self.ranges[number].seen > 0
-            && let Some(expected) = self.expected(tokens).filter(|&expected| expected > 0.0)
-        {
+        let is_known = self.ranges[number].seen > 0 && (pass.prompts == 0 || self.prompts.is_known());
+        if is_known && let Some(expected) = self.expected(pass).filter(|&expected| expected > 0.0) {
             let ratio = (seconds / expected).clamp(STRANGE.recip(), STRANGE);
             self.factor *= ratio.powf(QUICK);
             seconds = ratio * expected;
         }
+        let at_one = seconds / self.factor;
         let range = &mut self.ranges[number];
+        if let Some((last, lasted)) = range.last
+            && last.prompts.abs_diff(pass.prompts) > ALIKE * last.decoded.abs_diff(pass.decoded)
+        {
+            let more = pass.prompts as f64 - last.prompts as f64;
+            self.prompts.compare(more, at_one - lasted);
+        }
+        range.last = Some((pass, at_one));
         range.seen = range.seen.saturating_add(1);
         let part = f64::from(range.seen).recip().max(SLOW);
-        range.tokens += part * (tokens as f64 - range.tokens);
-        range.seconds += part * (seconds / self.factor - range.seconds);
-        seconds
+        range.tokens += part * (pass.decoded as f64 - range.tokens);
+        range.prompts += part * (pass.prompts as f64 - range.prompts);
+        range.seconds += part * (at_one - range.seconds);
+        self.decoded(pass, seconds)
+    }
+
+    /// What is left of the seconds of a pass without those of its prompts.
+    fn decoded(&self, pass: Tokens, seconds: f64) -> f64 {
+        (seconds - self.of_prompts(pass.prompts)).max(LEAST * seconds)
     }
 
     /// The seconds that passes of so many tokens took, as far as any were seen; `None` before the first pass.
-    pub(crate) fn expected(&self, tokens: usize) -> Option<f64> {
-        Some(self.factor * self.read(tokens, 1)?)
+    pub(crate) fn expected(&self, pass: Tokens) -> Option<f64> {
+        let decoded = self.factor * self.read(pass.decoded, 1)?;
+        Some(decoded + self.of_prompts(pass.prompts))
     }
 
-    /// The seconds that a pass of so many tokens is taken to cost where it is chosen; `None` before the first pass.
+    /// The seconds of so many tokens of prompts.
+    fn of_prompts(&self, tokens: usize) -> f64 {
+        self.factor * self.each_of_prompts() * tokens as f64
+    }
+
+    /// The seconds of one token of a prompt, at factor 1.
+    ///
+    /// Where prompts were always of one length, or filled up what others left of a pass, nobody can tell. Then it is taken to cost what a token
+    /// of any kind adds, where passes have more and fewer, and else its part of half a pass; half of a pass is the most that prompts have.
+    fn each_of_prompts(&self) -> f64 {
+        self.prompts.each().unwrap_or_else(|| {
+            let mut seen = self.ranges.iter().filter(|range| range.seen > 0);
+            let Some(first) = seen.next() else { return 0.0 };
+            let last = seen.next_back().unwrap_or(first);
+            let all = |range: &Range| range.tokens + range.prompts;
+            let more = all(last) - all(first);
+            let most = FIXED * first.seconds / first.prompts.max(1.0);
+            match more > TELLING * all(first) {
+                true => ((last.seconds - first.seconds) / more).clamp(0.0, most),
+                false => FIXED * first.seconds / all(first),
+            }
+        })
+    }
+
+    /// The seconds that a pass of so many tokens is taken to cost where it is chosen, without what prompts take beside them; `None` before
+    /// the first pass.
     pub(crate) fn of(&self, tokens: usize) -> Option<f64> {
         let all = self.read(tokens, 1)?;
         let seen = self
@@ -105,31 +179,35 @@ impl PassCosts {
     /// What the ranges say that were seen so often, at factor 1; `None` where there is none. Numbers beyond theirs cost what the line
     /// through the last of these and those of a quarter of its tokens says.
     fn read(&self, tokens: usize, often: u32) -> Option<f64> {
-        let known = || self.ranges.iter().filter(|range| range.seen >= often);
+        let each = self.each_of_prompts();
+        let point = |range: &Range| Point {
+            tokens: range.tokens,
+            seconds: (range.seconds - each * range.prompts).max(LEAST * range.seconds),
+        };
+        let known = || self.ranges.iter().filter(|range| range.seen >= often).map(point);
         let (first, last) = (known().next()?, known().next_back()?);
         let tokens = tokens as f64;
-        let above = known().find(|range| range.tokens >= tokens);
-        let below = known().rev().find(|range| range.tokens <= tokens);
-        let guessed = Range {
+        let above = known().find(|point| point.tokens >= tokens);
+        let below = known().rev().find(|point| point.tokens <= tokens);
+        let guessed = Point {
             tokens: 0.0,
             seconds: FIXED * first.seconds,
-            ..*first
         };
         Some(match (below, above) {
             (Some(below), Some(above)) => between(below, above, tokens),
-            (None, _) => between(&guessed, first, tokens),
+            (None, _) => between(guessed, first, tokens),
             (Some(_), None) => {
-                let near = |range: &&Range| 4.0 * range.tokens >= last.tokens && range.tokens < last.tokens;
-                let before = known().rev().find(|range| range.tokens < last.tokens);
-                let from = known().find(near).or(before).unwrap_or(&guessed);
+                let near = |point: &Point| 4.0 * point.tokens >= last.tokens && point.tokens < last.tokens;
+                let before = known().rev().find(|point| point.tokens < last.tokens);
+                let from = known().find(near).or(before).unwrap_or(guessed);
                 between(from, last, tokens)
             }
         })
     }
 }
 
-/// The seconds on the line through two ranges; more tokens do not cost less beyond the second.
-fn between(first: &Range, second: &Range, tokens: f64) -> f64 {
+/// The seconds on the line through two points; more tokens do not cost less beyond the second.
+fn between(first: Point, second: Point, tokens: f64) -> f64 {
     let distance = second.tokens - first.tokens;
     if distance <= 0.0 {
         return second.seconds;
@@ -144,6 +222,11 @@ fn between(first: &Range, second: &Range, tokens: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A pass without prompts.
+    fn plain(decoded: usize) -> Tokens {
+        Tokens { decoded, prompts: 0 }
+    }
 
     #[test]
     fn ranges_are_two_an_octave_from_four_on() {
@@ -165,7 +248,7 @@ mod tests {
         assert_eq!(costs.of(3), None);
         for _ in 0..50 {
             for tokens in [1, 2, 3, 4, 6, 8, 12, 16] {
-                costs.observe(tokens, cost(tokens));
+                costs.observe(plain(tokens), cost(tokens));
             }
         }
         for tokens in [1, 2, 4, 7, 10, 16, 40] {
@@ -178,16 +261,16 @@ mod tests {
     #[test]
     fn a_few_slow_passes_do_not_make_a_range_dear() {
         let mut costs = PassCosts::default();
-        (0..2).for_each(|_| _ = costs.observe(1, 5.0));
-        (0..100).for_each(|_| _ = costs.observe(2, 1.0));
-        (0..100).for_each(|_| _ = costs.observe(4, 2.0));
-        (0..3).for_each(|_| _ = costs.observe(8, 9.0));
+        (0..2).for_each(|_| _ = costs.observe(plain(1), 5.0));
+        (0..100).for_each(|_| _ = costs.observe(plain(2), 1.0));
+        (0..100).for_each(|_| _ = costs.observe(plain(4), 2.0));
+        (0..3).for_each(|_| _ = costs.observe(plain(8), 9.0));
         let of = |tokens| costs.of(tokens).expect("there were passes");
         assert!(of(1) <= 1.0, "{}", of(1));
         assert!(of(8) < 5.0, "{}", of(8));
         assert!((of(2) - 1.0).abs() < 0.1 && (of(4) - 2.0).abs() < 0.2);
         // What is dear indeed is known to be after some more.
-        (0..30).for_each(|_| _ = costs.observe(8, 9.0));
+        (0..30).for_each(|_| _ = costs.observe(plain(8), 9.0));
         let of = |tokens| costs.of(tokens).expect("there were passes");
         assert!(of(8) > 6.0, "{}", of(8));
     }
@@ -197,17 +280,84 @@ mod tests {
     fn all_costs_follow_the_machine() {
         let mut costs = PassCosts::default();
         (0..100).for_each(|_| {
-            costs.observe(4, 1.0);
-            costs.observe(8, 2.0);
+            costs.observe(plain(4), 1.0);
+            costs.observe(plain(8), 2.0);
         });
-        costs.observe(4, 1000.0);
+        costs.observe(plain(4), 1000.0);
         assert!(costs.of(4).expect("it was seen") < 1.1);
-        (0..100).for_each(|_| _ = costs.observe(4, 1.5));
+        (0..100).for_each(|_| _ = costs.observe(plain(4), 1.5));
         let ratio = costs.of(8).expect("it was seen") / costs.of(4).expect("it was seen");
         assert!(
             (costs.of(4).expect("it was seen") - 1.5).abs() < 0.02,
             "{costs:?}"
         );
         assert!((1.7..2.1).contains(&ratio), "{ratio}");
+    }
+
+    /// Lengths of prompts that follow no pattern.
+    fn lengths() -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(7_usize), |last| Some((last * 1_103 + 12_345) % 4_096)).map(|it| it / 8)
+    }
+
+    /// What prompts take is not a cost of the tokens beside them, however the two come together and whatever a pass costs in any case.
+    #[test]
+    fn costs_beside_prompts_are_those_without() {
+        let line = |tokens: f64| 1e-3 + 5e-5 * tokens;
+        for each in [0.0, 1e-5, 1e-4] {
+            let mut costs = PassCosts::default();
+            let numbers = [1, 2, 4, 8, 16, 64].into_iter().cycle();
+            // More drafts where prompts are longer, so that who charges them to drafts finds drafts dear.
+            let passes = numbers
+                .zip(lengths())
+                .filter(|(decoded, prompts)| decoded * 4 <= 64 + prompts);
+            for (decoded, prompts) in passes.take(3000) {
+                costs.observe(
+                    Tokens { decoded, prompts },
+                    line(decoded as f64) + each * prompts as f64,
+                );
+            }
+            for tokens in [1, 3, 8, 40, 64] {
+                let (found, cost) = (costs.of(tokens).expect("it was seen"), line(tokens as f64));
+                assert!(
+                    (found / cost - 1.0).abs() < 0.05,
+                    "{each}, {tokens}: {found} and {cost}"
+                );
+            }
+        }
+    }
+
+    /// Where prompts are all of one length, what they take beside the tokens cannot be told from what a pass costs in any case; what each
+    /// number of tokens costs more than another is.
+    #[test]
+    fn prompts_of_one_length_leave_differences() {
+        let mut costs = PassCosts::default();
+        for decoded in [1, 2, 4, 8, 16, 64].into_iter().cycle().take(3000) {
+            costs.observe(
+                Tokens {
+                    decoded,
+                    prompts: 100,
+                },
+                6e-3 + 5e-5 * decoded as f64,
+            );
+        }
+        let of = |tokens| costs.of(tokens).expect("it was seen");
+        for (fewer, more) in [(1, 4), (4, 16), (16, 64)] {
+            let (found, cost) = (of(more) - of(fewer), 5e-5 * (more - fewer) as f64);
+            assert!((found / cost - 1.0).abs() < 0.05, "{fewer} and {more}: {found}");
+        }
+        assert!((1e-3..6e-3).contains(&of(1)), "{}", of(1));
+    }
+
+    /// Guards against drafts that look free because they take the place of tokens of prompts, so that a pass of them is no longer.
+    #[test]
+    fn drafts_in_the_place_of_prompts_cost_something() {
+        let mut costs = PassCosts::default();
+        for decoded in [60, 64, 90, 128].into_iter().cycle().take(3000) {
+            let prompts = 512 - decoded;
+            costs.observe(Tokens { decoded, prompts }, 1e-3 + 512.0 * 5e-5);
+        }
+        let of = |tokens| costs.of(tokens).expect("it was seen");
+        let more = (of(128) - of(64)) / 64.0;
+        assert!((2e-5..6e-5).contains(&more), "{more} for each draft");
     }
 }

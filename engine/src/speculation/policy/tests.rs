@@ -20,7 +20,12 @@ fn plain(tokens: usize) -> Base {
     Base {
         tokens,
         drawing: tokens,
+        prompts: 0,
     }
+}
+
+fn micros(cost: f64) -> Duration {
+    Duration::from_nanos((1e3 * cost) as u64)
 }
 
 /// A policy that knows what passes of so many tokens cost, in microseconds, and has nothing left to spend on trials.
@@ -28,22 +33,15 @@ fn knowing(cost: impl Fn(usize) -> f64) -> Policy {
     let mut policy = Policy::new(Drafting::Measured);
     for _ in 0..300 {
         for tokens in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128] {
-            policy.passed(
-                Some(plain(tokens)),
-                Duration::from_nanos((1e3 * cost(tokens)) as u64),
-            );
+            policy.passed(plain(tokens), micros(cost(tokens)));
         }
     }
-    policy.saved = Some(0.0);
+    policy.trials.alone.saved = Some(0.0);
     policy
 }
 
 fn choose(policy: &mut Policy, drawing: usize, bets: &mut [Bet]) -> usize {
-    let base = Base {
-        tokens: drawing,
-        drawing,
-    };
-    policy.choose(base, bets)
+    policy.choose(plain(drawing), bets)
 }
 
 /// The number of bets with the greatest goodput, by the definition.
@@ -147,9 +145,9 @@ fn live(policy: &mut Policy, passes: usize, (fixed, each): (f64, f64), share: f6
         let cost = fixed + each * (4 + taken) as f64;
         let pass = Base {
             tokens: 4 + taken,
-            drawing: 4,
+            ..plain(4)
         };
-        policy.passed(Some(pass), Duration::from_nanos((1e3 * cost) as u64));
+        policy.passed(pass, micros(cost));
         spent += cost;
         tokens += 4.0 + bets[..taken].iter().map(|bet| bet.chance).sum::<f64>();
         fed += taken;
@@ -247,9 +245,9 @@ fn what_drafts_cost_the_next_pass_is_counted_as_theirs() {
             had_drafts = taken > 0;
             let pass = Base {
                 tokens: 4 + taken,
-                drawing: 4,
+                ..plain(4)
             };
-            policy.passed(Some(pass), Duration::from_nanos((1e3 * cost) as u64));
+            policy.passed(pass, micros(cost));
             fed += taken;
         }
         fed
@@ -270,7 +268,7 @@ fn what_is_not_worth_finding_would_not_be_fed() {
     for cost in costs {
         for drawing in [1, 8, 32] {
             let mut policy = knowing(cost);
-            policy.drawing = drawing;
+            policy.last = plain(drawing);
             policy.passes = 1;
             let least = policy.least_chance();
             let mut unlikely: Vec<Bet> = (0..drawing)
@@ -298,6 +296,122 @@ fn what_is_not_worth_finding_would_not_be_fed() {
     }
     assert_eq!(Policy::new(Drafting::Measured).least_chance(), 0.0);
     let mut now_and_then = knowing(|tokens| 100.0 * tokens as f64);
-    (now_and_then.drawing, now_and_then.passes) = (8, 64);
+    (now_and_then.last, now_and_then.passes) = (plain(8), 64);
     assert_eq!(now_and_then.least_chance(), 0.0);
+}
+
+/// The microseconds of a pass by its tokens that decode.
+type Cost<'a> = &'a dyn Fn(usize) -> f64;
+
+const FLAT: Cost<'_> = &|_| 1000.0;
+const LINE: Cost<'_> = &|tokens| 1000.0 + 40.0 * tokens as f64;
+const JUMP: Cost<'_> = &|tokens| {
+    if tokens == 1 {
+        1200.0
+    } else {
+        4000.0 + 100.0 * tokens as f64
+    }
+};
+const WHOLE: Cost<'_> = &|tokens| 100.0 * tokens as f64;
+
+/// What passes read beside, and what the policy hears of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Traffic {
+    WithoutPrompts,
+    /// A prompt in each pass, of lengths without a pattern.
+    WithPrompts,
+    /// The same, and nobody says so: a policy that charges prompts to drafts.
+    Hidden,
+}
+
+/// The microseconds of each token of a prompt.
+const OF_PROMPT: f64 = 30.0;
+
+/// How many of eight drafts for each sequence a policy feeds after more than a thousand passes, and what that brings of the most that any
+/// number would, prompts aside.
+fn settled(cost: Cost<'_>, (drawing, share): (usize, f64), traffic: Traffic) -> (usize, f64) {
+    let mut policy = Policy::new(Drafting::Measured);
+    let mut bets: Vec<Bet> = (0..drawing).flat_map(|of| bets(of, share, 8)).collect();
+    let of = |pass: usize| 1 + pass.wrapping_mul(0x9e37_79b9) % 499;
+    for pass in 0..1500 {
+        let prompts = if traffic == Traffic::WithoutPrompts {
+            0
+        } else {
+            of(pass)
+        };
+        let told = if traffic == Traffic::WithPrompts {
+            prompts
+        } else {
+            0
+        };
+        let base = Base {
+            prompts: told,
+            ..plain(drawing)
+        };
+        let tokens = drawing + policy.choose(base, &mut bets);
+        let took = cost(tokens) + OF_PROMPT * prompts as f64;
+        policy.passed(Base { tokens, ..base }, micros(took));
+    }
+    (policy.trials.alone.saved, policy.trials.beside.saved) = (Some(0.0), Some(0.0));
+    let prompts = usize::from(traffic == Traffic::WithPrompts);
+    let taken = policy.choose(
+        Base {
+            prompts,
+            ..plain(drawing)
+        },
+        &mut bets,
+    );
+    let gain: f64 = bets[..taken].iter().map(|bet| bet.chance).sum();
+    let rate = (drawing as f64 + gain) / cost(drawing + taken);
+    (taken, rate / oracle(cost, drawing, &bets))
+}
+
+/// Guards against a policy that learns nothing while prompts are read, which with many answers is nearly always, and against one that
+/// takes the time of prompts for that of drafts, or for what a pass costs in any case: the one would feed none, and the other all.
+#[test]
+fn a_prompt_in_every_pass_changes_no_choice() {
+    let mut misled = 0;
+    for cost in [FLAT, LINE, JUMP, WHOLE] {
+        for (drawing, share) in [(1, 0.3), (1, 0.95), (8, 0.05), (8, 0.7), (64, 0.3), (64, 0.9)] {
+            let of = |traffic| settled(cost, (drawing, share), traffic);
+            let (without, with, hidden) = (
+                of(Traffic::WithoutPrompts),
+                of(Traffic::WithPrompts),
+                of(Traffic::Hidden),
+            );
+            let what = format!("{drawing}, {share}: {without:?} without, {with:?} with");
+            assert!(without.1 > 0.94 && with.1 > 0.94, "{what}");
+            assert_eq!(with.0 == 0, without.0 == 0, "{what}");
+            misled += usize::from(hidden.1 < 0.94);
+        }
+    }
+    assert!(
+        misled >= 4,
+        "prompts that nobody speaks of mislead {misled} of 24"
+    );
+}
+
+/// What passes with prompts cost is not what those without do: where prompts fill what a card computes at once, drafts that are free alone
+/// are not.
+#[test]
+fn passes_with_prompts_have_costs_of_their_own() {
+    let mut policy = Policy::new(Drafting::Measured);
+    let cost = |tokens: usize| (10.0 * tokens as f64).max(1000.0);
+    for pass in 0..3000 {
+        for prompts in [0, 100 + pass * 37 % 300] {
+            let base = Base { prompts, ..plain(8) };
+            let tokens = 8 + policy.choose(base, &mut bets(0, 0.2, 8));
+            policy.passed(Base { tokens, ..base }, micros(cost(tokens + prompts)));
+        }
+    }
+    (policy.trials.alone.saved, policy.trials.beside.saved) = (Some(0.0), Some(0.0));
+    assert_eq!(policy.choose(plain(8), &mut bets(0, 0.95, 8)), 8);
+    let beside = Base {
+        prompts: 200,
+        ..plain(8)
+    };
+    assert_eq!(policy.choose(beside, &mut bets(0, 0.95, 8)), 0);
+    let seconds = |drafts| policy.cost(beside, drafts).expect("it was seen");
+    let each = (seconds(8) - seconds(0)) / 8.0 / 1e-6;
+    assert!((7.0..13.0).contains(&each), "{each} us for a draft");
 }
