@@ -296,7 +296,7 @@ impl Decoder {
             caches: &self.caches,
             tell: self.tell,
         };
-        let has_experts = shape.mixture.is_some();
+        let (has_experts, is_rounded) = (shape.mixture.is_some(), shape.rounded.is_some());
         let planned = Planned::new(&held, shape, launcher);
         self.planned = Some(planned.map_err(|error| error.to_string())?);
         let _no_grad = tch::no_grad_guard();
@@ -309,6 +309,7 @@ impl Decoder {
             positions: slots.min(self.config.max_positions),
             block_size: self.block_size,
             has_experts,
+            is_rounded,
         };
         let off = trial::farthest(&room, |by, feeds| match by {
             By::Torch => self.run_by_torch(feeds),

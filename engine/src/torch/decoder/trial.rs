@@ -3,9 +3,8 @@
 //! A few tokens are fed by libtorch and by plan, the latter three times: its steps one by one, captured, and replayed; and each time both
 //! at once and in pieces, since other kernels make the products for one and two tokens. Then a text that attends in pieces, as prompts do;
 //! of a model with experts also one of the same token over and over, all of which go to the same experts, more than those take at once.
-//! Rows that are
-//! far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all passes, and the
-//! operator is told. Two ways to round in bf16 are some hundredths apart.
+//! Rows that are far from those of libtorch mean that something is wrong with this card, driver or library; then libtorch runs all
+//! passes, and the operator is told. Two ways to round in bf16 are some hundredths apart.
 
 use crate::model::Feed;
 use crate::model::flight::Flight;
@@ -20,8 +19,9 @@ pub(super) const MOST_OFF: f64 = 0.15;
 const TOKENS: usize = 8;
 /// The pieces that they are fed in: at once, and such that all sizes with products of their own are there.
 const PIECES: [&[usize]; 2] = [&[TOKENS], &[1, 2, TOKENS - 3]];
-/// Tokens of a prompt: more than attend at once.
-const PROMPT: usize = 43;
+/// The pieces of a prompt that is longer than what attends at once: at once, and such that each takes two products for sixteen vectors of
+/// a matrix in eight bits.
+const PROMPTS: [&[usize]; 2] = [&[43], &[23, 20]];
 
 /// Who runs a pass.
 #[derive(Clone, Copy)]
@@ -40,6 +40,8 @@ pub(super) struct Room {
     pub(super) block_size: usize,
     /// Whether some layers have experts.
     pub(super) has_experts: bool,
+    /// Whether matrices are kept in eight bits.
+    pub(super) is_rounded: bool,
 }
 
 /// How far the rows by plan are from those of libtorch, relative to their size; NaN if they are not numbers.
@@ -50,12 +52,16 @@ pub(super) fn farthest(
     let vocab = room.vocab;
     let spread = |number: usize, count: usize| number * vocab / count;
     let few = farthest_of(room, spread, &PIECES.repeat(3), &mut run)?;
-    let prompt = farthest_of(room, spread, &[&[PROMPT]], &mut run)?;
+    let prompts = match room.is_rounded {
+        true => &PROMPTS[..],
+        false => &PROMPTS[..1],
+    };
+    let prompt = farthest_of(room, spread, prompts, &mut run)?;
     let off = larger(few, prompt);
     match room.has_experts {
         true => Ok(larger(
             off,
-            farthest_of(room, |_, _| vocab / 2, &[&[PROMPT]], &mut run)?,
+            farthest_of(room, |_, _| vocab / 2, &PROMPTS[..1], &mut run)?,
         )),
         false => Ok(off),
     }
