@@ -93,7 +93,9 @@ impl Predictor for Combined {
 
     fn restore(&mut self, name: &str, part: &[u8]) -> bool {
         let layers = self.layers.iter_mut();
-        layers.fold(false, |known, layer| layer.predictor.restore(name, part) || known)
+        // Each of them, whether another one knew the part or not.
+        let known = layers.map(|layer| layer.predictor.restore(name, part));
+        known.filter(|&is_known| is_known).count() > 0
     }
 
     fn bytes(&self) -> usize {
