@@ -29,7 +29,6 @@ use super::crew::Crew;
 use super::flight::kernel_draws::Started;
 use super::flight::{Drawing, Rows};
 use super::kernels::launcher::{Launcher, SharedLauncher};
-use super::kernels::plan::Shape;
 use super::layers::attention::{self, Plan};
 use super::layers::cache::{self, Cache};
 use super::layers::fused::{self, floats_mut};
@@ -277,16 +276,11 @@ impl Decoder {
     }
 
     fn try_kernels(&mut self, launcher: SharedLauncher, name: &str) -> std::result::Result<(), String> {
-        let shape =
-            shape::shape(&self.config, self.place.kind, self.block_size).map_err(|why| why.to_string())?;
-        let head = self
-            .head
-            .matrix()
-            .ok_or("the processor multiplies by loops of its own")?;
-        let shape = Shape {
-            rounded: planned::format(head),
-            ..shape
-        };
+        let head = self.head.matrix();
+        let format = head.and_then(planned::format);
+        let shape = shape::shape(&self.config, self.place.kind, self.block_size, format);
+        let shape = shape.map_err(|why| why.to_string())?;
+        let head = head.ok_or("the processor multiplies by loops of its own")?;
         let held = Held {
             config: &self.config,
             embedding: &self.embedding,

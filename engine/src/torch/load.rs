@@ -123,14 +123,14 @@ fn card(options: &LoadOptions, config: &Config, place: Place) -> Result<Box<dyn 
     if !options.kernels {
         return Err(" without kernels".to_owned());
     }
-    let opened = shape::shape(config, place.kind, BLOCK_SIZE).map_err(|why| why.to_string());
+    let format = match options.weights {
+        WeightFormat::Stored => None,
+        WeightFormat::Int8 => Some(Format::Int8),
+        WeightFormat::Fp8 => Some(Format::Fp8),
+    };
+    let opened = shape::shape(config, place.kind, BLOCK_SIZE, format).map_err(|why| why.to_string());
     let opened = opened.and_then(|_| {
         let folder = device::folder_of("libcublas.so.13");
-        let format = match options.weights {
-            WeightFormat::Stored => None,
-            WeightFormat::Int8 => Some(Format::Int8),
-            WeightFormat::Fp8 => Some(Format::Fp8),
-        };
         Stream::open(number, folder.as_deref(), options.dependent_launch, format)
             .map_err(|why| why.to_string())
     });

@@ -1,10 +1,10 @@
 //! Drafts in traffic of which every pass reads a piece of a prompt: fed where they pay and left out where they do not, as without prompts.
 
 use crate::drafting::{looking_up, mostly_copied};
-use crate::rig::{WIDTH, letters, listen, vocabulary};
+use crate::rig::{WIDTH, gated, letters, listen, vocabulary};
 use lexiform_engine::{Engine, EngineConfig, Request, ScriptedModel, Speculation, Worked};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What each token of a prompt costs, in microseconds, drafts or not.
@@ -41,15 +41,7 @@ impl Spent {
 
 /// So many answers of 400 tokens, and beside them pieces of prompts of other lengths; what passes cost without those, and the texts.
 fn beside_prompts(answers: u64, costs: (u64, u64), speculation: Speculation) -> (f64, Vec<Vec<u32>>) {
-    // The first pass waits until all requests are there.
-    let all_are_there = Arc::new(AtomicBool::new(false));
-    let gate = all_are_there.clone();
-    let script = move |prefix: &[u32]| {
-        while !gate.load(Ordering::Acquire) {
-            std::thread::sleep(Duration::from_micros(100));
-        }
-        mostly_copied(prefix)
-    };
+    let (all_are_there, script) = gated(mostly_copied);
     let spent = Arc::new(Spent::default());
     let paying = spent.clone();
     let counted = move |worked| Duration::from_micros(paying.pay(costs, worked));

@@ -2,15 +2,15 @@
 //! by the residual rule, not the law.
 
 use crate::rig::{
-    EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, generate, grammar, letters, listen, start,
-    vocabulary, wait_until, wordy_script,
+    EOS, Heard, PHRASE, WIDTH, cycle_script, drafting, engine, gated, generate, grammar, letters, listen,
+    start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
     DraftStores, Engine, EngineConfig, EngineError, Feed, Flight, Learner, Model, Origin, Request, Sampling,
     ScriptedModel, SlotMoves, Speculation, Stats, Verification, Worked,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) const PATTERNS: [&str; 5] = [
@@ -295,15 +295,7 @@ fn drafts_are_fed_where_they_pay() {
         (32, (100, 100), false),
     ] {
         let cost = |speculation| {
-            // The first pass waits until all requests are there: how many share the next ones must not depend on the machine.
-            let all_are_there = Arc::new(AtomicBool::new(false));
-            let gate = all_are_there.clone();
-            let script = move |prefix: &[u32]| {
-                while !gate.load(Ordering::Acquire) {
-                    std::thread::sleep(Duration::from_micros(100));
-                }
-                mostly_copied(prefix)
-            };
+            let (all_are_there, script) = gated(mostly_copied);
             let (engine, spent) = counting(script, None, line(pass, token));
             let heard: Vec<_> = (0..answers)
                 .map(|seed| listen(&engine, looking_up(seed, speculation)))

@@ -8,6 +8,7 @@ use lexiform_engine::{
     Drafting, Engine, EngineConfig, EngineError, Event, Fallback, LawChoice, Origin, Outcome, Request,
     ScriptedModel, Stats, Ticket,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -157,6 +158,20 @@ pub(crate) fn listen(engine: &Engine, request: Request) -> Listener {
         .submit(request, Box::new(move |event| sender.send(event).is_ok()))
         .unwrap();
     Listener { events, ticket }
+}
+
+/// A script whose first pass waits until all requests are there, and what says that they are: how many share the next passes must not
+/// depend on the machine.
+pub(crate) fn gated(script: fn(&[u32]) -> Vec<f32>) -> (Arc<AtomicBool>, impl Fn(&[u32]) -> Vec<f32> + Send) {
+    let all_are_there = Arc::new(AtomicBool::new(false));
+    let gate = all_are_there.clone();
+    let gated = move |prefix: &[u32]| {
+        while !gate.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        script(prefix)
+    };
+    (all_are_there, gated)
 }
 
 /// Polls the engine until its figures are as wanted.

@@ -41,10 +41,7 @@ impl Predictor for Recycling {
     }
 
     fn restore(&mut self, name: &str, part: &[u8]) -> bool {
-        if name == KEPT_AS {
-            self.0.restore(part);
-        }
-        name == KEPT_AS
+        name == KEPT_AS && self.0.restore(part)
     }
 
     fn bytes(&self) -> usize {

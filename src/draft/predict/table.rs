@@ -178,14 +178,15 @@ impl Table {
         saved
     }
 
-    /// Learns the slots that were saved, in their order, but for what is none.
-    pub(super) fn restore(&mut self, mut saved: &[u8]) {
+    /// Learns the slots that were saved, in their order, but for what is none; true.
+    pub(super) fn restore(&mut self, mut saved: &[u8]) -> bool {
         while let Some(slot) = read_slot(&mut saved) {
             if slot.is_row() {
                 let known = self.learn(slot.key);
                 (known.seen, known.tokens) = (slot.seen, slot.tokens);
             }
         }
+        true
     }
 
     pub(super) fn bytes(&self) -> usize {

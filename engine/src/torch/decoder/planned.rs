@@ -491,10 +491,6 @@ impl Held<'_> {
         );
         insert(&mut buffers, names, self.head)?;
         for (number, layer) in self.layers.iter().enumerate() {
-            if matches!(&layer.mlp, Mlp::Experts(experts) if experts.stacked.is_none()) {
-                let why = "the kernels do not compute experts whose weights are kept in fewer bits than bf16";
-                return Err(LaunchError(why.to_owned()).into());
-            }
             for (weight, tensor) in layer_tensors(layer) {
                 buffers.insert(Buffer::Layer(number, weight), tensor.f_contiguous()?);
             }

@@ -1,20 +1,31 @@
 //! The sizes of a model for the kernels, or all reasons why they cannot compute it.
 //!
 //! The kernels compute decoders of the Llama family in bf16: norms by the root of the mean of squares before both halves of a
-//! layer, no biases, whole heads turned by one rope, a gated network with SiLU or experts that are such networks. Whatever else a description asks for is a reason
-//! by its name, so that an operator sees why a model runs without them.
+//! layer, no biases, whole heads turned by one rope, a gated network with SiLU or experts that are such networks. Whatever else a
+//! description asks for is a reason by its name, so that an operator sees why a model runs without them.
 
 use crate::torch::config::{Activation, Config, Mlp, NormKind, QkNorm};
 use crate::torch::kernels::experts::Mixture;
 use crate::torch::kernels::plan::{NoPlan, Shape, Unplanned};
+use crate::torch::kernels::shapes::Format;
 use tch::Kind;
 
-/// The sizes of the model of this description with weights in bf16, which computes in these numbers over a cache of blocks of this size.
+/// The sizes of the model of this description, which computes in these numbers over a cache of blocks of this size, with matrices in bf16 or
+/// in a format of eight bits.
 ///
 /// # Errors
 /// All that the kernels lack.
-pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Shape, NoPlan> {
+pub(crate) fn shape(
+    config: &Config,
+    kind: Kind,
+    block_size: usize,
+    rounded: Option<Format>,
+) -> Result<Shape, NoPlan> {
     let mut reasons = lacking(config, kind);
+    let mixture = mixture(config);
+    if mixture.is_some() && rounded.is_some() {
+        reasons.push(Unplanned::Feature("experts with weights in eight bits"));
+    }
     let dense = config.layers.iter().find_map(|layer| match layer.mlp {
         Mlp::Dense { width } => Some(width as usize),
         Mlp::Experts { .. } => None,
@@ -34,9 +45,9 @@ pub(crate) fn shape(config: &Config, kind: Kind, block_size: usize) -> Result<Sh
             .iter()
             .map(|layer| window.filter(|_| layer.windowed))
             .collect(),
-        mixture: mixture(config),
+        mixture,
         block_size,
-        rounded: None,
+        rounded,
     };
     if reasons.is_empty() {
         return shape.check().map(|()| shape);
@@ -143,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_shape_is_what_the_description_says() {
-        let found = shape(&sized("llama3"), Kind::BFloat16, 16).unwrap();
+        let found = shape(&sized("llama3"), Kind::BFloat16, 16, None).unwrap();
         let sizes = (
             found.heads,
             found.key_heads,
@@ -153,8 +164,14 @@ mod tests {
         );
         assert_eq!(sizes, (4, 2, 64, 96, false));
         assert!(found.windows.iter().all(Option::is_none) && !found.windows.is_empty());
-        assert!(shape(&sized("qwen3"), Kind::BFloat16, 16).unwrap().norms_heads);
-        let windows = shape(&sized("mistral"), Kind::BFloat16, 16).unwrap().windows;
+        assert!(
+            shape(&sized("qwen3"), Kind::BFloat16, 16, None)
+                .unwrap()
+                .norms_heads
+        );
+        let windows = shape(&sized("mistral"), Kind::BFloat16, 16, None)
+            .unwrap()
+            .windows;
         assert!(windows.iter().all(Option::is_some), "{windows:?}");
     }
 
@@ -164,7 +181,7 @@ mod tests {
             let mut sizes = json!({"head_dim": 64, "num_attention_heads": 4, "num_key_value_heads": 2});
             let changed = change.as_object().unwrap().clone();
             sizes.as_object_mut().unwrap().extend(changed);
-            shape(&config(family, sizes), Kind::BFloat16, 16)
+            shape(&config(family, sizes), Kind::BFloat16, 16, None)
         };
         let found = sized("qwen3_moe", json!({})).unwrap();
         let mixture = Mixture {
@@ -179,6 +196,10 @@ mod tests {
         let mixture = found.mixture.unwrap();
         assert_eq!((found.inner, mixture.inner, mixture.is_normalised), (0, 32, true));
         assert_eq!(mixture.layers, [true, true]);
+        let sizes = json!({"head_dim": 64, "num_attention_heads": 4, "num_key_value_heads": 2});
+        let rounded = shape(&config("qwen3_moe", sizes), Kind::BFloat16, 16, Some(Format::Fp8));
+        let why = "the kernels do not compute experts with weights in eight bits";
+        assert_eq!(rounded.unwrap_err().to_string(), why);
         let odd = json!({"moe_intermediate_size": 24, "num_local_experts": 600, "num_experts_per_tok": 40, "hidden_size": 40});
         assert_eq!(
             sized("qwen3_moe", odd).unwrap_err().to_string(),
@@ -201,10 +222,10 @@ mod tests {
             ("smollm3", "layers that are not turned"),
             ("llama_bias_yarn", "biases behind attention"),
         ] {
-            let found = shape(&config(family, json!({})), Kind::BFloat16, 16).unwrap_err();
+            let found = shape(&config(family, json!({})), Kind::BFloat16, 16, None).unwrap_err();
             assert!(found.to_string().contains(reason), "{family}: {found}");
         }
-        let found = shape(&sized("llama3"), Kind::Float, 8).unwrap_err();
+        let found = shape(&sized("llama3"), Kind::Float, 8, None).unwrap_err();
         let reasons =
             "the kernels do not compute in numbers other than bf16; block_size is 8; the kernels take 16";
         assert_eq!(found.to_string(), reasons);
