@@ -86,7 +86,12 @@ impl Case {
             let (before, after) = (&self.buffers[expected.buffer], &after[expected.buffer]);
             expected.fault(before, after)
         });
-        faults.map(|fault| format!("{}: {fault}", self.name)).collect()
+        let strayed = after.iter().enumerate().filter(|(_, memory)| !memory.is_within());
+        let strayed = strayed.map(|(buffer, _)| format!("something was written outside of buffer {buffer}"));
+        let told = faults
+            .chain(strayed)
+            .map(|fault| format!("{}: {fault}", self.name));
+        told.collect()
     }
 }
 

@@ -1,8 +1,13 @@
 //! Buffers of the kernels, and random numbers to fill them with.
 
+/// Words before and after a buffer, all of whose bits are set: what a kernel reads there is no number, whatever lies in the memory of the
+/// process.
+const GUARD: usize = 256;
+
 /// Bytes that begin where copies of 16 bytes may.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
+    /// Between two guards.
     words: Vec<u128>,
     len: usize,
 }
@@ -14,17 +19,27 @@ impl Memory {
             word[..chunk.len()].copy_from_slice(chunk);
             u128::from_le_bytes(word)
         };
-        Memory {
-            words: bytes.chunks(16).map(word).collect(),
-            len: bytes.len(),
-        }
+        Self::guarded(bytes.chunks(16).map(word), bytes.len())
     }
 
     pub(crate) fn zeros(len: usize) -> Self {
+        Self::guarded(std::iter::repeat_n(0, len.div_ceil(16)), len)
+    }
+
+    fn guarded(words: impl Iterator<Item = u128>, len: usize) -> Self {
+        let guard = || std::iter::repeat_n(u128::MAX, GUARD);
         Memory {
-            words: vec![0; len.div_ceil(16)],
+            words: guard().chain(words).chain(guard()).collect(),
             len,
         }
+    }
+
+    /// Whether nothing was written before or after it.
+    #[allow(dead_code, reason = "some programs of tests need it")]
+    pub(crate) fn is_within(&self) -> bool {
+        let (before, rest) = self.words.split_at(GUARD);
+        let guards = before.iter().chain(&rest[rest.len() - GUARD..]);
+        guards.copied().all(|word| word == u128::MAX)
     }
 
     pub(crate) fn bf16(values: &[u16]) -> Self {
@@ -45,7 +60,7 @@ impl Memory {
 
     /// Where it begins.
     pub(crate) fn address(&mut self) -> u64 {
-        self.words.as_mut_ptr() as u64
+        self.words[GUARD..].as_mut_ptr() as u64
     }
 
     #[allow(dead_code, reason = "some programs of tests need it")]
@@ -54,9 +69,8 @@ impl Memory {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.truncate(self.len);
-        bytes
+        let bytes = self.words[GUARD..].iter().flat_map(|word| word.to_le_bytes());
+        bytes.take(self.len).collect()
     }
 
     pub(crate) fn to_f32(&self) -> Vec<f32> {

@@ -48,12 +48,13 @@ struct Fiber {
     ucontext_t context;
     jmp_buf at;
     std::vector<char> stack;
-    bool begun, done;
+    // Whether it can be jumped to: it is in the middle of a block, or between two.
+    bool lives = false;
+    bool done;
     int waits_block, waits_warp, waits_some;
 };
 struct Block {
     std::vector<Fiber> fibers;
-    ucontext_t main;
     jmp_buf at;
     int current, threads;
     // How often all have met: of the block, of those that multiply, of each warp.
@@ -69,15 +70,30 @@ struct Block {
 static Block* block = nullptr;
 
 static int thread() { return block->current; }
-// Contexts only begin a fiber, because a switch of contexts costs two system calls, and a jump none.
+// A context only begins a fiber, and a fiber lives through all launches, because a switch of contexts costs two system calls, and a
+// jump none.
 static void yield() {
     Fiber& f = block->fibers[block->current];
     if (!_setjmp(f.at)) _longjmp(block->at, 1);
 }
+// What a fiber does: block after block.
+static void entry() {
+    for (;;) {
+        block->body();
+        block->fibers[block->current].done = true;
+        yield();
+    }
+}
 static void go_on(Fiber& f) {
     if (_setjmp(block->at)) return;
-    if (f.begun) _longjmp(f.at, 1);
-    f.begun = true;
+    if (f.lives) _longjmp(f.at, 1);
+    f.lives = true;
+    f.stack.resize(1 << 16);
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = f.stack.data();
+    f.context.uc_stack.ss_size = f.stack.size();
+    f.context.uc_link = nullptr;
+    makecontext(&f.context, entry, 0);
     setcontext(&f.context);
 }
 // Ends this fiber, and with it the launch.
@@ -110,11 +126,6 @@ static void wait_for_grid_ahead() {
     block->has_waited = true;
     for (Written& w : block->written) memcpy(w.at, w.held.data(), w.bytes);
 }
-static void entry() {
-    block->body();
-    block->fibers[block->current].done = true;
-    _longjmp(block->at, 1);
-}
 static void begin(Block& b, unsigned shared) {
     b.has_waited = false;
     for (Written& w : b.written) {
@@ -124,14 +135,8 @@ static void begin(Block& b, unsigned shared) {
     memset(b.shared, 0xff, shared + GUARD);
     memset(b.met, 0, sizeof(b.met));
     for (auto& f : b.fibers) {
-        f.begun = f.done = false;
+        f.done = false;
         f.waits_block = f.waits_warp = f.waits_some = 0;
-        f.stack.resize(1 << 16);
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack.data();
-        f.context.uc_stack.ss_size = f.stack.size();
-        f.context.uc_link = &b.main;
-        makecontext(&f.context, entry, 0);
     }
 }
 static const char* run(Block& b, unsigned shared) {
@@ -144,8 +149,8 @@ static const char* run(Block& b, unsigned shared) {
         if (++rounds > ROUNDS) return "the block is stuck at a barrier";
     }
     if (!b.has_waited) return "a block ended without having waited for the kernel ahead";
-    for (unsigned at = shared; at < shared + GUARD; at++)
-        if (b.shared[at] != 0xff) return "more shared memory was written than the launch asked for";
+    static const std::vector<unsigned char> guard(GUARD, 0xff);
+    if (memcmp(b.shared + shared, guard.data(), GUARD)) return "more shared memory was written than the launch asked for";
     return nullptr;
 }
 static const char* launch(Dim grid, int threads, unsigned shared, std::vector<Written> written, std::function<void()> body) {
@@ -154,14 +159,17 @@ static const char* launch(Dim grid, int threads, unsigned shared, std::vector<Wr
     block = &b;
     b.threads = threads; b.grid = grid; b.body = body; b.fault = nullptr;
     b.slot.assign(threads, 0);
-    b.fibers.resize(threads);
-    for (int z = 0; z < grid.z; z++)
-        for (int y = 0; y < grid.y; y++)
-            for (int x = 0; x < grid.x; x++) {
+    if (b.fibers.size() < (size_t)threads) b.fibers.resize(threads);
+    const char* fault = nullptr;
+    for (int z = 0; z < grid.z && !fault; z++)
+        for (int y = 0; y < grid.y && !fault; y++)
+            for (int x = 0; x < grid.x && !fault; x++) {
                 b.id.x = x; b.id.y = y; b.id.z = z;
-                if (const char* fault = run(b, shared)) return fault;
+                fault = run(b, shared);
             }
-    return nullptr;
+    // After a fault they stand anywhere.
+    if (fault) for (Fiber& f : b.fibers) f.lives = false;
+    return fault;
 }
 
 struct ThreadIdx { struct X { operator int() const { return thread(); } } x; };
