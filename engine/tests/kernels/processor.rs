@@ -81,7 +81,6 @@ impl Processor {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("lexiform-kernels-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         let opened = build(&folder, source, changed).and_then(|library| open(&library));
         // What was opened stays mapped.
         let _ = std::fs::remove_dir_all(&folder);
@@ -166,7 +165,32 @@ impl Processor {
     }
 }
 
-/// All files that kernels are made of.
+/// The header of the standard library's headers, as text and compiled, in a folder that all programs of tests share.
+struct Standard(PathBuf);
+
+impl Standard {
+    const NAME: &str = "standard.h";
+    const TEXT: &str = include_str!("standard.h");
+
+    /// Compiles it. A compiler that cannot use what another has compiled reads the text.
+    fn compile() -> Result<Self, String> {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+        // Other programs may be reading what is there.
+        let own = |ending: &str| format!("standard-{}.{ending}", std::process::id());
+        let replace = |from: String, to: &str| {
+            let renamed = std::fs::rename(folder.join(from), folder.join(to));
+            renamed.map_err(|error| error.to_string())
+        };
+        write(&folder, [(own("h").as_str(), Self::TEXT)])?;
+        replace(own("h"), Self::NAME)?;
+        let arguments = ["-x", "c++-header", Self::NAME, "-o", &own("gch")].map(str::to_owned);
+        compile(&folder, &arguments)?;
+        replace(own("gch"), "standard.h.gch")?;
+        Ok(Standard(folder))
+    }
+}
+
+/// All files that kernels are made of, besides the headers of the standard library.
 fn files<'a>() -> impl Iterator<Item = (&'a str, &'a str)> {
     let others = [
         HEADER,
@@ -183,20 +207,37 @@ pub(crate) fn text_of(file: &str) -> &'static str {
 }
 
 fn build(folder: &Path, source: &str, changed: (&str, &str)) -> Result<PathBuf, String> {
+    static STANDARD: LazyLock<Result<Standard, String>> = LazyLock::new(Standard::compile);
+    let standard = STANDARD.as_ref().map_err(String::clone)?;
     let library = folder.join("kernels.so");
-    for (name, text) in files().chain([changed]) {
+    write(folder, files().chain([changed]))?;
+    let mut arguments = vec!["-shared".to_owned(), "-DSIMT_HOST".to_owned()];
+    arguments.push(format!("-DSOURCE=\"{source}\""));
+    arguments.push(format!("-I{}", standard.0.display()));
+    arguments.extend(["host.cpp", "-o", "kernels.so"].map(str::to_owned));
+    compile(folder, &arguments)?;
+    Ok(library)
+}
+
+/// Writes files into a folder, which is made if it is not there.
+fn write<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    for (name, text) in files {
         std::fs::write(folder.join(name), text).map_err(|error| error.to_string())?;
     }
+    Ok(())
+}
+
+/// Runs the compiler in a folder.
+fn compile(folder: &Path, arguments: &[String]) -> Result<(), String> {
     let mut compiler = Command::new("c++");
     compiler
-        .args(["-O1", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w"])
-        .args(["-DSIMT_HOST", &format!("-DSOURCE=\"{source}\"")])
-        .args(["host.cpp", "-o"])
-        .arg(&library)
+        .args(["-O1", "-march=native", "-std=c++17", "-ffp-contract=off", "-fPIC", "-w"])
+        .args(arguments)
         .current_dir(folder);
     let output = compiler.output().map_err(|error| error.to_string())?;
     match output.status.success() {
-        true => Ok(library),
+        true => Ok(()),
         false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
     }
 }

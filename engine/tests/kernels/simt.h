@@ -12,16 +12,7 @@
 //
 // A fault ends the launch with a message (`simt_launch`), so that a broken kernel fails a test and not the test program.
 #pragma once
-#include <setjmp.h>
-#include <ucontext.h>
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <vector>
+#include "standard.h"
 #define DEV static inline
 using std::max;
 using std::min;
@@ -40,25 +31,76 @@ const unsigned GUARD = 4096;
 const int AHEAD = 64;
 // Rounds of all fibers after which a block counts as stuck.
 const int ROUNDS = 50000;
+// Threads of a block that multiply; those behind them bring what is multiplied.
+const int MULTIPLIERS = 256;
 
 // Memory that the kernel ahead writes.
 struct Written { void* at; size_t bytes; std::vector<char> held; };
 
-struct Fiber {
+// A stack with what was at work on it. Where it is written down how, a switch saves the registers that a function has to keep: contexts of
+// the system cost two system calls a switch, which would be most of what a kernel takes.
+#ifdef __x86_64__
+extern "C" __attribute__((visibility("hidden"))) void simt_switch(void** from, void* to);
+asm(R"(
+    .text
+    .hidden simt_switch
+    .type simt_switch, @function
+simt_switch:
+    push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15
+    mov %rsp, (%rdi)
+    mov %rsi, %rsp
+    pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp
+    ret
+    .size simt_switch, . - simt_switch
+)");
+struct Stack {
+    void* top = nullptr;
+    void begin(char* memory, size_t size, void (*entry)()) {
+        // Six registers, where to return to, and the place that a call leaves.
+        void** words = (void**)((uintptr_t)(memory + size) & ~(uintptr_t)15) - 8;
+        memset(words, 0, 8 * sizeof(void*));
+        words[6] = (void*)entry;
+        top = words;
+    }
+    void switch_to(Stack& other) { simt_switch(&top, other.top); }
+};
+#else
+struct Stack {
     ucontext_t context;
-    jmp_buf at;
-    std::vector<char> stack;
-    // Whether it can be jumped to: it is in the middle of a block, or between two.
+    void begin(char* memory, size_t size, void (*entry)()) {
+        getcontext(&context);
+        context.uc_stack.ss_sp = memory;
+        context.uc_stack.ss_size = size;
+        context.uc_link = nullptr;
+        makecontext(&context, entry, 0);
+    }
+    void switch_to(Stack& other) { swapcontext(&context, &other.context); }
+};
+#endif
+
+struct Fiber {
+    Stack stack;
+    std::vector<char> memory;
+    // Whether it has begun: it is in the middle of a block, or between two.
     bool lives = false;
+};
+// Threads that wait for each other: how many have not ended, how many of them have come, and how often all had.
+struct Group { int live, come, met; };
+// What a thread is at: it has ended, or it waits until a group has met so often.
+struct Turn {
+    const Group* group;
+    int met;
     bool done;
-    int waits_block, waits_warp, waits_some;
+    bool can_go_on() const { return !done && (!group || group->met >= met); }
 };
 struct Block {
     std::vector<Fiber> fibers;
-    jmp_buf at;
+    // The one of who launches.
+    Stack stack;
     int current, threads;
-    // How often all have met: of the block, of those that multiply, of each warp.
-    int met[2 + 32];
+    std::vector<Turn> turns;
+    // All threads, those that multiply, and each warp.
+    Group groups[2 + 32];
     Dim id, grid;
     std::vector<uint64_t> slot;
     std::function<void()> body;
@@ -70,55 +112,59 @@ struct Block {
 static Block* block = nullptr;
 
 static int thread() { return block->current; }
-// A context only begins a fiber, and a fiber lives through all launches, because a switch of contexts costs two system calls, and a
-// jump none.
-static void yield() {
-    Fiber& f = block->fibers[block->current];
-    if (!_setjmp(f.at)) _longjmp(block->at, 1);
+static void yield() { block->fibers[block->current].stack.switch_to(block->stack); }
+// Goes on if nobody of the group is missing.
+static bool have_all_come(Group& group) {
+    if (group.come < group.live) return false;
+    group.come = 0;
+    group.met++;
+    return true;
+}
+// Nobody waits for this thread any more.
+static void end_thread() {
+    const int t = block->current;
+    block->turns[t].done = true;
+    Group* groups = block->groups;
+    for (Group* group : {groups, groups + 1, groups + 2 + t / 32}) {
+        if (group == groups + 1 && t >= MULTIPLIERS) continue;
+        group->live--;
+        if (group->come) have_all_come(*group);
+    }
 }
 // What a fiber does: block after block.
 static void entry() {
     for (;;) {
         block->body();
-        block->fibers[block->current].done = true;
+        end_thread();
         yield();
     }
 }
+// A fiber lives through all launches.
 static void go_on(Fiber& f) {
-    if (_setjmp(block->at)) return;
-    if (f.lives) _longjmp(f.at, 1);
-    f.lives = true;
-    f.stack.resize(1 << 16);
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.data();
-    f.context.uc_stack.ss_size = f.stack.size();
-    f.context.uc_link = nullptr;
-    makecontext(&f.context, entry, 0);
-    setcontext(&f.context);
+    if (!f.lives) {
+        f.lives = true;
+        f.memory.resize(1 << 16);
+        f.stack.begin(f.memory.data(), f.memory.size(), entry);
+    }
+    block->stack.switch_to(f.stack);
 }
 // Ends this fiber, and with it the launch.
 [[noreturn]] static void fail(const char* why) {
     block->fault = why;
-    _longjmp(block->at, 1);
+    yield();
+    abort();
 }
-// Waits until all live threads of the group have come as often. The last threads come last, so they are looked at first; whoever
-// finds that all have come says so to the others.
-static void meet(int Fiber::*counter, int first, int last) {
-    const int mine = ++(block->fibers[block->current].*counter);
-    int& met = block->met[counter == &Fiber::waits_block ? 0 : counter == &Fiber::waits_some ? 1 : 2 + first / 32];
-    while (met < mine) {
-        bool all = true;
-        for (int i = last - 1; i >= first && all; i--) {
-            Fiber& f = block->fibers[i];
-            all = f.done || f.*counter >= mine;
-        }
-        if (all) met = mine; else yield();
-    }
+// Waits until all threads of the group that have not ended have come.
+static void meet(Group& group) {
+    group.come++;
+    if (have_all_come(group)) return;
+    Turn& turn = block->turns[block->current];
+    turn.group = &group;
+    turn.met = group.met + 1;
+    yield();
+    turn.group = nullptr;
 }
-static void meet_warp() {
-    const int w = block->current / 32 * 32;
-    meet(&Fiber::waits_warp, w, min(w + 32, block->threads));
-}
+static void meet_warp() { meet(block->groups[2 + block->current / 32]); }
 // The kernel ahead has ended, as far as this block can see.
 static void wait_for_grid_ahead() {
     for (int round = 0; !block->written.empty() && !block->has_waited && round < AHEAD; round++) yield();
@@ -133,20 +179,18 @@ static void begin(Block& b, unsigned shared) {
         memset(w.at, 0, w.bytes);
     }
     memset(b.shared, 0xff, shared + GUARD);
-    memset(b.met, 0, sizeof(b.met));
-    for (auto& f : b.fibers) {
-        f.done = false;
-        f.waits_block = f.waits_warp = f.waits_some = 0;
-    }
+    b.turns.assign(b.threads, Turn());
+    b.groups[0] = {b.threads, 0, 0};
+    b.groups[1] = {min(b.threads, MULTIPLIERS), 0, 0};
+    for (int w = 0; w < 32; w++) b.groups[2 + w] = {max(min(b.threads - 32 * w, 32), 0), 0, 0};
 }
 static const char* run(Block& b, unsigned shared) {
     begin(b, shared);
-    for (int live = b.threads, rounds = 0; live;) {
-        live = 0;
+    for (int rounds = 0; b.groups[0].live; rounds++) {
         for (int i = 0; i < b.threads && !b.fault; i++)
-            if (!b.fibers[i].done) { live++; b.current = i; go_on(b.fibers[i]); }
+            if (b.turns[i].can_go_on()) { b.current = i; go_on(b.fibers[i]); }
         if (b.fault) return b.fault;
-        if (++rounds > ROUNDS) return "the block is stuck at a barrier";
+        if (rounds > ROUNDS) return "the block is stuck at a barrier";
     }
     if (!b.has_waited) return "a block ended without having waited for the kernel ahead";
     static const std::vector<unsigned char> guard(GUARD, 0xff);
@@ -216,8 +260,8 @@ DEV uint32_t round_bf16(float x) {
     return x != x ? 0x7fc0 : (b + 0x7fff + (b >> 16 & 1)) >> 16;
 }
 DEV u32 pack(float a, float b) { return round_bf16(a) | round_bf16(b) << 16; }
-DEV void sync_threads() { simt::meet(&simt::Fiber::waits_block, 0, simt::block->threads); }
-DEV void sync_eight_warps() { simt::meet(&simt::Fiber::waits_some, 0, 256); }
+DEV void sync_threads() { simt::meet(simt::block->groups[0]); }
+DEV void sync_eight_warps() { simt::meet(simt::block->groups[1]); }
 DEV void sync_warp() { simt::meet_warp(); }
 DEV u32 shuffle_xor(u32 v, int m) {
     auto& s = simt::block->slot;
@@ -281,21 +325,23 @@ DEV void load_matrices(u32* r, const void* p) { matrices(r, p, false); }
 DEV void load_matrices_turned(u32* r, const void* p) { matrices(r, p, true); }
 // The sums are made in f64 and rounded once. How a tensor core rounds is not specified.
 DEV void multiply(float* c, const u32* a, u32 b0, u32 b1) {
-    struct Fragment { u32 a[4], b[2]; };
-    static std::vector<Fragment> f;
-    f.resize(simt::block->threads);
-    const int t = simt::thread(), w = t / 32 * 32, lane = t % 32;
-    f[t] = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+    // The rows of one matrix and the columns of the other, for every warp.
+    struct Matrices { double rows[16][16], columns[8][16]; };
+    static std::vector<Matrices> of_warps;
+    const int t = simt::thread(), lane = t % 32, x = lane / 4, y = lane % 4 * 2;
+    of_warps.resize((simt::block->threads + 31) / 32);
+    Matrices& m = of_warps[t / 32];
+    const u32 b[2] = {b0, b1};
+    for (int h = 0; h < 2; h++) {
+        auto half = [&](u32 v) { return bits_f(h ? v & 0xffff0000u : v << 16); };
+        for (int q = 0; q < 4; q++) m.rows[x + q % 2 * 8][y + q / 2 * 8 + h] = half(a[q]);
+        for (int q = 0; q < 2; q++) m.columns[x][y + q * 8 + h] = half(b[q]);
+    }
     sync_warp();
-    auto half = [](u32 v, int h) { return bits_f(h ? v & 0xffff0000u : v << 16); };
     for (int e = 0; e < 4; e++) {
-        const int row = lane / 4 + (e >> 1) * 8, col = lane % 4 * 2 + (e & 1);
+        const double *row = m.rows[x + e / 2 * 8], *column = m.columns[y + e % 2];
         double sum = c[e];
-        for (int k = 0; k < 16; k++) {
-            const Fragment& fa = f[w + row % 8 * 4 + k % 8 / 2];
-            const Fragment& fb = f[w + col * 4 + k % 8 / 2];
-            sum += (double)half(fa.a[(row >> 3) + (k >> 3) * 2], k & 1) * half(fb.b[k >> 3], k & 1);
-        }
+        for (int k = 0; k < 16; k++) sum += row[k] * column[k];
         c[e] = (float)sum;
     }
     sync_warp();
