@@ -12,16 +12,17 @@ mod seeds;
 
 use crate::process::Failure;
 use crate::tally::Tally;
-use program::{Group, Report};
+use program::{Build, Group, Report};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 
 const USAGE: &str = "\
-Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N]
+Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N] [--quick-build]
 
   Runs these targets, or all, for --seconds each (30), or for --hours in all, --jobs of them at a time (1). A group is
-  named by `library` or `server`; the server's needs libtorch and is skipped where there is none.";
+  named by `library` or `server`; the server's needs libtorch and is skipped where there is none. With --quick-build
+  the library is optimised as little as its dependencies: it is built sooner, and each run takes longer.";
 
 struct Plan {
     targets: Vec<String>,
@@ -29,6 +30,7 @@ struct Plan {
     /// Whether `time` is that of all targets together.
     shared: bool,
     jobs: usize,
+    build: Build,
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
             tally += Tally::SKIPPED;
             continue;
         }
-        let program = group.build()?;
+        let program = group.build(plan.build)?;
         let names = program.targets()?;
         let is_wanted = |name: &String| {
             plan.targets.is_empty() || plan.targets.iter().any(|it| it == name || it == group.name())
@@ -114,11 +116,16 @@ fn plan(args: &[String]) -> Result<Option<Plan>, Failure> {
         time: Duration::from_secs(30),
         shared: false,
         jobs: 1,
+        build: Build::Optimised,
     };
     let mut args = args.iter();
     while let Some(name) = args.next() {
         if name == "--help" {
             return Ok(None);
+        }
+        if name == "--quick-build" {
+            plan.build = Build::Quick;
+            continue;
         }
         if !name.starts_with("--") {
             plan.targets.push(name.clone());

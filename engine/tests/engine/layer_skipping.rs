@@ -5,7 +5,7 @@ use crate::rig::{drafting, generate, wait_until};
 use crate::torch::{Expected, FAMILIES, TOLERANCE, WIDTH, folder, vocabulary};
 use lexiform_engine::{
     Device, Dtype, Engine, EngineConfig, Feed, LoadError, LoadOptions, LoadedModel, Model, ModelFiles,
-    Request, Sampling, SkippedLayers, Speculation, Verification, load,
+    Request, Sampling, SelfDraft, SkippedLayers, Speculation, Verification, load,
 };
 use std::path::{Path, PathBuf};
 
@@ -159,17 +159,16 @@ fn agreement(one: &[Vec<f32>], other: &[Vec<f32>]) -> f64 {
 fn layers_are_chosen_that_the_model_can_do_without() {
     let demo = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../models/demo");
     let text: Vec<u32> = (0..120_u32).map(|place| 3 + place * 131 % 1999).collect();
-    let agreement_without = |skipped: SkippedLayers| {
-        let mut whole = without(&demo, true, skipped).unwrap();
-        let mut draft = whole.draft.take().unwrap();
-        let (whole, found) = (rows(&mut *whole.model, &text), rows(&mut *draft.model, &text));
-        (agreement(&whole, &found), draft.skipped)
-    };
     let chosen_by = |count| SkippedLayers::Likeliest {
         count,
         text: text.clone(),
     };
-    let (chosen, skipped) = agreement_without(chosen_by(2));
+    let mut first = without(&demo, true, chosen_by(2)).unwrap();
+    let whole = rows(&mut *first.model, &text);
+    let agreement_of =
+        |mut draft: SelfDraft| (agreement(&whole, &rows(&mut *draft.model, &text)), draft.skipped);
+    let agreement_without = |skipped| agreement_of(without(&demo, true, skipped).unwrap().draft.unwrap());
+    let (chosen, skipped) = agreement_of(first.draft.take().unwrap());
     assert_eq!(skipped.len(), 2);
     let pairs = (0..6).flat_map(|one| (one + 1..6).map(move |other| vec![one, other]));
     let all: Vec<f64> = pairs

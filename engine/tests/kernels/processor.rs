@@ -232,7 +232,14 @@ fn write<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a str, &'a str)>)
 fn compile(folder: &Path, arguments: &[String]) -> Result<(), String> {
     let mut compiler = Command::new("c++");
     compiler
-        .args(["-O1", "-march=native", "-std=c++17", "-ffp-contract=off", "-fPIC", "-w"])
+        .args([
+            "-O1",
+            "-march=native",
+            "-std=c++17",
+            "-ffp-contract=off",
+            "-fPIC",
+            "-w",
+        ])
         .args(arguments)
         .current_dir(folder);
     let output = compiler.output().map_err(|error| error.to_string())?;

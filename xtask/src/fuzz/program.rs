@@ -30,6 +30,15 @@ const LONGEST: usize = 300;
 /// After so many findings a target is left.
 const FINDINGS: usize = 5;
 
+/// How far what is tested is optimised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Build {
+    /// As the manifest says, for hours of runs.
+    Optimised,
+    /// As its dependencies are, for a look at every target.
+    Quick,
+}
+
 /// The targets that one program holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -75,7 +84,7 @@ impl Group {
         (!is_there).then_some("libtorch is not there; `cargo xtask setup` brings it")
     }
 
-    pub(crate) fn build(self) -> Result<Program, Failure> {
+    pub(crate) fn build(self, build: Build) -> Result<Program, Failure> {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(root().join("fuzz"));
         command.args([
@@ -89,6 +98,9 @@ impl Group {
         ]);
         if self == Group::Server {
             command.args(["--features", "server"]);
+        }
+        if let Build::Quick = build {
+            command.args(["--config", "profile.release.package.lexiform.opt-level=1"]);
         }
         command
             .env("RUSTFLAGS", COVERAGE.join(" "))
