@@ -22,7 +22,8 @@ Usage: cargo xtask fuzz [TARGET...] [--seconds N | --hours N] [--jobs N] [--quic
 
   Runs these targets, or all, for --seconds each (30), or for --hours in all, --jobs of them at a time (1). A group is
   named by `library` or `server`; the server's needs libtorch and is skipped where there is none. With --quick-build
-  the library is optimised as little as its dependencies: it is built sooner, and each run takes longer.";
+  the library is optimised as little as its dependencies: it is built sooner, and each run takes longer, so that times
+  are findings only where FUZZ_SLACK says by how much.";
 
 struct Plan {
     targets: Vec<String>,

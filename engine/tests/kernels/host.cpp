@@ -1,5 +1,5 @@
 // The kernels of one source on a processor, as a library with one function. SOURCE names the source.
-//   c++ -O1 -std=c++17 -ffp-contract=off -fPIC -shared -DSIMT_HOST -DSOURCE='"attend.cu"' -I FOLDERS host.cpp -o attend.so
+//   c++ -O1 -march=native -std=c++17 -ffp-contract=off -fPIC -shared -DSIMT_HOST -DSOURCE='"attend.cu"' -I FOLDERS host.cpp -o attend.so
 #include "standard.h"
 #include SOURCE
 

@@ -113,7 +113,7 @@ static Block* block = nullptr;
 
 static int thread() { return block->current; }
 static void yield() { block->fibers[block->current].stack.switch_to(block->stack); }
-// Goes on if nobody of the group is missing.
+// Whether all of the group have come; then they begin to come again.
 static bool have_all_come(Group& group) {
     if (group.come < group.live) return false;
     group.come = 0;

@@ -178,7 +178,8 @@ impl Table {
         saved
     }
 
-    /// Learns the slots that were saved, in their order, but for what is none; true.
+    /// Learns the slots that were saved, in their order, but for what is none. Returns true, for a predictor that is asked whether
+    /// a part was its own.
     pub(super) fn restore(&mut self, mut saved: &[u8]) -> bool {
         while let Some(slot) = read_slot(&mut saved) {
             if slot.is_row() {
