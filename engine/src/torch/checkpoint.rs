@@ -1,6 +1,6 @@
-//! The weights of a checkpoint, read tensor by tensor.
+//! The weights of a checkpoint, read tensor by tensor, by the names that a Hugging Face folder has for them.
 //!
-//! A safetensors file is the length of a header, the header (JSON: type, shape and place of every tensor) and the data:
+//! They are in safetensors or in [GGUF](crate::gguf). A safetensors file is the length of a header, the header (JSON: type, shape and place of every tensor) and the data:
 //!
 //! ```text
 //!   u64 n │ { "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, … } (n bytes) │ data
@@ -15,10 +15,12 @@ pub(crate) mod random;
 use self::files::ModelFiles;
 use self::random::RandomWeights;
 use crate::error::LoadError;
+use crate::gguf::blocks::BlockFormat;
+use crate::gguf::file::Gguf;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Read, Seek, SeekFrom};
-use tch::{Kind, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -36,23 +38,132 @@ struct Entry {
 /// All tensors of a model, by name.
 pub(crate) struct Checkpoint<'a> {
     files: &'a ModelFiles,
+    source: Source<'a>,
+}
+
+/// Where tensors come from.
+enum Source<'a> {
+    Safetensors(Safetensors<'a>),
+    Gguf(&'a Gguf),
+    /// Nobody has stored them.
+    Random(RandomWeights),
+}
+
+/// The tensors of safetensors files, by name.
+struct Safetensors<'a> {
+    files: &'a ModelFiles,
     entries: HashMap<String, Entry>,
     /// The file to name when a tensor is missing.
     main: &'static str,
-    /// Where all tensors come from that nobody has stored.
-    random: Option<RandomWeights>,
+}
+
+/// A matrix as a checkpoint has it.
+pub(crate) enum StoredMatrix {
+    /// Numbers of a type that torch has.
+    Numbers(Tensor),
+    /// Blocks of few bits: the rows, and their columns.
+    Blocks(BlockFormat, Vec<u8>),
 }
 
 impl<'a> Checkpoint<'a> {
     pub(crate) fn open(files: &'a ModelFiles) -> Result<Self, LoadError> {
-        if files.is_random() {
-            return Ok(Checkpoint {
-                files,
-                entries: HashMap::new(),
-                main: SINGLE,
-                random: Some(RandomWeights::default()),
-            });
+        let source = if files.is_random() {
+            Source::Random(RandomWeights::default())
+        } else if let Some(gguf) = files.gguf() {
+            Source::Gguf(gguf)
+        } else {
+            Source::Safetensors(Safetensors::open(files)?)
+        };
+        Ok(Checkpoint { files, source })
+    }
+
+    /// Whether there is a tensor of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match &self.source {
+            Source::Random(_) => true,
+            Source::Gguf(gguf) => gguf.format(name).is_some(),
+            Source::Safetensors(stored) => stored.entries.contains_key(name),
         }
+    }
+
+    /// The type of the tensor of this name; of blocks, the type that holds their numbers with the fewest bytes.
+    pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
+        match &self.source {
+            Source::Random(_) => Some(random::KIND),
+            Source::Gguf(gguf) => gguf.format(name).map(|format| match format {
+                BlockFormat::F32 => Kind::Float,
+                BlockFormat::F16 => Kind::Half,
+                _ => Kind::BFloat16,
+            }),
+            Source::Safetensors(stored) => {
+                let entry = stored.entries.get(name)?;
+                kind_of(&entry.dtype).map(|(kind, _)| kind)
+            }
+        }
+    }
+
+    /// Whether matrices are stored as `[out, in]`, whatever the family does.
+    pub(crate) fn is_by_outputs(&self) -> bool {
+        matches!(self.source, Source::Gguf(_))
+    }
+
+    /// The bytes of a number, in the mean, where they are stored in blocks.
+    pub(crate) fn bytes_in_blocks(&self) -> Option<f64> {
+        match &self.source {
+            Source::Gguf(gguf) => Some(gguf.bytes_of_weight()),
+            Source::Random(_) | Source::Safetensors(_) => None,
+        }
+    }
+
+    /// A tensor, which must have this shape, in numbers of a type that torch has.
+    pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
+        match &self.source {
+            Source::Random(random) => {
+                let made = random.tensor(name, shape);
+                made.map_err(|error| self.files.malformed(SINGLE, format!("tensor {name:?}: {error}")))
+            }
+            Source::Safetensors(stored) => stored.tensor(name, shape),
+            Source::Gguf(_) => match self.matrix(name, shape)? {
+                StoredMatrix::Numbers(tensor) => Ok(tensor),
+                StoredMatrix::Blocks(format, bytes) => {
+                    let mut numbers = Vec::new();
+                    format.widen(&bytes, &mut numbers);
+                    self.made(
+                        name,
+                        Tensor::f_from_slice(&numbers).and_then(|numbers| numbers.f_view(shape)),
+                    )
+                }
+            },
+        }
+    }
+
+    /// A tensor of this shape as it is stored.
+    pub(crate) fn matrix(&self, name: &str, shape: &[i64]) -> Result<StoredMatrix, LoadError> {
+        let Source::Gguf(gguf) = &self.source else {
+            return self.tensor(name, shape).map(StoredMatrix::Numbers);
+        };
+        let rows = gguf.rows(name, shape)?;
+        let kind = match rows.format {
+            BlockFormat::F32 => Kind::Float,
+            BlockFormat::F16 => Kind::Half,
+            BlockFormat::Bf16 => Kind::BFloat16,
+            format => return Ok(StoredMatrix::Blocks(format, rows.bytes)),
+        };
+        let numbers = Tensor::f_from_data_size(&rows.bytes, shape, kind);
+        let numbers = match rows.is_one_more {
+            true => numbers.and_then(|numbers| numbers.f_to_kind(Kind::Float)?.f_sub_scalar(1.0)),
+            false => numbers,
+        };
+        self.made(name, numbers).map(StoredMatrix::Numbers)
+    }
+
+    fn made(&self, name: &str, made: Result<Tensor, TchError>) -> Result<Tensor, LoadError> {
+        made.map_err(|error| self.files.malformed("", format!("tensor {name:?}: {error}")))
+    }
+}
+
+impl<'a> Safetensors<'a> {
+    fn open(files: &'a ModelFiles) -> Result<Self, LoadError> {
         let sharded = files.has(INDEX);
         let main = if sharded { INDEX } else { SINGLE };
         let parts = if sharded {
@@ -60,37 +171,18 @@ impl<'a> Checkpoint<'a> {
         } else {
             BTreeSet::from([SINGLE.to_string()])
         };
-        let mut checkpoint = Checkpoint {
+        let mut stored = Safetensors {
             files,
             entries: HashMap::new(),
             main,
-            random: None,
         };
         for part in parts {
-            checkpoint.read_header(&part)?;
+            stored.read_header(&part)?;
         }
-        Ok(checkpoint)
+        Ok(stored)
     }
 
-    /// Whether there is a tensor of this name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.random.is_some() || self.entries.contains_key(name)
-    }
-
-    /// The type of the tensor of this name.
-    pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
-        if self.random.is_some() {
-            return Some(random::KIND);
-        }
-        kind_of(&self.entries.get(name)?.dtype).map(|(kind, _)| kind)
-    }
-
-    /// A tensor, which must have this shape.
-    pub(crate) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
-        if let Some(random) = &self.random {
-            let made = random.tensor(name, shape);
-            return made.map_err(|error| self.files.malformed(SINGLE, format!("tensor {name:?}: {error}")));
-        }
+    fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
         let Some(entry) = self.entries.get(name) else {
             let file = self.files.path(self.main);
             return Err(LoadError::MissingTensor {
@@ -117,7 +209,7 @@ impl<'a> Checkpoint<'a> {
             });
         };
         let mut bytes = vec![0; entry.length];
-        let mut source = self.files.open(file)?;
+        let mut source = self.files.reader(file)?;
         let read = source
             .seek(SeekFrom::Start(entry.start))
             .and_then(|_| source.read_exact(&mut bytes));
@@ -129,7 +221,7 @@ impl<'a> Checkpoint<'a> {
     fn read_header(&mut self, file: &str) -> Result<(), LoadError> {
         let unreadable = |source| self.files.unreadable(file, source);
         let malformed = |message: String| self.files.malformed(file, message);
-        let mut source = self.files.open(file)?;
+        let mut source = self.files.reader(file)?;
         let size = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
         source.rewind().map_err(unreadable)?;
         let mut length = [0; 8];

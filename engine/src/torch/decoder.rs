@@ -35,6 +35,7 @@ use super::layers::fused::{self, floats_mut};
 use super::layers::layer::{Layer, Turns};
 use super::layers::layout::{Layout, Place, Scoring};
 use super::layers::linear::{Linear, Norm};
+use super::layers::matrix::Matrix;
 use super::options::{LoadOptions, WeightFormat};
 use crate::error::{EngineError, LoadError};
 use crate::model::flight::{self, Flight, Landed};
@@ -55,7 +56,7 @@ pub(super) struct Decoder {
     crew: Option<Arc<Crew>>,
     /// Whether a row has the same bits in any company.
     batch_invariant: bool,
-    embedding: Tensor,
+    embedding: Matrix,
     /// What is added to the embeddings at each position.
     positions: Option<Tensor>,
     layers: Vec<Layer>,
@@ -82,11 +83,19 @@ fn computes_by_loops(place: Place, options: &LoadOptions) -> bool {
 }
 
 /// The bytes in which a number of a matrix is kept that a checkpoint stores in this type.
-pub(super) fn bytes_of_weight(stored: Kind, place: Place, options: &LoadOptions) -> usize {
+pub(super) fn bytes_of_weight(
+    (stored, in_blocks): (Kind, Option<f64>),
+    place: Place,
+    options: &LoadOptions,
+) -> f64 {
+    let by_loops = computes_by_loops(place, options);
     match (options.weights, stored) {
-        (WeightFormat::Int8 | WeightFormat::Fp8, _) => 1,
-        (WeightFormat::Stored, Kind::BFloat16) if computes_by_loops(place, options) => 2,
-        (WeightFormat::Stored, _) => place.kind.elt_size_in_bytes(),
+        (WeightFormat::Int8 | WeightFormat::Fp8, _) => 1.0,
+        (WeightFormat::Stored, stored) => match in_blocks.filter(|_| by_loops) {
+            Some(bytes) => bytes,
+            None if by_loops && [Kind::BFloat16, Kind::Half].contains(&stored) => 2.0,
+            None => place.kind.elt_size_in_bytes() as f64,
+        },
     }
 }
 
@@ -141,13 +150,12 @@ impl Decoder {
         let weights = Weights::new(checkpoint, &config, place, (crew.clone(), options.weights));
         let names = &config.family.names;
         let (name, _) = weights::embedding(checkpoint, names);
-        let embedding = weights.matrix(&name, &[config.vocab, config.hidden])?;
+        let shape = [config.vocab, config.hidden];
+        let embedding = weights.matrix(&name, shape)?;
         let head = match config.tied {
-            true if weights.is_rounded_for_torch() => {
-                weights.multiplied(&name, &[config.vocab, config.hidden])?
-            }
-            true => embedding.shallow_clone(),
-            false => weights.multiplied("lm_head.weight", &[config.vocab, config.hidden])?,
+            true if weights.is_rounded_for_torch() => weights.multiplied(&name, shape)?,
+            true => embedding.share(),
+            false => weights.multiplied("lm_head.weight", shape)?,
         };
         let rows = config.max_positions as i64;
         let positions = names.positions.map(|name| {
@@ -281,9 +289,12 @@ impl Decoder {
         let shape = shape::shape(&self.config, self.place.kind, self.block_size, format);
         let shape = shape.map_err(|why| why.to_string())?;
         let head = head.ok_or("the processor multiplies by loops of its own")?;
+        let Matrix::Stored(embedding) = &self.embedding else {
+            return Err("the embedding is in blocks".to_owned());
+        };
         let held = Held {
             config: &self.config,
-            embedding: &self.embedding,
+            embedding,
             head,
             norm: &self.norm.scale,
             layers: &self.layers,
@@ -403,10 +414,7 @@ impl Decoder {
 
     fn embed(&self, plan: &Plan) -> Result<Tensor> {
         // The embeddings may be kept in fewer bits than the pass computes with.
-        let mut x = self
-            .embedding
-            .f_index_select(0, &plan.tokens)?
-            .f_to_kind(self.place.kind)?;
+        let mut x = self.embedding.rows(&plan.tokens)?.f_to_kind(self.place.kind)?;
         if let Some(scale) = self.config.embedding_scale {
             // Rounded like the numbers that it multiplies, as the reference implementation has it.
             let scale = Tensor::from(scale).f_to_kind(self.place.kind)?;

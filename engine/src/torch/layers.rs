@@ -4,10 +4,13 @@
 //!   layer ─┬─ attention ─┬─ together: many sequences, by a kernel of torch        over the paged cache
 //!          │             └─ look: few tokens, on the CPU, by loops of our own
 //!          └─ mlp: one network, or experts ── linear: matrices and norms ── product: on the CPU, by loops of our own
-//!                                                                           └─ matrix: as it is stored, or in eight bits
+//!                                                                           ├─ matrix: as it is stored, in eight bits, or in blocks
+//!                                                                           └─ tiles, block_product: sums in registers
 //! ```
 
 pub(crate) mod attention;
+mod block_product;
+pub(crate) mod blocks;
 pub(crate) mod cache;
 pub(crate) mod e4m3;
 pub(crate) mod fused;
@@ -20,5 +23,6 @@ pub(crate) mod look;
 pub(crate) mod matrix;
 pub(crate) mod mlp;
 pub(crate) mod product;
+mod tiles;
 pub(crate) mod together;
 pub(crate) mod upload;

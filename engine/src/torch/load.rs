@@ -50,7 +50,31 @@ pub struct SelfDraft {
     pub skipped: Vec<usize>,
 }
 
-/// Loads a Hugging Face model folder: config.json and safetensors, in one file or several. On a card, passes are run by the kernels
+/// What a model is, by its files, without its weights.
+///
+/// # Errors
+/// A file is missing or broken, or the engine cannot run such a model.
+pub fn describe(files: &ModelFiles) -> Result<ModelConfig, LoadError> {
+    let config = Config::read(files)?;
+    let checkpoint = Checkpoint::open(files)?;
+    let (embedding, _) = weights::embedding(&checkpoint, &config.family.names);
+    if !checkpoint.has(&embedding) {
+        // Says which file should have it.
+        drop(checkpoint.tensor(&embedding, &[config.vocab, config.hidden])?);
+    }
+    Ok(described(&config, WeightFormat::Stored))
+}
+
+fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
+    ModelConfig {
+        family: config.family.name.to_string(),
+        vocab_size: config.vocab as usize,
+        max_positions: config.max_positions,
+        weights,
+    }
+}
+
+/// Loads a model: a Hugging Face folder (config.json and safetensors, in one file or several), or GGUF. On a card, passes are run by the kernels
 /// of [`kernels`](super::kernels) where they serve the model.
 ///
 /// # Errors
@@ -86,13 +110,8 @@ fn load_with(
         device,
         kind: options.dtype.kind(options.device, stored),
     };
-    let described = ModelConfig {
-        family: config.family.name.to_string(),
-        vocab_size: config.vocab as usize,
-        max_positions: config.max_positions,
-        weights: options.weights,
-    };
-    let number = decoder::bytes_of_weight(stored, place, options);
+    let described = described(&config, options.weights);
+    let number = decoder::bytes_of_weight((stored, checkpoint.bytes_in_blocks()), place, options);
     let reads = config.reads(number, place.kind.elt_size_in_bytes());
     let launcher = launcher(&config, place);
     let no_kernels = launcher.as_ref().err().map(String::as_str);

@@ -1,10 +1,13 @@
-//! A model's files: in a folder, inside the program, or made up, with weights that are random.
+//! A model's files: in a folder, in GGUF, inside the program, or made up, with weights that are random.
 
 use super::random::{CONFIG, Shape};
 use crate::error::LoadError;
+use crate::gguf::file::Gguf;
+use crate::gguf::{has_text, text};
 use serde_json::Value;
 use std::io::{Cursor, Error, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The most bytes of a configuration or index that are read.
 const MAX_TEXT: u64 = 64 << 20;
@@ -13,12 +16,20 @@ const MAX_TEXT: u64 = 64 << 20;
 pub(crate) trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
-/// A Hugging Face model folder on disk, the same files embedded in the program, or those of a model with random weights.
+/// The files of a Hugging Face model folder: on disk, embedded in the program, made of a GGUF file, or of a model with random weights.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
     root: PathBuf,
-    embedded: Option<&'static [(&'static str, &'static [u8])]>,
+    origin: Origin,
     random: Option<Random>,
+}
+
+/// Where files come from.
+#[derive(Clone, Debug)]
+enum Origin {
+    Folder,
+    Embedded(&'static [(&'static str, &'static [u8])]),
+    Gguf(Arc<Gguf>),
 }
 
 /// What takes the place of files.
@@ -33,7 +44,7 @@ impl ModelFiles {
     pub fn folder(path: impl AsRef<Path>) -> Self {
         ModelFiles {
             root: path.as_ref().to_path_buf(),
-            embedded: None,
+            origin: Origin::Folder,
             random: None,
         }
     }
@@ -42,8 +53,32 @@ impl ModelFiles {
     pub fn embedded(root: &str, files: &'static [(&'static str, &'static [u8])]) -> Self {
         ModelFiles {
             root: PathBuf::from(root),
-            embedded: Some(files),
+            origin: Origin::Embedded(files),
             random: None,
+        }
+    }
+
+    /// What is at a path: a Hugging Face model folder, or a GGUF file, which may be the first of several.
+    ///
+    /// # Errors
+    /// It is not there, or is a file that is no model in GGUF or one that the engine cannot run.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Ok(ModelFiles::folder(path));
+        }
+        Ok(ModelFiles {
+            root: path.to_path_buf(),
+            origin: Origin::Gguf(Arc::new(Gguf::open(path)?)),
+            random: None,
+        })
+    }
+
+    /// The GGUF file, if the files are made of one and its weights are read.
+    pub(crate) fn gguf(&self) -> Option<&Gguf> {
+        match &self.origin {
+            Origin::Gguf(gguf) if self.random.is_none() => Some(gguf),
+            _ => None,
         }
     }
 
@@ -81,16 +116,17 @@ impl ModelFiles {
         if self.random.is_some() && name == CONFIG {
             return true;
         }
-        match self.embedded {
-            Some(files) => files.iter().any(|(file, _)| *file == name),
-            None => self.path(name).is_file(),
+        match &self.origin {
+            Origin::Embedded(files) => files.iter().any(|(file, _)| *file == name),
+            Origin::Gguf(_) => has_text(name),
+            Origin::Folder => self.path(name).is_file(),
         }
     }
 
     /// A whole text file, of a bounded size.
     pub fn text(&self, name: &str) -> Result<String, LoadError> {
         let mut text = String::new();
-        let read = self.open(name)?.take(MAX_TEXT + 1).read_to_string(&mut text);
+        let read = self.reader(name)?.take(MAX_TEXT + 1).read_to_string(&mut text);
         read.map_err(|source| self.unreadable(name, source))?;
         if text.len() as u64 > MAX_TEXT {
             return Err(self.malformed(name, format!("longer than {MAX_TEXT} bytes")));
@@ -104,21 +140,26 @@ impl ModelFiles {
     /// It cannot be read.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LoadError> {
         let mut bytes = Vec::new();
-        let read = self.open(name)?.read_to_end(&mut bytes);
+        let read = self.reader(name)?.read_to_end(&mut bytes);
         read.map_err(|source| self.unreadable(name, source))?;
         Ok(bytes)
     }
 
-    pub(crate) fn open(&self, name: &str) -> Result<Box<dyn Source>, LoadError> {
+    pub(crate) fn reader(&self, name: &str) -> Result<Box<dyn Source>, LoadError> {
         if let (Some(random), CONFIG) = (&self.random, name) {
             return Ok(Box::new(Cursor::new(random.config.clone().into_bytes())));
         }
-        match self.embedded {
-            Some(files) => match files.iter().find(|(file, _)| *file == name) {
+        let missing = || self.unreadable(name, Error::from(ErrorKind::NotFound));
+        match &self.origin {
+            Origin::Embedded(files) => match files.iter().find(|(file, _)| *file == name) {
                 Some((_, bytes)) => Ok(Box::new(Cursor::new(*bytes))),
-                None => Err(self.unreadable(name, Error::from(ErrorKind::NotFound))),
+                None => Err(missing()),
             },
-            None => match std::fs::File::open(self.path(name)) {
+            Origin::Gguf(gguf) => {
+                let text = text(gguf, name)?.ok_or_else(missing)?;
+                Ok(Box::new(Cursor::new(text.into_bytes())))
+            }
+            Origin::Folder => match std::fs::File::open(self.path(name)) {
                 Ok(file) => Ok(Box::new(file)),
                 Err(source) => Err(self.unreadable(name, source)),
             },

@@ -64,8 +64,8 @@ impl PassReads {
 
 impl Config {
     /// What a pass reads, where a number of a matrix takes so many bytes, and one of the cache so many.
-    pub(in crate::torch) fn reads(&self, number: usize, cached: usize) -> PassReads {
-        let (number, heads) = (number as f64, self.attention.heads());
+    pub(in crate::torch) fn reads(&self, number: f64, cached: usize) -> PassReads {
+        let heads = self.attention.heads();
         let matrix = |rows: i64, columns: i64| number * rows as f64 * columns as f64;
         let own = heads.queries * heads.size;
         let keys = heads.keys * heads.size;
@@ -160,10 +160,10 @@ mod tests {
             "gpt2",
         ] {
             let config = Config::read(&ModelFiles::folder(format!("{FOLDER}/{folder}"))).unwrap();
-            let reads = config.reads(4, 4);
+            let reads = config.reads(4.0, 4);
             let off = reads.weights(1e6) - 4.0 * stored(folder, &config);
             assert!(off.abs() < 0.5, "{folder}: {off} bytes off");
-            assert_eq!(config.reads(2, 4).weights(3.0) * 2.0, reads.weights(3.0));
+            assert_eq!(config.reads(2.0, 4).weights(3.0) * 2.0, reads.weights(3.0));
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn tokens_share_experts() {
         let config = Config::read(&ModelFiles::folder(format!("{FOLDER}/mixtral"))).unwrap();
-        let reads = config.reads(1, 1);
+        let reads = config.reads(1.0, 1);
         let of = |tokens: f64| reads.weights(tokens) - reads.dense;
         let [experts, ..] = reads.experts.as_slice() else {
             panic!("no experts");
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn windows_bound_what_is_read_of_a_text() {
         let config = Config::read(&ModelFiles::folder(format!("{FOLDER}/gemma3"))).unwrap();
-        let reads = config.reads(4, 4);
+        let reads = config.reads(4.0, 4);
         let window = config.window.unwrap() as usize;
         let windowed = config.layers.iter().filter(|layer| layer.windowed).count();
         let row = 2.0 * 4.0 * (config.attention.kv_heads * config.attention.head_dim) as f64;

@@ -517,6 +517,9 @@ fn insert(
             buffers.insert(weights, rounded.numbers.f_contiguous()?);
             buffers.insert(scales, rounded.scales.f_contiguous()?);
         }
+        Matrix::Blocks(_) | Matrix::Stacked(_) => {
+            return Err(TchError::Convert("kernels read no blocks".to_owned()));
+        }
     }
     Ok(())
 }
@@ -524,7 +527,7 @@ fn insert(
 /// What the kernels call the numbers of a matrix, if it is in eight bits.
 pub(super) fn format(matrix: &Matrix) -> Option<Format> {
     match matrix {
-        Matrix::Stored(_) => None,
+        Matrix::Stored(_) | Matrix::Blocks(_) | Matrix::Stacked(_) => None,
         Matrix::Rounded(rounded) => Some(match rounded.rounding {
             Rounding::Int8 => Format::Int8,
             Rounding::Fp8 => Format::Fp8,

@@ -55,7 +55,7 @@ impl Decoder {
             place: self.place,
             threads: self.threads,
             crew: self.crew.clone(),
-            embedding: self.embedding.shallow_clone(),
+            embedding: self.embedding.share(),
             positions: self.positions.as_ref().map(Tensor::shallow_clone),
             layers: kept.map(|(_, layer)| layer.share()).collect(),
             norm: self.norm.share(),

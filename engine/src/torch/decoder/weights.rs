@@ -4,10 +4,11 @@
 //! stored less one get it back: the decoder then has one way to compute, whatever the family.
 
 use crate::error::LoadError;
-use crate::torch::checkpoint::Checkpoint;
+use crate::torch::checkpoint::{Checkpoint, StoredMatrix};
 use crate::torch::config::frequencies::Rope;
 use crate::torch::config::{self, Config, Heads, Names, NormKind, QkNorm};
 use crate::torch::crew::Crew;
+use crate::torch::layers::blocks::Blocks;
 use crate::torch::layers::layer::{Layer, QkScales, Turns};
 use crate::torch::layers::layout::Place;
 use crate::torch::layers::linear::{Linear, Multiplier, Norm};
@@ -75,20 +76,30 @@ impl<'a> Weights<'a> {
         self.tensor(&format!("{}{name}", self.prefix), shape)
     }
 
-    /// A matrix by its whole name: in the number type of the model, or as it is stored where that is exact for who
-    /// multiplies with it.
-    pub(crate) fn matrix(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
-        let stored = self.checkpoint.tensor(name, shape)?;
-        match (&self.crew, stored.kind()) {
-            (Some(_), Kind::BFloat16) => Ok(stored),
-            _ => self.place(stored),
+    /// A matrix by its whole name, to look up rows of or to be multiplied with: as it is stored where that is exact for who reads it,
+    /// and in the number type of the model elsewhere.
+    pub(crate) fn matrix(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
+        match (&self.crew, self.checkpoint.matrix(name, &shape)?) {
+            (Some(_), StoredMatrix::Numbers(stored)) => match stored.kind() {
+                Kind::BFloat16 | Kind::Half => Ok(Matrix::Stored(stored)),
+                _ => self.place(stored).map(Matrix::Stored),
+            },
+            (Some(_), StoredMatrix::Blocks(format, bytes)) => {
+                self.held(Blocks::new(format, &bytes, shape)).map(Matrix::Blocks)
+            }
+            (None, StoredMatrix::Numbers(stored)) => self.place(stored).map(Matrix::Stored),
+            (None, StoredMatrix::Blocks(format, bytes)) => {
+                let widened = Blocks::new(format, &bytes, shape)
+                    .and_then(|blocks| blocks.widened(0, shape[0], Kind::Float));
+                self.place(self.held(widened)?).map(Matrix::Stored)
+            }
         }
     }
 
     /// A matrix that is to be multiplied with. What is rounded for a device comes there afterwards.
-    pub(crate) fn multiplied(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+    pub(crate) fn multiplied(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
         match self.is_rounded_for_torch() {
-            true => self.checkpoint.tensor(name, shape),
+            true => self.checkpoint.tensor(name, &shape).map(Matrix::Stored),
             false => self.matrix(name, shape),
         }
     }
@@ -98,28 +109,29 @@ impl<'a> Weights<'a> {
         self.crew.is_none() && rounding(self.format).is_some()
     }
 
-    fn own_matrix(&self, name: &str, shape: &[i64]) -> Result<Tensor> {
+    fn own_matrix(&self, name: &str, shape: [i64; 2]) -> Result<Matrix> {
         self.multiplied(&format!("{}{name}", self.prefix), shape)
     }
 
     /// A matrix to multiply with, of these parts, one below the other.
-    pub(crate) fn linear(&self, parts: Vec<Tensor>, bias: Option<Tensor>) -> Result<Linear> {
+    pub(crate) fn linear(&self, parts: Vec<Matrix>, bias: Option<Tensor>) -> Result<Linear> {
         self.linear_in(self.format, parts, bias)
     }
 
-    fn linear_in(&self, format: WeightFormat, parts: Vec<Tensor>, bias: Option<Tensor>) -> Result<Linear> {
+    fn linear_in(&self, format: WeightFormat, parts: Vec<Matrix>, bias: Option<Tensor>) -> Result<Linear> {
         // Part by part, so that little more than one of them is in memory twice.
-        let kept = parts
-            .into_iter()
-            .map(|part| match (rounding(format), &self.crew) {
-                (None, None) => self.place(part).map(Matrix::Stored),
-                (None, Some(_)) => Ok(Matrix::Stored(part)),
-                (Some(rounding), _) => {
-                    let rounded =
-                        Rounded::new(rounding, &part).and_then(|rounded| rounded.on(self.place.device));
-                    self.held(rounded).map(Matrix::Rounded)
-                }
-            });
+        let kept = parts.into_iter().map(|part| match rounding(format) {
+            None => match (&self.crew, part) {
+                (None, Matrix::Stored(part)) => self.place(part).map(Matrix::Stored),
+                (_, part) => Ok(part),
+            },
+            Some(rounding) => {
+                let rounded = part
+                    .widened(Kind::Float)
+                    .and_then(|part| Rounded::new(rounding, &part)?.on(self.place.device));
+                self.held(rounded).map(Matrix::Rounded)
+            }
+        });
         let matrix = self.held(Matrix::stacked(kept.collect::<Result<_>>()?))?;
         let by = match &self.crew {
             None => Multiplier::Torch(matrix),
@@ -183,14 +195,18 @@ impl<'a> Weights<'a> {
         self.linear(parts, Some(bias))
     }
 
-    fn parts(&self, inputs: i64, names: &[(String, i64)]) -> Result<Vec<Tensor>> {
+    fn parts(&self, inputs: i64, names: &[(String, i64)]) -> Result<Vec<Matrix>> {
+        let is_transposed = self.config.family.names.transposed && !self.checkpoint.is_by_outputs();
         let weights = names.iter().map(|(name, outputs)| {
             let name = format!("{name}.weight");
-            if !self.config.family.names.transposed {
-                return self.own_matrix(&name, &[*outputs, inputs]);
+            if !is_transposed {
+                return self.own_matrix(&name, [*outputs, inputs]);
             }
-            let stored = self.own_matrix(&name, &[inputs, *outputs])?;
-            self.held(stored.f_tr().and_then(|weight| weight.f_contiguous()))
+            let stored = self.own_matrix(&name, [inputs, *outputs])?;
+            let turned = stored
+                .widened(self.place.kind)
+                .and_then(|weight| weight.f_tr()?.f_contiguous());
+            self.held(turned).map(Matrix::Stored)
         });
         weights.collect()
     }

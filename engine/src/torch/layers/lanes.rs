@@ -4,6 +4,7 @@
 //! the processor was asked for them.
 
 use super::e4m3::{self, TWO_TO_120};
+use crate::gguf::blocks::half_to_single;
 
 /// A number of a matrix.
 pub(crate) trait Weight: Copy + Send + Sync {
@@ -85,6 +86,24 @@ impl Weight for E4m3 {
     }
 }
 
+/// A number in half precision.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct F16(u16);
+
+impl Weight for F16 {
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        half_to_single(self.0)
+    }
+
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const F16) -> L::Vector {
+        // SAFETY: the caller keeps the contract.
+        unsafe { L::load_f16(from) }
+    }
+}
+
 /// Vectors of [`COUNT`](Lanes::COUNT) numbers.
 ///
 /// # Safety
@@ -92,6 +111,8 @@ impl Weight for E4m3 {
 /// [`store`](Lanes::store) writes as many.
 pub(crate) trait Lanes {
     type Vector: Copy;
+    /// As many integers of 32 bits.
+    type Ints: Copy;
     const COUNT: usize;
 
     unsafe fn zero() -> Self::Vector;
@@ -99,6 +120,25 @@ pub(crate) trait Lanes {
     unsafe fn load_bf16(from: *const Bf16) -> Self::Vector;
     unsafe fn load_i8(from: *const i8) -> Self::Vector;
     unsafe fn load_e4m3(from: *const E4m3) -> Self::Vector;
+    unsafe fn load_f16(from: *const F16) -> Self::Vector;
+    /// Bytes as integers.
+    unsafe fn load_u8(from: *const u8) -> Self::Ints;
+    /// The bits of a word, the lowest one first, as integers.
+    unsafe fn bits(word: u32) -> Self::Ints;
+    unsafe fn shifted_right(of: Self::Ints, by: u32) -> Self::Ints;
+    unsafe fn shifted_left(of: Self::Ints, by: u32) -> Self::Ints;
+    unsafe fn masked(of: Self::Ints, mask: i32) -> Self::Ints;
+    unsafe fn either(one: Self::Ints, other: Self::Ints) -> Self::Ints;
+    unsafe fn less(of: Self::Ints, by: i32) -> Self::Ints;
+    /// The same numbers in `f32`.
+    unsafe fn floats(of: Self::Ints) -> Self::Vector;
+    /// `scale · q + least` for the lowest four bits of each integer, rounded once.
+    unsafe fn line(of: Self::Ints, scale: f32, least: f32) -> Self::Vector;
+    /// The numbers of a table at the lowest four bits of each integer.
+    unsafe fn at(of: Self::Ints, table: &[f32; 16]) -> Self::Vector;
+    /// A number in half precision.
+    unsafe fn half(bits: u16) -> f32;
+    unsafe fn product(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// `a · b + c`, rounded once where the processor can.
     unsafe fn add_product(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// One number, as many times as there are lanes.
@@ -113,6 +153,7 @@ pub(crate) struct Plain;
 
 impl Lanes for Plain {
     type Vector = [f32; 8];
+    type Ints = [i32; 8];
     const COUNT: usize = 8;
 
     #[inline(always)]
@@ -145,6 +186,74 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    unsafe fn load_f16(from: *const F16) -> [f32; 8] {
+        // SAFETY: the caller keeps the contract.
+        unsafe { from.cast::<[F16; 8]>().read_unaligned() }.map(F16::wide)
+    }
+
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> [i32; 8] {
+        // SAFETY: the caller keeps the contract.
+        unsafe { from.cast::<[u8; 8]>().read_unaligned() }.map(i32::from)
+    }
+
+    #[inline(always)]
+    unsafe fn bits(word: u32) -> [i32; 8] {
+        std::array::from_fn(|lane| (word >> lane & 1) as i32)
+    }
+
+    #[inline(always)]
+    unsafe fn shifted_right(of: [i32; 8], by: u32) -> [i32; 8] {
+        of.map(|number| number >> by)
+    }
+
+    #[inline(always)]
+    unsafe fn shifted_left(of: [i32; 8], by: u32) -> [i32; 8] {
+        of.map(|number| number << by)
+    }
+
+    #[inline(always)]
+    unsafe fn masked(of: [i32; 8], mask: i32) -> [i32; 8] {
+        of.map(|number| number & mask)
+    }
+
+    #[inline(always)]
+    unsafe fn either(one: [i32; 8], other: [i32; 8]) -> [i32; 8] {
+        std::array::from_fn(|lane| one[lane] | other[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn less(of: [i32; 8], by: i32) -> [i32; 8] {
+        of.map(|number| number - by)
+    }
+
+    #[inline(always)]
+    unsafe fn floats(of: [i32; 8]) -> [f32; 8] {
+        of.map(|number| number as f32)
+    }
+
+    #[inline(always)]
+    unsafe fn line(of: [i32; 8], scale: f32, least: f32) -> [f32; 8] {
+        // The products of formats that are read so are exact.
+        of.map(|number| scale * (number & 15) as f32 + least)
+    }
+
+    #[inline(always)]
+    unsafe fn at(of: [i32; 8], table: &[f32; 16]) -> [f32; 8] {
+        of.map(|number| table[(number & 15) as usize])
+    }
+
+    #[inline(always)]
+    unsafe fn half(bits: u16) -> f32 {
+        half_to_single(bits)
+    }
+
+    #[inline(always)]
+    unsafe fn product(a: [f32; 8], b: [f32; 8]) -> [f32; 8] {
+        std::array::from_fn(|lane| a[lane] * b[lane])
+    }
+
+    #[inline(always)]
     unsafe fn add_product(a: [f32; 8], b: [f32; 8], mut c: [f32; 8]) -> [f32; 8] {
         for (sum, (a, b)) in c.iter_mut().zip(a.iter().zip(b)) {
             *sum += a * b;
@@ -171,7 +280,7 @@ impl Lanes for Plain {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
-    use super::{Bf16, E4m3, Lanes, TWO_TO_120};
+    use super::{Bf16, E4m3, F16, Lanes, TWO_TO_120};
     use std::arch::x86_64::*;
 
     pub(crate) struct Lanes8;
@@ -179,6 +288,7 @@ pub(crate) mod avx2 {
     // SAFETY of all: the caller has seen that the processor has AVX2 and FMA, and the pointers are the caller's.
     impl Lanes for Lanes8 {
         type Vector = __m256;
+        type Ints = __m256i;
         const COUNT: usize = 8;
 
         #[inline(always)]
@@ -216,6 +326,83 @@ pub(crate) mod avx2 {
         }
 
         #[inline(always)]
+        unsafe fn load_f16(from: *const F16) -> __m256 {
+            unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
+        }
+
+        #[inline(always)]
+        unsafe fn load_u8(from: *const u8) -> __m256i {
+            unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())) }
+        }
+
+        #[inline(always)]
+        unsafe fn bits(word: u32) -> __m256i {
+            unsafe {
+                let all = _mm256_set1_epi32(word as i32);
+                let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+                _mm256_and_si256(_mm256_srlv_epi32(all, places), _mm256_set1_epi32(1))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn shifted_right(of: __m256i, by: u32) -> __m256i {
+            unsafe { _mm256_srl_epi32(of, _mm_cvtsi32_si128(by as i32)) }
+        }
+
+        #[inline(always)]
+        unsafe fn shifted_left(of: __m256i, by: u32) -> __m256i {
+            unsafe { _mm256_sll_epi32(of, _mm_cvtsi32_si128(by as i32)) }
+        }
+
+        #[inline(always)]
+        unsafe fn masked(of: __m256i, mask: i32) -> __m256i {
+            unsafe { _mm256_and_si256(of, _mm256_set1_epi32(mask)) }
+        }
+
+        #[inline(always)]
+        unsafe fn either(one: __m256i, other: __m256i) -> __m256i {
+            unsafe { _mm256_or_si256(one, other) }
+        }
+
+        #[inline(always)]
+        unsafe fn less(of: __m256i, by: i32) -> __m256i {
+            unsafe { _mm256_sub_epi32(of, _mm256_set1_epi32(by)) }
+        }
+
+        #[inline(always)]
+        unsafe fn floats(of: __m256i) -> __m256 {
+            unsafe { _mm256_cvtepi32_ps(of) }
+        }
+
+        #[inline(always)]
+        unsafe fn line(of: __m256i, scale: f32, least: f32) -> __m256 {
+            unsafe {
+                let numbers = Self::floats(Self::masked(of, 15));
+                _mm256_fmadd_ps(numbers, _mm256_set1_ps(scale), _mm256_set1_ps(least))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn at(of: __m256i, table: &[f32; 16]) -> __m256 {
+            unsafe {
+                let low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr()), of);
+                let high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr().add(8)), of);
+                // The fourth bit becomes the sign, which chooses.
+                _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(of, 28)))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn half(bits: u16) -> f32 {
+            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(bits)))) }
+        }
+
+        #[inline(always)]
+        unsafe fn product(a: __m256, b: __m256) -> __m256 {
+            unsafe { _mm256_mul_ps(a, b) }
+        }
+
+        #[inline(always)]
         unsafe fn add_product(a: __m256, b: __m256, c: __m256) -> __m256 {
             unsafe { _mm256_fmadd_ps(a, b, c) }
         }
@@ -243,7 +430,7 @@ pub(crate) mod avx2 {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512 {
-    use super::{Bf16, E4m3, Lanes, TWO_TO_120};
+    use super::{Bf16, E4m3, F16, Lanes, TWO_TO_120};
     use std::arch::x86_64::*;
 
     pub(crate) struct Lanes16;
@@ -251,6 +438,7 @@ pub(crate) mod avx512 {
     // SAFETY of all: the caller has seen that the processor has AVX-512F, and the pointers are the caller's.
     impl Lanes for Lanes16 {
         type Vector = __m512;
+        type Ints = __m512i;
         const COUNT: usize = 16;
 
         #[inline(always)]
@@ -285,6 +473,79 @@ pub(crate) mod avx512 {
                 let smaller = _mm512_castsi512_ps(_mm512_or_si512(sign, size));
                 _mm512_mul_ps(smaller, _mm512_set1_ps(TWO_TO_120))
             }
+        }
+
+        #[inline(always)]
+        unsafe fn load_f16(from: *const F16) -> __m512 {
+            unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) }
+        }
+
+        #[inline(always)]
+        unsafe fn load_u8(from: *const u8) -> __m512i {
+            unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())) }
+        }
+
+        #[inline(always)]
+        unsafe fn bits(word: u32) -> __m512i {
+            unsafe { _mm512_maskz_mov_epi32(word as u16, _mm512_set1_epi32(1)) }
+        }
+
+        #[inline(always)]
+        unsafe fn shifted_right(of: __m512i, by: u32) -> __m512i {
+            unsafe { _mm512_srl_epi32(of, _mm_cvtsi32_si128(by as i32)) }
+        }
+
+        #[inline(always)]
+        unsafe fn shifted_left(of: __m512i, by: u32) -> __m512i {
+            unsafe { _mm512_sll_epi32(of, _mm_cvtsi32_si128(by as i32)) }
+        }
+
+        #[inline(always)]
+        unsafe fn masked(of: __m512i, mask: i32) -> __m512i {
+            unsafe { _mm512_and_si512(of, _mm512_set1_epi32(mask)) }
+        }
+
+        #[inline(always)]
+        unsafe fn either(one: __m512i, other: __m512i) -> __m512i {
+            unsafe { _mm512_or_si512(one, other) }
+        }
+
+        #[inline(always)]
+        unsafe fn less(of: __m512i, by: i32) -> __m512i {
+            unsafe { _mm512_sub_epi32(of, _mm512_set1_epi32(by)) }
+        }
+
+        #[inline(always)]
+        unsafe fn floats(of: __m512i) -> __m512 {
+            unsafe { _mm512_cvtepi32_ps(of) }
+        }
+
+        /// By a table of the sixteen numbers, made once where a group of weights has one line: an instruction for sixteen weights, which
+        /// takes the lowest four bits as they are.
+        #[inline(always)]
+        unsafe fn line(of: __m512i, scale: f32, least: f32) -> __m512 {
+            unsafe {
+                let numbers = _mm512_setr_ps(
+                    0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0,
+                );
+                let table = _mm512_fmadd_ps(numbers, _mm512_set1_ps(scale), _mm512_set1_ps(least));
+                _mm512_permutexvar_ps(of, table)
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn at(of: __m512i, table: &[f32; 16]) -> __m512 {
+            unsafe { _mm512_permutexvar_ps(of, _mm512_loadu_ps(table.as_ptr())) }
+        }
+
+        #[inline(always)]
+        unsafe fn half(bits: u16) -> f32 {
+            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(bits)))) }
+        }
+
+        #[inline(always)]
+        unsafe fn product(a: __m512, b: __m512) -> __m512 {
+            unsafe { _mm512_mul_ps(a, b) }
         }
 
         #[inline(always)]

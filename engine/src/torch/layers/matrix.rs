@@ -1,7 +1,8 @@
 //! Matrices that rows are multiplied with: as they are stored, or in eight bits.
 //!
 //! ```text
-//!   stored   w[out][in], in f32 or bfloat16
+//!   stored   w[out][in], in f32, half precision or bfloat16
+//!   blocks   the same in few bits, as a GGUF file has them       ([`blocks`](super::blocks))
 //!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, whole numbers
 //!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
@@ -17,6 +18,7 @@
 //! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies with rows that are widened before,
 //! some after others ([`Rounded::apply`]): slower than with a matrix that is stored so, and there for what kernels do not run.
 
+use super::blocks::Blocks;
 use super::e4m3;
 use super::fused::floats;
 use tch::{Device, Kind, TchError, Tensor};
@@ -42,10 +44,14 @@ pub(crate) enum Rounding {
 /// A matrix in memory, `[out, in]`, contiguous.
 #[derive(Debug)]
 pub(crate) enum Matrix {
-    /// In `f32` or bfloat16.
+    /// In `f32`, bfloat16 or half precision.
     Stored(Tensor),
     /// In eight bits.
     Rounded(Rounded),
+    /// In blocks of few bits, as a file has them.
+    Blocks(Blocks),
+    /// Matrices of several formats, one below the other.
+    Stacked(Vec<Matrix>),
 }
 
 /// A matrix in eight bits, with a scale for each row.
@@ -68,40 +74,86 @@ impl Matrix {
                 numbers: rounded.numbers.shallow_clone(),
                 scales: rounded.scales.shallow_clone(),
             }),
+            Matrix::Blocks(blocks) => Matrix::Blocks(blocks.share()),
+            Matrix::Stacked(parts) => Matrix::Stacked(parts.iter().map(Matrix::share).collect()),
         }
     }
 
-    /// Matrices with as many columns, one below the other.
-    ///
-    /// # Panics
-    /// They are not of one format.
-    pub(crate) fn stacked(mut parts: Vec<Matrix>) -> Result<Matrix> {
-        if parts.len() == 1 {
-            return Ok(parts.remove(0));
-        }
-        let (mut rows, mut scales, mut roundings) = (Vec::new(), Vec::new(), Vec::new());
+    /// Matrices with as many columns, one below the other: as one, where they are of one format.
+    pub(crate) fn stacked(parts: Vec<Matrix>) -> Result<Matrix> {
+        let mut stacked: Vec<Matrix> = Vec::new();
         for part in parts {
-            match part {
-                Matrix::Stored(weight) => rows.push(weight),
-                Matrix::Rounded(rounded) => {
-                    rows.push(rounded.numbers);
-                    scales.push(rounded.scales);
-                    roundings.push(rounded.rounding);
-                }
+            let last = stacked.pop();
+            match last {
+                None => stacked.push(part),
+                Some(last) => match last.below(part)? {
+                    Below::One(both) => stacked.push(both),
+                    Below::Two(last, part) => stacked.extend([last, part]),
+                },
             }
         }
-        let numbers = Tensor::f_cat(&rows, 0)?;
-        let Some(&rounding) = roundings.first() else {
-            return Ok(Matrix::Stored(numbers));
-        };
-        let is_of_it = roundings.iter().filter(|&&other| other == rounding);
-        assert_eq!(is_of_it.count(), rows.len(), "matrices of one format");
-        Ok(Matrix::Rounded(Rounded {
-            rounding,
-            numbers,
-            scales: Tensor::f_cat(&scales, 0)?,
+        match stacked.len() {
+            1 => Ok(stacked.remove(0)),
+            _ => Ok(Matrix::Stacked(stacked)),
+        }
+    }
+
+    /// Another matrix below this one.
+    fn below(self, other: Matrix) -> Result<Below> {
+        Ok(Below::One(match (self, other) {
+            (Matrix::Stored(one), Matrix::Stored(other)) if one.kind() == other.kind() => {
+                Matrix::Stored(Tensor::f_cat(&[one, other], 0)?)
+            }
+            (Matrix::Rounded(one), Matrix::Rounded(other)) if one.rounding == other.rounding => {
+                Matrix::Rounded(Rounded {
+                    rounding: one.rounding,
+                    numbers: Tensor::f_cat(&[one.numbers, other.numbers], 0)?,
+                    scales: Tensor::f_cat(&[one.scales, other.scales], 0)?,
+                })
+            }
+            (Matrix::Blocks(one), Matrix::Blocks(other)) if one.format == other.format => {
+                Matrix::Blocks(Blocks {
+                    bytes: Tensor::f_cat(&[one.bytes, other.bytes], 0)?,
+                    ..one
+                })
+            }
+            (one, other) => return Ok(Below::Two(one, other)),
         }))
     }
+
+    /// All numbers, `[out, in]`, in this kind, on the device where they are.
+    pub(crate) fn widened(&self, kind: Kind) -> Result<Tensor> {
+        match self {
+            Matrix::Stored(weight) => weight.f_to_kind(kind),
+            Matrix::Rounded(rounded) => rounded.widened(0, rounded.numbers.size()[0], kind),
+            Matrix::Blocks(blocks) => blocks.widened(0, blocks.bytes.size()[0], kind),
+            Matrix::Stacked(parts) => {
+                let parts = parts.iter().map(|part| part.widened(kind));
+                Tensor::f_cat(&parts.collect::<Result<Vec<_>>>()?, 0)
+            }
+        }
+    }
+
+    /// The rows of these numbers in `f32`, `[numbers, in]`.
+    ///
+    /// # Panics
+    /// The matrix is rounded, or of several formats: nobody looks up rows of such a one.
+    pub(crate) fn rows(&self, numbers: &Tensor) -> Result<Tensor> {
+        match self {
+            Matrix::Stored(weight) => weight.f_index_select(0, numbers),
+            Matrix::Blocks(blocks) => {
+                let numbers = Vec::<i64>::try_from(numbers)?;
+                blocks.rows(numbers.into_iter().map(|number| number as usize))
+            }
+            Matrix::Rounded(_) | Matrix::Stacked(_) => panic!("rows of a matrix that is no table"),
+        }
+    }
+}
+
+/// What became of a matrix below another one.
+enum Below {
+    One(Matrix),
+    Two(Matrix, Matrix),
 }
 
 impl Rounded {
@@ -302,7 +354,7 @@ mod tests {
                 );
                 assert_eq!(rounded.scales, Tensor::from_slice(&[1.0_f32, 2.0]));
             }
-            Matrix::Stored(_) => panic!("not in eight bits"),
+            other => panic!("{other:?} is not in eight bits"),
         }
     }
 

@@ -185,7 +185,7 @@ fn stack<'a>(matrices: impl Iterator<Item = &'a mut Linear>) -> Result<Option<Te
     let mut matrices: Vec<&mut Linear> = matrices.collect();
     let weights = matrices.iter().map(|linear| match linear.matrix()? {
         Matrix::Stored(weight) => Some(weight),
-        Matrix::Rounded(_) => None,
+        Matrix::Rounded(_) | Matrix::Blocks(_) | Matrix::Stacked(_) => None,
     });
     let Some(weights) = weights.collect::<Option<Vec<&Tensor>>>() else {
         return Ok(None);

@@ -11,17 +11,18 @@
 //! weights come from memory, and torch's general product packs them for every call, so that two rows cost twice as much
 //! as one. Here eight rows cost as much as two of torch's.
 //!
-//! - **Weights stay as they are kept.** Those in bfloat16 or in eight bits ([`Matrix`]) are read as such and widened in registers. That
-//!   is exact, and half the memory or a quarter. Sums are in `f32`; one of a row of eight bits is multiplied with the scale of the row.
+//! - **Weights stay as they are kept.** Those in half precision, bfloat16, eight bits or blocks ([`Matrix`]) are read as such and widened
+//!   in registers. That is exact, and half the memory to a sixth. Sums are in `f32`; one of a row of eight bits is multiplied with the scale of the row.
 //! - **A row has the same product in any company.** Each sum runs over `k` in the same order, whatever the number of
 //!   rows, their place and the number of threads, so that a token does not depend on what else is in the pass. The order depends
 //!   on the instructions that the processor has.
 
+use super::block_product;
 use super::fused::{floats, floats_mut};
-use super::lanes::{Bf16, E4m3, Lanes, Plain, Weight};
-#[cfg(target_arch = "x86_64")]
-use super::lanes::{avx2::Lanes8, avx512::Lanes16};
-use super::matrix::Matrix;
+use super::lanes::{Bf16, E4m3, F16};
+use super::matrix::{Matrix, Rounding};
+use super::tiles::{Pointers, Shape};
+use crate::gguf::blocks::BlockFormat;
 use crate::torch::crew::Crew;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -31,48 +32,107 @@ type Result<T> = std::result::Result<T, TchError>;
 const WORTH: usize = 1 << 17;
 /// Parts of a product for each thread, so that one who comes late finds something to do.
 const PARTS: usize = 2;
-/// The bytes of rows that are multiplied with a run of columns before the next rows are: they stay in the cache of a core.
-const NEAR: usize = 256 << 10;
 /// Columns of a part are a multiple of so many.
 const RUN: usize = 8;
 
 /// `x · wᵀ`, for `x` of `[rows, k]` in `f32` and `w` of `[columns, k]`, both in memory; the result is `[rows, columns]` in `f32`.
 pub(crate) fn product(crew: &Crew, x: &Tensor, w: &Matrix) -> Result<Tensor> {
-    let (numbers, scales) = match w {
-        Matrix::Stored(weight) => (weight, None),
-        Matrix::Rounded(rounded) => (&rounded.numbers, Some(floats(&rounded.scales).as_ptr())),
-    };
     let x = x.f_contiguous()?;
-    check(&x, numbers);
-    let (rows, k, columns) = (x.size()[0], x.size()[1], numbers.size()[0]);
-    let mut out = Tensor::f_empty([rows, columns], (Kind::Float, Device::Cpu))?;
+    let (rows, k) = (x.size()[0], x.size()[1]);
+    let mut pieces = Vec::new();
+    pieces_of(w, &x, &mut pieces);
+    let columns: usize = pieces.iter().map(|piece| piece.columns).sum();
+    let mut out = Tensor::f_empty([rows, columns as i64], (Kind::Float, Device::Cpu))?;
     let shape = Shape {
         rows: rows as usize,
         k: k as usize,
-        columns: columns as usize,
+        columns,
     };
-    let all = Pointers {
-        x: floats(&x).as_ptr(),
-        w: numbers.data_ptr(),
-        scales,
-        out: floats_mut(&mut out).as_mut_ptr(),
-    };
+    let (x, to) = (floats(&x).as_ptr(), floats_mut(&mut out).as_mut_ptr());
     // SAFETY: the tensors are contiguous, in memory and of these types and sizes, and live until the product is
     // done; nobody else has seen `out`.
-    unsafe {
-        match numbers.kind() {
-            Kind::Float => multiply(crew, shape, all.of::<f32>()),
-            Kind::Int8 => multiply(crew, shape, all.of::<i8>()),
-            Kind::Uint8 => multiply(crew, shape, all.of::<E4m3>()),
-            _ => multiply(crew, shape, all.of::<Bf16>()),
-        }
-    }
+    unsafe { multiply(crew, shape, &pieces, (x, to)) };
     Ok(out)
 }
 
+/// A part of a matrix whose rows are kept in one way; its rows are columns of the product.
+struct Piece {
+    numbers: Stored,
+    columns: usize,
+}
+
+/// Where the numbers of a piece are, and what they are.
+#[derive(Clone, Copy)]
+enum Stored {
+    F32(*const f32),
+    Bf16(*const Bf16),
+    F16(*const F16),
+    /// With the scales of rows.
+    Int8(*const i8, *const f32),
+    E4m3(*const E4m3, *const f32),
+    Blocks(BlockFormat, *const u8),
+}
+
+// SAFETY: threads only read the numbers.
+unsafe impl Sync for Piece {}
+
+/// The pieces of a matrix, in the order of their columns.
+///
+/// # Panics
+/// The matrix and `x` do not fit together, or are not in memory.
+fn pieces_of(w: &Matrix, x: &Tensor, pieces: &mut Vec<Piece>) {
+    let (tensor, numbers, k) = match w {
+        Matrix::Stacked(parts) => return parts.iter().for_each(|part| pieces_of(part, x, pieces)),
+        Matrix::Stored(weight) => {
+            let from = weight.data_ptr();
+            let numbers = match weight.kind() {
+                Kind::Float => Stored::F32(from.cast()),
+                Kind::Half => Stored::F16(from.cast()),
+                _ => Stored::Bf16(from.cast()),
+            };
+            (weight, numbers, weight.size()[1])
+        }
+        Matrix::Rounded(rounded) => {
+            let (from, scales) = (rounded.numbers.data_ptr(), floats(&rounded.scales).as_ptr());
+            let numbers = match rounded.rounding {
+                Rounding::Int8 => Stored::Int8(from.cast(), scales),
+                Rounding::Fp8 => Stored::E4m3(from.cast(), scales),
+            };
+            (&rounded.numbers, numbers, rounded.numbers.size()[1])
+        }
+        Matrix::Blocks(blocks) => {
+            let numbers = Stored::Blocks(blocks.format, blocks.bytes.data_ptr().cast());
+            (&blocks.bytes, numbers, blocks.columns as i64)
+        }
+    };
+    let kinds = [Kind::Float, Kind::BFloat16, Kind::Half, Kind::Int8, Kind::Uint8];
+    let is_right = x.kind() == Kind::Float
+        && kinds.contains(&tensor.kind())
+        && x.device() == Device::Cpu
+        && tensor.device() == Device::Cpu
+        && tensor.is_contiguous()
+        && x.size()[1] == k;
+    assert!(
+        is_right,
+        "a product of rows in f32 with a matrix in memory: {x:?} with {tensor:?}"
+    );
+    pieces.push(Piece {
+        numbers,
+        columns: tensor.size()[0] as usize,
+    });
+}
+
+/// A run of columns of a piece.
+struct Run {
+    piece: usize,
+    columns: std::ops::Range<usize>,
+    /// The column of the product that is the first one of the piece.
+    first: usize,
+}
+
 /// # Safety
-/// The pointers lead to as many numbers as the shape says, and nobody else reads or writes those of `out`.
-unsafe fn multiply<W: Weight>(crew: &Crew, shape: Shape, all: Pointers<W>) {
+/// The pointers lead to as many numbers as the shape says, and nobody else reads or writes those of the result.
+unsafe fn multiply(crew: &Crew, shape: Shape, pieces: &[Piece], (x, out): (*const f32, *mut f32)) {
     let work = shape.rows * shape.k * shape.columns;
     let most = if crew.threads() == 1 {
         1
@@ -80,216 +140,72 @@ unsafe fn multiply<W: Weight>(crew: &Crew, shape: Shape, all: Pointers<W>) {
         PARTS * crew.threads()
     };
     let parts = most.min(work / WORTH).max(1);
-    let run = shape.columns.div_ceil(parts).next_multiple_of(RUN);
-    crew.each(shape.columns.div_ceil(run.max(1)), &|part| {
-        let columns = part * run..(part * run + run).min(shape.columns);
-        // SAFETY: the caller keeps the contract, and the columns of parts have nothing in common.
-        unsafe { all.columns(shape, columns) }
+    let each = shape.columns.div_ceil(parts).next_multiple_of(RUN).max(1);
+    let (mut runs, mut first) = (Vec::new(), 0);
+    for (number, piece) in pieces.iter().enumerate() {
+        runs.extend((0..piece.columns).step_by(each).map(|from| Run {
+            piece: number,
+            columns: from..(from + each).min(piece.columns),
+            first,
+        }));
+        first += piece.columns;
+    }
+    let ends = Ends { x, out };
+    crew.each(runs.len(), &|number| {
+        let Run {
+            piece,
+            ref columns,
+            first,
+        } = runs[number];
+        let Ends { x, out } = ends.both();
+        // SAFETY: the caller keeps the contract, and the columns of runs have nothing in common.
+        unsafe { pieces[piece].run(shape, columns.clone(), (x, out.add(first))) }
     });
 }
 
-fn check(x: &Tensor, w: &Tensor) {
-    let is_right = x.kind() == Kind::Float
-        && matches!(w.kind(), Kind::Float | Kind::BFloat16 | Kind::Int8 | Kind::Uint8)
-        && x.device() == Device::Cpu
-        && w.device() == Device::Cpu
-        && w.is_contiguous()
-        && x.size()[1] == w.size()[1];
-    assert!(
-        is_right,
-        "a product of rows in f32 with a matrix in memory: {x:?} with {w:?}"
-    );
-}
-
-/// Of a product.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    rows: usize,
-    k: usize,
-    columns: usize,
-}
-
-/// Where the numbers of a product are.
-struct Pointers<W> {
+/// Where rows are read and written.
+#[derive(Clone, Copy)]
+struct Ends {
     x: *const f32,
-    w: *const W,
-    /// What the sum of each column is multiplied with, if it is not whole.
-    scales: Option<*const f32>,
     out: *mut f32,
 }
 
-impl Pointers<std::ffi::c_void> {
-    /// The same where the numbers of the matrix are known to be of this type.
-    fn of<W>(self) -> Pointers<W> {
-        Pointers {
-            x: self.x,
-            w: self.w.cast(),
-            scales: self.scales,
-            out: self.out,
-        }
-    }
-}
+// SAFETY: threads read the same numbers, and write different ones.
+unsafe impl Sync for Ends {}
 
-impl<W> Clone for Pointers<W> {
-    fn clone(&self) -> Self {
+impl Ends {
+    fn both(&self) -> Ends {
         *self
     }
 }
 
-impl<W> Copy for Pointers<W> {}
-
-// SAFETY: threads read the same numbers, and write different ones.
-unsafe impl<W: Sync> Sync for Pointers<W> {}
-
-impl<W: Weight> Pointers<W> {
-    /// These columns of all rows, with the widest instructions that the processor has.
+impl Piece {
+    /// These columns of all rows.
     ///
     /// # Safety
     /// As for [`multiply`], for these columns.
-    unsafe fn columns(self, shape: Shape, columns: std::ops::Range<usize>) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                // SAFETY: the processor has these instructions, and the caller keeps the contract.
-                return unsafe { by_avx512(self, shape, columns) };
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: as above.
-                return unsafe { by_avx2(self, shape, columns) };
-            }
-        }
-        // SAFETY: the caller keeps the contract.
-        unsafe { self.by::<Plain, 2, 2, 4>(shape, columns) }
-    }
-
-    /// These columns, by tiles of `R` rows and `C` columns, or of one row and `ONE` columns.
-    ///
-    /// # Safety
-    /// As above, on a processor that has the instructions of `L`.
-    #[inline(always)]
-    unsafe fn by<L: Lanes, const R: usize, const C: usize, const ONE: usize>(
-        self,
-        shape: Shape,
-        columns: std::ops::Range<usize>,
-    ) {
-        let near = (NEAR / (4 * shape.k.max(1))).max(R) / R * R;
-        for first in (0..shape.rows).step_by(near) {
-            let rows = first..(first + near).min(shape.rows);
-            let mut column = columns.start;
-            // SAFETY: all tiles are within the rows and columns of the product.
-            unsafe {
-                while rows.len() == 1 && column + ONE <= columns.end {
-                    self.tile::<L, 1, ONE>(shape, first, column);
-                    column += ONE;
-                }
-                while column + C <= columns.end {
-                    self.rows::<L, R, C>(shape, rows.clone(), column);
-                    column += C;
-                }
-                while column < columns.end {
-                    self.rows::<L, R, 1>(shape, rows.clone(), column);
-                    column += 1;
-                }
-            }
-        }
-    }
-
-    /// Some columns of some rows.
-    ///
-    /// # Safety
-    /// As above.
-    #[inline(always)]
-    unsafe fn rows<L: Lanes, const R: usize, const C: usize>(
-        self,
-        shape: Shape,
-        rows: std::ops::Range<usize>,
-        column: usize,
-    ) {
-        let mut row = rows.start;
+    unsafe fn run(&self, shape: Shape, columns: std::ops::Range<usize>, (x, out): (*const f32, *mut f32)) {
         // SAFETY: the caller keeps the contract.
         unsafe {
-            while row + R <= rows.end {
-                self.tile::<L, R, C>(shape, row, column);
-                row += R;
-            }
-            match rows.end - row {
-                3.. => {
-                    self.tile::<L, 3, C>(shape, row, column);
-                    row += 3;
-                }
-                2 => {
-                    self.tile::<L, 2, C>(shape, row, column);
-                    row += 2;
-                }
-                _ => {}
-            }
-            while row < rows.end {
-                self.tile::<L, 1, C>(shape, row, column);
-                row += 1;
-            }
-        }
-    }
-
-    /// `R` rows from `row` on with `C` columns from `column` on.
-    ///
-    /// # Safety
-    /// As above.
-    #[inline(always)]
-    unsafe fn tile<L: Lanes, const R: usize, const C: usize>(self, shape: Shape, row: usize, column: usize) {
-        let Shape { k, columns, .. } = shape;
-        let whole = k / L::COUNT * L::COUNT;
-        // SAFETY: all numbers read and written are those of these rows and columns.
-        unsafe {
-            let (x, w) = (self.x.add(row * k), self.w.add(column * k));
-            let mut sums = [[L::zero(); C]; R];
-            for at in (0..whole).step_by(L::COUNT) {
-                let mut weights = [L::zero(); C];
-                for (number, weight) in weights.iter_mut().enumerate() {
-                    *weight = W::load::<L>(w.add(number * k + at));
-                }
-                for (number, sums) in sums.iter_mut().enumerate() {
-                    let x = L::load(x.add(number * k + at));
-                    for (sum, weight) in sums.iter_mut().zip(weights) {
-                        *sum = L::add_product(x, weight, *sum);
-                    }
-                }
-            }
-            let scale = |number| self.scales.map_or(1.0, |scales| *scales.add(column + number));
-            for (row_number, sums) in sums.into_iter().enumerate() {
-                for (number, sum) in sums.into_iter().enumerate() {
-                    let mut sum = L::sum(sum);
-                    for at in whole..k {
-                        sum += *x.add(row_number * k + at) * (*w.add(number * k + at)).wide();
-                    }
-                    *self.out.add((row + row_number) * columns + column + number) = scale(number) * sum;
+            match self.numbers {
+                Stored::F32(w) => Pointers::new(x, w, None, out).columns(shape, columns),
+                Stored::Bf16(w) => Pointers::new(x, w, None, out).columns(shape, columns),
+                Stored::F16(w) => Pointers::new(x, w, None, out).columns(shape, columns),
+                Stored::Int8(w, scales) => Pointers::new(x, w, Some(scales), out).columns(shape, columns),
+                Stored::E4m3(w, scales) => Pointers::new(x, w, Some(scales), out).columns(shape, columns),
+                Stored::Blocks(format, w) => {
+                    block_product::columns(format, Pointers::new(x, w, None, out), shape, columns);
                 }
             }
         }
     }
-}
-
-/// # Safety
-/// As for [`Pointers::columns`], on a processor with these instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn by_avx512<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::Range<usize>) {
-    // SAFETY: the caller keeps the contract.
-    unsafe { all.by::<Lanes16, 4, 4, 8>(shape, columns) }
-}
-
-/// # Safety
-/// As for [`Pointers::columns`], on a processor with these instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn by_avx2<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::Range<usize>) {
-    // SAFETY: the caller keeps the contract.
-    unsafe { all.by::<Lanes8, 4, 2, 4>(shape, columns) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::e4m3;
-    use super::super::matrix::{Rounded, Rounding};
+    use super::super::blocks::Blocks;
+    use super::super::blocks::tests::{blocks, formats};
+    use super::super::matrix::Rounded;
     use super::*;
 
     /// Numbers from -1 to 1 that bfloat16 can hold, the same in every run.
@@ -325,9 +241,19 @@ mod tests {
     ];
 
     /// The ways in which these weights, which bfloat16 can hold, may be kept.
-    fn kept(w: &[f32], k: usize) -> [Matrix; 4] {
+    fn kept(w: &[f32], k: usize) -> [Matrix; 6] {
         let w = tensor(w, k);
+        let first = (w.size()[0] / 2).max(1);
         [
+            Matrix::Stored(w.to_kind(Kind::Half)),
+            Matrix::Stacked(vec![
+                Matrix::Stored(w.narrow(0, 0, first).contiguous()),
+                Matrix::Stored(
+                    w.narrow(0, first, w.size()[0] - first)
+                        .to_kind(Kind::BFloat16)
+                        .contiguous(),
+                ),
+            ]),
             Matrix::Stored(w.shallow_clone()),
             Matrix::Stored(w.to_kind(Kind::BFloat16)),
             Matrix::Rounded(Rounded::new(Rounding::Int8, &w).unwrap()),
@@ -341,6 +267,8 @@ mod tests {
             |numbers: &Tensor| Vec::<f64>::try_from(&numbers.to_kind(Kind::Double).view([-1])).unwrap();
         match of {
             Matrix::Stored(weight) => wide(weight),
+            Matrix::Blocks(blocks) => wide(&blocks.widened(0, blocks.bytes.size()[0], Kind::Float).unwrap()),
+            Matrix::Stacked(parts) => parts.iter().flat_map(weights).collect(),
             Matrix::Rounded(rounded) => {
                 let k = rounded.numbers.size()[1] as usize;
                 let scales = wide(&rounded.scales)
@@ -401,60 +329,53 @@ mod tests {
         }
     }
 
-    type By<W> = unsafe fn(Pointers<W>, Shape, std::ops::Range<usize>);
-
-    fn ways<W: Weight>() -> Vec<By<W>> {
-        unsafe fn plain<W: Weight>(all: Pointers<W>, shape: Shape, columns: std::ops::Range<usize>) {
-            // SAFETY: the caller keeps the contract.
-            unsafe { all.by::<Plain, 2, 2, 4>(shape, columns) }
-        }
-        let mut ways: Vec<By<W>> = vec![plain];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                ways.push(by_avx2);
-            }
-            if is_x86_feature_detected!("avx512f") {
-                ways.push(by_avx512);
-            }
-        }
-        ways
+    /// A matrix of each format of blocks, with rows of so many of them.
+    fn in_blocks(rows: usize, each: usize) -> impl Iterator<Item = Matrix> {
+        formats().map(move |format| {
+            let bytes = blocks(format, rows * each, 23);
+            let shape = [rows as i64, (each * format.weights()) as i64];
+            Matrix::Blocks(Blocks::new(format, &bytes, shape).unwrap())
+        })
     }
 
-    /// What every kind of lanes makes of these rows and columns of 100 numbers, beside what the first one does.
-    fn by_all<W: Weight>(x: &[f32], w: &[W], scales: Option<&[f32]>) {
-        let shape = Shape {
-            rows: x.len() / 100,
-            k: 100,
-            columns: w.len() / 100,
-        };
-        let by = |by: By<W>| {
-            let mut out = vec![0.0; shape.rows * shape.columns];
-            let pointers = Pointers {
-                x: x.as_ptr(),
-                w: w.as_ptr(),
-                scales: scales.map(<[f32]>::as_ptr),
-                out: out.as_mut_ptr(),
-            };
-            // SAFETY: the vectors are as large as the shape says, and the processor was asked.
-            unsafe { by(pointers, shape, 0..shape.columns) };
-            out
-        };
-        let all: Vec<Vec<f32>> = ways().into_iter().map(by).collect();
-        for found in &all[1..] {
-            for (one, other) in all[0].iter().zip(found) {
-                assert!((one - other).abs() < 1e-4, "{one} and {other}");
+    /// What few rows multiply with in registers, and more rows with a copy in `f32`, is the same number, and that of doubles.
+    #[test]
+    fn products_with_blocks_are_those_of_doubles_in_any_company() {
+        for (columns, each) in [(1, 1), (13, 2), (40, 3)] {
+            for matrix in in_blocks(columns, each) {
+                let k = weights(&matrix).len() / columns;
+                let (x, w) = (numbers(70 * k, 29), weights(&matrix));
+                let all = values(&product(&Crew::new(3), &tensor(&x, k), &matrix).unwrap());
+                for (number, found) in all.iter().enumerate() {
+                    let (row, column) = (number / columns, number % columns);
+                    let pairs = x[row * k..][..k].iter().zip(&w[column * k..][..k]);
+                    let terms: Vec<f64> = pairs.map(|(x, w)| f64::from(*x) * w).collect();
+                    let error = (f64::from(*found) - terms.iter().sum::<f64>()).abs();
+                    let size: f64 = terms.iter().map(|term| term.abs()).sum();
+                    assert!(error <= 1e-5 * size, "{matrix:?}: {error} of {size}");
+                }
+                for rows in [1, 2, 3, 4, 5, 9] {
+                    let few = tensor(&x[..rows * k], k);
+                    let few = values(&product(&Crew::new(1), &few, &matrix).unwrap());
+                    assert_eq!(few, all[..rows * columns], "{rows} rows of {matrix:?}");
+                }
             }
         }
     }
 
     #[test]
-    fn every_kind_of_lanes_gives_the_same_to_a_few_digits() {
-        let (x, w) = (numbers(600, 13), numbers(1_000, 17));
-        by_all(&x, &w, None);
-        let eighths: Vec<i8> = w.iter().map(|weight| (weight * 100.0) as i8).collect();
-        by_all(&x, &eighths, Some(&[0.01; 10]));
-        let floating: Vec<E4m3> = w.iter().map(|&weight| E4m3::of(e4m3::round(weight))).collect();
-        by_all(&x, &floating, Some(&[0.5; 10]));
+    fn parts_of_several_formats_are_one_matrix() {
+        let parts = || in_blocks(9, 1).filter(|part| weights(part).len() == 9 * 256);
+        let columns = parts().count() * 9;
+        let x = numbers(3 * 256, 31);
+        let together = Matrix::stacked(parts().collect()).unwrap();
+        let together = values(&product(&Crew::new(2), &tensor(&x, 256), &together).unwrap());
+        for (number, part) in parts().enumerate() {
+            let alone = values(&product(&Crew::new(1), &tensor(&x, 256), &part).unwrap());
+            for row in 0..3 {
+                let found = &together[row * columns + number * 9..][..9];
+                assert_eq!(found, &alone[row * 9..][..9]);
+            }
+        }
     }
 }

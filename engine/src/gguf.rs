@@ -1,0 +1,49 @@
+//! Models in one file, as llama.cpp writes them: weights, configuration, tokenizer and chat template.
+//!
+//! ```text
+//!   file (or files) ─ container ─► keys ─┬─ architecture, config ─► config.json           the texts that a Hugging Face
+//!                        │               ├─ tokenizer ────────────► tokenizer.json         folder has: whoever reads a model
+//!                        │               └─ text ─────────────────► tokenizer_config.json, knows one form of it
+//!                        └─ tensors ─ by the names of a folder ──► rows of blocks          widened where they are multiplied
+//! ```
+//!
+//! Nothing here names torch. A file is opened and read piece by piece, and not mapped: one that somebody cuts meanwhile is an error and
+//! no signal.
+
+pub(crate) mod architecture;
+pub(crate) mod blocks;
+mod config;
+mod container;
+pub(crate) mod file;
+mod metadata;
+mod pretokenizers;
+mod text;
+mod tokenizer;
+
+use self::file::Gguf;
+use crate::error::LoadError;
+
+/// How the text of a file of a folder is made.
+type Made = fn(&Gguf) -> Result<String, LoadError>;
+
+/// The files that a Hugging Face folder would have beside its weights.
+const TEXTS: [(&str, Made); 4] = [
+    ("config.json", config::config),
+    ("generation_config.json", text::generation_config),
+    ("tokenizer.json", tokenizer::tokenizer),
+    ("tokenizer_config.json", text::tokenizer_config),
+];
+
+/// The text of the file of this name of a folder with this model; `None` where it would have no such file.
+///
+/// # Errors
+/// What it would say is missing in the GGUF file, or cannot be read.
+pub(crate) fn text(file: &Gguf, name: &str) -> Result<Option<String>, LoadError> {
+    let made = TEXTS.iter().find(|(known, _)| *known == name);
+    made.map(|(_, make)| make(file)).transpose()
+}
+
+/// Whether there would be a file of this name.
+pub(crate) fn has_text(name: &str) -> bool {
+    TEXTS.iter().any(|(known, _)| *known == name)
+}

@@ -1,0 +1,125 @@
+//! The key-values of a GGUF file, and reading them as what they should be.
+
+use std::collections::HashMap;
+
+/// A value of the metadata.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// Any unsigned integer.
+    Unsigned(u64),
+    /// Any signed integer.
+    Signed(i64),
+    /// A floating-point number.
+    Float(f64),
+    Bool(bool),
+    Text(String),
+    /// Integers or booleans, of which each is a number.
+    Integers(Vec<i64>),
+    Floats(Vec<f32>),
+    Texts(Vec<String>),
+}
+
+impl Value {
+    /// What it is, for a message.
+    fn kind(&self) -> &'static str {
+        match self {
+            Value::Unsigned(_) | Value::Signed(_) => "an integer",
+            Value::Float(_) => "a number",
+            Value::Bool(_) => "a boolean",
+            Value::Text(_) => "a text",
+            Value::Integers(_) => "a list of integers",
+            Value::Floats(_) => "a list of numbers",
+            Value::Texts(_) => "a list of texts",
+        }
+    }
+}
+
+/// The key-values of a file. A getter returns `None` for a key that is missing, and a sentence about one that is of another type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Metadata(pub(super) HashMap<String, Value>);
+
+type Found<T> = Result<Option<T>, String>;
+
+impl Metadata {
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Found<&str> {
+        self.as_what(key, "a text", |value| match value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn integer(&self, key: &str) -> Found<i64> {
+        self.as_what(key, "an integer", |value| match value {
+            Value::Unsigned(number) => i64::try_from(*number).ok(),
+            Value::Signed(number) => Some(*number),
+            _ => None,
+        })
+    }
+
+    /// An integer that some writers repeat for every layer; a list is one number if all of its numbers are equal.
+    pub(crate) fn integer_of_layers(&self, key: &str) -> Found<i64> {
+        match self.0.get(key) {
+            Some(Value::Integers(numbers)) => match numbers.split_first() {
+                Some((first, rest)) if rest.iter().all(|number| number == first) => Ok(Some(*first)),
+                _ => Err(format!("{key} differs from layer to layer; expected one integer")),
+            },
+            _ => self.integer(key),
+        }
+    }
+
+    pub(crate) fn number(&self, key: &str) -> Found<f64> {
+        self.as_what(key, "a number", |value| match value {
+            Value::Float(number) => Some(*number),
+            Value::Unsigned(number) => Some(*number as f64),
+            Value::Signed(number) => Some(*number as f64),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> Found<bool> {
+        self.as_what(key, "a boolean", |value| match value {
+            Value::Bool(flag) => Some(*flag),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn texts(&self, key: &str) -> Found<&[String]> {
+        self.as_what(key, "a list of texts", |value| match value {
+            Value::Texts(texts) => Some(texts.as_slice()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn integers(&self, key: &str) -> Found<&[i64]> {
+        self.as_what(key, "a list of integers", |value| match value {
+            Value::Integers(numbers) => Some(numbers.as_slice()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn floats(&self, key: &str) -> Found<&[f32]> {
+        self.as_what(key, "a list of numbers", |value| match value {
+            Value::Floats(numbers) => Some(numbers.as_slice()),
+            _ => None,
+        })
+    }
+
+    fn as_what<'a, T>(
+        &'a self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&'a Value) -> Option<T>,
+    ) -> Found<T> {
+        let Some(value) = self.0.get(key) else {
+            return Ok(None);
+        };
+        match read(value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(format!("{key} is {}; expected {expected}", value.kind())),
+        }
+    }
+}
