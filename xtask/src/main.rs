@@ -44,7 +44,8 @@ Usage: cargo xtask COMMAND
   fair [ARGS]     a light client of a running service, alone and beside heavy ones (fair --help)
   attack [ARGS]   requests that are made to end, stall or fatten the program, and whether they do (attack --help)
   fuzz [ARGS]     coverage-guided fuzzing of every reader, seconds or hours (fuzz --help)
-  bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance
+  bench [ARGS]    run the benchmarks of the library; `bench peers [ARGS]` runs it beside llguidance,
+                  and `bench llama --model FILE [ARGS]` the service beside llama.cpp's
   card [--dev]    a bundle in .card/ that checks and times on a machine with an NVIDIA card what needs one
   soak [CASES]    the property tests of the library with CASES random cases each (20000), for hours
   soak drafts [N] N requests (1000000) through what the engine learns from answers, and what that holds

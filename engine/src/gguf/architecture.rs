@@ -57,6 +57,9 @@ const SIZES: &[Field] = &[
 
 const WINDOW: &[Field] = &[("attention.sliding_window", "sliding_window", Integer)];
 
+/// How fast layers with a window turn.
+const LOCAL_ROPE: &[Field] = &[("rope.freq_base_swa", "rope_local_base_freq", Number)];
+
 const CAPS: &[Field] = &[
     ("attn_logit_softcapping", "attn_logit_softcapping", Number),
     ("final_logit_softcapping", "final_logit_softcapping", Number),
@@ -152,7 +155,7 @@ const ARCHITECTURES: [Architecture; 10] = [
     Architecture {
         name: "gemma3",
         model_type: "gemma3_text",
-        fields: &[SIZES, WINDOW],
+        fields: &[SIZES, WINDOW, LOCAL_ROPE],
         scaled_by_share: Some(62),
         ..GEMMA2
     },

@@ -331,6 +331,36 @@ mod tests {
         );
     }
 
+    /// What the package `gguf` reads in random blocks of every format, bit by bit: see `tests/fixtures/make_gguf.py`.
+    #[test]
+    fn numbers_are_those_that_llama_cpp_reads() {
+        let mut rest = &include_bytes!("../../tests/fixtures/gguf/blocks.bin")[..];
+        let mut formats = Vec::new();
+        while let Some((length, after)) = rest.split_first() {
+            let (name, after) = after.split_at(*length as usize);
+            let (count, after) = after.split_at(4);
+            let count = u32::from_le_bytes(count.try_into().unwrap()) as usize;
+            let format = BlockFormat::all()
+                .find(|format| format.to_string().as_bytes() == name)
+                .unwrap();
+            let (blocks, after) = after.split_at(count * format.bytes());
+            let (numbers, after) = after.split_at(4 * count * format.weights());
+            let mut found = Vec::new();
+            format.widen(blocks, &mut found);
+            let numbers = numbers
+                .chunks_exact(4)
+                .map(|number| f32::from_le_bytes(number.try_into().unwrap()));
+            for (at, (found, expected)) in found.iter().zip(numbers).enumerate() {
+                let same = found.to_bits() == expected.to_bits() || *found == 0.0 && expected == 0.0;
+                assert!(same, "{format}: weight {at} is {found}, and {expected} there");
+            }
+            formats.push(format);
+            rest = after;
+        }
+        // All but plain numbers of four bytes.
+        assert_eq!(formats.len() + 1, FORMATS.len());
+    }
+
     #[test]
     fn half_precision_is_widened_exactly() {
         let cases = [

@@ -13,9 +13,10 @@ const ROPES: &str = "none, linear, yarn, longrope";
 pub(super) fn config(file: &Gguf) -> Result<String> {
     refuse_unknown(file)?;
     let mut config = fields(file)?;
-    let heads = heads(file, &mut config)?;
+    let turned = heads(file, &mut config)?;
     experts(file, &mut config);
-    ropes(file, &mut config, heads)?;
+    windows(file, &mut config)?;
+    ropes(file, &mut config, turned)?;
     scale(file, &mut config);
     biases(file, &mut config);
     config.insert("eos_token_id".to_owned(), json!(super::text::ends(file)?));
@@ -63,7 +64,7 @@ fn fields(file: &Gguf) -> Result<Map<String, Value>> {
     Ok(config)
 }
 
-/// The size of a head, which keys and values must share.
+/// How many numbers of a head are turned, of which keys and values must have as many.
 fn heads(file: &Gguf, config: &mut Map<String, Value>) -> Result<i64> {
     let integer = |key: &str| file.read(file.metadata.integer_of_layers(&file.key(key)));
     let count = integer("attention.head_count")?.unwrap_or(1).max(1);
@@ -73,11 +74,31 @@ fn heads(file: &Gguf, config: &mut Map<String, Value>) -> Result<i64> {
         let found = format!("{size} and {values}");
         return Err(file.unsupported("the sizes of keys and values", &found, "equal ones"));
     }
-    if let Some(turned) = integer("rope.dimension_count")?.filter(|turned| *turned != size) {
+    let turned = integer("rope.dimension_count")?.unwrap_or(size);
+    if turned != size {
         let part = turned as f64 / size.max(1) as f64;
         config.insert("partial_rotary_factor".to_owned(), json!(part));
     }
-    Ok(size)
+    Ok(turned)
+}
+
+/// Which layers look back over a window only: every so-manieth does not, or a list says it.
+fn windows(file: &Gguf, config: &mut Map<String, Value>) -> Result<()> {
+    if !config.contains_key("sliding_window") {
+        return Ok(());
+    }
+    let key = file.key("attention.sliding_window_pattern");
+    if let Ok(Some(layers)) = file.metadata.integers(&key) {
+        let kinds = layers.iter().map(|windowed| match windowed {
+            0 => "full_attention",
+            _ => "sliding_attention",
+        });
+        let kinds: Vec<&str> = kinds.collect();
+        config.insert("layer_types".to_owned(), json!(kinds));
+    } else if let Some(every) = file.read(file.metadata.integer(&key))? {
+        config.insert("sliding_window_pattern".to_owned(), json!(every));
+    }
+    Ok(())
 }
 
 /// A model with experts is of another family, or says so in fields that a folder has and a GGUF file takes for granted.
@@ -96,7 +117,7 @@ fn experts(file: &Gguf, config: &mut Map<String, Value>) {
     }
 }
 
-fn ropes(file: &Gguf, config: &mut Map<String, Value>, size: i64) -> Result<()> {
+fn ropes(file: &Gguf, config: &mut Map<String, Value>, turned: i64) -> Result<()> {
     let number = |key: &str| file.read(file.metadata.number(&file.key(key)));
     let original = number("rope.scaling.original_context_length")?;
     let context = config.get("max_position_embeddings").cloned().unwrap_or_default();
@@ -108,7 +129,7 @@ fn ropes(file: &Gguf, config: &mut Map<String, Value>, size: i64) -> Result<()> 
         if file.shape(tensor).is_none() {
             continue;
         }
-        let factors = file.numbers(tensor, (size as usize / 2).max(1))?;
+        let factors = file.numbers(tensor, (turned as usize / 2).max(1))?;
         let attention = number("rope.scaling.attn_factor")?;
         let attention = attention.or((tensor == "rope_freqs.weight").then_some(1.0));
         let mut rope = Map::new();

@@ -9,8 +9,9 @@
 //! ```
 
 pub(crate) mod attention;
+pub(crate) mod block_matrix;
 mod block_product;
-pub(crate) mod blocks;
+mod blocks;
 pub(crate) mod cache;
 pub(crate) mod e4m3;
 pub(crate) mod fused;

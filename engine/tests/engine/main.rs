@@ -20,6 +20,7 @@ mod fairness;
 mod families;
 mod filters;
 mod flights;
+mod gguf;
 mod grammars;
 mod healing;
 #[path = "../kernels/launcher.rs"]

@@ -1,8 +1,9 @@
-//! The targets that link the service: every request body, chat templates, and the configuration file.
+//! The targets that link the service: every request body, chat templates, the configuration file, and models in GGUF.
 
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
+use lexiform_engine::{ModelFiles, describe};
 use lexiform_fuzz::clock::{COMPILE, within};
 use lexiform_fuzz::drive::{self, Target};
 use lexiform_server::cli::{Cli, file::with_file};
@@ -12,7 +13,7 @@ use lexiform_server::wire::{chat, completion, decisions, grammars, responses, to
 #[global_allocator]
 static METER: lexiform_fuzz::meter::Meter = lexiform_fuzz::meter::Meter;
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 9] = [
     Target::plain("template", template),
     Target::plain("chat", |body| {
         within(COMPILE, "reading a body", || drop(chat::read(body)))
@@ -31,6 +32,7 @@ const TARGETS: [Target; 8] = [
     }),
     Target::plain("tokens", read_tokens),
     Target::plain("config", config),
+    Target::plain("gguf", gguf),
 ];
 
 fn main() -> ExitCode {
@@ -86,4 +88,19 @@ fn config(input: &[u8]) {
         }
     });
     drop(std::fs::remove_file(&path));
+}
+
+/// A model in one file: its header, and the texts of a folder that are made of it.
+fn gguf(input: &[u8]) {
+    let path = std::env::temp_dir().join(format!("lexiform-fuzz-{}.gguf", std::process::id()));
+    if std::fs::write(&path, input).is_err() {
+        return;
+    }
+    within(COMPILE, "reading a model", || {
+        let Ok(files) = ModelFiles::open(&path) else { return };
+        drop(describe(&files));
+        for name in ["tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
+            drop(files.text(name));
+        }
+    });
 }

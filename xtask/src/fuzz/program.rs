@@ -59,7 +59,7 @@ impl Group {
     /// Whether one of these names may be of this group. The targets of the service are few and known by heart here, so
     /// that nobody builds it for a name of the library's.
     pub(crate) fn may_have(self, names: &[String]) -> bool {
-        const SERVED: [&str; 9] = [
+        const SERVED: [&str; 10] = [
             "server",
             "template",
             "chat",
@@ -69,6 +69,7 @@ impl Group {
             "grammars",
             "tokens",
             "config",
+            "gguf",
         ];
         names
             .iter()

@@ -8,7 +8,7 @@ use crate::torch::checkpoint::{Checkpoint, StoredMatrix};
 use crate::torch::config::frequencies::Rope;
 use crate::torch::config::{self, Config, Heads, Names, NormKind, QkNorm};
 use crate::torch::crew::Crew;
-use crate::torch::layers::blocks::Blocks;
+use crate::torch::layers::block_matrix::Blocks;
 use crate::torch::layers::layer::{Layer, QkScales, Turns};
 use crate::torch::layers::layout::Place;
 use crate::torch::layers::linear::{Linear, Multiplier, Norm};

@@ -93,20 +93,24 @@ unsafe fn by_avx2<B: Block>(all: Pointers<u8>, shape: Shape, columns: Range<usiz
 #[inline(always)]
 unsafe fn by<B: Block, L: Lanes, const C: usize>(all: Pointers<u8>, shape: Shape, columns: Range<usize>) {
     // What is left of the columns takes the way of many rows.
-    let whole = columns.start..columns.end - columns.len() % C;
     let few = match shape.rows {
-        1 => tile::<B, L, 1, C>,
-        2 => tile::<B, L, 2, C>,
-        4 => tile::<B, L, 4, C>,
-        // SAFETY: the caller keeps the contract.
-        _ => return unsafe { many::<B, L>(all, shape, columns) },
+        1 | 2 | 4 => columns.len() / C * C,
+        _ => 0,
     };
+    let (few, rest) = (
+        columns.start..columns.start + few,
+        columns.start + few..columns.end,
+    );
     // SAFETY: the caller keeps the contract.
     unsafe {
-        for column in whole.clone().step_by(C) {
-            few(all, shape, column);
+        for column in few.step_by(C) {
+            match shape.rows {
+                1 => tile::<B, L, 1, C>(all, shape, column),
+                2 => tile::<B, L, 2, C>(all, shape, column),
+                _ => tile::<B, L, 4, C>(all, shape, column),
+            }
         }
-        many::<B, L>(all, shape, whole.end..columns.end);
+        many::<B, L>(all, shape, rest);
     }
 }
 
@@ -127,16 +131,16 @@ unsafe fn tile<B: Block, L: Lanes, const R: usize, const C: usize>(
         let w = all.w.add(column * row_bytes);
         let mut sums = [[L::zero(); C]; R];
         for block in 0..blocks {
+            let mut from = [w; C];
+            for (column, from) in from.iter_mut().enumerate() {
+                *from = w.add(column * row_bytes + block * B::BYTES);
+            }
+            let scales = from.map(|from| B::scales::<L>(from));
             for number in 0..B::WEIGHTS / GROUP {
-                let mut from = [w; C];
-                for (column, from) in from.iter_mut().enumerate() {
-                    *from = w.add(column * row_bytes + block * B::BYTES);
-                }
-                let groups = from.map(|from| B::group::<L>(from, number));
                 for at in (0..GROUP).step_by(L::COUNT) {
                     let mut weights = [L::zero(); C];
                     for (column, weight) in weights.iter_mut().enumerate() {
-                        *weight = B::weights::<L>(from[column], number, &groups[column], at);
+                        *weight = B::weights::<L>(from[column], number, &scales[column], at);
                     }
                     let x = all.x.add(block * B::WEIGHTS + number * GROUP + at);
                     for (row, sums) in sums.iter_mut().enumerate() {
@@ -189,11 +193,11 @@ unsafe fn widen<B: Block, L: Lanes>(w: *const u8, column: usize, to: &mut [f32])
     unsafe {
         for block in 0..blocks {
             let from = w.add((column * blocks + block) * B::BYTES);
+            let scales = B::scales::<L>(from);
             for number in 0..B::WEIGHTS / GROUP {
-                let group = B::group::<L>(from, number);
                 for at in (0..GROUP).step_by(L::COUNT) {
                     let to = to.as_mut_ptr().add(block * B::WEIGHTS + number * GROUP + at);
-                    L::store(B::weights::<L>(from, number, &group, at), to);
+                    L::store(B::weights::<L>(from, number, &scales, at), to);
                 }
             }
         }

@@ -1,83 +1,34 @@
 //! Weights of blocks in registers: what a product reads of each format of [`BlockFormat`], with no copy of the matrix in other numbers.
 //!
-//! A block is read in groups of 32 weights. What is the same for a group (its scale and its minimum) is read once, and each vector of
-//! weights is a few instructions: bytes are widened to integers, four bits become one of sixteen numbers by a table in a register, and the
+//! A block is read in groups of 32 weights. Scales and minimums are read once for all of them, and each vector of weights is a few
+//! instructions: bytes are widened to integers, four bits become one of sixteen numbers by a table in a register, and the
 //! fifth bit, where there is one, comes from a mask. The numbers are those of [`BlockFormat::widen`], bit by bit.
 
 use super::lanes::Lanes;
 use crate::gguf::blocks::{BlockFormat, IQ4_VALUES};
-use tch::{Kind, TchError, Tensor};
-
-type Result<T> = std::result::Result<T, TchError>;
 
 /// Weights of a group.
 pub(super) const GROUP: usize = 32;
 
-/// A matrix in blocks, `[rows, columns]`.
-#[derive(Debug)]
-pub(crate) struct Blocks {
-    pub(crate) format: BlockFormat,
-    /// `[rows, bytes of a row]` in `u8`.
-    pub(crate) bytes: Tensor,
-    pub(crate) columns: usize,
-}
-
-impl Blocks {
-    /// The rows of a tensor as they are stored.
-    pub(crate) fn new(format: BlockFormat, bytes: &[u8], shape: [i64; 2]) -> Result<Self> {
-        let bytes = Tensor::f_from_slice(bytes)?.f_view([shape[0], -1])?;
-        Ok(Blocks {
-            format,
-            bytes,
-            columns: shape[1] as usize,
-        })
-    }
-
-    /// The same bytes for another who reads them.
-    pub(crate) fn share(&self) -> Self {
-        Blocks {
-            format: self.format,
-            bytes: self.bytes.shallow_clone(),
-            columns: self.columns,
-        }
-    }
-
-    /// These rows, `[n, columns]` in `f32`.
-    pub(crate) fn rows(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Result<Tensor> {
-        let each = self.bytes.size()[1] as usize;
-        let count = numbers.len() as i64;
-        let mut wide = Vec::with_capacity(numbers.len() * self.columns);
-        for number in numbers {
-            let row = self.bytes.f_get(number as i64)?;
-            self.format.widen(bytes_of(&row, each), &mut wide);
-        }
-        Tensor::f_from_slice(&wide)?.f_view([count, self.columns as i64])
-    }
-
-    /// So many rows from this one on in numbers of this kind.
-    pub(crate) fn widened(&self, first: i64, rows: i64, kind: Kind) -> Result<Tensor> {
-        self.rows(first as usize..(first + rows) as usize)?
-            .f_to_kind(kind)
-    }
-}
-
-/// The bytes of a contiguous tensor in memory.
-fn bytes_of(tensor: &Tensor, count: usize) -> &[u8] {
-    assert!(tensor.kind() == Kind::Uint8 && tensor.is_contiguous() && tensor.numel() == count);
-    // SAFETY: the tensor is contiguous, of this many bytes, in memory, and lives as long as the slice.
-    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), count) }
-}
-
-/// What the weights of a group have in common.
+/// A scale for each group of a block, and what is added to each of its weights.
 #[derive(Clone, Copy)]
-pub(super) struct Group {
-    /// The scale, and what is added; or the scales of the two halves.
-    one: f32,
-    other: f32,
-    /// The same of the second half, where that has its own.
-    second: [f32; 2],
-    /// Fifth bits.
+pub(super) struct Line {
+    scale: f32,
+    least: f32,
+}
+
+/// The same with the fifth bits of 32 weights.
+#[derive(Clone, Copy)]
+pub(super) struct Fives {
+    line: Line,
     word: u32,
+}
+
+/// Scales of `N` groups or halves of groups, and what is added.
+#[derive(Clone, Copy)]
+pub(super) struct Lines<const N: usize> {
+    scales: [f32; N],
+    least: [f32; N],
 }
 
 /// A format of blocks, as products read it.
@@ -88,22 +39,18 @@ pub(super) trait Block {
     const FORMAT: BlockFormat;
     const WEIGHTS: usize = Self::FORMAT.weights();
     const BYTES: usize = Self::FORMAT.bytes();
+    /// What is read once for a block.
+    type Scales: Copy;
 
-    /// What the weights of the group of this number have in common.
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group;
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Self::Scales;
 
-    /// The weights of the group from `at` on, a multiple of the lanes.
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector;
-}
-
-#[inline(always)]
-const fn group(one: f32, other: f32) -> Group {
-    Group {
-        one,
-        other,
-        second: [0.0; 2],
-        word: 0,
-    }
+    /// The weights of the group of this number from `at` on, a multiple of the lanes.
+    unsafe fn weights<L: Lanes>(
+        block: *const u8,
+        number: usize,
+        scales: &Self::Scales,
+        at: usize,
+    ) -> L::Vector;
 }
 
 /// # Safety
@@ -148,10 +95,79 @@ unsafe fn fives<L: Lanes>(bytes: *const u8, word: u32, at: usize) -> L::Vector {
 /// # Safety
 /// The processor has the instructions of `L`.
 #[inline(always)]
-unsafe fn on_line<L: Lanes>(numbers: L::Vector, scale: f32, least: f32) -> L::Vector {
+unsafe fn on_line<L: Lanes>(numbers: L::Vector, Line { scale, least }: Line) -> L::Vector {
     // SAFETY: the caller keeps the contract.
     unsafe { L::add_product(numbers, L::splat(scale), L::splat(least)) }
 }
+
+impl<const N: usize> Lines<N> {
+    #[inline(always)]
+    fn line(&self, number: usize) -> Line {
+        Line {
+            scale: self.scales[number],
+            least: self.least[number],
+        }
+    }
+}
+
+/// The scale and the minimum that a block begins with.
+///
+/// # Safety
+/// As [`half`].
+#[inline(always)]
+unsafe fn line<L: Lanes>(block: *const u8) -> Line {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        Line {
+            scale: half::<L>(block, 0),
+            least: half::<L>(block, 2),
+        }
+    }
+}
+
+/// Twelve bytes that hold numbers of six bits, as words.
+///
+/// # Safety
+/// There are as many.
+#[inline(always)]
+unsafe fn words(bytes: *const u8) -> [u32; 3] {
+    // SAFETY: the caller keeps the contract.
+    unsafe { bytes.cast::<[u32; 3]>().read_unaligned() }.map(u32::from_le)
+}
+
+/// The scales and minimums of Q4_K and Q5_K, unpacked four at a time.
+///
+/// # Safety
+/// As for [`Block`].
+#[inline(always)]
+unsafe fn lines_of_k<L: Lanes>(block: *const u8) -> Lines<8> {
+    // SAFETY: the caller keeps the contract; words and bytes have as many bits.
+    unsafe {
+        let [scales, least, both] = words(block.add(4));
+        let (low, six, two) = (0x0f0f_0f0f, 0x3f3f_3f3f, 0x0303_0303);
+        let bytes = |first: u32, second: u32| {
+            std::mem::transmute::<[u32; 2], [u8; 8]>([first.to_le(), second.to_le()])
+        };
+        let (d, minimum) = (half::<L>(block, 0), half::<L>(block, 2));
+        let of_scales = bytes(scales & six, both & low | (scales >> 6 & two) << 4);
+        let of_least = bytes(least & six, both >> 4 & low | (least >> 6 & two) << 4);
+        Lines {
+            scales: of_scales.map(|scale| d * f32::from(scale)),
+            least: of_least.map(|least| -minimum * f32::from(least)),
+        }
+    }
+}
+
+/// The sixteen numbers of IQ4_NL and IQ4_XS.
+const TABLE: [f32; 16] = {
+    let mut table = [0.0; 16];
+    let mut number = 0;
+    while number < 16 {
+        table[number] = IQ4_VALUES[number] as f32;
+        number += 1;
+    }
+    table
+};
 
 pub(super) struct Q4_0;
 pub(super) struct Q4_1;
@@ -170,221 +186,206 @@ pub(super) struct Iq4Xs;
 
 impl Block for Q4_0 {
     const FORMAT: BlockFormat = BlockFormat::Q4_0;
+    type Scales = Line;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, _: usize) -> Group {
-        let d = unsafe { half::<L>(block, 0) };
-        group(d, -8.0 * d)
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Line {
+        let scale = unsafe { half::<L>(block, 0) };
+        let least = -8.0 * scale;
+        Line { scale, least }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, group: &Group, at: usize) -> L::Vector {
-        unsafe { L::line(nibbles::<L>(block.add(2), at), group.one, group.other) }
+    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, of: &Line, at: usize) -> L::Vector {
+        unsafe { L::line(nibbles::<L>(block.add(2), at), of.scale, of.least) }
     }
 }
 
 impl Block for Q4_1 {
     const FORMAT: BlockFormat = BlockFormat::Q4_1;
+    type Scales = Line;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, _: usize) -> Group {
-        unsafe { group(half::<L>(block, 0), half::<L>(block, 2)) }
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Line {
+        unsafe { line::<L>(block) }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, group: &Group, at: usize) -> L::Vector {
-        unsafe { L::line(nibbles::<L>(block.add(4), at), group.one, group.other) }
+    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, of: &Line, at: usize) -> L::Vector {
+        unsafe { L::line(nibbles::<L>(block.add(4), at), of.scale, of.least) }
     }
 }
 
 impl Block for Q5_0 {
     const FORMAT: BlockFormat = BlockFormat::Q5_0;
+    type Scales = Fives;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, _: usize) -> Group {
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Fives {
         unsafe {
-            let d = half::<L>(block, 0);
-            Group {
+            let scale = half::<L>(block, 0);
+            let least = -16.0 * scale;
+            Fives {
+                line: Line { scale, least },
                 word: block.add(2).cast::<u32>().read_unaligned(),
-                ..group(d, -16.0 * d)
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, group: &Group, at: usize) -> L::Vector {
-        unsafe { on_line::<L>(fives::<L>(block.add(6), group.word, at), group.one, group.other) }
+    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, of: &Fives, at: usize) -> L::Vector {
+        unsafe { on_line::<L>(fives::<L>(block.add(6), of.word, at), of.line) }
     }
 }
 
 impl Block for Q5_1 {
     const FORMAT: BlockFormat = BlockFormat::Q5_1;
+    type Scales = Fives;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, _: usize) -> Group {
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Fives {
         unsafe {
-            Group {
+            Fives {
+                line: line::<L>(block),
                 word: block.add(4).cast::<u32>().read_unaligned(),
-                ..group(half::<L>(block, 0), half::<L>(block, 2))
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, group: &Group, at: usize) -> L::Vector {
-        unsafe { on_line::<L>(fives::<L>(block.add(8), group.word, at), group.one, group.other) }
+    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, of: &Fives, at: usize) -> L::Vector {
+        unsafe { on_line::<L>(fives::<L>(block.add(8), of.word, at), of.line) }
     }
 }
 
 impl Block for Q8_0 {
     const FORMAT: BlockFormat = BlockFormat::Q8_0;
+    type Scales = f32;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, _: usize) -> Group {
-        unsafe { group(half::<L>(block, 0), 0.0) }
+    unsafe fn scales<L: Lanes>(block: *const u8) -> f32 {
+        unsafe { half::<L>(block, 0) }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, group: &Group, at: usize) -> L::Vector {
-        unsafe { L::product(L::load_i8(block.add(2 + at).cast()), L::splat(group.one)) }
+    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, scale: &f32, at: usize) -> L::Vector {
+        unsafe { L::product(L::load_i8(block.add(2 + at).cast()), L::splat(*scale)) }
     }
 }
 
 impl Block for Q2K {
     const FORMAT: BlockFormat = BlockFormat::Q2K;
+    type Scales = Lines<16>;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group {
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Lines<16> {
         unsafe {
+            let packed = block.cast::<[u8; 16]>().read_unaligned();
             let (d, least) = (half::<L>(block, 80), half::<L>(block, 82));
-            let of = |scale: u8| [d * f32::from(scale & 15), -least * f32::from(scale >> 4)];
-            let [one, other] = of(*block.add(2 * number));
-            Group {
-                second: of(*block.add(2 * number + 1)),
-                ..group(one, other)
+            Lines {
+                scales: packed.map(|scale| d * f32::from(scale & 15)),
+                least: packed.map(|scale| -least * f32::from(scale >> 4)),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, of: &Lines<16>, at: usize) -> L::Vector {
         unsafe {
             let bytes = L::load_u8(block.add(16 + number / 4 * 32 + at));
             let q = L::floats(L::masked(L::shifted_right(bytes, 2 * (number % 4) as u32), 3));
-            let [scale, least] = if at < 16 {
-                [group.one, group.other]
-            } else {
-                group.second
-            };
-            on_line::<L>(q, scale, least)
+            on_line::<L>(q, of.line(2 * number + at / 16))
         }
     }
 }
 
 impl Block for Q3K {
     const FORMAT: BlockFormat = BlockFormat::Q3K;
+    type Scales = Lines<16>;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group {
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Lines<16> {
         unsafe {
-            let (d, packed) = (half::<L>(block, 108), block.add(96));
-            let of = |number: usize| {
-                let low = *packed.add(number % 8) >> (4 * (number / 8)) & 15;
-                let high = *packed.add(8 + number % 4) >> (2 * (number / 4)) & 3;
-                d * f32::from((low | high << 4) as i8 - 32)
-            };
-            group(of(2 * number), of(2 * number + 1))
+            let [one, other, high] = words(block.add(96));
+            let of = |low: u32, shift: u32| low & 0x0f0f_0f0f | (high >> shift & 0x0303_0303) << 4;
+            let packed = [of(one, 0), of(other, 2), of(one >> 4, 4), of(other >> 4, 6)];
+            let d = half::<L>(block, 108);
+            let scales = std::mem::transmute::<[u32; 4], [u8; 16]>(packed.map(u32::to_le));
+            let scales = scales.map(|scale| d * f32::from(scale as i8 - 32));
+            Lines {
+                scales,
+                least: scales.map(|scale| -4.0 * scale),
+            }
         }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, of: &Lines<16>, at: usize) -> L::Vector {
         unsafe {
             let bytes = L::load_u8(block.add(32 + number / 4 * 32 + at));
             let low = L::masked(L::shifted_right(bytes, 2 * (number % 4) as u32), 3);
             let mask = L::shifted_right(L::load_u8(block.add(at)), number as u32);
             let high = L::shifted_left(L::masked(mask, 1), 2);
-            let scale = if at < 16 { group.one } else { group.other };
-            on_line::<L>(L::floats(L::either(low, high)), scale, -4.0 * scale)
+            on_line::<L>(L::floats(L::either(low, high)), of.line(2 * number + at / 16))
         }
-    }
-}
-
-/// The scale and the minimum of a group of Q4_K and Q5_K.
-///
-/// # Safety
-/// As for [`Block`].
-#[inline(always)]
-unsafe fn scales_of_k<L: Lanes>(block: *const u8, number: usize) -> Group {
-    unsafe {
-        let (d, least) = (half::<L>(block, 0), half::<L>(block, 2));
-        let packed = |at: usize| *block.add(4 + at);
-        let (scale, minimum) = match number {
-            0..4 => (packed(number) & 63, packed(number + 4) & 63),
-            _ => (
-                packed(number + 4) & 15 | packed(number - 4) >> 6 << 4,
-                packed(number + 4) >> 4 | packed(number) >> 6 << 4,
-            ),
-        };
-        group(d * f32::from(scale), -least * f32::from(minimum))
     }
 }
 
 impl Block for Q4K {
     const FORMAT: BlockFormat = BlockFormat::Q4K;
+    type Scales = Lines<8>;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group {
-        unsafe { scales_of_k::<L>(block, number) }
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Lines<8> {
+        unsafe { lines_of_k::<L>(block) }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, of: &Lines<8>, at: usize) -> L::Vector {
         unsafe {
             let bytes = L::load_u8(block.add(16 + number / 2 * 32 + at));
-            L::line(
-                L::shifted_right(bytes, 4 * (number % 2) as u32),
-                group.one,
-                group.other,
-            )
+            let Line { scale, least } = of.line(number);
+            L::line(L::shifted_right(bytes, 4 * (number % 2) as u32), scale, least)
         }
     }
 }
 
 impl Block for Q5K {
     const FORMAT: BlockFormat = BlockFormat::Q5K;
+    type Scales = Lines<8>;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group {
-        unsafe { scales_of_k::<L>(block, number) }
+    unsafe fn scales<L: Lanes>(block: *const u8) -> Lines<8> {
+        unsafe { lines_of_k::<L>(block) }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, of: &Lines<8>, at: usize) -> L::Vector {
         unsafe {
             let bytes = L::load_u8(block.add(48 + number / 2 * 32 + at));
             let low = L::masked(L::shifted_right(bytes, 4 * (number % 2) as u32), 15);
             let high = L::shifted_right(L::load_u8(block.add(16 + at)), number as u32);
             let high = L::shifted_left(L::masked(high, 1), 4);
-            on_line::<L>(L::floats(L::either(low, high)), group.one, group.other)
+            on_line::<L>(L::floats(L::either(low, high)), of.line(number))
         }
     }
 }
 
 impl Block for Q6K {
     const FORMAT: BlockFormat = BlockFormat::Q6K;
+    type Scales = [f32; 16];
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group {
+    unsafe fn scales<L: Lanes>(block: *const u8) -> [f32; 16] {
         unsafe {
             let d = half::<L>(block, 208);
-            let of = |number: usize| d * f32::from(*block.add(192 + number) as i8);
-            group(of(2 * number), of(2 * number + 1))
+            let packed = block.add(192).cast::<[i8; 16]>().read_unaligned();
+            packed.map(|scale| d * f32::from(scale))
         }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, scales: &[f32; 16], at: usize) -> L::Vector {
         unsafe {
             let (part, quarter) = (number / 4, number % 4);
             let low = L::load_u8(block.add(part * 64 + quarter % 2 * 32 + at));
@@ -392,58 +393,51 @@ impl Block for Q6K {
             let high = L::load_u8(block.add(128 + part * 32 + at));
             let high = L::masked(L::shifted_right(high, 2 * quarter as u32), 3);
             let q = L::less(L::either(low, L::shifted_left(high, 4)), 32);
-            let scale = if at < 16 { group.one } else { group.other };
-            L::product(L::floats(q), L::splat(scale))
+            L::product(L::floats(q), L::splat(scales[2 * number + at / 16]))
         }
     }
 }
 
-/// The sixteen numbers of IQ4_NL and IQ4_XS.
-const TABLE: [f32; 16] = {
-    let mut table = [0.0; 16];
-    let mut number = 0;
-    while number < 16 {
-        table[number] = IQ4_VALUES[number] as f32;
-        number += 1;
-    }
-    table
-};
-
 impl Block for Iq4Nl {
     const FORMAT: BlockFormat = BlockFormat::Iq4Nl;
+    type Scales = f32;
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, _: usize) -> Group {
-        unsafe { group(half::<L>(block, 0), 0.0) }
+    unsafe fn scales<L: Lanes>(block: *const u8) -> f32 {
+        unsafe { half::<L>(block, 0) }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, _: usize, scale: &f32, at: usize) -> L::Vector {
         unsafe {
             let numbers = L::at(nibbles::<L>(block.add(2), at), &TABLE);
-            L::product(numbers, L::splat(group.one))
+            L::product(numbers, L::splat(*scale))
         }
     }
 }
 
 impl Block for Iq4Xs {
     const FORMAT: BlockFormat = BlockFormat::Iq4Xs;
+    type Scales = [f32; 8];
 
     #[inline(always)]
-    unsafe fn group<L: Lanes>(block: *const u8, number: usize) -> Group {
+    unsafe fn scales<L: Lanes>(block: *const u8) -> [f32; 8] {
         unsafe {
-            let high = block.add(2).cast::<u16>().read_unaligned() >> (2 * number) & 3;
-            let low = *block.add(4 + number / 2) >> (4 * (number % 2)) & 15;
-            let scale = (low | (high as u8) << 4) as i8 - 32;
-            group(half::<L>(block, 0) * f32::from(scale), 0.0)
+            let d = half::<L>(block, 0);
+            let high = block.add(2).cast::<u16>().read_unaligned();
+            let low = block.add(4).cast::<u32>().read_unaligned();
+            std::array::from_fn(|number| {
+                let scale = low >> (4 * number) & 15 | u32::from(high >> (2 * number) & 3) << 4;
+                d * (scale as i32 - 32) as f32
+            })
         }
     }
 
     #[inline(always)]
-    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, group: &Group, at: usize) -> L::Vector {
+    unsafe fn weights<L: Lanes>(block: *const u8, number: usize, scales: &[f32; 8], at: usize) -> L::Vector {
         unsafe {
             let numbers = L::at(nibbles::<L>(block.add(8 + 16 * number), at), &TABLE);
-            L::product(numbers, L::splat(group.one))
+            L::product(numbers, L::splat(scales[number]))
         }
     }
 }
@@ -492,9 +486,9 @@ pub(super) mod tests {
             for (number, wide) in wide.chunks_exact_mut(GROUP).enumerate() {
                 // SAFETY: the block is one of this format, and the caller has seen that the processor has the instructions.
                 unsafe {
-                    let group = B::group::<L>(block.as_ptr(), number);
+                    let scales = B::scales::<L>(block.as_ptr());
                     for at in (0..GROUP).step_by(L::COUNT) {
-                        let weights = B::weights::<L>(block.as_ptr(), number, &group, at);
+                        let weights = B::weights::<L>(block.as_ptr(), number, &scales, at);
                         L::store(weights, wide[at..].as_mut_ptr());
                     }
                 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   stored   w[out][in], in f32, half precision or bfloat16
-//!   blocks   the same in few bits, as a GGUF file has them       ([`blocks`](super::blocks))
+//!   blocks   the same in few bits, as a GGUF file has them       ([`Blocks`])
 //!   int8     w[out][in] ≈ scale[out] · number[out][in]        scale[out] = max |w[out][·]| / 127, whole numbers
 //!   fp8      the same                                          scale[out] = max |w[out][·]| / 448, numbers of e4m3
 //! ```
@@ -18,7 +18,7 @@
 //! Loops of our own ([`product`](super::product)) and kernels on a card read eight bits. Torch multiplies with rows that are widened before,
 //! some after others ([`Rounded::apply`]): slower than with a matrix that is stored so, and there for what kernels do not run.
 
-use super::blocks::Blocks;
+use super::block_matrix::Blocks;
 use super::e4m3;
 use super::fused::floats;
 use tch::{Device, Kind, TchError, Tensor};

@@ -203,7 +203,7 @@ impl Piece {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::Blocks;
+    use super::super::block_matrix::Blocks;
     use super::super::blocks::tests::{blocks, formats};
     use super::super::matrix::Rounded;
     use super::*;
