@@ -64,6 +64,6 @@ pub use sequence::job::Sink;
 pub use speculation::class::{JsonReader, StateClass};
 pub use speculation::policy::{CountedTime, Worked};
 pub use torch::{
-    Bandwidth, Device, Dtype, LoadOptions, LoadedModel, ModelFiles, PassReads, SEVERAL_CARDS, SelfDraft,
-    Shape, SkippedLayers, WeightFormat, kernels, load, load_launched_by,
+    Bandwidth, Device, Dtype, LoadOptions, LoadedModel, ModelConfig, ModelFiles, PassReads, SEVERAL_CARDS,
+    SelfDraft, Shape, SkippedLayers, WeightFormat, describe, kernels, load, load_launched_by,
 };

@@ -29,5 +29,5 @@ pub use checkpoint::files::ModelFiles;
 pub use checkpoint::random::Shape;
 pub use config::PassReads;
 pub use device::{Device, Dtype, SEVERAL_CARDS};
-pub use load::{LoadedModel, ModelConfig, SelfDraft, load, load_launched_by};
+pub use load::{LoadedModel, ModelConfig, SelfDraft, describe, load, load_launched_by};
 pub use options::{LoadOptions, SkippedLayers, WeightFormat};

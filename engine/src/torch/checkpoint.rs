@@ -117,7 +117,7 @@ impl<'a> Checkpoint<'a> {
             });
         };
         let mut bytes = vec![0; entry.length];
-        let mut source = self.files.open(file)?;
+        let mut source = self.files.source(file)?;
         let read = source
             .seek(SeekFrom::Start(entry.start))
             .and_then(|_| source.read_exact(&mut bytes));
@@ -129,7 +129,7 @@ impl<'a> Checkpoint<'a> {
     fn read_header(&mut self, file: &str) -> Result<(), LoadError> {
         let unreadable = |source| self.files.unreadable(file, source);
         let malformed = |message: String| self.files.malformed(file, message);
-        let mut source = self.files.open(file)?;
+        let mut source = self.files.source(file)?;
         let size = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
         source.rewind().map_err(unreadable)?;
         let mut length = [0; 8];

@@ -50,6 +50,23 @@ pub struct SelfDraft {
     pub skipped: Vec<usize>,
 }
 
+/// What a model is, from its configuration alone: no weights are loaded.
+///
+/// # Errors
+/// The configuration is missing or broken, or of a model that the engine cannot run.
+pub fn describe(files: &ModelFiles) -> Result<ModelConfig, LoadError> {
+    Ok(described(&Config::read(files)?, WeightFormat::Stored))
+}
+
+fn described(config: &Config, weights: WeightFormat) -> ModelConfig {
+    ModelConfig {
+        family: config.family.name.to_string(),
+        vocab_size: config.vocab as usize,
+        max_positions: config.max_positions,
+        weights,
+    }
+}
+
 /// Loads a Hugging Face model folder: config.json and safetensors, in one file or several. On a card, passes are run by the kernels
 /// of [`kernels`](super::kernels) where they serve the model.
 ///
@@ -86,12 +103,7 @@ fn load_with(
         device,
         kind: options.dtype.kind(options.device, stored),
     };
-    let described = ModelConfig {
-        family: config.family.name.to_string(),
-        vocab_size: config.vocab as usize,
-        max_positions: config.max_positions,
-        weights: options.weights,
-    };
+    let described = described(&config, options.weights);
     let number = decoder::bytes_of_weight(stored, place, options);
     let reads = config.reads(number, place.kind.elt_size_in_bytes());
     let launcher = launcher(&config, place);

@@ -38,6 +38,22 @@ impl ModelFiles {
         }
     }
 
+    /// The files at a path: a Hugging Face folder.
+    ///
+    /// # Errors
+    /// It is a file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        match path.as_ref().is_file() {
+            true => Err(LoadError::Unsupported {
+                file: path.as_ref().to_path_buf(),
+                what: "a model",
+                found: "a file".to_owned(),
+                supported: "Hugging Face folders",
+            }),
+            false => Ok(Self::folder(path)),
+        }
+    }
+
     /// Files inside the program, by name; `root` is what messages call their folder.
     pub fn embedded(root: &str, files: &'static [(&'static str, &'static [u8])]) -> Self {
         ModelFiles {
@@ -90,7 +106,7 @@ impl ModelFiles {
     /// A whole text file, of a bounded size.
     pub fn text(&self, name: &str) -> Result<String, LoadError> {
         let mut text = String::new();
-        let read = self.open(name)?.take(MAX_TEXT + 1).read_to_string(&mut text);
+        let read = self.source(name)?.take(MAX_TEXT + 1).read_to_string(&mut text);
         read.map_err(|source| self.unreadable(name, source))?;
         if text.len() as u64 > MAX_TEXT {
             return Err(self.malformed(name, format!("longer than {MAX_TEXT} bytes")));
@@ -104,12 +120,12 @@ impl ModelFiles {
     /// It cannot be read.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LoadError> {
         let mut bytes = Vec::new();
-        let read = self.open(name)?.read_to_end(&mut bytes);
+        let read = self.source(name)?.read_to_end(&mut bytes);
         read.map_err(|source| self.unreadable(name, source))?;
         Ok(bytes)
     }
 
-    pub(crate) fn open(&self, name: &str) -> Result<Box<dyn Source>, LoadError> {
+    pub(crate) fn source(&self, name: &str) -> Result<Box<dyn Source>, LoadError> {
         if let (Some(random), CONFIG) = (&self.random, name) {
             return Ok(Box::new(Cursor::new(random.config.clone().into_bytes())));
         }
