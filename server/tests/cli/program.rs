@@ -22,6 +22,8 @@ pub(crate) fn program() -> Command {
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
+    // What a test sees must not depend on the models that the user has.
+    command.env("LEXIFORM_MODEL", "demo");
     command.stdin(Stdio::null());
     command
 }
