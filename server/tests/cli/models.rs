@@ -46,7 +46,6 @@ impl Disk {
     fn program(&self) -> Command {
         let mut command = program();
         command
-            .env_remove("LEXIFORM_MODEL")
             .env_remove("HF_HUB_CACHE")
             .env("XDG_CACHE_HOME", self.0.join("cache"))
             .env("HF_HOME", self.0.join("hf"))

@@ -107,7 +107,6 @@ fn both_programs_give_the_same_help() {
     let server = |args: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_lexiform-server"))
             .args(args)
-            .env("LEXIFORM_MODEL", "demo")
             .output()
             .expect("the program starts");
         String::from_utf8(output.stdout).expect("help is text")
