@@ -20,6 +20,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// How many blocks a text can grow by before it meets the next one, where there is room for that: a thousand tokens in blocks of 16.
+/// With more, texts are further apart and grow longer in one piece; with fewer, they share more of the memory of earlier ones.
+const ROOM: u32 = 64;
+
 /// Names a text by its last full block. The empty text is [`ROOT`].
 type Chain = u64;
 const ROOT: Chain = 0;
@@ -301,7 +305,7 @@ impl Blocks {
         {
             return next;
         }
-        if let Some(block) = self.middle_of_largest_gap() {
+        if let Some(block) = self.beginning_of_text() {
             self.blank.remove(&block);
             return block;
         }
@@ -315,8 +319,10 @@ impl Blocks {
         block
     }
 
-    /// Starting in the middle leaves the sequence before the gap as much room to grow as the new one gets.
-    fn middle_of_largest_gap(&self) -> Option<u32> {
+    /// Where a new text begins: [`ROOM`] blocks into the first gap in which both it and the text before the gap have room to grow. The
+    /// memory of a block is taken when it is first written, so texts stay near the beginning, where others were before. Where no gap is
+    /// that large, the middle of the largest one leaves both as much room.
+    fn beginning_of_text(&self) -> Option<u32> {
         let (mut best, mut run) = ((0, 0), (0, 0));
         for &block in &self.blank {
             run = if run.0 + run.1 == block {
@@ -324,6 +330,9 @@ impl Blocks {
             } else {
                 (block, 1)
             };
+            if run.1 == 2 * ROOM {
+                return Some(run.0 + ROOM);
+            }
             if run.1 > best.1 {
                 best = run;
             }
@@ -421,6 +430,26 @@ mod tests {
                 table.blocks()
             );
         }
+    }
+
+    /// Guards against a large cache of which every client takes memory that no other one had.
+    #[test]
+    fn texts_one_after_the_other_are_in_the_same_blocks() {
+        let mut blocks = Blocks::new(100_000, 4);
+        let mut written = BTreeSet::new();
+        for number in 0..200 {
+            let mut tables = [Table::default(), Table::default(), Table::default()];
+            for (client, table) in tables.iter_mut().enumerate() {
+                let length = 4 * (1 + (number * 7 + client * 13) % 40);
+                assert!(blocks.reserve(table, 0, length));
+                written.extend(table.blocks().iter().copied());
+            }
+            tables.into_iter().for_each(|table| blocks.release(table));
+        }
+        assert!(
+            written.iter().all(|&block| block < 3 * (40 + ROOM)),
+            "{written:?}"
+        );
     }
 
     #[test]

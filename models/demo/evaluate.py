@@ -1,6 +1,6 @@
 """Asks a running service every question of heldout.jsonl and counts, kind by kind, the answers that are right.
 
-    cargo xtask serve &
+    cargo xtask serve --model demo &
     python3 models/demo/evaluate.py [--url http://127.0.0.1:8000] [--kind KIND] [--show N]
 
 An answer is right if it is the same JSON value as the expected one, the same calls with the same arguments, or, where a

@@ -13,6 +13,7 @@ pub mod drafts;
 pub mod generate;
 pub mod manual;
 pub mod model;
+pub mod models;
 mod plot;
 pub mod serve;
 pub mod skip;
@@ -25,6 +26,8 @@ pub enum Command {
     Serve(Box<serve::Args>),
     /// Write one text under a constraint and print it
     Generate(Box<generate::Args>),
+    /// List the models on this disk, and whether they can be run
+    Models(models::Args),
     /// What needs no model.
     #[command(flatten)]
     WithoutModel(lexiform_cli::Command<Evaluation>),
@@ -83,6 +86,7 @@ impl Commands for Command {
     fn is_json(&self) -> bool {
         match self {
             Command::Generate(args) => args.is_json(),
+            Command::Models(args) => args.is_json(),
             Command::WithoutModel(command) => command.is_json(),
             Command::Bench(args) => {
                 let Bench::Decode(args) = &args.measured;
@@ -97,6 +101,7 @@ impl Commands for Command {
         match self {
             Command::Serve(args) => serve::run(*args),
             Command::Generate(args) => generate::run(*args),
+            Command::Models(args) => models::run(args),
             Command::WithoutModel(command) => command.run(),
             Command::Bench(args) => {
                 let Bench::Decode(args) = args.measured;

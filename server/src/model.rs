@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod limits;
 pub mod running;
 pub mod served;
+pub mod source;
 pub mod template;
 pub mod text;
 pub mod weighing;

@@ -10,6 +10,8 @@ mod eval;
 mod key;
 #[path = "cli/mask.rs"]
 mod mask;
+#[path = "cli/models.rs"]
+mod models;
 #[path = "cli/program.rs"]
 mod program;
 #[path = "cli/snapshots.rs"]

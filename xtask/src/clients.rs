@@ -158,6 +158,8 @@ impl Service {
             "lexiform-server",
             "--",
             "serve",
+            "--model",
+            "demo",
         ]);
         command.args(["--port", &port.to_string()]).stdin(Stdio::null());
         // Nothing that a client asks for is late because the machine is busy.

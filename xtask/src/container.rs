@@ -64,7 +64,8 @@ impl Container {
         let name = name.trim().to_owned();
         let mut command = Command::new("buildah");
         command.args(["run", "--network", "host", "--env"]);
-        command.args([&format!("LEXIFORM_PORT={port}"), &name, "--", "lexiform", "serve"]);
+        command.args([&format!("LEXIFORM_PORT={port}"), &name, "--"]);
+        command.args(["lexiform", "serve", "--model", "demo"]);
         eprintln!("$ {}", line(&command));
         let service = command.stdin(Stdio::null()).spawn();
         let service = service.map_err(|error| Failure::new(format!("could not run buildah: {error}")))?;

@@ -1,7 +1,7 @@
 //! The project's own commands, in one place and without a shell dialect to learn.
 //!
 //! ```text
-//!  cargo xtask serve ──┐
+//!  cargo xtask serve ──┐                                        (and a model, for serve)
 //!  cargo xtask test ───┼─► setup (libtorch in .libtorch/) ─► cargo build | test | clippy | bench
 //!  cargo xtask check ──┤
 //!  cargo xtask bench ──┘
@@ -32,7 +32,8 @@ use traffic::{attack, crowd, fair, load};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  serve [ARGS]    set up, build in release (with --dev first, as for tests), and run `lexiform serve ARGS`
+  serve [ARGS]    set up, build in release (with --dev first, as for tests), and run `lexiform serve ARGS`; without a --model
+                  among them it fetches SmolLM2-135M-Instruct (93 MB), once for each user
   test            set up and run every test of the workspace, those with clients and those of Python too;
                   `test clients` and `test python` run these alone
   plugins         the plugins for vLLM and SGLang in these engines, which it installs into .venv/plugins (1.3 GB), and the
@@ -53,7 +54,8 @@ Usage: cargo xtask COMMAND
   docs            build the site of docs/ with mdBook, and the API of the library
   wheel           build the Python package into target/wheels
   container       build the image of deploy/Containerfile with buildah, start it, and ask its model a question
-  setup [--cuda]  bring libtorch into .libtorch/ (the others do this themselves)";
+  setup [--cuda] [--model]
+                  bring libtorch into .libtorch/ (the others do this themselves), and the model that serve serves";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -2,11 +2,18 @@
 
 use crate::process::{Failure, cargo, line};
 use crate::setup;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     setup::ensure()?;
+    if !names_a_model(args, |name| std::env::var_os(name))
+        && let Err(why) = setup::bring_model()
+    {
+        eprintln!("xtask: the demo model is served, because {why}");
+    }
     let mut command = cargo(["run", "--package", "lexiform-server", "--bin", "lexiform-server"]);
     let args = match args.split_first() {
         // What tests have built is there at once, and slower.
@@ -22,4 +29,62 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     // reaches the service, which no parent in between would hand on.
     let error = command.exec();
     Err(Failure::new(format!("could not run {}: {error}", line(&command))))
+}
+
+/// Whether the service is told which model to serve, or only asked for help: then none is fetched for it.
+fn names_a_model(args: &[String], variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_told =
+        |arg: &String| ["--model", "--help", "-h"].contains(&arg.as_str()) || arg.starts_with("--model=");
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    args.iter().any(is_told)
+        || variable("LEXIFORM_MODEL").is_some()
+        || config(args)
+            .or_else(|| variable("LEXIFORM_CONFIG").map(PathBuf::from))
+            .is_some_and(|file| is_in_file(&file))
+}
+
+/// The file that `--config` names.
+fn config(args: &[String]) -> Option<PathBuf> {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.strip_prefix("--config") {
+            Some("") => return args.next().map(PathBuf::from),
+            Some(value) => return value.strip_prefix('=').map(PathBuf::from),
+            None => {}
+        }
+    }
+    None
+}
+
+/// Whether a file of flags, which the service reads itself, has a line for the model.
+fn is_in_file(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());
+    text.lines().filter_map(key).any(|key| key == "model")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_fetched_for_a_service_that_is_told_its_model() {
+        let told = |args: &[&str], name: &str, value: &str| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            names_a_model(&args, |asked| (asked == name).then(|| value.into()))
+        };
+        assert!(!told(&["--dev", "--port", "0"], "", ""));
+        assert!(!told(&["--served-model-name", "x"], "LEXIFORM_MODEL", ""));
+        assert!(told(&["--model", "demo"], "", ""));
+        assert!(told(&["--port", "0", "--model=x.gguf"], "", ""));
+        assert!(told(&[], "LEXIFORM_MODEL", "demo"));
+        assert!(told(&["--help"], "", ""));
+        let file = std::env::temp_dir().join(format!("lexiform-xtask-serve-{}.toml", std::process::id()));
+        let path = file.to_string_lossy();
+        std::fs::write(&file, "max-batch = 2\n model = \"x\"\n").unwrap();
+        assert!(told(&["--config", &path], "", "") && told(&[], "LEXIFORM_CONFIG", &path));
+        std::fs::write(&file, "served-model-name = \"x\"\n").unwrap();
+        assert!(!told(&[&format!("--config={path}")], "", ""));
+        std::fs::remove_file(&file).unwrap();
+    }
 }

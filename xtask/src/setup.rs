@@ -10,9 +10,12 @@
 //!  otherwise ─────────────────────► fetched into that cache (0.55 GB, 0.5 GB on disk), then linked
 //! ```
 //!
+//! The model that `cargo xtask serve` serves comes out of a wheel too, into ~/.cache/lexiform/models.
+//!
 //! The version is exact: tch checks no wheel, and another libtorch compiles and then dies at run time.
 
 mod folder;
+mod model;
 mod nvrtc;
 mod release;
 mod wheels;
@@ -24,14 +27,30 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
-    let files = match args {
-        [] => Files::Cpu,
-        [flag] if flag == "--cuda" => Files::Cuda,
-        _ => return Err(Failure::new("usage: cargo xtask setup [--cuda]")),
-    };
+    const USAGE: &str = "usage: cargo xtask setup [--cuda] [--model]";
+    let (mut files, mut wants_model) = (Files::Cpu, false);
+    for arg in args {
+        match arg.as_str() {
+            "--cuda" => files = Files::Cuda,
+            "--model" => wants_model = true,
+            _ => return Err(Failure::new(USAGE)),
+        }
+    }
     let place = bring(files)?;
     println!("libtorch {TORCH_VERSION}: {place}");
+    if wants_model {
+        println!("model: {}", bring_model()?.display());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The folder of the model that is served where none is named, in the cache of this user; fetched if it is not there.
+///
+/// # Errors
+/// Why it could not be fetched.
+pub(crate) fn bring_model() -> Result<PathBuf, Failure> {
+    let cache = user_cache().ok_or_else(|| Failure::new("there is no home folder to keep a model in"))?;
+    model::bring(&cache.join("models"), &model::SMOLLM2)
 }
 
 /// Makes sure that some libtorch of the right version is there, CPU files or more.

@@ -1,7 +1,7 @@
 """Sequential Monte Carlo beside genlm-control: the same model, prompt, constraint and number of particles.
 
     pip install genlm-control==0.4.0 transformers
-    lexiform serve --port 8000 &
+    lexiform serve --model demo --port 8000 &
     python bindings/python/benches/smc.py --url http://127.0.0.1:8000 [--runs 20] [--particles 16]
 
 genlm-control runs adaptive weighted rejection sampling (AWRS) on ``models/demo`` through transformers, Lexiform runs `law: smc` in its

@@ -31,6 +31,8 @@ enum Command {
     Serve,
     /// Write one text under a constraint and print it
     Generate,
+    /// List the models on this disk, and whether they can be run
+    Models,
     /// What needs no model.
     #[command(flatten)]
     WithoutModel(lexiform_cli::Command<Evaluation>),
@@ -62,7 +64,15 @@ impl Commands for Evaluation {
 }
 
 /// The subcommands of the other program.
-const ELSEWHERE: [&str; 6] = ["serve", "generate", "bench", "completions", "man", "version"];
+const ELSEWHERE: [&str; 7] = [
+    "serve",
+    "generate",
+    "models",
+    "bench",
+    "completions",
+    "man",
+    "version",
+];
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -113,7 +123,7 @@ fn become_server(args: &[OsString]) -> Failure {
     let path = here.with_file_name(SERVER);
     let error = process::Command::new(&path).args(args.iter().skip(1)).exec();
     Failure::Unable(format!(
-        "this command runs a model, which is the work of {SERVER}; {} cannot be started: {}",
+        "this command needs the engine, which is in {SERVER}; {} cannot be started: {}",
         path.display(),
         reason(&error)
     ))

@@ -27,6 +27,7 @@ use lexiform_cli::shown::output;
 use lexiform_engine::{Bandwidth, PassReads};
 
 use crate::model::served::ServedModel;
+use crate::model::source::Wanted;
 pub use args::Args;
 use args::PEERS;
 use arms::Constraints;
@@ -48,31 +49,28 @@ pub fn run(args: &Args) -> Outcome {
         .with_ansi(false);
     drop(log.with_max_level(tracing::Level::INFO).try_init());
     let machine = Machine::found(&args.model);
-    let (mut files, mut draft) = args.model.files().map_err(unusable)?;
+    let wanted = args.shape.map_or(Wanted::ToAnswer, |_| Wanted::ForItsTokens);
+    let mut chosen = args.model.choose(wanted).map_err(unusable)?;
     if let Some(shape) = args.shape {
-        files = files
-            .with_random_weights(shape)
-            .map_err(|error| Failure::message(error.to_string()))?;
+        let random = chosen.files.with_random_weights(shape);
+        chosen.files = random.map_err(|error| Failure::message(error.to_string()))?;
+        chosen.located.name = format!("{shape} with random weights");
         // What drafts for the demo model would guess at random here; one that was named is meant.
-        draft = draft.filter(|_| args.model.draft_model.is_some());
+        chosen.draft_files = chosen.draft_files.filter(|_| args.model.draft_model.is_some());
     }
     // Before the model, which may take long to load.
     let peer = match args.peer {
-        Some(_) => Some(Peer::start(args, &files, &machine)?),
+        Some(_) => Some(Peer::start(args, &chosen, &machine)?),
         None => None,
     };
-    let name = match args.shape {
-        Some(shape) => format!("{shape} with random weights"),
-        None => args.model.default_name(),
-    };
-    let loaded = args.model.load((files, draft)).map_err(unusable)?;
+    let loaded = args.model.load(chosen).map_err(unusable)?;
     grid.check_room(
         loaded.max_positions(),
         loaded.cache_bytes_per_token(),
         machine.free_bytes,
     )?;
     let reads = loaded.reads().clone();
-    let started = loaded.start(&args.model, Some(name), &mut |config| grid.fit(config));
+    let started = loaded.start(&args.model, None, &mut |config| grid.fit(config));
     let served = started.map_err(unusable)?;
     let measured = Bench {
         constraints: Constraints::compile(&served)?,

@@ -16,3 +16,9 @@ pub fn model() -> Option<ModelFiles> {
 pub fn draft_model() -> Option<ModelFiles> {
     (!DRAFT.is_empty()).then(|| ModelFiles::embedded("models/demo/draft", DRAFT))
 }
+
+/// The bytes of the weights of the demo model.
+pub fn bytes() -> u64 {
+    let weights = MODEL.iter().filter(|(name, _)| name.ends_with(".safetensors"));
+    weights.map(|(_, bytes)| bytes.len() as u64).sum()
+}

@@ -101,7 +101,7 @@ pub fn run(args: Args) -> Outcome {
         // Before the model, which may take long to load.
         readable(source)?;
     }
-    let served = args.model.open(None);
+    let served = model(&args).open(None);
     let served = Arc::new(served.map_err(|error| Failure::message(error.to_string()))?);
     let body = request(&args, &served, source.as_ref(), prompt);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -128,6 +128,16 @@ pub fn run(args: Args) -> Outcome {
         ));
     }
     Ok(Code::Fine)
+}
+
+/// The flags of the model, with a cache for the texts that are asked for. Laws and searches with branches of their own may fill a whole
+/// batch.
+fn model(args: &Args) -> ModelArgs {
+    let mut model = args.model.clone();
+    if args.sampling.law == LOCAL && args.sampling.search.is_none() {
+        model.max_batch = model.max_batch.min(args.sampling.n.max(1));
+    }
+    model
 }
 
 fn readable(source: &Loaded) -> Result<(), Failure> {

@@ -13,6 +13,7 @@ use crate::cli::demo;
 use crate::cli::skip::DraftSkip;
 use crate::model::corpus;
 use crate::model::served::{self, ServedModel};
+use crate::model::source::{self, Located, Place, Stores, Wanted};
 use crate::model::text::{ModelText, StartError};
 use crate::operate::process;
 
@@ -33,11 +34,14 @@ const CACHE_PART: usize = 4;
 /// Which model, and how it runs. Shared by `serve` and `generate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
-    /// A model folder in Hugging Face layout; without it, the demo model that is built into this program
-    #[arg(long, env = "LEXIFORM_MODEL", value_name = "DIR")]
+    /// A GGUF file, a Hugging Face folder, OWNER/NAME[:FILE] from the Hugging Face cache, ollama:NAME[:TAG], or demo, which is built
+    /// in. Nothing is downloaded; `lexiform models` lists what is here. By default the model that `cargo xtask serve` has fetched,
+    /// or else demo
+    #[arg(long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
-    /// A small model that drafts ahead; it never changes what is written, only how fast. One with the same tokenizer drafts best
-    #[arg(long, env = "LEXIFORM_DRAFT_MODEL", value_name = "DIR")]
+    /// A small model that drafts ahead, named like --model; it never changes what is written, only how fast. One with the same
+    /// tokenizer drafts best
+    #[arg(long, env = "LEXIFORM_DRAFT_MODEL", value_name = "MODEL")]
     pub draft_model: Option<PathBuf>,
     /// Let the model draft for itself without some of its layers: these, as 2-4,7, from 0 on, or as many as said, as best:3, that
     /// it can best do without. It takes the place of a draft model
@@ -150,31 +154,45 @@ impl ModelArgs {
         name: Option<String>,
         change: &mut dyn FnMut(&mut EngineConfig),
     ) -> Result<ServedModel, StartError> {
-        self.load(self.files()?)?.start(self, name, change)
+        let chosen = self.choose(Wanted::ToAnswer)?;
+        self.load(chosen)?.start(self, name, change)
     }
 
-    /// The files of the model, and of the one that drafts for it.
+    /// Finds the model on this disk, and the one that drafts for it.
     ///
     /// # Errors
-    /// No model is named, and there is no demo model.
-    pub fn files(&self) -> Result<(ModelFiles, Option<ModelFiles>), StartError> {
-        let files = match &self.model {
-            Some(folder) => ModelFiles::folder(folder),
-            None => demo::model().ok_or(StartError::NoModel)?,
+    /// What is named is not there, or this program has no demo model.
+    pub fn choose(&self, wanted: Wanted) -> Result<Chosen, StartError> {
+        let stores = Stores::of_user();
+        let located = match &self.model {
+            Some(word) => source::locate(word, wanted, &stores)?,
+            None => source::usual(&stores),
         };
-        let draft_files = match (&self.draft_model, &self.model) {
-            (Some(folder), _) => Some(ModelFiles::folder(folder)),
-            (None, None) if self.draft_skip.is_none() => demo::draft_model(),
+        let draft_files = match (&self.draft_model, &located.place) {
+            (Some(word), _) => Some(files_at(
+                &source::locate(word, Wanted::ToDraft, &stores)?.place,
+                demo::draft_model,
+            )?),
+            (None, Place::BuiltIn) if self.draft_skip.is_none() => demo::draft_model(),
             (None, _) => None,
         };
-        Ok((files, draft_files))
+        Ok(Chosen {
+            files: files_at(&located.place, demo::model)?,
+            draft_files,
+            located,
+        })
     }
 
     /// Loads the model of these files, and the one that drafts for it.
     ///
     /// # Errors
     /// A file is missing or broken, or the device cannot be used.
-    pub fn load(&self, (files, draft_files): (ModelFiles, Option<ModelFiles>)) -> Result<Loaded, StartError> {
+    pub fn load(&self, chosen: Chosen) -> Result<Loaded, StartError> {
+        let Chosen {
+            located,
+            files,
+            draft_files,
+        } = chosen;
         let text = ModelText::read(&files)?;
         // Before the model, which takes longer to load.
         let corpus = corpus::read(&self.draft_corpus, self.draft_corpus_memory, &text.tokenizer)?;
@@ -190,6 +208,7 @@ impl ModelArgs {
             (None, None) => None,
         };
         Ok(Loaded {
+            name: located.name,
             text,
             corpus,
             model,
@@ -210,17 +229,6 @@ impl ModelArgs {
             }
         };
         Ok(Assistant { model, tokens })
-    }
-
-    /// The name of the folder, or `demo`.
-    pub fn default_name(&self) -> String {
-        let folder = self.model.as_ref().and_then(|folder| folder.canonicalize().ok());
-        let name = folder.as_ref().and_then(|folder| folder.file_name());
-        match (name, &self.model) {
-            (Some(name), _) => name.to_string_lossy().into_owned(),
-            (None, Some(_)) => "model".to_owned(),
-            (None, None) => "demo".to_owned(),
-        }
     }
 
     /// How the model is loaded.
@@ -287,8 +295,27 @@ impl ModelArgs {
     }
 }
 
+/// The files of a model, and of the one that drafts for it.
+pub struct Chosen {
+    /// Where it lies, and what it is called.
+    pub located: Located,
+    /// Its files.
+    pub files: ModelFiles,
+    /// Those of the model that drafts for it.
+    pub draft_files: Option<ModelFiles>,
+}
+
+/// The files at a place; those that are built in are given by `built_in`, if there are any.
+fn files_at(place: &Place, built_in: fn() -> Option<ModelFiles>) -> Result<ModelFiles, StartError> {
+    match place {
+        Place::BuiltIn => built_in().ok_or(StartError::NoModel),
+        Place::Disk(path) => Ok(ModelFiles::open(path)?),
+    }
+}
+
 /// A model that is in memory, and no engine yet.
 pub struct Loaded {
+    name: String,
     text: ModelText,
     corpus: Option<Retrieval>,
     model: LoadedModel,
@@ -326,7 +353,7 @@ impl Loaded {
         let mut config = args.engine_config(model.as_ref());
         config.draft_stores.corpus = self.corpus;
         change(&mut config);
-        let name = name.unwrap_or_else(|| args.default_name());
+        let name = name.unwrap_or(self.name);
         let served = ServedModel::start(name, model, self.draft, self.text, &eos, config)?;
         Ok(served.with_weights(weights))
     }

@@ -30,8 +30,9 @@ use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
 /// that --config names: `max-batch = 16`. A flag wins over the environment, and the environment over the file.
 ///
 /// Examples:
-///   lexiform serve                                      the demo model on 127.0.0.1:8000
-///   lexiform serve --model ./Qwen3-0.6B --host 0.0.0.0 --api-keys keys.toml
+///   lexiform serve                                      the fetched model, or demo, on 127.0.0.1:8000
+///   lexiform serve --model Qwen3-0.6B-Q8_0.gguf --host 0.0.0.0 --api-keys keys.toml
+///   lexiform serve --model ollama:qwen3:0.6b
 ///   lexiform serve --config lexiform.toml --log-format json --audit-log audit.jsonl
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_help = EXIT_CODES)]
@@ -44,7 +45,7 @@ pub struct Args {
     /// The port to listen on; 0 takes a free one
     #[arg(long, env = "LEXIFORM_PORT", default_value_t = 8000)]
     port: u16,
-    /// The name of the model in requests; by default the name of its folder
+    /// The name of the model in requests; by default that of its file or folder, or what --model says of a store
     #[arg(long, env = "LEXIFORM_SERVED_MODEL_NAME", value_name = "NAME")]
     served_model_name: Option<String>,
     /// A TOML file with values for these flags
@@ -372,6 +373,9 @@ async fn serve(
         "{}",
         greeting(app.served.name(), &format!("{scheme}://{address}"))
     );
+    if app.settings.offered.pages {
+        println!("Playground: {scheme}://{address}/\nAPI: {scheme}://{address}/docs/");
+    }
     println!("{}", cache(&app.served.engine().stats()));
     if let Some(format) = app.served.rounded() {
         println!("Weights: {format}, rounded when the model was loaded (--weights)");

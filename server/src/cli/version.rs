@@ -6,6 +6,7 @@ use lexiform_engine::Device;
 use serde_json::{Value, json};
 
 use crate::cli::demo;
+use crate::model::source::{self, Place, Stores};
 use lexiform_cli::failure::{Code, Outcome};
 use lexiform_cli::shown::output::Output;
 
@@ -14,6 +15,9 @@ use lexiform_cli::shown::output::Output;
 pub struct Args {
     #[command(flatten)]
     output: Output,
+    /// Say more: the build of libtorch, and why no other device can be used
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 impl Args {
@@ -39,18 +43,30 @@ pub fn run(args: Args) -> Outcome {
     } else {
         Cards::found()
     };
-    let model = if demo::model().is_some() { "demo" } else { "none" };
+    let model = model();
+    let (libtorch, devices) = match args.verbose {
+        true => (LIBTORCH, cards.in_words() + &cards.why_no_more()),
+        false => (LIBTORCH.split('+').next().unwrap_or_default(), cards.in_words()),
+    };
     args.output.print(
-        || cards.json(model),
+        || cards.json(&model),
         || {
             format!(
-                "lexiform {VERSION}\ncommit   {COMMIT}\ntarget   {TARGET}\nlibtorch {LIBTORCH}\nmodel    {model}\ndevices  {}\n",
-                cards.in_words()
+                "lexiform {VERSION}\ncommit   {COMMIT}\ntarget   {TARGET}\nlibtorch {libtorch}\nmodel    {model}\ndevices  {devices}\n"
             )
         },
         || format!("{VERSION}\n"),
     )?;
     Ok(Code::Fine)
+}
+
+/// The model that serves where none is named.
+fn model() -> String {
+    let usual = source::usual(&Stores::of_user());
+    match (usual.place, demo::model()) {
+        (Place::BuiltIn, None) => "none".to_owned(),
+        _ => usual.name,
+    }
 }
 
 /// The graphics cards, and why there is not one more.
@@ -78,9 +94,16 @@ impl Cards {
     fn in_words(&self) -> String {
         let cores = available_parallelism().map_or(1, usize::from);
         let cores = format!("cpu ({cores} {})", if cores == 1 { "thread" } else { "threads" });
-        match self.names.as_slice() {
-            [] => format!("{cores}; no card: {}", self.reason),
-            names => format!("{cores}, {}", names.join(", ")),
+        std::iter::once(cores)
+            .chain(self.names.iter().cloned())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    fn why_no_more(&self) -> String {
+        match self.names.is_empty() {
+            true => format!("; no card: {}", self.reason),
+            false => String::new(),
         }
     }
 

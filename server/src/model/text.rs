@@ -7,6 +7,7 @@ use lexiform_engine::{EngineError, LoadError, ModelFiles};
 use serde_json::Value;
 
 use crate::model::corpus::CorpusError;
+use crate::model::source::SourceError;
 use crate::model::template::{ChatTemplate, TemplateError};
 use crate::operate::digest::sha256;
 
@@ -14,8 +15,11 @@ use crate::operate::digest::sha256;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A file of the model's folder is missing or not what it should be.
-    #[error("cannot load the model: {error}{hint}", error = .0, hint = expected(.0))]
+    #[error("cannot load the model: {0}")]
     Load(#[from] LoadError),
+    /// There is no such model on this disk.
+    #[error("{0}")]
+    Source(#[from] SourceError),
     /// A file of the model's folder is not JSON.
     #[error("cannot load the model: {file}: {error}")]
     NotJson {
@@ -46,16 +50,10 @@ pub enum StartError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// This program was built without the demo model, and no other was named.
-    #[error("this program was built without the demo model; name a model folder with --model DIR")]
+    #[error(
+        "this program was built without the demo model; name another one with --model, as `lexiform models` lists them"
+    )]
     NoModel,
-}
-
-/// What would have been right, where it is the folder that is wrong.
-fn expected(error: &LoadError) -> &'static str {
-    match error {
-        LoadError::Device { .. } | LoadError::Skipped { .. } | LoadError::Unavailable { .. } => "",
-        _ => " (a model folder in Hugging Face layout is expected)",
-    }
 }
 
 /// The sampling that a request gets where it does not choose.

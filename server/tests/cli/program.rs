@@ -4,6 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+/// A folder that is not there.
+const NO_FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/no-cache");
+
 /// What a run of the program left behind.
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -22,6 +25,10 @@ pub(crate) fn program() -> Command {
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
+    // Where no model is named, the demo model is meant, whatever the user has fetched.
+    command
+        .env_remove("LEXIFORM_MODEL")
+        .env("XDG_CACHE_HOME", NO_FOLDER);
     command.stdin(Stdio::null());
     command
 }

@@ -16,7 +16,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn start() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lexiform"));
-        command.args(["serve", "--port", "0", "--threads", "1"]);
+        command.args(["serve", "--model", "demo", "--port", "0", "--threads", "1"]);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -45,6 +45,8 @@ impl Service {
         let output = Command::new("bash")
             .args(["-c", &script.replace("http://127.0.0.1:8000", &self.address)])
             .env("PATH", format!("{programs}:{path}"))
+            // The examples show what the demo model writes, whatever model was fetched for this user.
+            .env("LEXIFORM_MODEL", "demo")
             .current_dir(folder)
             .stdin(Stdio::null())
             .output()

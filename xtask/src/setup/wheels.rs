@@ -101,16 +101,21 @@ fn put_in_place(tree: &Path, to: &Path) -> Result<(), Failure> {
     fs::rename(tree, to).map_err(|error| Failure::io("could not put libtorch at", to, &error))
 }
 
-/// Downloads with pip, or with uv where there is only that.
+/// Downloads packages that libtorch is made of.
 pub(super) fn download(to: &Path, packages: &[String]) -> Result<(), Failure> {
+    must_download(&mut downloader(to, packages)?)
+}
+
+/// The command that downloads packages: pip, or uv where there is only that.
+pub(super) fn downloader(to: &Path, packages: &[String]) -> Result<Command, Failure> {
     if quiet_output(Command::new("python3").args(["-m", "pip", "--version"])).is_some() {
-        return must_download(&mut pip(to, packages));
+        return Ok(pip(to, packages));
     }
     if quiet_output(Command::new("uv").arg("--version")).is_some() {
-        return must_download(&mut uv(to, packages));
+        return Ok(uv(to, packages));
     }
     Err(Failure::new(
-        "pip or uv is needed to fetch libtorch: install the package python3-pip, or set LIBTORCH",
+        "pip or uv is needed to fetch packages: install the package python3-pip (or set LIBTORCH, to have a libtorch of your own)",
     ))
 }
 

@@ -2,9 +2,17 @@
 //!
 //! A cache is per layer: a row of all key heads for every slot of every block, and one of values. Moving rows gathers all
 //! of them before it writes any, so it does not matter whether a row is both left and taken.
+//!
+//! On a processor a cache takes memory when it is used. It may be as large as a quarter of the memory of the machine, and a few
+//! clients use little of it; `torch.zeros` would write it all at the start. The pages of the system read as zeros until they are written,
+//! which attention relies on: it multiplies what masked slots hold by zero, and anything but a number would spoil the sum.
 
 use super::layout::Place;
-use tch::{TchError, Tensor};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ffi::c_void;
+use std::io::Error;
+use std::ptr::null_mut;
+use tch::{Device, TchError, Tensor};
 
 type Result<T> = std::result::Result<T, TchError>;
 
@@ -12,15 +20,64 @@ type Result<T> = std::result::Result<T, TchError>;
 pub(crate) struct Cache {
     pub(crate) keys: Tensor,
     pub(crate) values: Tensor,
+    /// What both lie in, on a processor. It goes after them, as the order of fields says.
+    _pages: Vec<Pages>,
+}
+
+/// Memory of zeros that the system provides page by page, when a page is first written.
+struct Pages {
+    start: *mut c_void,
+    bytes: usize,
+}
+
+// SAFETY: the pages belong to this value alone, and freeing them is all it does; any thread may do that.
+unsafe impl Send for Pages {}
+
+impl Pages {
+    fn new(bytes: usize) -> Result<Self> {
+        // The system has no mapping without bytes.
+        let bytes = bytes.max(1);
+        let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping at a place that the system chooses overlaps nothing.
+        let start = unsafe { mmap_anonymous(null_mut(), bytes, access, private) }.map_err(Error::from)?;
+        // A huge page has the rows of thousands of tokens, and each layer would take one for its first token. Where the system has none,
+        // nothing is to be said to it.
+        // SAFETY: the range is the mapping above, whose contents this leaves as they are.
+        let _ = unsafe { madvise(start, bytes, Advice::LinuxNoHugepage) };
+        Ok(Pages { start, bytes })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the range is a mapping of this value, and the tensors in it are gone: a cache drops them before it.
+        let _ = unsafe { munmap(self.start, self.bytes) };
+    }
 }
 
 impl Cache {
     /// So many slots of so many numbers each.
     pub(crate) fn new(slots: i64, width: i64, place: Place) -> Result<Self> {
-        let zeros = || Tensor::f_zeros([slots, width], (place.kind, place.device));
+        if place.device != Device::Cpu {
+            let zeros = || Tensor::f_zeros([slots, width], (place.kind, place.device));
+            return Ok(Cache {
+                keys: zeros()?,
+                values: zeros()?,
+                _pages: Vec::new(),
+            });
+        }
+        let bytes = (slots * width) as usize * place.kind.elt_size_in_bytes();
+        let pages = [Pages::new(bytes)?, Pages::new(bytes)?];
+        let rows = |pages: &Pages| {
+            let start = pages.start.cast::<u8>().cast_const();
+            // SAFETY: the pages have this many numbers, all zero, and a cache keeps them as long as its tensors. What reads a tensor of a
+            // cache is done with it before the cache is dropped: views of it live no longer than a pass.
+            unsafe { Tensor::f_from_blob(start, &[slots, width], &[width, 1], place.kind, place.device) }
+        };
         Ok(Cache {
-            keys: zeros()?,
-            values: zeros()?,
+            keys: rows(&pages[0])?,
+            values: rows(&pages[1])?,
+            _pages: pages.into(),
         })
     }
 
@@ -49,4 +106,52 @@ pub(crate) fn copy(caches: &mut [Cache], size: usize, pairs: &[(usize, usize)], 
     caches
         .iter_mut()
         .try_for_each(|cache| cache.copy(size as i64, &from, &to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use tch::Kind;
+
+    /// How many pages of this memory the system has provided; `None` where it does not tell.
+    fn provided(pages: &Pages) -> Option<usize> {
+        const PAGE: usize = 4_096;
+        let mut entries = vec![0; pages.bytes.div_ceil(PAGE) * 8];
+        let first = pages.start.addr() / PAGE * 8;
+        let map = File::open("/proc/self/pagemap").ok()?;
+        map.read_exact_at(&mut entries, first as u64).ok()?;
+        // Bit 62 or 63 of an entry: the page is in memory, or was moved out of it.
+        Some(entries.chunks(8).filter(|entry| entry[7] & 0xc0 != 0).count())
+    }
+
+    /// Guards against a service that holds gigabytes before anybody has asked it anything.
+    #[test]
+    fn memory_is_taken_where_it_is_written() {
+        let place = Place {
+            device: Device::Cpu,
+            kind: Kind::Float,
+        };
+        // A row is half a page.
+        let mut cache = Cache::new(8_192, 512, place).expect("a cache");
+        let Some(before) = provided(&cache._pages[0]) else {
+            println!("skipped: memory_is_taken_where_it_is_written: the system does not tell of pages");
+            return;
+        };
+        assert_eq!(before, 0);
+        for (slots, expected) in [([7_i64, 6], 1), ([100, 4_000], 3), ([101, 4_001], 3)] {
+            let rows = Tensor::ones([2, 512], (Kind::Float, Device::Cpu));
+            let _ = cache.keys.index_copy_(0, &Tensor::from_slice(&slots), &rows);
+            assert_eq!(provided(&cache._pages[0]), Some(expected));
+        }
+        assert_eq!(provided(&cache._pages[1]), Some(0));
+        assert_eq!(cache.keys.sum(Kind::Float).double_value(&[]), 6.0 * 512.0);
+        assert_eq!(cache.values.sum(Kind::Float).double_value(&[]), 0.0);
+        copy(std::slice::from_mut(&mut cache), 16, &[(0, 9)], place).expect("a copy");
+        assert_eq!(
+            cache.keys.get(9 * 16 + 7).sum(Kind::Float).double_value(&[]),
+            512.0
+        );
+    }
 }

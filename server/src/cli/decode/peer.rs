@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use super::args::Args;
 use super::machine::Machine;
 use super::run::{Decoding, Run};
+use crate::cli::model::Chosen;
+use crate::model::source::Place;
 
 const SCRIPT: &str = include_str!("transformers.py");
 /// What the script needs of a model.
@@ -38,15 +40,15 @@ impl Peer {
     ///
     /// # Errors
     /// There is no such Python, or it cannot load `transformers` or the model.
-    pub(super) fn start(args: &Args, files: &ModelFiles, machine: &Machine) -> Result<Self, Failure> {
-        let made = match (&args.model.model, args.shape) {
-            (Some(_), None) => None,
-            _ => Some(written(files, args.shape.is_none())?),
+    pub(super) fn start(args: &Args, chosen: &Chosen, machine: &Machine) -> Result<Self, Failure> {
+        let (folder, made) = match (&chosen.located.place, args.shape) {
+            (Place::Disk(path), None) if path.is_dir() => (path.clone(), None),
+            (Place::Disk(_), None) => return Err(unable("it reads Hugging Face folders, and no GGUF files")),
+            _ => {
+                let made = written(&chosen.files, args.shape.is_none())?;
+                (made.clone(), Some(made))
+            }
         };
-        let folder = made
-            .clone()
-            .or_else(|| args.model.model.clone())
-            .unwrap_or_default();
         let spawned = Command::new(&args.python)
             .args(["-c", SCRIPT])
             .stdin(Stdio::piped())

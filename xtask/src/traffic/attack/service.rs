@@ -31,7 +31,8 @@ impl Service {
     pub(crate) fn start(program: &Path, port: Option<u16>, memory: u64) -> Result<Service, Failure> {
         let port = port.map_or_else(free_port, Ok)?;
         let mut command = Command::new(program);
-        command.args(["serve", "--log", "error", "--port", &port.to_string()]);
+        command.args(["serve", "--model", "demo", "--log", "error"]);
+        command.args(["--port", &port.to_string()]);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
