@@ -37,7 +37,7 @@ pub(super) fn tokenizer(file: &Gguf) -> Result<String> {
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": added(file)?,
+        "added_tokens": added(file, parts.added_as)?,
         "normalizer": parts.normalizer,
         "pre_tokenizer": parts.pre_tokenizer,
         "post_processor": opening(file, parts.is_opened)?,
@@ -55,6 +55,16 @@ struct Parts {
     model: Value,
     /// Whether a text begins with the first token where no key says it.
     is_opened: bool,
+    added_as: AddedAs,
+}
+
+/// How the tokens are written that a user added.
+#[derive(Clone, Copy, PartialEq)]
+enum AddedAs {
+    /// As they stand in a text.
+    Text,
+    /// As pieces: with the sign for a space, which a text has only after it is normalised.
+    Pieces,
 }
 
 /// A tokenizer that merges bytes.
@@ -91,6 +101,7 @@ fn bytes(file: &Gguf) -> Result<Parts> {
             "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
             "ignore_merges": cutting.whole_words, "vocab": vocabulary(file)?, "merges": merges,
         }),
+        added_as: AddedAs::Text,
         is_opened: cutting == pretokenizers::of("llama-bpe").unwrap_or(cutting) && cutting.whole_words,
     })
 }
@@ -126,6 +137,7 @@ fn pieces(file: &Gguf) -> Result<Parts> {
             "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
             "vocab": vocabulary(file)?, "merges": merges(file, tokens)?,
         }),
+        added_as: AddedAs::Pieces,
         is_opened: true,
     })
 }
@@ -170,7 +182,7 @@ fn merges(file: &Gguf, tokens: &[String]) -> Result<Vec<Value>> {
 }
 
 /// Control tokens and those that the user added.
-fn added(file: &Gguf) -> Result<Vec<Value>> {
+fn added(file: &Gguf, added_as: AddedAs) -> Result<Vec<Value>> {
     let tokens = text::tokens(file)?;
     let kinds = file
         .read(file.metadata.integers("tokenizer.ggml.token_type"))?
@@ -179,7 +191,7 @@ fn added(file: &Gguf) -> Result<Vec<Value>> {
         [CONTROL, UNKNOWN, ADDED].contains(kind).then(|| {
             json!({
                 "id": number, "content": text, "single_word": false, "lstrip": false, "rstrip": false,
-                "normalized": false, "special": *kind != ADDED,
+                "normalized": *kind == ADDED && added_as == AddedAs::Pieces, "special": *kind != ADDED,
             })
         })
     };
