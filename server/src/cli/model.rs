@@ -166,7 +166,7 @@ impl ModelArgs {
         let stores = Stores::of_user();
         let located = match &self.model {
             Some(word) => source::locate(word, wanted, &stores)?,
-            None => source::usual(&stores),
+            None => source::usual(wanted, &stores),
         };
         let draft_files = match (&self.draft_model, &located.place) {
             (Some(word), _) => Some(files_at(

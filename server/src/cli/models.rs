@@ -61,7 +61,7 @@ struct Row {
     word: String,
     store: &'static str,
     bytes: Option<u64>,
-    format: &'static str,
+    format: Option<&'static str>,
     described: Result<ModelConfig, String>,
 }
 
@@ -69,15 +69,18 @@ impl Row {
     /// `None` for a demo model that this program does not have.
     fn of(listed: Listed) -> Option<Self> {
         let Listed { word, store, found } = listed;
-        let (bytes, format, described) = match found {
-            Err(error) => (None, "", Err(error.to_string())),
-            Ok(Place::BuiltIn) => (Some(demo::bytes()), SAFETENSORS, described(&demo::model()?)),
-            Ok(place @ Place::Disk(_)) => {
-                let bytes = place.bytes();
-                let Place::Disk(path) = place else { return None };
+        let described = |files: &ModelFiles| describe(files).map_err(|error| error.to_string());
+        let (bytes, format, described) = match &found {
+            Err(error) => (None, None, Err(error.to_string())),
+            Ok(Place::BuiltIn) => {
+                let files = demo::model()?;
+                (Some(demo::bytes()), Some(SAFETENSORS), described(&files))
+            }
+            Ok(place @ Place::Disk(path)) => {
                 let format = if path.is_dir() { SAFETENSORS } else { "GGUF" };
-                let files = ModelFiles::open(&path).map_err(|error| error.to_string());
-                (Some(bytes), format, files.and_then(|files| described(&files)))
+                let files = ModelFiles::open(path).map_err(|error| error.to_string());
+                let described = files.and_then(|files| described(&files));
+                (Some(place.bytes()), Some(format), described)
             }
         };
         Some(Row {
@@ -111,10 +114,6 @@ impl Row {
 
 const SAFETENSORS: &str = "safetensors";
 
-fn described(files: &ModelFiles) -> Result<ModelConfig, String> {
-    describe(files).map_err(|error| error.to_string())
-}
-
 /// The models that can be run as a table, and below it the others, each with the reason.
 fn table(rows: &[Row]) -> String {
     let (mut cells, mut problems) = (
@@ -129,7 +128,7 @@ fn table(rows: &[Row]) -> String {
             Ok(config) => cells.push([
                 row.word.clone(),
                 size(row.bytes.unwrap_or(0)),
-                row.format.to_owned(),
+                row.format.unwrap_or_default().to_owned(),
                 config.family.clone(),
                 config.max_positions.to_string(),
                 row.store.to_owned(),
@@ -137,14 +136,8 @@ fn table(rows: &[Row]) -> String {
         }
     }
     let mut text = String::new();
-    let width = |column: usize| {
-        cells
-            .iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..6).map(width).collect();
+    let lengths = |column: usize| cells.iter().map(move |row| row[column].chars().count());
+    let widths: Vec<usize> = (0..6).map(|column| lengths(column).max().unwrap_or(0)).collect();
     for row in &cells {
         let padded = row
             .iter()

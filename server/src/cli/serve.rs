@@ -45,7 +45,7 @@ pub struct Args {
     /// The port to listen on; 0 takes a free one
     #[arg(long, env = "LEXIFORM_PORT", default_value_t = 8000)]
     port: u16,
-    /// The name of the model in requests; by default that of its file or folder, or what --model says of a store
+    /// The name of the model in requests; by default that of its file or folder, or what --model says for one of a store
     #[arg(long, env = "LEXIFORM_SERVED_MODEL_NAME", value_name = "NAME")]
     served_model_name: Option<String>,
     /// A TOML file with values for these flags

@@ -6,7 +6,7 @@ use lexiform_engine::Device;
 use serde_json::{Value, json};
 
 use crate::cli::demo;
-use crate::model::source::{self, Place, Stores};
+use crate::model::source::{self, Place, Stores, Wanted};
 use lexiform_cli::failure::{Code, Outcome};
 use lexiform_cli::shown::output::Output;
 
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Outcome {
 
 /// The model that serves where none is named.
 fn model() -> String {
-    let usual = source::usual(&Stores::of_user());
+    let usual = source::usual(Wanted::ToAnswer, &Stores::of_user());
     match (usual.place, demo::model()) {
         (Place::BuiltIn, None) => "none".to_owned(),
         _ => usual.name,

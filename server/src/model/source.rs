@@ -107,10 +107,14 @@ impl Place {
     }
 }
 
-/// The model that serves where none is named: the one that was fetched for this user, or else the one in the program.
-pub fn usual(stores: &Stores) -> Located {
-    let fetched = fetched(stores, FETCHED).and_then(Result::ok);
-    fetched.unwrap_or_else(built_in)
+/// The model that is meant where none is named: the one that was fetched for this user, or else the one in the program. Random weights
+/// always have the tokens of that one, so that figures of one shape can be compared.
+pub fn usual(wanted: Wanted, stores: &Stores) -> Located {
+    let fetched = match wanted {
+        Wanted::ForItsTokens => None,
+        Wanted::ToAnswer | Wanted::ToDraft => fetched(stores, FETCHED),
+    };
+    fetched.and_then(Result::ok).unwrap_or_else(built_in)
 }
 
 fn built_in() -> Located {

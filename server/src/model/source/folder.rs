@@ -149,12 +149,11 @@ pub(super) fn bytes(place: &Path) -> u64 {
     }
 }
 
-/// The names of what lies in a folder, in order.
+/// The names of what lies in a folder, in order. No file of a model has a name that would do something to a terminal.
 pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = std::fs::read_dir(folder)?.take(ENTRIES);
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-        .collect();
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
+    let mut names: Vec<String> = names.filter(|name| !name.contains(char::is_control)).collect();
     names.sort_unstable();
     Ok(names)
 }

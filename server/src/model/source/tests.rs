@@ -159,8 +159,9 @@ fn what_a_word_names() {
         let place = PathBuf::from(place.replace("HASH", HASH));
         assert_eq!(disk.find(&word), Ok((name.to_owned(), place)), "{word}");
     }
-    assert_eq!(usual(&disk.stores()).name, FETCHED);
-    assert_eq!(usual(&Stores::default()), built_in());
+    assert_eq!(usual(Wanted::ToAnswer, &disk.stores()).name, FETCHED);
+    assert_eq!(usual(Wanted::ForItsTokens, &disk.stores()), built_in());
+    assert_eq!(usual(Wanted::ToAnswer, &Stores::default()), built_in());
     // A draft model may share the tokenizer, and a model of random weights needs nothing else.
     disk.files(&[
         "draft/config.json",
@@ -274,6 +275,7 @@ fn what_is_not_there_is_said_with_what_to_type() {
         "untokenized/model.safetensors",
         "two/b.gguf",
         "two/a.gguf",
+        "two/\u{1b}[2J.gguf",
         "hub/models--o--bare/blobs/x",
         "hub/models--o--many/snapshots/1/a",
         "hub/models--o--many/snapshots/2/a",
