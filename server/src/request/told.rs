@@ -45,13 +45,29 @@ enum Telling {
     Nowhere,
 }
 
+/// Whether the template has a place for the schema that the whole answer obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Present,
+    Missing,
+}
+
+impl Place {
+    fn in_template(template: &ChatTemplate) -> Self {
+        match template.takes_schema() {
+            true => Self::Present,
+            false => Self::Missing,
+        }
+    }
+}
+
 /// Where the model is told of the schema that its answer obeys.
-fn telling_of_schema(asked: SchemaInPrompt, has_place: bool) -> Telling {
-    match (asked, has_place) {
+fn telling_of_schema(asked: SchemaInPrompt, place: Place) -> Telling {
+    match (asked, place) {
         (SchemaInPrompt::Never, _) => Telling::Nowhere,
-        (SchemaInPrompt::Auto | SchemaInPrompt::Always, true) => Telling::Template,
-        (SchemaInPrompt::Always, false) => Telling::Words,
-        (SchemaInPrompt::Auto, false) => WITHOUT_PLACE,
+        (SchemaInPrompt::Auto | SchemaInPrompt::Always, Place::Present) => Telling::Template,
+        (SchemaInPrompt::Always, Place::Missing) => Telling::Words,
+        (SchemaInPrompt::Auto, Place::Missing) => WITHOUT_PLACE,
     }
 }
 
@@ -61,7 +77,7 @@ pub fn notices(template: &ChatTemplate) -> Vec<&'static str> {
     if !template.takes_tools() {
         notices.push("the chat template has no place for tools: they are told in the system message");
     }
-    if telling_of_schema(SchemaInPrompt::Auto, template.takes_schema()) == Telling::Words {
+    if telling_of_schema(SchemaInPrompt::Auto, Place::in_template(template)) == Telling::Words {
         notices.push(
             "the chat template has no place for schemas: they are told in the system message (schema_in_prompt: never \
              leaves them out)",
@@ -93,12 +109,11 @@ pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Lang
     };
     let told_tools = calls.filter(|_| !template.takes_tools());
     let told_tools = told_tools.map(|calls| tools_in_words(&request.tools, calls));
-    let constraint = language.content.as_ref().filter(|_| schema.is_none());
-    let told_constraint =
-        constraint.and_then(|constraint| in_words(constraint, generation, template.takes_schema()));
-    let told_constraint = told_constraint.map(|told| match calls {
-        Some(_) => format!("Where you call no tool: {told}"),
-        None => told,
+    let told_constraint = language.content.as_ref().and_then(|constraint| match calls {
+        None => in_words(constraint, generation, Place::in_template(template)),
+        // The template's place is for what the whole answer obeys.
+        Some(_) => in_words(constraint, generation, Place::Missing)
+            .map(|told| format!("Where you call no tool: {told}")),
     });
     let words: Vec<String> = [told_tools, told_constraint].into_iter().flatten().collect();
     Told {
@@ -128,7 +143,7 @@ fn obeyed(language: &Language) -> Option<&Constraint> {
 
 /// The short form of a schema, if the template has a place for it and the request lets the model see it.
 fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
-    let telling = telling_of_schema(generation.schema_in_prompt, template.takes_schema());
+    let telling = telling_of_schema(generation.schema_in_prompt, Place::in_template(template));
     match &constraint.source {
         Source::Schema(text) if telling == Telling::Template => sketch(text),
         _ => None,
@@ -136,25 +151,23 @@ fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Gener
 }
 
 /// What the system message says about a constraint.
-fn in_words(constraint: &Constraint, generation: &Generation, has_place: bool) -> Option<String> {
+fn in_words(constraint: &Constraint, generation: &Generation, place: Place) -> Option<String> {
     let asked = generation.schema_in_prompt;
-    match &constraint.source {
-        // In a place that is there, and full because the schema is long, nothing is told.
-        Source::Schema(_) if has_place => None,
-        Source::Schema(text) if asked == SchemaInPrompt::Auto && text.len() > WHOLE => {
-            let told = telling_of_schema(asked, has_place) == Telling::Words;
-            let sketch = told.then(|| sketch(text)).flatten()?;
-            Some(format!("Answer with JSON of this form:\n{sketch}"))
+    let Source::Schema(text) = &constraint.source else {
+        return described(constraint).filter(|_| asked == SchemaInPrompt::Always);
+    };
+    if telling_of_schema(asked, place) != Telling::Words {
+        return None;
+    }
+    match asked {
+        SchemaInPrompt::Auto if text.len() > WHOLE => {
+            Some(format!("Answer with JSON of this form:\n{}", sketch(text)?))
         }
-        Source::Schema(_) => match telling_of_schema(asked, has_place) {
-            Telling::Words => described(constraint),
-            Telling::Template | Telling::Nowhere => None,
-        },
-        _ if asked == SchemaInPrompt::Always => described(constraint),
-        _ => None,
+        _ => described(constraint),
     }
 }
 
+/// A schema in short, if it is not too long for that.
 fn sketch(schema: &str) -> Option<String> {
     if schema.len() > SKETCHED {
         return None;

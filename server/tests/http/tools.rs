@@ -189,6 +189,24 @@ fn a_frame_holds_several_calls_or_one() {
     }
 }
 
+/// Guards against names that make the texts which begin a call too large, or that are told apart by their first letters.
+#[test]
+fn many_tools_with_long_names_are_all_called() {
+    let service = Service::start();
+    let name = |number: usize| format!("{}{number}", "a_long_name_of_a_tool_".repeat(2));
+    let tools: Vec<Value> = (0..128)
+        .map(|number| function(&name(number), "age", "integer"))
+        .collect();
+    for number in [1, 12, 127] {
+        let text = format!(
+            "{{\"name\": \"{}\", \"arguments\": {{\"age\":36}}}}",
+            name(number)
+        );
+        let called = ask(&service, &text, json!({"tools": tools}));
+        assert_eq!(calls(&called["message"]), [pair(&name(number), "{\"age\":36}")]);
+    }
+}
+
 /// Guards against answers that are made calls, or made impossible, because they look like one.
 #[test]
 fn text_that_is_no_call_stays_text() {

@@ -8,7 +8,7 @@
 //!
 //! Free text holds the trigger of no frame, so whoever reads an answer finds the calls that there are.
 
-use lexiform::error::{CompileError, Place, Problem};
+use lexiform::error::{CompileError, Place, Problem, ProblemKind};
 use lexiform::grammar::{ExprId, Part};
 use lexiform::regex;
 
@@ -75,10 +75,12 @@ impl Writer<'_> {
                 continue;
             }
             let with = self.expression(&format!("(?s:.*)(?:{}){behind}", some.join("|")))?;
-            parts.extend(with.into_iter().filter_map(|part| match part {
-                Part::Match(expression) => Some(Part::Not(expression)),
-                _ => None,
-            }));
+            let [Part::Match(with)] = &with[..] else {
+                // Only look-around makes more of an expression, and there is none in these.
+                let message = "the texts that begin a call: they are not one expression";
+                return Err(Problem::new(ProblemKind::Unsupported, Place::Whole, message).into());
+            };
+            parts.push(Part::Not(with.clone()));
         }
         Ok(self.regular(parts))
     }
