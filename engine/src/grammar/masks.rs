@@ -32,10 +32,10 @@ impl Bounds {
 
     /// Whether the tokens left took away what this row makes the likeliest of the tokens that the grammar allows.
     pub(crate) fn is_diverted(&self, row: &[f32]) -> bool {
-        let Some(whole) = &self.whole else { return false };
-        let logit = |&token: &u32| row.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
-        let likeliest = whole.iter().max_by(|a, b| logit(a).total_cmp(&logit(b)));
-        likeliest.is_some_and(|token| !self.mask.contains(token))
+        let logit = |token: u32| row.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
+        let best = |mask: &Mask| mask.iter().map(logit).fold(f32::NEG_INFINITY, f32::max);
+        let whole = self.whole.as_deref();
+        whole.is_some_and(|whole| best(whole) > best(&self.mask))
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::answer::text_buffer::overlap;
 use crate::grammars::frames::{self, Frame, Match};
 use crate::grammars::language::{END_THINK, Language, THINK, Thought};
-use crate::wire::tools::{Callable, Calls, Mode};
+use crate::wire::tools::{Callable, Calls, Input, Mode};
 
 /// What a piece of an answer is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +67,12 @@ impl OutputFormat {
         }
     }
 
+    /// Whether a tool takes any text.
+    fn is_free_input(&self, tool: usize) -> bool {
+        let tool = self.tools().get(tool);
+        tool.is_some_and(|tool| tool.input == Input::Raw(None))
+    }
+
     fn tools(&self) -> &[Callable] {
         self.calls.as_ref().map_or(&[], |calls| &calls.tools)
     }
@@ -91,8 +97,8 @@ enum At {
     Head(Framing),
     /// Inside the arguments of a function.
     Arguments(Framing, Json),
-    /// Inside an input that ends with the answer.
-    Rest,
+    /// Inside an input of this tool that ends with the answer.
+    Rest(usize),
     /// Behind the arguments.
     Tail(Framing),
     /// Behind a call.
@@ -165,15 +171,19 @@ impl PartReader {
         self.at == At::Thought || (self.at == At::Start && self.reading.thought == Thought::Begun)
     }
 
-    /// Whether free text that ends here, after so much was taken from it, was cut: a call is whole however few the tokens
-    /// were, and in place of a text that a call might have stood for there is none.
+    /// Whether free text was cut that ends here and of which the tokens left took this. What obeys a constraint is whole,
+    /// however few the tokens were.
     pub fn is_cut(&self, cut: Cut) -> bool {
-        let has_called = !matches!(self.at, At::Start | At::Thought | At::Gap(_) | At::Content);
+        let is_free = match self.at {
+            At::Start | At::Thought | At::Gap(_) | At::Content => self.reading.has_free_text,
+            At::Rest(tool) => self.reading.is_free_input(tool),
+            At::Open(_) | At::Head(_) | At::Arguments(..) | At::Tail(_) | At::Between(_) | At::End => false,
+        };
         match cut {
             Cut::Nothing => false,
-            _ if has_called || !self.reading.has_free_text => false,
-            Cut::Diverted => self.reading.calls.is_some(),
-            Cut::Ended => true,
+            // Perhaps the beginning of a call was taken away.
+            Cut::Diverted => is_free && self.at == At::Content && self.reading.calls.is_some(),
+            Cut::Ended => is_free,
         }
     }
 
@@ -196,7 +206,7 @@ impl PartReader {
             At::Thought | At::Start => reasoning(rest, &mut parts),
             At::Content => content(rest, &mut parts),
             At::Arguments(..) => input(rest, &mut parts),
-            At::Rest => {
+            At::Rest(_) => {
                 input(rest, &mut parts);
                 parts.push(Part::Closed);
             }
@@ -222,7 +232,7 @@ impl PartReader {
             At::Open(frame) => self.pass(self.frame(frame).open, At::Head(frame)),
             At::Head(frame) => self.head(frame, parts),
             At::Arguments(frame, json) => self.arguments(frame, json, parts),
-            At::Rest => {
+            At::Rest(_) => {
                 input(std::mem::take(&mut self.held), parts);
                 false
             }
@@ -259,7 +269,7 @@ impl PartReader {
         // There is nothing after the arguments of the only call, so they are read like raw input.
         debug_assert_eq!(calls.tools.len(), 1);
         parts.push(Part::Opened(0));
-        self.at = At::Rest;
+        self.at = At::Rest(0);
     }
 
     fn gap(&mut self, lines: usize, parts: &mut Vec<Part>) -> bool {
@@ -312,7 +322,7 @@ impl PartReader {
             return false;
         };
         self.at = match tools[tool].is_custom() {
-            true => At::Rest,
+            true => At::Rest(tool),
             false => At::Arguments(frame, Json::default()),
         };
         self.held.drain(..length);
@@ -390,7 +400,6 @@ mod tests {
     use super::*;
     use crate::grammars::frames::FRAMES;
     use crate::wire::constraint::{Constraint, Source};
-    use crate::wire::tools::{Callable, Input};
 
     fn reading(mode: Mode) -> Arc<OutputFormat> {
         let schema = Constraint::new(Source::Schema("{}".to_owned()), "tools");
@@ -453,6 +462,37 @@ mod tests {
                 parts.extend(reader.push(&text[second..]));
                 parts.extend(reader.finish());
                 assert_eq!(joined(parts), expected);
+            }
+        }
+    }
+
+    /// Two calls in each frame, and what may stand before them.
+    #[test]
+    fn no_way_of_cutting_a_frame_changes_its_calls() {
+        let call = "{\"name\": \"f\", \"arguments\": {\"a\": \"]<}\"} }";
+        let texts = [
+            format!("{call}\n{call}"),
+            format!("[ {call}, {call}]"),
+            format!("```json\n{call}\n{call}\n```"),
+            format!("```\n[{call},\n{call} ]\n```"),
+            format!("[TOOL_CALLS] [{call}, {call}]"),
+            format!("<|python_tag|>{call}; {call}"),
+            "<function=f>{\"a\": \"]<}\"}</function>\n<function=f>{\"a\": \"]<}\"} </function>".to_owned(),
+        ];
+        let expected: Vec<Part> = std::iter::once(Part::Content("{\"name\": \"g\"} [1] ".to_owned()))
+            .chain([(), ()].into_iter().flat_map(|()| {
+                let arguments = Part::Input("{\"a\": \"]<}\"}".to_owned());
+                [Part::Opened(0), arguments, Part::Closed]
+            }))
+            .collect();
+        for text in texts {
+            let text = format!("{{\"name\": \"g\"}} [1] {text}");
+            for cut in 0..=text.len() {
+                let mut reader = PartReader::new(reading(Mode::Auto));
+                let mut parts = reader.push(&text[..cut]);
+                parts.extend(reader.push(&text[cut..]));
+                parts.extend(reader.finish());
+                assert_eq!(joined(parts), expected, "{text}");
             }
         }
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | tools, `tool_choice` other than `none` | there | in the system message, in words |
 //! | a tool that must be called, whose arguments are the answer | its schema in the place of schemas, else the tool | in the system message, with what to answer |
-//! | a schema, `schema_in_prompt: auto` | there, in short | as [`WITHOUT_PLACE`] says |
+//! | a schema, `schema_in_prompt: auto` | there, in short | as `WITHOUT_PLACE` says |
 //! | a schema, `always` | there, in short | in the system message |
 //! | another constraint, `always` | in the system message | in the system message |
 //! | `never` | schemas and other constraints are not told | likewise |
@@ -238,4 +238,37 @@ pub fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Messag
         }
     }
     messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(source: &str) -> ChatTemplate {
+        ChatTemplate::new(source, Vec::new(), Vec::new()).expect("valid Jinja")
+    }
+
+    #[test]
+    fn whoever_starts_the_service_learns_what_the_template_has_no_place_for() {
+        let count = |source: &str| notices(&template(source)).len();
+        assert_eq!(count("{{ messages }}"), 2);
+        assert_eq!(count("{{ messages }}{{ tools }}"), 1);
+        assert_eq!(count("{{ messages }}{{ tools }}{{ schema }}"), 0);
+    }
+
+    #[test]
+    fn a_schema_is_told_where_there_is_a_place_unless_nobody_wants_it() {
+        use {Place::*, SchemaInPrompt::*};
+        let table = [
+            (Auto, Present, Telling::Template),
+            (Always, Present, Telling::Template),
+            (Auto, Missing, WITHOUT_PLACE),
+            (Always, Missing, Telling::Words),
+            (Never, Present, Telling::Nowhere),
+            (Never, Missing, Telling::Nowhere),
+        ];
+        for (asked, place, told) in table {
+            assert_eq!(telling_of_schema(asked, place), told, "{asked:?}, {place:?}");
+        }
+    }
 }

@@ -132,6 +132,24 @@ fn a_call_that_is_steered_is_a_call() {
     }
 }
 
+/// The raw input of a custom tool may end anywhere, unless it obeys a grammar.
+#[test]
+fn raw_input_that_is_cut_says_so() {
+    let service = Service::start();
+    let raw = json!([{"type": "custom", "custom": {"name": "sql"}}]);
+    let grammar = json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": "[a-z ]+;"}});
+    let regular = json!([{"type": "custom", "custom": {"name": "sql", "format": grammar}}]);
+    for (tools, max_tokens, finish) in [
+        (&raw, 6, "length"),
+        (&raw, 60, "tool_calls"),
+        (&regular, 6, "tool_calls"),
+    ] {
+        let more = json!({"tools": tools, "tool_choice": "required", "max_tokens": max_tokens});
+        let answer = service.chat("echo a long text;", more).json();
+        assert_eq!(answer["choices"][0]["finish_reason"], finish, "{answer}");
+    }
+}
+
 /// Free text in which tags may stand is cut like any other; a tag that is begun is completed.
 #[test]
 fn free_text_between_tags_is_cut_like_any_other() {
