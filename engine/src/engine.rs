@@ -262,14 +262,16 @@ impl Engine {
         let limits = &self.shared.limits;
         let driver = driver(&request, limits.option_tokens, &limits.vocabulary);
         let job = Job::new(driver, sinks);
+        let samples = request.samples;
+        let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
         let ticket = |answer| Ticket {
             id,
             answer,
+            begun: sequence.begun.clone(),
             commands: self.commands.clone(),
             cancels: true,
         };
-        let tickets = (0..request.samples).map(ticket).collect();
-        let sequence = Box::new(Sequence::new(id, request, (warper, walk), place));
+        let tickets = (0..samples).map(ticket).collect();
         self.commands
             .send(Command::Submit(sequence, job))
             .map_err(|_| Refusal::Stopped)?;
@@ -376,6 +378,7 @@ impl Engine {
 pub struct Ticket {
     id: u64,
     answer: usize,
+    begun: Arc<AtomicBool>,
     commands: Sender<Command>,
     cancels: bool,
 }
@@ -384,6 +387,12 @@ impl Ticket {
     /// The request's number in this engine.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether the request has been taken into a pass: it no longer waits, though it may take long until there is an
+    /// [`Event`](crate::Event) to tell, as in a search or under the global law.
+    pub fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Ends the answer now; its sink hears [`Finish::Cancelled`](crate::Finish::Cancelled).

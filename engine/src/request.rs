@@ -510,10 +510,16 @@ pub enum Diagnostics {
 /// An answer that its tokens did not leave as it would have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steered {
-    /// How many tokens stood before the first one whose choice was narrowed; the end counts as one.
-    pub from: usize,
+    /// How many tokens stood before the first one whose choice was narrowed; `None` where that was the end of the text alone,
+    /// so that every token of it was chosen as if there were more to spend.
+    pub from: Option<usize>,
     /// The tokens that there were.
     pub max_tokens: usize,
+    /// Whether the likeliest token that the grammar allows was taken away somewhere: without that, a greedy text is the
+    /// same as far as it goes.
+    pub is_diverted: bool,
+    /// Whether the text ends because the tokens left allowed nothing but the end, where the grammar would have gone on.
+    pub is_ended: bool,
 }
 
 /// Why an answer ended.

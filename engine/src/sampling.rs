@@ -315,7 +315,7 @@ pub(crate) fn rank(
             log_kept,
         },
         ends: sequence.walk.ends().contains(&token),
-        is_steered: bounds.is_some_and(|bounds| bounds.steered),
+        is_steered: bounds.is_some_and(|bounds| bounds.is_steered()),
     });
     let ranked: Vec<Ranked> = ranked.collect();
     match ranked.is_empty() {

@@ -3,8 +3,10 @@
 mod allowed;
 mod drafts;
 pub(crate) mod job;
+mod outcome;
 pub(crate) mod replay;
 mod rests;
+pub(crate) mod steering;
 pub(crate) mod tries;
 pub(crate) mod watch;
 
@@ -18,9 +20,10 @@ use crate::grammar::reply::{Brought, Errand, Reply};
 use crate::metrics::meters::Moments;
 use crate::request::driver::{Branch, Latest, Look, Ranked, Weight};
 use crate::request::law;
-use crate::request::{Diagnostics, Event, Finish, OnBudget, Outcome, Request, Steered};
+use crate::request::{Event, Finish, OnBudget, Request};
 use crate::sequence::replay::Replay;
 use crate::sequence::rests::Rests;
+use crate::sequence::steering::{Narrowing, Steering};
 use crate::sequence::tries::SharedTrie;
 use crate::sequence::watch::Watch;
 use crate::speculation::draft::Draft;
@@ -30,6 +33,7 @@ use crate::{Grammar, State};
 use lexiform::draft::{JacobiWindow, Lookup, Text};
 use lexiform::law::{Walk, Warper};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// An errand that took longer than this makes its sequence one that nobody waits for.
@@ -137,10 +141,11 @@ pub(crate) struct Sequence {
     /// Those of both that were copied from the reference.
     pub(crate) predictions: usize,
     pub(crate) accepted_predictions: usize,
-    /// The first token whose choice the tokens left narrowed.
-    steered_from: Option<usize>,
+    pub(crate) steering: Steering,
     /// Held until it runs for the first time; a preempted sequence does not count as waiting, nor its text as cached.
     pub(crate) place: Option<Place>,
+    /// Whether it has run, for whoever waits for that.
+    pub(crate) begun: Arc<AtomicBool>,
     pub(crate) moments: Moments,
     /// Whether its grammar left nothing but the end, whose probability nobody asked for.
     ended_unasked: bool,
@@ -201,8 +206,9 @@ impl Sequence {
             accepted: 0,
             predictions: 0,
             accepted_predictions: 0,
-            steered_from: None,
+            steering: Steering::default(),
             place: Some(place),
+            begun: Arc::default(),
             moments: Moments::now(),
             ended_unasked: false,
             ending: None,
@@ -245,6 +251,7 @@ impl Sequence {
             watch: Watch::default(),
             events: self.events.clone(),
             place: None,
+            begun: self.begun.clone(),
             ending: None,
             // One that has ended can be forked until it is collected.
             ended_unasked: false,
@@ -399,7 +406,7 @@ impl Sequence {
         self.distance = reading.distance;
         if let Some(is_cut_short) = reading.end {
             if is_cut_short {
-                self.steer(self.generated().len());
+                self.steering.note(self.generated().len(), Narrowing::Ended);
             }
             self.ended_unasked = true;
             return self.finish(Finish::Stop);
@@ -418,11 +425,6 @@ impl Sequence {
                 }),
             }
         }
-    }
-
-    /// Remembers that the tokens left narrowed the choice of the token with this number.
-    pub(crate) fn steer(&mut self, number: usize) {
-        self.steered_from.get_or_insert(number);
     }
 
     /// Tokens that must be fed before the next one can be drawn, or before it is read.
@@ -485,7 +487,7 @@ impl Sequence {
         self.drafts.clear();
         self.watch.forget();
         self.events.truncate(to.saturating_sub(self.emitted));
-        self.steered_from = self.steered_from.filter(|&from| from < to);
+        self.steering.truncate(to);
     }
 
     /// Remembers a token for whoever will hear of it.
@@ -557,43 +559,6 @@ impl Sequence {
         match self.ending {
             Some(Ending::Finished(finish)) => finish,
             _ => Finish::Cancelled,
-        }
-    }
-
-    /// The weight of a whole answer, if it leads to the global law.
-    fn log_weight(&self, finish: Finish) -> Option<f64> {
-        let is_whole = finish == Finish::Stop && !self.ended_unasked;
-        let has_law = self.walk.tag().has_weight();
-        // What a filter leaves of what is allowed is not known where that is asked about.
-        let is_known = !self.is_watched() || !self.warper.is_filtered();
-        (is_whole && has_law && is_known).then(|| self.walk.log_weight())
-    }
-
-    pub(crate) fn outcome(&self, finish: Finish) -> Outcome {
-        Outcome {
-            finish,
-            law: self.walk.tag(),
-            log_probability: self.walk.log_probability(),
-            log_weight: self.log_weight(finish),
-            prompt_tokens: self.request.prompt.len(),
-            cached_tokens: self.cached,
-            completion_tokens: self.generated().len(),
-            drafted: self.drafted,
-            accepted: self.accepted,
-            accepted_predictions: self.accepted_predictions,
-            rejected_predictions: self.predictions - self.accepted_predictions,
-            steered: self.steered_from.map(|from| Steered {
-                from,
-                max_tokens: self.request.max_tokens,
-            }),
-            times: self.moments.times(),
-            attempts: self.walk.failed_attempts() as usize + 1,
-            diagnostics: self.walk.moves().map(|(steps, moves)| Diagnostics::Chain {
-                steps: steps as usize,
-                moves: moves as usize,
-            }),
-            options: None,
-            particles: Vec::new(),
         }
     }
 }

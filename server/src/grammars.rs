@@ -6,12 +6,13 @@
 //!                                        └─ compile_memory   is there room to compile it?
 //! ```
 //!
-//! `interest` says whether a request still waits, and who is charged for it; `enforcement` and `report` say how exactly
+//! `frames` has the forms in which models write calls of tools. `interest` says whether a request still waits, and who is charged for it; `enforcement` and `report` say how exactly
 //! a constraint is enforced; `inspect` answers questions about a compiled grammar.
 
 pub mod cache;
 pub mod compile_memory;
 pub mod enforcement;
+pub mod frames;
 pub mod inspect;
 pub mod interest;
 pub mod language;

@@ -9,3 +9,4 @@ pub mod monitors;
 pub mod prompt;
 pub mod rewriting;
 pub mod tokenization;
+pub mod told;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) mask: Arc<Mask>,
-    /// Whether the tokens left took something away that the grammar allows.
-    pub(crate) steered: bool,
+    /// What the grammar allows, where the tokens left took something of it away.
+    pub(crate) whole: Option<Arc<Mask>>,
 }
 
 impl Bounds {
@@ -21,8 +21,21 @@ impl Bounds {
     pub(crate) fn nothing(tokens: usize) -> Self {
         Bounds {
             mask: Arc::new(Mask::empty(tokens)),
-            steered: false,
+            whole: None,
         }
+    }
+
+    /// Whether the tokens left took something away that the grammar allows.
+    pub(crate) fn is_steered(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Whether the tokens left took away what this row makes the likeliest of the tokens that the grammar allows.
+    pub(crate) fn is_diverted(&self, row: &[f32]) -> bool {
+        let logit = |token: u32| row.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
+        let best = |mask: &Mask| mask.iter().map(logit).fold(f32::NEG_INFINITY, f32::max);
+        let whole = self.whole.as_deref();
+        whole.is_some_and(|whole| best(whole) > best(&self.mask))
     }
 }
 
@@ -49,12 +62,13 @@ impl Finder {
         if let Some(hook) = &self.hook {
             hook(grammar)?;
         }
-        let found = match budget {
-            Some(budget) => grammar.try_mask_steered(state, budget),
-            None => grammar.try_mask(state).map(|mask| (mask, false)),
+        let (mask, is_steered) = match budget {
+            Some(budget) => grammar.try_mask_steered(state, budget)?,
+            None => (grammar.try_mask(state)?, false),
         };
-        let (mask, steered) = found?;
-        Ok(Bounds { mask, steered })
+        // It was found a moment ago, so this looks it up.
+        let whole = is_steered.then(|| grammar.try_mask(state)).transpose()?;
+        Ok(Bounds { mask, whole })
     }
 
     /// The state after one more token, which the mask allowed.

@@ -119,7 +119,7 @@ impl Outlook {
             if !unread.is_empty() {
                 self.read = self.tokens.len();
                 if self.ends_early && self.only_the_end_is_left(0)? {
-                    reading.end = Some(self.bounds(0)?.is_some_and(|bounds| bounds.steered));
+                    reading.end = Some(self.bounds(0)?.is_some_and(|bounds| bounds.is_steered()));
                 }
             }
         }

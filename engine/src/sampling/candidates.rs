@@ -39,7 +39,7 @@ pub(super) fn of(
     let possible = || row.iter().filter(|logit| **logit > f32::NEG_INFINITY).count();
     Ok(Candidates {
         allowed: mask.map_or_else(possible, |mask| mask.count()),
-        is_steered: bounds.is_some_and(|bounds| bounds.steered),
+        is_steered: bounds.is_some_and(|bounds| bounds.is_steered()),
         likely,
         drafted: Vec::new(),
     })

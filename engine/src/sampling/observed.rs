@@ -88,7 +88,7 @@ pub(crate) fn teach(
             Found::Rows(rows) => likeliest(&rows[row], mask),
             Found::Drawn(_) => (vec![(drawn[number], 1.0)], vec![(drawn[number], 1.0)]),
         };
-        let is_of_state = mask.is_none_or(|mask| !mask.steered);
+        let is_of_state = mask.is_none_or(|mask| !mask.is_steered());
         let seen = Observation {
             likely: &likely,
             allowed: if is_of_state { &allowed } else { &[] },

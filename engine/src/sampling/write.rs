@@ -8,6 +8,7 @@ use crate::request::driver::Ranked;
 use crate::request::{Event, Finish, Origin};
 use crate::sampling::observed::{self, Turn};
 use crate::sampling::{self, Drawing, Found, Own, draw, guesses};
+use crate::sequence::steering::Narrowing;
 use crate::sequence::{Doing, Sequence};
 use crate::speculation::draft::{Draft, Source};
 use lexiform::draft::NodeId;
@@ -86,18 +87,53 @@ impl Writer<'_> {
         if let (true, Found::Rows(rows)) = (is_attempt, found) {
             note(sequence, first, rows, masks.unwrap_or_default(), &drawing);
         }
-        let steered = |row: usize| masks.is_some_and(|masks| masks[row].steered);
-        let used = rows_of(&drawing.verified.path)
-            .take(drawing.verified.drawn.len())
-            .position(steered);
-        if let Some(number) = used.or(drawing.steered) {
-            sequence.steer(first + number);
-        }
+        self.note_steering(sequence, (found, masks), (first, &drawing));
         let drawn = !drawing.verified.drawn.is_empty();
         let gap = drawn.then(|| sequence.moments.drawn()).flatten();
         Written {
             gap: gap.filter(|_| !is_attempt),
             ..self.take(sequence, drawing)
+        }
+    }
+
+    /// Remembers where the tokens left narrowed the choice of what was drawn.
+    fn note_steering(
+        &self,
+        sequence: &mut Sequence,
+        (found, masks): (Found<'_>, Option<&[Bounds]>),
+        (first, drawing): (usize, &Drawing),
+    ) {
+        let drawn = &drawing.verified.drawn;
+        for (number, row) in rows_of(&drawing.verified.path).take(drawn.len()).enumerate() {
+            let Some(bounds) = masks
+                .map(|masks| &masks[row])
+                .filter(|bounds| bounds.is_steered())
+            else {
+                continue;
+            };
+            let is_diverted = match found {
+                Found::Rows(rows) => bounds.is_diverted(rows[row].logits),
+                // Where a mask is narrowed, rows are not drawn from before they are looked at.
+                Found::Drawn(_) => false,
+            };
+            let narrowing = match is_diverted {
+                _ if bounds.mask.iter().all(|token| self.vocabulary.is_eos(token)) => Narrowing::Ended,
+                true => Narrowing::Diverted,
+                false => Narrowing::Aside,
+            };
+            sequence.steering.note(first + number, narrowing);
+        }
+        if let Some(number) = drawing.steered {
+            let is_end = drawn
+                .get(number)
+                .is_some_and(|drawn| self.vocabulary.is_eos(drawn.token));
+            // A token was drawn and turned down in its place.
+            let narrowing = if is_end {
+                Narrowing::Ended
+            } else {
+                Narrowing::Diverted
+            };
+            sequence.steering.note(first + number, narrowing);
         }
     }
 
@@ -189,7 +225,12 @@ impl Writer<'_> {
             });
         };
         if ranked.is_steered {
-            sequence.steer(place);
+            let is_last = place + 1 >= sequence.request.max_tokens;
+            let narrowing = match step {
+                Step::End(_) if is_last => Narrowing::Ended,
+                _ => Narrowing::Aside,
+            };
+            sequence.steering.note(place, narrowing);
         }
         let own = Own {
             logprob: sequence.request.logprobs.map(|_| drawn.log_probability as f32),

@@ -7,6 +7,7 @@ use crate::fairness::pool::Owner;
 use crate::sequence::Sequence;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// The order in which requests of one owner are admitted, the least first: by priority, and then by deadline, which most
@@ -169,6 +170,7 @@ impl Scheduler {
         sequence.table = table;
         sequence.computed = covered;
         if sequence.place.take().is_some() {
+            sequence.begun.store(true, Ordering::Relaxed);
             sequence.cached = covered;
             sequence.moments.admitted();
         }

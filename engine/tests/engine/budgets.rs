@@ -4,7 +4,7 @@ use crate::rig::{Heard, engine, generate, global, grammar, letters, wordy_script
 use lexiform::Grammar;
 use lexiform_engine::{
     Candidate, Engine, EngineError, Event, Finish, LogprobsOf, OnBudget, Refusal, Request, Sampling,
-    Speculation,
+    Speculation, Steered,
 };
 use std::collections::BTreeSet;
 
@@ -20,11 +20,12 @@ fn request(pattern: &str, max_tokens: usize, on_budget: OnBudget, seed: u64) -> 
     }
 }
 
-/// The first token before which the grammar allows more than what can be completed in the tokens left, found the slow
-/// way: by asking about each token, and about going on where the answer ended.
-fn narrowed_at(grammar: &Grammar, heard: &Heard, max_tokens: usize) -> Option<usize> {
+/// What the tokens left did to an answer, found the slow way: by asking about each token, and about going on where the answer
+/// ended.
+fn narrowed(grammar: &Grammar, heard: &Heard, max_tokens: usize) -> Option<Steered> {
     let mut state = grammar.start();
     let tokens = heard.tokens();
+    let mut steered: Option<Steered> = None;
     for number in 0..=tokens.len() {
         // One more than the tokens left: the end takes none where nobody asks for it.
         let left = max_tokens + 1 - number;
@@ -35,20 +36,30 @@ fn narrowed_at(grammar: &Grammar, heard: &Heard, max_tokens: usize) -> Option<us
             None => false,
         };
         if !allowed.iter().all(|token| fits(&token)) {
-            return Some(number);
+            let steered = steered.get_or_insert(Steered {
+                from: Some(number).filter(|&number| number < tokens.len()),
+                max_tokens,
+                is_diverted: false,
+                is_ended: false,
+            });
+            let row = wordy_script(&[letters("go "), tokens[..number].to_vec()].concat());
+            let likeliest = allowed
+                .iter()
+                .max_by(|&a, &b| row[a as usize].total_cmp(&row[b as usize]));
+            steered.is_ended |= number == tokens.len();
+            steered.is_diverted |= number < tokens.len() && !fits(&likeliest.unwrap());
         }
-        match tokens.get(number) {
-            Some(&token) => state = grammar.step(state, token).unwrap(),
-            None => return None,
+        if let Some(&token) = tokens.get(number) {
+            state = grammar.step(state, token).unwrap();
         }
     }
-    None
+    steered
 }
 
 #[test]
 fn an_answer_says_from_where_its_tokens_steered_it() {
     let (engine, whole) = (engine(wordy_script), grammar(PATTERN));
-    let mut seen = [0; 2];
+    let mut seen = [0; 3];
     for max_tokens in 2..24 {
         for seed in 0..6 {
             let request = |speculation| Request {
@@ -57,20 +68,15 @@ fn an_answer_says_from_where_its_tokens_steered_it() {
             };
             let heard = generate(&engine, request(Speculation::none()));
             let steered = heard.outcome().steered;
-            let expected = narrowed_at(&whole, &heard, max_tokens);
-            assert_eq!(
-                steered.map(|steered| steered.from),
-                expected,
-                "{:?}",
-                heard.text()
-            );
-            assert!(steered.is_none_or(|steered| steered.max_tokens == max_tokens));
+            let expected = narrowed(&whole, &heard, max_tokens);
+            assert_eq!(steered, expected, "{:?}", heard.text());
             let drafted = generate(&engine, request(Speculation::all()));
             assert_eq!(drafted.outcome().steered, steered);
-            seen[usize::from(steered.is_some())] += 1;
+            let is_diverted = steered.map_or(0, |steered| 1 + usize::from(steered.is_diverted));
+            seen[is_diverted] += 1;
         }
     }
-    assert!(seen[0] > 5 && seen[1] > 5, "{seen:?}");
+    assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
 }
 
 /// An answer that ends because no token is left for more, not because it could not go on, was steered too.
@@ -91,9 +97,15 @@ fn an_end_that_only_the_tokens_left_force_is_steered() {
             (heard.text().as_str(), heard.outcome().finish),
             ("aaa", Finish::Stop)
         );
-        heard.outcome().steered.map(|steered| steered.from)
+        heard.outcome().steered
     };
-    assert_eq!(generate("a*", 3), Some(3));
+    let ended = Steered {
+        from: None,
+        max_tokens: 3,
+        is_diverted: false,
+        is_ended: true,
+    };
+    assert_eq!(generate("a*", 3), Some(ended));
     assert_eq!(generate("a{3}", 3), None);
 }
 

@@ -3,15 +3,16 @@
 
 use crate::counted::{Counted, Gate};
 use crate::rig::{
-    Heard, Listener, WIDTH, cycle_script, engine, generate, global, grammar, letters, listen, start,
-    vocabulary, wait_until, wordy_script,
+    Heard, Listener, WIDTH, cycle_script, engine, generate, global, grammar, letters, listen, phrase_script,
+    start, vocabulary, wait_until, wordy_script,
 };
 use lexiform_engine::{
     Drafting, Engine, EngineConfig, EngineError, Finish, Grammar, LawChoice, MaskHook, Refusal, Request,
     Sampling, ScriptedModel, Sink, Speculation,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// An engine whose masks are found after the hook.
@@ -456,4 +457,40 @@ fn a_queue_that_one_owner_filled_takes_the_requests_of_another() {
     assert!(submit("l").is_ok());
     counted.gate.open(u64::MAX);
     counted.engine.stop();
+}
+
+/// Guards against a request that is called off because it waits, while the model works on it: a search tells its answers
+/// when it ends.
+#[test]
+fn a_request_says_when_it_no_longer_waits() {
+    let (entered, arrived) = channel();
+    let (leave, left) = channel::<()>();
+    let left = Mutex::new(left);
+    let config = EngineConfig {
+        max_running: 1,
+        ..EngineConfig::default()
+    };
+    let held = move |prefix: &[u32]| {
+        entered.send(()).ok();
+        left.lock().unwrap().recv().ok();
+        phrase_script(prefix)
+    };
+    let engine = Engine::start(
+        Box::new(ScriptedModel::new(WIDTH, 1 << 10, held)),
+        None,
+        vocabulary(),
+        config,
+    );
+    let engine = engine.unwrap();
+    let request = || Request::new(letters("a"), 1);
+    let submit = || engine.submit(request(), Box::new(|_| true)).unwrap();
+    let first = submit();
+    arrived.recv().unwrap();
+    let second = submit();
+    assert!(first.has_begun(), "it is in a pass, and nothing was told of it");
+    assert!(!second.has_begun(), "there is no place for it");
+    leave.send(()).unwrap();
+    arrived.recv().unwrap();
+    assert!(second.has_begun());
+    drop(leave);
 }

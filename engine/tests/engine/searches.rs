@@ -446,7 +446,7 @@ fn what_cannot_be_completed_in_time_is_no_part_of_a_search() {
         let request = request(search, pattern, 4, 1);
         let heard = answers(&engine, request.clone());
         let steered = heard[0].outcome().steered.expect("a letter that was not allowed");
-        assert_eq!((steered.from, steered.max_tokens), (0, 4));
+        assert_eq!((steered.from, steered.max_tokens), (Some(0), 4));
         agrees(&engine, request, tag, &texts);
     }
 }

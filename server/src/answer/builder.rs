@@ -219,11 +219,11 @@ impl AnswerBuilder {
         }
     }
 
-    /// Waits for all samples and gives the whole answer as JSON.
+    /// Waits for all samples and gives the whole answer.
     ///
     /// # Errors
     /// The engine failed.
-    pub async fn collect(self, running: Running) -> Result<String, ApiError> {
+    pub async fn collect(self, running: Running) -> Result<Written, ApiError> {
         self.grown(running).await?.finish()
     }
 
@@ -309,8 +309,11 @@ impl AnswerBuilder {
         let mut parts = growing.reader.push(&news.text);
         growing.since.logprobs.extend(news.logprobs);
         growing.since.tokens.extend(news.tokens);
-        if let Some(ended) = news.ended {
+        if let Some(mut ended) = news.ended {
             parts.extend(growing.reader.finish());
+            if ended.finish == "stop" && growing.reader.is_cut(ended.cut) {
+                ended.finish = "length";
+            }
             growing.ended = Some(ended);
             self.served.metrics().finished(ended.counted());
             self.ended(index, ended.times);
@@ -478,14 +481,25 @@ impl Grown {
         Ok(())
     }
 
-    /// The whole answer as JSON.
+    /// The whole answer.
     ///
     /// # Errors
     /// A text in it is not what it should be.
-    pub fn finish(mut self) -> Result<String, ApiError> {
+    pub fn finish(mut self) -> Result<Written, ApiError> {
+        let mut ended = self.builder.samples.iter().filter_map(|growing| growing.ended);
+        let is_steered = ended.any(|ended| ended.budget.is_some());
         let whole = self.builder.whole(self.parts, self.chosen);
-        whole.inspect_err(|error| self.builder.settle(error.code()))
+        let whole = whole.inspect_err(|error| self.builder.settle(error.code()));
+        whole.map(|json| Written { json, is_steered })
     }
+}
+
+/// A whole answer, and what its headers say.
+pub struct Written {
+    /// The answer.
+    pub json: String,
+    /// Whether `max_tokens` narrowed the choice in any of its samples.
+    pub is_steered: bool,
 }
 
 fn whole(index: usize, reading: &OutputFormat, parts: Vec<Part>, ended: Ended) -> Whole {

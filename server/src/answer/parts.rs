@@ -5,13 +5,15 @@
 //! ```
 //!
 //! The grammar of the answer ([`crate::grammars::language`]) makes sure that every text has exactly one reading; this is the
-//! reader. It works on pieces of any length, so streams and whole answers are read by the same code.
+//! reader. It works on pieces of any length, so streams and whole answers are read by the same code. What the frames of calls
+//! look like is the table [`crate::grammars::frames`].
 
 use std::sync::Arc;
 
 use crate::answer::text_buffer::overlap;
-use crate::grammars::language::{CALL, END_THINK, Language, THINK, Thought, call_head, call_tail};
-use crate::wire::tools::{Calls, Mode};
+use crate::grammars::frames::{self, Frame, Match};
+use crate::grammars::language::{END_THINK, Language, THINK, Thought};
+use crate::wire::tools::{Callable, Calls, Input, Mode};
 
 /// What a piece of an answer is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,19 @@ pub enum Part {
     Closed,
 }
 
+/// What becomes of free text for which the tokens are few. Under a constraint an answer is completed in time; free text
+/// that had to end, or that stands where a call might have stood, is shorter than the model would have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// It is as the model ended it.
+    #[default]
+    Nothing,
+    /// The model's likeliest token was taken away somewhere: perhaps the beginning of a call.
+    Diverted,
+    /// It ended because no token was left.
+    Ended,
+}
+
 /// How the answers of a request are read.
 #[derive(Clone, Debug, Default)]
 pub struct OutputFormat {
@@ -35,6 +50,10 @@ pub struct OutputFormat {
     pub thought: Thought,
     /// The calls that they may hold.
     pub calls: Option<Calls>,
+    /// The frames in which these are written.
+    pub frames: &'static [Frame],
+    /// Whether the text beside calls and tags is free.
+    pub has_free_text: bool,
 }
 
 impl OutputFormat {
@@ -43,7 +62,19 @@ impl OutputFormat {
         Self {
             thought: language.thought,
             calls: language.calls.clone(),
+            frames: language.frames(),
+            has_free_text: language.has_free_text(),
         }
+    }
+
+    /// Whether a tool takes any text.
+    fn is_free_input(&self, tool: usize) -> bool {
+        let tool = self.tools().get(tool);
+        tool.is_some_and(|tool| tool.input == Input::Raw(None))
+    }
+
+    fn tools(&self) -> &[Callable] {
+        self.calls.as_ref().map_or(&[], |calls| &calls.tools)
     }
 
     /// The name of a tool.
@@ -60,13 +91,24 @@ enum At {
     /// Behind a thought, with the line breaks that may still be passed over.
     Gap(usize),
     Content,
-    Head,
+    /// Before the first call in this frame.
+    Open(Framing),
+    /// Before the name of a tool.
+    Head(Framing),
     /// Inside the arguments of a function.
-    Arguments(usize, Json),
-    /// Inside an input that ends with the answer.
-    Rest,
-    Tail(usize),
+    Arguments(Framing, Json),
+    /// Inside an input of this tool that ends with the answer.
+    Rest(usize),
+    /// Behind the arguments.
+    Tail(Framing),
+    /// Behind a call.
+    Between(Framing),
+    /// Behind all calls.
+    End,
 }
+
+/// The frame of a call, by its place among those of the answer.
+type Framing = usize;
 
 /// Where a reader stands in a JSON text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +119,8 @@ struct Json {
 }
 
 impl Json {
-    /// How many bytes of `text` still belong to the value, and whether it ended: at a bracket that it did not open.
+    /// How many bytes of `text` still belong to the value, and whether it ended: at a bracket that it did not open, or at a
+    /// mark, which holds no JSON. White space is no part of the value until more of it follows.
     fn read(&mut self, text: &str) -> (usize, bool) {
         for (at, byte) in text.bytes().enumerate() {
             match (self.quoted, byte) {
@@ -85,14 +128,25 @@ impl Json {
                 (true, b'\\') => self.escaped = true,
                 (_, b'"') => self.quoted = !self.quoted,
                 (false, b'{' | b'[') => self.depth += 1,
-                (false, b'}' | b']') if self.depth == 0 => return (at, true),
+                (false, b'}' | b']' | b'<') if self.depth == 0 => return (json_end(&text[..at]), true),
                 (false, b'}' | b']') => self.depth -= 1,
                 _ => {}
             }
         }
-        (text.len(), false)
+        match self.depth == 0 && !self.quoted {
+            true => (json_end(text), false),
+            false => (text.len(), false),
+        }
     }
 }
+
+/// Where a text ends without the white space behind it.
+fn json_end(text: &str) -> usize {
+    text.trim_end_matches(WHITE_SPACE).len()
+}
+
+/// What may stand around a JSON value.
+const WHITE_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Reads one answer.
 #[derive(Clone, Debug)]
@@ -117,6 +171,22 @@ impl PartReader {
         self.at == At::Thought || (self.at == At::Start && self.reading.thought == Thought::Begun)
     }
 
+    /// Whether free text was cut that ends here and of which the tokens left took this. What obeys a constraint is whole,
+    /// however few the tokens were.
+    pub fn is_cut(&self, cut: Cut) -> bool {
+        let is_free = match self.at {
+            At::Start | At::Thought | At::Gap(_) | At::Content => self.reading.has_free_text,
+            At::Rest(tool) => self.reading.is_free_input(tool),
+            At::Open(_) | At::Head(_) | At::Arguments(..) | At::Tail(_) | At::Between(_) | At::End => false,
+        };
+        match cut {
+            Cut::Nothing => false,
+            // Perhaps the beginning of a call was taken away.
+            Cut::Diverted => is_free && self.at == At::Content && self.reading.calls.is_some(),
+            Cut::Ended => is_free,
+        }
+    }
+
     /// Reads more text.
     pub fn push(&mut self, text: &str) -> Vec<Part> {
         self.held.push_str(text);
@@ -136,11 +206,11 @@ impl PartReader {
             At::Thought | At::Start => reasoning(rest, &mut parts),
             At::Content => content(rest, &mut parts),
             At::Arguments(..) => input(rest, &mut parts),
-            At::Rest => {
+            At::Rest(_) => {
                 input(rest, &mut parts);
                 parts.push(Part::Closed);
             }
-            At::Gap(_) | At::Head | At::Tail(_) => {}
+            At::Gap(_) | At::Open(_) | At::Head(_) | At::Tail(_) | At::Between(_) | At::End => {}
         }
         parts
     }
@@ -159,13 +229,16 @@ impl PartReader {
             }
             At::Gap(lines) => self.gap(lines, parts),
             At::Content => self.content(parts),
-            At::Head => self.head(parts),
-            At::Arguments(tool, json) => self.arguments(tool, json, parts),
-            At::Rest => {
+            At::Open(frame) => self.pass(self.frame(frame).open, At::Head(frame)),
+            At::Head(frame) => self.head(frame, parts),
+            At::Arguments(frame, json) => self.arguments(frame, json, parts),
+            At::Rest(_) => {
                 input(std::mem::take(&mut self.held), parts);
                 false
             }
-            At::Tail(tool) => self.tail(tool, parts),
+            At::Tail(frame) => self.tail(frame, parts),
+            At::Between(frame) => self.between(frame),
+            At::End => false,
         }
     }
 
@@ -196,7 +269,7 @@ impl PartReader {
         // There is nothing after the arguments of the only call, so they are read like raw input.
         debug_assert_eq!(calls.tools.len(), 1);
         parts.push(Part::Opened(0));
-        self.at = At::Rest;
+        self.at = At::Rest(0);
     }
 
     fn gap(&mut self, lines: usize, parts: &mut Vec<Part>) -> bool {
@@ -213,62 +286,81 @@ impl PartReader {
     }
 
     fn content(&mut self, parts: &mut Vec<Part>) -> bool {
-        if self.reading.calls.is_none() {
-            content(std::mem::take(&mut self.held), parts);
-            return false;
-        }
-        let (before, found) = self.until(CALL);
-        content(before, parts);
-        if found {
-            self.held.insert_str(0, CALL);
-            self.at = At::Head;
-        }
-        found
-    }
-
-    fn head(&mut self, parts: &mut Vec<Part>) -> bool {
-        let tools = self.reading.calls.iter().flat_map(|calls| &calls.tools);
-        let heads: Vec<(String, bool)> = tools.map(|tool| (call_head(tool), tool.is_custom())).collect();
-        let held = self.held.trim_start_matches('\n');
-        let found = heads.iter().position(|(head, _)| held.starts_with(head.as_str()));
-        let Some(tool) = found else {
+        let found = frames::find(self.reading.frames, self.reading.tools(), &self.held);
+        let at = found.map_or(self.held.len(), |(at, _)| at);
+        let rest = self.held.split_off(at);
+        content(std::mem::replace(&mut self.held, rest), parts);
+        let Some((_, Some(frame))) = found else {
             return false;
         };
-        let (head, custom) = &heads[tool];
-        self.held = held[head.len()..].to_owned();
-        parts.push(Part::Opened(tool));
-        self.at = if *custom {
-            At::Rest
-        } else {
-            At::Arguments(tool, Json::default())
-        };
+        let place = self
+            .reading
+            .frames
+            .iter()
+            .position(|other| std::ptr::eq(other, frame));
+        self.at = At::Open(place.unwrap_or_default());
         true
     }
 
-    fn arguments(&mut self, tool: usize, mut json: Json, parts: &mut Vec<Part>) -> bool {
+    fn frame(&self, frame: Framing) -> &'static Frame {
+        &self.reading.frames[frame]
+    }
+
+    /// Passes over these pieces.
+    fn pass(&mut self, pieces: &[frames::Piece<'_>], next: At) -> bool {
+        let Match::Whole(length) = frames::read(pieces, &self.held) else {
+            return false;
+        };
+        self.held.drain(..length);
+        self.at = next;
+        true
+    }
+
+    fn head(&mut self, frame: Framing, parts: &mut Vec<Part>) -> bool {
+        let tools = self.reading.tools();
+        let Some((tool, length)) = self.frame(frame).call(tools, &self.held) else {
+            return false;
+        };
+        self.at = match tools[tool].is_custom() {
+            true => At::Rest(tool),
+            false => At::Arguments(frame, Json::default()),
+        };
+        self.held.drain(..length);
+        parts.push(Part::Opened(tool));
+        true
+    }
+
+    fn arguments(&mut self, frame: Framing, mut json: Json, parts: &mut Vec<Part>) -> bool {
         let (length, ended) = json.read(&self.held);
         let rest = self.held.split_off(length);
         input(std::mem::replace(&mut self.held, rest), parts);
         self.at = if ended {
-            At::Tail(tool)
+            At::Tail(frame)
         } else {
-            At::Arguments(tool, json)
+            At::Arguments(frame, json)
         };
         ended
     }
 
-    fn tail(&mut self, tool: usize, parts: &mut Vec<Part>) -> bool {
-        let calls = self.reading.calls.as_ref();
-        let tail = calls
-            .and_then(|calls| calls.tools.get(tool))
-            .map_or_else(String::new, call_tail);
-        if !self.held.starts_with(&tail) {
-            return false;
+    fn tail(&mut self, frame: Framing, parts: &mut Vec<Part>) -> bool {
+        let space = self.held.len() - self.held.trim_start_matches(WHITE_SPACE).len();
+        self.held.drain(..space);
+        let passed = self.pass(self.frame(frame).tail, At::Between(frame));
+        if passed {
+            parts.push(Part::Closed);
         }
-        self.held.drain(..tail.len());
-        parts.push(Part::Closed);
-        self.at = At::Head;
-        true
+        passed
+    }
+
+    /// The end of the calls, or another one; what ends them may begin like what stands between them.
+    fn between(&mut self, frame: Framing) -> bool {
+        let Frame { close, between, .. } = self.frame(frame);
+        match frames::read(*close, &self.held) {
+            Match::Whole(_) if close.is_empty() => self.pass(between, At::Head(frame)),
+            Match::Whole(_) => self.pass(close, At::End),
+            Match::Begun => false,
+            Match::Not => self.pass(between, At::Head(frame)),
+        }
     }
 
     /// Takes the text before a mark, and the mark; or what cannot be the beginning of the mark.
@@ -306,8 +398,8 @@ fn input(text: String, parts: &mut Vec<Part>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grammars::frames::FRAMES;
     use crate::wire::constraint::{Constraint, Source};
-    use crate::wire::tools::{Callable, Input};
 
     fn reading(mode: Mode) -> Arc<OutputFormat> {
         let schema = Constraint::new(Source::Schema("{}".to_owned()), "tools");
@@ -329,6 +421,8 @@ mod tests {
         Arc::new(OutputFormat {
             thought: Thought::Possible,
             calls: Some(calls),
+            frames: FRAMES,
+            has_free_text: true,
         })
     }
 
@@ -368,6 +462,37 @@ mod tests {
                 parts.extend(reader.push(&text[second..]));
                 parts.extend(reader.finish());
                 assert_eq!(joined(parts), expected);
+            }
+        }
+    }
+
+    /// Two calls in each frame, and what may stand before them.
+    #[test]
+    fn no_way_of_cutting_a_frame_changes_its_calls() {
+        let call = "{\"name\": \"f\", \"arguments\": {\"a\": \"]<}\"} }";
+        let texts = [
+            format!("{call}\n{call}"),
+            format!("[ {call}, {call}]"),
+            format!("```json\n{call}\n{call}\n```"),
+            format!("```\n[{call},\n{call} ]\n```"),
+            format!("[TOOL_CALLS] [{call}, {call}]"),
+            format!("<|python_tag|>{call}; {call}"),
+            "<function=f>{\"a\": \"]<}\"}</function>\n<function=f>{\"a\": \"]<}\"} </function>".to_owned(),
+        ];
+        let expected: Vec<Part> = std::iter::once(Part::Content("{\"name\": \"g\"} [1] ".to_owned()))
+            .chain([(), ()].into_iter().flat_map(|()| {
+                let arguments = Part::Input("{\"a\": \"]<}\"}".to_owned());
+                [Part::Opened(0), arguments, Part::Closed]
+            }))
+            .collect();
+        for text in texts {
+            let text = format!("{{\"name\": \"g\"}} [1] {text}");
+            for cut in 0..=text.len() {
+                let mut reader = PartReader::new(reading(Mode::Auto));
+                let mut parts = reader.push(&text[..cut]);
+                parts.extend(reader.push(&text[cut..]));
+                parts.extend(reader.finish());
+                assert_eq!(joined(parts), expected, "{text}");
             }
         }
     }

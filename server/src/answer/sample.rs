@@ -8,9 +8,9 @@ use lexiform_engine::{Diagnostics, Event, Finish, Grammar, Outcome, Particle, St
 
 use self::token_watch::{Seen, TokenWatch};
 use crate::answer::confidence::Trace;
-use crate::answer::parts::Part;
+use crate::answer::parts::{Cut, Part};
 use crate::answer::text_buffer::TextBuffer;
-use crate::grammars::language::MARKS;
+use crate::grammars::language;
 use crate::operate::metrics::FinishedSample;
 use crate::wire::chat::TokenDetails;
 use crate::wire::error::ApiError;
@@ -54,6 +54,8 @@ pub struct News {
 pub struct Ended {
     /// Why, in the words of the API: `stop` or `length`.
     pub finish: &'static str,
+    /// What the tokens left did to a text that may end anywhere.
+    pub cut: Cut,
     /// Its law and weights.
     pub sample: Sample,
     /// How its tokens steered it, if they did.
@@ -266,6 +268,11 @@ impl SampleState {
         };
         Ok(Ended {
             finish,
+            cut: outcome
+                .steered
+                .map(cut)
+                .filter(|_| !self.buffer.stopped())
+                .unwrap_or_default(),
             sample: sample(outcome),
             budget: outcome.steered.map(budget),
             prompt_tokens: outcome.prompt_tokens,
@@ -328,6 +335,14 @@ fn diagnostics(of: Diagnostics) -> response::Diagnostics {
     }
 }
 
+fn cut(steered: Steered) -> Cut {
+    match (steered.is_ended, steered.is_diverted) {
+        (true, _) => Cut::Ended,
+        (false, true) => Cut::Diverted,
+        (false, false) => Cut::Nothing,
+    }
+}
+
 fn budget(steered: Steered) -> Budget {
     Budget {
         steered: true,
@@ -339,7 +354,7 @@ fn budget(steered: Steered) -> Budget {
 /// What a token adds to the answer: its text, or the name of a special token that marks a part of an answer.
 fn written<'b>(token: u32, bytes: &'b [u8], marks: &[u32], vocabulary: &'b Vocabulary) -> &'b [u8] {
     let name = vocabulary.bytes(token);
-    let is_mark = || MARKS.iter().any(|mark| mark.as_bytes() == name) || marks.contains(&token);
+    let is_mark = || language::is_mark(name) || marks.contains(&token);
     // A text token without bytes has spelled what a prompt ended in.
     if bytes.is_empty() && vocabulary.kind(token) != TokenKind::Text && is_mark() {
         name

@@ -207,8 +207,12 @@ async fn answer(served: Arc<ServedModel>, raw: bool, body: &[u8]) -> Result<Stri
     } else {
         prepare::chat(&served, body, &Interest::default())?
     };
-    let running = Running::start(served.engine(), prepared.requests, served.limits().clone())?;
-    prepared.frame.collect(running).await
+    let running = Running::start(
+        served.engine(),
+        prepared.requests,
+        served.limits().clone().alone(),
+    )?;
+    Ok(prepared.frame.collect(running).await?.json)
 }
 
 /// The fields of a request that are flags here.

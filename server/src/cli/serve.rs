@@ -19,6 +19,7 @@ use crate::operate::process;
 use crate::operate::tls::{Certificate, ClientAuthority, TlsError};
 use crate::operate::traces::{Endpoint, Traces};
 use crate::request::body::BodyLimits;
+use crate::request::told;
 use crate::routes::server::{self, Listening};
 use crate::routes::state::Offered;
 use crate::routes::state::{AppState, BODY_LIMIT, CONNECTIONS, Settings};
@@ -104,7 +105,7 @@ struct Limits {
     /// Requests that may be read and compiled at a time, or wait for that; more are refused with status 429
     #[arg(long, env = "LEXIFORM_COMPILE_QUEUE", default_value_t = PREPARING, value_name = "N")]
     compile_queue: usize,
-    /// Seconds that a request may wait for its first token
+    /// Seconds that a request may wait until the model begins with it
     #[arg(long, env = "LEXIFORM_QUEUE_SECONDS", default_value_t = 30, value_name = "N")]
     queue_seconds: u64,
     /// Seconds that a request may take
@@ -381,6 +382,9 @@ async fn serve(
         println!("Weights: {format}, rounded when the model was loaded (--weights)");
     }
     for notice in app.served.engine().notices() {
+        eprintln!("lexiform: {notice}");
+    }
+    for notice in app.served.text().template.iter().flat_map(told::notices) {
         eprintln!("lexiform: {notice}");
     }
     if let Some((server, address)) = metrics {

@@ -8,29 +8,24 @@
 //!              | "<tool_call>\n" {"name": "sql"} "\n" INPUT          the input of a custom tool ends the answer
 //! ```
 //!
-//! The frame of a call is the one that Hermes introduced and Qwen's models were trained on; every part of it is in the
-//! grammar, so a call can be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold
-//! anything, the closing mark too; it ends with the answer, so that no text has two readings.
+//! This frame of a call is the one that Hermes introduced and Qwen's models were trained on. In free text, calls may also
+//! stand in the frames of other families ([`frames`](super::frames)). Every part of a frame is in the grammar, so a call can
+//! be neither malformed nor of an unknown tool. A custom tool's input is raw text that may hold anything, the closing mark
+//! too; it ends with the answer, so that no text has two readings.
 
 use lexiform::error::{CompileError, Problem, ProblemKind};
 use sha2::{Digest as _, Sha256};
 
+use crate::grammars::frames::{FRAME_MARKS, FRAMES, Frame};
 use crate::operate::metrics::GrammarKind;
-use crate::wire::constraint::{Constraint, Source};
-use crate::wire::tools::{Callable, Calls, Input};
+use crate::wire::constraint::{Constraint, Form, Source};
+use crate::wire::tools::{Calls, Mode};
 
 /// Opens a thought.
 pub const THINK: &str = "<think>";
 /// Closes a thought.
 pub const END_THINK: &str = "</think>";
-/// Opens a call.
-pub const CALL: &str = "<tool_call>";
-/// Closes a call.
-pub const END_CALL: &str = "</tool_call>";
-/// All of them.
-pub const MARKS: [&str; 4] = [THINK, END_THINK, CALL, END_CALL];
-/// Stands between the arguments and the closing mark.
-pub(super) const CLOSE: &str = "}\n";
+
 /// Whether an answer begins with a thought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Thought {
@@ -83,7 +78,43 @@ pub struct Finding {
     pub problem: Problem,
 }
 
+/// Whether a text of this form may end in free text.
+fn ends_freely(form: &Form) -> bool {
+    match form {
+        Form::Any { .. } | Form::Triggered { .. } => true,
+        Form::Sequence(forms) => forms.last().is_some_and(ends_freely),
+        Form::Choice(forms) => forms.iter().any(ends_freely),
+        Form::Repeat { form, .. } => ends_freely(form),
+        Form::Text(_) | Form::Token(_) | Form::Content(_) | Form::Tag(_) | Form::Separated { .. } => false,
+    }
+}
+
+/// Whether this is the name of a token that marks a part of an answer.
+pub fn is_mark(name: &[u8]) -> bool {
+    let marks = [THINK, END_THINK].into_iter().chain(FRAME_MARKS);
+    marks.into_iter().any(|mark| mark.as_bytes() == name)
+}
+
 impl Language {
+    /// The frames in which its calls may be written: all of them behind free text; where an answer must be a call, or its
+    /// text obeys a constraint, with which some could be confused, the first alone.
+    pub fn frames(&self) -> &'static [Frame] {
+        match &self.calls {
+            Some(calls) if calls.mode == Mode::Auto && self.content.is_none() => FRAMES,
+            Some(_) => &FRAMES[..1],
+            None => &[],
+        }
+    }
+
+    /// Whether it may end in free text, beside its calls and tags: such a text may end anywhere.
+    pub fn has_free_text(&self) -> bool {
+        match self.content.as_ref().map(|content| &content.source) {
+            None => self.calls.as_ref().is_none_or(|calls| calls.mode == Mode::Auto),
+            Some(Source::Tags(form)) => ends_freely(form),
+            Some(_) => false,
+        }
+    }
+
     /// Whether everything is in it, so that no grammar is needed.
     pub fn is_free(&self) -> bool {
         self.content.is_none() && self.calls.is_none() && self.prefix.is_empty()
@@ -156,22 +187,5 @@ impl Language {
     pub fn blamed(&self) -> Constraint {
         let first = self.constraints().next().cloned();
         first.unwrap_or_else(|| Constraint::new(Source::Regex(String::new()), "tools"))
-    }
-}
-
-/// What stands before the input of a call, from the opening mark on.
-pub fn call_head(tool: &Callable) -> String {
-    let name = serde_json::Value::from(tool.name.as_str());
-    match tool.input {
-        Input::Arguments(_) => format!("{CALL}\n{{\"name\": {name}, \"arguments\": "),
-        Input::Raw(_) => format!("{CALL}\n{{\"name\": {name}}}\n"),
-    }
-}
-
-/// What stands after the input of a call.
-pub fn call_tail(tool: &Callable) -> String {
-    match tool.input {
-        Input::Arguments(_) => format!("{CLOSE}{END_CALL}"),
-        Input::Raw(_) => String::new(),
     }
 }

@@ -1,7 +1,9 @@
 //! The lowering of an answer's language to one grammar.
 //!
-//! [`lower_answer`] writes the frame of thoughts and calls; [`lower`] has each constraint lowered by its front end and puts
-//! what comes of it into its place.
+//! [`lower_answer`] writes the frame of a thought, and `calls` those of calls; [`lower`] has each constraint lowered by its
+//! front end and puts what comes of it into its place.
+
+mod calls;
 
 use lexiform::error::{CompileError, Diagnostics};
 use lexiform::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular};
@@ -9,14 +11,9 @@ use lexiform::limits::Limits;
 use lexiform::vocab::Vocabulary;
 use lexiform::{regex, schema, syntax, tags};
 
-use super::language::{
-    CALL, CLOSE, END_CALL, END_THINK, Finding, Language, Rejected, THINK, Thought, call_head,
-};
+use super::language::{END_THINK, Finding, Language, Rejected, THINK, Thought};
 use crate::wire::constraint::{Constraint, Form, KeyOrder, Source, Whitespace};
-use crate::wire::tools::{Callable, Calls, Input, Mode};
-
-/// The most calls of one answer.
-const CALLS: u32 = 32;
+use crate::wire::tools::{Input, Mode};
 
 /// The grammar of a whole answer, and what was found on the way.
 ///
@@ -145,18 +142,15 @@ impl Writer<'_> {
                 None => Ok(self.builder.import(tags::anything(self.vocabulary))),
             };
         };
-        let called = self.calls(calls)?;
         match (calls.mode, &language.content) {
-            (Mode::Required | Mode::Bare, _) => Ok(called),
+            (Mode::Bare, _) => self.only_input(calls),
+            (Mode::Required, _) => self.calls(calls, language.frames()),
             (Mode::Auto, Some(content)) => {
                 let content = self.constraint(content)?;
+                let called = self.calls(calls, language.frames())?;
                 Ok(self.builder.choice(vec![content, called]))
             }
-            (Mode::Auto, None) => {
-                let text = self.text_without(CALL);
-                let maybe = self.builder.optional(called);
-                Ok(self.builder.seq(vec![text, maybe]))
-            }
+            (Mode::Auto, None) => self.text_or_calls(calls, language.frames()),
         }
     }
 
@@ -175,45 +169,6 @@ impl Writer<'_> {
         let open = self.mark(THINK);
         let thinking = self.builder.seq(vec![open, rest]);
         self.builder.choice(vec![answer, thinking])
-    }
-
-    fn calls(&mut self, calls: &Calls) -> Result<ExprId, Rejected> {
-        if let (Mode::Bare, Some(tool)) = (calls.mode, calls.tools.first()) {
-            return self.input(&tool.input);
-        }
-        let (mut closed, mut ending) = (Vec::new(), Vec::new());
-        for tool in &calls.tools {
-            let call = self.call(tool)?;
-            if tool.is_custom() {
-                &mut ending
-            } else {
-                &mut closed
-            }
-            .push(call);
-        }
-        let any: Vec<ExprId> = closed.iter().chain(&ending).copied().collect();
-        let last = self.builder.choice(any);
-        if !calls.parallel || closed.is_empty() {
-            return Ok(last);
-        }
-        let one = self.builder.choice(closed);
-        let line = self.builder.bytes("\n");
-        let before = self.builder.seq(vec![one, line]);
-        let earlier = self.builder.repeat(before, 0, Some(CALLS - 1));
-        Ok(self.builder.seq(vec![earlier, last]))
-    }
-
-    fn call(&mut self, tool: &Callable) -> Result<ExprId, Rejected> {
-        let open = self.mark(CALL);
-        let head = call_head(tool);
-        let head = self.builder.bytes(head.strip_prefix(CALL).unwrap_or_default());
-        let input = self.input(&tool.input)?;
-        let mut parts = vec![open, head, input];
-        if !tool.is_custom() {
-            parts.push(self.builder.bytes(CLOSE));
-            parts.push(self.mark(END_CALL));
-        }
-        Ok(self.builder.seq(parts))
     }
 
     fn input(&mut self, input: &Input) -> Result<ExprId, Rejected> {

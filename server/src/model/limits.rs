@@ -20,7 +20,7 @@ const WAITING_TOKENS: usize = 1 << 20;
 pub struct RequestLimits {
     /// For reading a request and compiling its constraint.
     pub prepare: Duration,
-    /// From the request to its first token.
+    /// From the request to the first pass that it is in.
     pub queue: Duration,
     /// From the request to its end.
     pub answer: Duration,
@@ -66,6 +66,15 @@ impl RequestLimits {
     pub fn preparing(self, preparing: usize) -> Self {
         Self {
             prepared: Arc::new(Room::new(preparing)),
+            ..self
+        }
+    }
+
+    /// The same for whoever is alone, and waits for nobody.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self {
+            queue: self.answer,
             ..self
         }
     }

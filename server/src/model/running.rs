@@ -5,7 +5,7 @@
 //! with them the sequences in the engine. The channel has no bound of its own: it holds at most `max_tokens` events a
 //! sample, and the engine must never wait for a slow client.
 //!
-//! Nothing waits for ever: a request that does not begin within the time for queueing, or does not end within the
+//! Nothing waits for ever: a request that is in no pass within the time for queueing, or does not end within the
 //! time for answers, ends with an error; so does every request when the server is told to stop and the time for
 //! draining is over.
 
@@ -22,13 +22,21 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use crate::model::limits::RequestLimits;
 use crate::wire::error::ApiError;
 
+/// What an error calls a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Answer,
+    Search,
+}
+
 /// The samples of one request while they are written.
 pub struct Running {
     events: UnboundedReceiver<(usize, Event)>,
     tickets: Vec<Option<Ticket>>,
     limits: RequestLimits,
+    kind: Kind,
     begun: Instant,
-    /// Room in the queue, until the first token.
+    /// Room in the queue, until the first token, or until it is known that the request is in a pass.
     line: Option<Place>,
     timer: Pin<Box<Sleep>>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -43,6 +51,7 @@ impl Running {
         let tokens = requests.iter().map(|request| request.prompt.len()).sum();
         let share = requests.first().and_then(|request| request.owner.clone());
         let line = Some(limits.wait_in_line(&share, tokens)?);
+        let is_search = requests.iter().any(|request| request.search.is_some());
         let (sender, events) = unbounded_channel();
         let mut tickets = Vec::with_capacity(requests.len());
         let begun = Instant::now();
@@ -64,6 +73,7 @@ impl Running {
         Ok(Self {
             events,
             tickets,
+            kind: if is_search { Kind::Search } else { Kind::Answer },
             begun,
             line,
             timer: Box::pin(tokio::time::sleep_until(begun + limits.queue)),
@@ -90,9 +100,7 @@ impl Running {
                 return Poll::Ready(Err(self.late()));
             }
             Poll::Ready(Some(event)) => {
-                if self.line.take().is_some() {
-                    self.timer.as_mut().reset(self.begun + self.limits.answer);
-                }
+                self.leave_line();
                 return Poll::Ready(Ok(event));
             }
             Poll::Ready(None) => return Poll::Ready(Err(ApiError::internal())),
@@ -101,17 +109,36 @@ impl Running {
         if self.stop.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(ApiError::shutting_down()));
         }
-        if self.timer.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(self.late()));
+        while self.timer.as_mut().poll(context).is_ready() {
+            if self.line.is_none() || !self.has_begun() {
+                return Poll::Ready(Err(self.late()));
+            }
+            self.leave_line();
         }
         Poll::Pending
     }
 
+    /// Whether a sample is in a pass, though there may be nothing to tell of it for long: a search tells its answers at its
+    /// end, and an attempt at the global law when it is accepted.
+    fn has_begun(&self) -> bool {
+        self.tickets.iter().flatten().any(Ticket::has_begun)
+    }
+
+    /// It no longer waits: now the time for answers counts.
+    fn leave_line(&mut self) {
+        if self.line.take().is_some() {
+            self.timer.as_mut().reset(self.begun + self.limits.answer);
+        }
+    }
+
     fn late(&self) -> ApiError {
-        if self.line.is_some() {
-            ApiError::timed_out("waited", self.limits.queue.as_secs_f64(), true)
-        } else {
-            ApiError::timed_out("ran", self.limits.answer.as_secs_f64(), false)
+        let answer = self.limits.answer.as_secs_f64();
+        match self.kind {
+            _ if self.line.is_some() && !self.has_begun() => {
+                ApiError::timed_out("waited", self.limits.queue.as_secs_f64(), true)
+            }
+            Kind::Search => ApiError::search_timed_out(answer),
+            Kind::Answer => ApiError::timed_out("ran", answer, false),
         }
     }
 

@@ -10,7 +10,7 @@ use actix_web::http::header::{
 
 /// The headers that pages may read beside the usual ones.
 const EXPOSED: &str = "x-request-id, retry-after, retry-after-ms, x-ratelimit-limit-requests, \
-                       x-ratelimit-remaining-requests, x-lexiform-enforced, x-lexiform-ignored, x-lexiform-stream, \
+                       x-ratelimit-remaining-requests, x-lexiform-enforced, x-lexiform-budget, x-lexiform-ignored, x-lexiform-stream, \
                        deprecation, link";
 
 /// The origins that may ask.

@@ -10,21 +10,21 @@ use lexiform::limits::Limits;
 use lexiform_engine::{
     Grammar, LawChoice, LogprobsOf, OnBudget, Request, Sampling, Search, Speculation, Verification,
 };
-use serde_json::Value;
 
 use crate::grammars::enforcement;
 use crate::grammars::interest::Interest;
-use crate::grammars::language::{CALL, END_CALL, END_THINK, Language, THINK, Thought};
+use crate::grammars::language::{END_THINK, Language, THINK, Thought};
 use crate::grammars::store::Compiled;
 use crate::model::served::ServedModel;
 use crate::model::template::{ChatTemplate, Conversation, Piece, TemplateError};
 use crate::model::text::Defaults;
 use crate::request::tokenization::{PromptTokenizer, TextKind};
-use crate::wire::chat::{ChatRequest, Message};
+use crate::request::told;
+use crate::wire::chat::ChatRequest;
 use crate::wire::completion::Prompt;
-use crate::wire::constraint::{Constraint, Source};
+use crate::wire::constraint::Constraint;
 use crate::wire::error::ApiError;
-use crate::wire::generation::{self as wire, Generation, LogprobsMode, SchemaInPrompt};
+use crate::wire::generation::{self as wire, Generation, LogprobsMode};
 use crate::wire::law::Law;
 use crate::wire::tools::{Callable, Calls, Input, Mode};
 
@@ -33,9 +33,6 @@ const MONITOR_TIME: Duration = Duration::from_secs(5);
 
 /// Streams of random numbers that the prompts of one request are apart where an answer takes more texts than it returns.
 const STREAMS: usize = 1 << 16;
-
-/// The longest schema of which a sketch is shown to the model, in bytes.
-pub const SKETCHED: usize = 256 << 10;
 
 /// Checks that the request asks for the model that is served.
 ///
@@ -81,24 +78,16 @@ pub fn of_chat(
         calls: request.calls.clone().map(|calls| framed(calls, template)),
         prefix: Vec::new(),
     };
-    let shown = shown(&language);
-    let schema = shown.and_then(|constraint| shown_schema(template, constraint, &request.generation));
-    let told = shown.and_then(|constraint| told_constraint(template, constraint, &request.generation));
-    let tools = told_tools(template, request, &language);
-    let instructions = [tools, told]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("\n\n");
-    let messages = if instructions.is_empty() {
+    let told = told::of(template, request, &language);
+    let messages = if told.words.is_empty() {
         request.messages.clone()
     } else {
-        with_instructions(&request.messages, &instructions)
+        told::with_instructions(&request.messages, &told.words)
     };
     let conversation = Conversation {
         messages: &messages,
-        tools: offered(request, &language, schema.is_some()),
-        schema: schema.as_deref(),
+        tools: told.tools,
+        schema: told.schema.as_deref(),
         arguments: &request.template_arguments,
     };
     let pieces = template.render(&conversation).map_err(|error| refused(&error))?;
@@ -131,15 +120,6 @@ pub fn check_sources<'a>(constraints: impl Iterator<Item = &'a Constraint>) -> R
     Ok(())
 }
 
-/// The tools that the model is shown: none where it may call none, or it would try; and not the one that it must call where
-/// its schema is shown as that of the answer.
-fn offered<'r>(request: &'r ChatRequest, language: &Language, shows_schema: bool) -> &'r [Value] {
-    match &language.calls {
-        Some(calls) if calls.mode != Mode::Bare || !shows_schema => &request.tools,
-        _ => &[],
-    }
-}
-
 /// A model that was trained to call tools writes the frame of a call, also around a call that it must make; unless it was
 /// trained to obey schemas, too: then a call that it must make is an answer under the tool's schema.
 fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
@@ -160,17 +140,6 @@ fn framed(calls: Calls, template: &ChatTemplate) -> Calls {
     }
 }
 
-/// The one constraint that the whole answer obeys, if there is one to show.
-fn shown(language: &Language) -> Option<&Constraint> {
-    let Some(calls) = &language.calls else {
-        return language.content.as_ref();
-    };
-    match (calls.mode, &calls.tools.first()?.input) {
-        (Mode::Bare, Input::Arguments(constraint)) => Some(constraint),
-        _ => None,
-    }
-}
-
 /// Whether the answer begins with a thought: the prompt may have opened one, or opened and closed it.
 fn thought(served: &ServedModel, pieces: &[Piece]) -> Thought {
     if !served.thinks() {
@@ -187,19 +156,6 @@ fn thought(served: &ServedModel, pieces: &[Piece]) -> Thought {
     } else {
         Thought::Possible
     }
-}
-
-/// What the system message must say about tools where the template has no place for them.
-fn told_tools(template: &ChatTemplate, request: &ChatRequest, language: &Language) -> Option<String> {
-    let calls = language.calls.as_ref()?;
-    if template.takes_tools() || calls.mode == Mode::Bare {
-        return None;
-    }
-    let listed: Vec<String> = request.tools.iter().map(Value::to_string).collect();
-    Some(format!(
-        "You can call these tools:\n{}\nA call is written as\n{CALL}\n{{\"name\": NAME, \"arguments\": ARGUMENTS}}\n{END_CALL}",
-        listed.join("\n")
-    ))
 }
 
 /// Puts a registered constraint in the place of its identity.
@@ -247,81 +203,6 @@ pub fn of_text(
 
 fn refused(error: &TemplateError) -> ApiError {
     ApiError::invalid("invalid_messages", Some("messages".to_owned()), error.to_string())
-}
-
-/// The short form of the schema, if the template has a place for it and the request lets the model see it.
-fn shown_schema(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
-    if generation.schema_in_prompt == SchemaInPrompt::Never || !template.takes_schema() {
-        return None;
-    }
-    match &constraint.source {
-        // A sketch ends after some kilobytes; of a schema as long as this it would show an arbitrary part.
-        Source::Schema(text) if text.len() <= SKETCHED => {
-            let schema: Value = serde_json::from_str(text).ok()?;
-            Some(lexiform::schema::sketch::sketch(&schema))
-        }
-        _ => None,
-    }
-}
-
-/// What the system message must say about the constraint: asked for by `always`, where the template has no place.
-fn told_constraint(
-    template: &ChatTemplate,
-    constraint: &Constraint,
-    generation: &Generation,
-) -> Option<String> {
-    match &constraint.source {
-        Source::Schema(_) if template.takes_schema() => None,
-        _ => described(constraint, generation),
-    }
-}
-
-/// What a prompt that no template writes must say about the constraint, if that is asked for.
-pub fn told_in_text(generation: &Generation) -> Option<String> {
-    described(generation.constraint.as_ref()?, generation)
-}
-
-/// The constraint in words, if the request asks for it in any case.
-fn described(constraint: &Constraint, generation: &Generation) -> Option<String> {
-    if generation.schema_in_prompt != SchemaInPrompt::Always {
-        return None;
-    }
-    match &constraint.source {
-        Source::Schema(text) => Some(format!("Answer with JSON that obeys this JSON Schema:\n{text}")),
-        Source::Regex(text) => Some(format!(
-            "Answer with a text that matches this regular expression:\n{text}"
-        )),
-        Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
-        Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
-        Source::Extract(text, _) => Some(format!(
-            "Answer with words of this text, exactly as they stand in it:\n{text}"
-        )),
-        // Whoever sends tags has told the model of them: else it would not write any.
-        Source::Tags(_) => None,
-    }
-}
-
-/// The conversation with one more instruction in its system message, which is made if there is none.
-fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
-    let mut messages = messages.to_vec();
-    match messages.first_mut().filter(|first| first.role == "system") {
-        Some(system) => {
-            let before = system.content.take().unwrap_or_default();
-            system.content = Some(format!("{before}\n\n{instructions}"));
-        }
-        None => {
-            let content = Some(instructions.to_owned());
-            messages.insert(
-                0,
-                Message {
-                    role: "system".to_owned(),
-                    content,
-                    ..Message::default()
-                },
-            );
-        }
-    }
-    messages
 }
 
 /// The grammar of a language, if it is not free.

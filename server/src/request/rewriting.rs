@@ -9,6 +9,7 @@ use crate::grammars::language::Language;
 use crate::model::served::ServedModel;
 use crate::request::prompt::{self, Chat};
 use crate::request::tokenization::{PromptTokenizer, TextKind};
+use crate::request::told;
 use crate::wire::chat::{ChatRequest, Message};
 use crate::wire::completion::Prompt;
 use crate::wire::error::ApiError;
@@ -48,7 +49,7 @@ pub fn prompt(
         // The conversation is ours; what is wrong with it comes of the text.
         return prompt::of_chat(served, &request, cutting).map_err(|error| error.about("text"));
     }
-    let described = prompt::told_in_text(generation).map_or_else(String::new, |told| format!("{told}\n\n"));
+    let described = told::in_text(generation).map_or_else(String::new, |told| format!("{told}\n\n"));
     let text = format!("{asked}\n\n{described}Text:\n{text}\n\nThe same text in the required form:\n");
     Ok(Chat {
         tokens: prompt::of_text(served, &Prompt::Text(text), cutting)?,

@@ -14,7 +14,7 @@ use crate::grammars::language::Language;
 use crate::grammars::store::Compiled;
 use crate::grammars::{enforcement, inspect, report};
 use crate::model::served::ServedModel;
-use crate::request::prompt;
+use crate::request::{prompt, told};
 use crate::routes::handler::{self, ApiRequest, blocking, json_answer};
 use crate::routes::state::AppState;
 use crate::wire::constraint::{Constraint, Source};
@@ -129,7 +129,7 @@ pub async fn explain(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
         let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
         let (mut sketch, mut assertions) = (None, None);
         if let Source::Schema(text) = &constraint.source {
-            let short = Some(text).filter(|text| text.len() <= prompt::SKETCHED);
+            let short = Some(text).filter(|text| text.len() <= told::SKETCHED);
             let schema = short.and_then(|text| serde_json::from_str::<Value>(text).ok());
             sketch = schema.map(|schema| lexiform::schema::sketch::sketch(&schema));
             let keywords = enforcement::whole(&language(constraint.clone()), &compiled, interest)?;

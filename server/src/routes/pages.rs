@@ -74,6 +74,7 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
         SCRIPT "playground/places.js",
         STYLE "playground/playground.css",
         SCRIPT "playground/request.js",
+        SCRIPT "playground/prompt.js",
         SCRIPT "playground/snippets.js",
     ]
 });

@@ -304,7 +304,8 @@ pub fn completion(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -
     let base = Base::new("cmpl-", served, samples.enforcement.take(), &request.ignored);
     let writer = Box::new(TextWriter::new(base, options, extras.logprobs));
     let ignored = request.ignored.clone();
-    Ok(samples.prepared(served, generation, (extras, Arc::default()), (writer, ignored)))
+    let reading = Arc::new(OutputFormat::of(&samples.language));
+    Ok(samples.prepared(served, generation, (extras, reading), (writer, ignored)))
 }
 
 /// Prepares a text that the model writes in place of another one, which it is shown and may repeat.

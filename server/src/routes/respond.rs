@@ -11,7 +11,7 @@ use actix_web::{HttpMessage as _, HttpResponse, HttpResponseBuilder};
 use futures_core::Stream;
 use serde_json::Value;
 
-use crate::answer::builder::AnswerBuilder;
+use crate::answer::builder::{AnswerBuilder, Written};
 use crate::answer::stream::EventStream;
 use crate::grammars::interest::{Interest, Requester};
 use crate::model::running::Running;
@@ -149,7 +149,7 @@ async fn answer(
     }
     app.served.metrics().ignored(prepared.ignored.count());
     if !prepared.stream {
-        let json = if prepared.frame.weighs() {
+        let Written { json, is_steered } = if prepared.frame.weighs() {
             weighed(app, prepared.frame, running, requester).await?
         } else if prepared.frame.is_slow_to_write() {
             let grown = prepared.frame.grown(running).await?;
@@ -157,6 +157,9 @@ async fn answer(
         } else {
             prepared.frame.collect(running).await?
         };
+        if is_steered {
+            response.insert_header((HeaderName::from_static("x-lexiform-budget"), "steered"));
+        }
         return Ok(response.content_type("application/json").body(json));
     }
     let stream = EventStream::new(prepared.frame, running);
@@ -175,7 +178,7 @@ async fn weighed(
     frame: AnswerBuilder,
     running: Running,
     requester: Requester,
-) -> Result<String, ApiError> {
+) -> Result<Written, ApiError> {
     let mut grown = frame.grown(running).await?;
     let found = blocking(app, requester, move |_| {
         grown.find_places();

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use serde_json::json;
 
+use crate::model::served::ServedModel;
 use crate::request::prompt;
 use crate::request::tokenization::PromptTokenizer;
 use crate::routes::handler::{ApiRequest, answer_json};
@@ -15,21 +16,33 @@ use crate::wire::tokens::{self, Tokenized};
 /// The request is wrong, or the vocabulary cannot write the text.
 pub async fn tokenize(asked: ApiRequest) -> Result<HttpResponse, ApiError> {
     answer_json(asked, |served, body, interest| {
+        let most = served.engine().max_context();
         let (tokens, ignored) = match tokens::read(body)? {
             Tokenized::Prompt(prompt, ignored) => {
                 let cutting = PromptTokenizer::of_text(served, "prompt", interest);
                 (prompt::of_text(served, &prompt, cutting)?, ignored)
             }
-            Tokenized::Chat(chat) => {
+            Tokenized::Chat(mut chat) => {
+                prompt::check_sources(chat.constraints())?;
+                prompt::resolve(served, &mut chat.generation, interest)?;
                 let cutting = PromptTokenizer::of_text(served, "messages", interest);
-                (prompt::of_chat(served, &chat, cutting)?.tokens, chat.ignored)
+                let tokens = prompt::of_chat(served, &chat, cutting)?.tokens;
+                let told = json!({"count": tokens.len(), "max_model_len": most, "prompt": read(served, &tokens),
+                                  "tokens": tokens});
+                return Ok((told, chat.ignored));
             }
         };
-        let most = served.engine().max_context();
         let told = json!({"count": tokens.len(), "max_model_len": most, "tokens": tokens});
         Ok((told, ignored))
     })
     .await
+}
+
+/// A prompt as the model reads it: special tokens by their names.
+fn read(served: &ServedModel, tokens: &[u32]) -> String {
+    let bytes = tokens.iter().flat_map(|&token| served.vocabulary().bytes(token));
+    let bytes: Vec<u8> = bytes.copied().collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The text of tokens.

@@ -256,6 +256,16 @@ impl ApiError {
         }
     }
 
+    /// A search took longer than an answer may: 408. The same again would take as long.
+    pub fn search_timed_out(seconds: f64) -> Self {
+        let message = format!("The search found no end within {seconds} s; set max_tokens.");
+        let status = StatusCode::REQUEST_TIMEOUT;
+        Self {
+            should_retry: Some(false),
+            ..Self::new(status, "timeout_error", "request_timeout", message)
+        }
+    }
+
     /// Reading the request and compiling its constraint took too long: 408. The same again would take as long.
     pub fn compile_timed_out(seconds: f64) -> Self {
         let message = format!(

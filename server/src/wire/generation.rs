@@ -64,7 +64,7 @@ impl LogprobsMode {
 /// Whether the model is shown the constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaInPrompt {
-    /// If the model's chat template has a place for it.
+    /// Of a schema: in the place of the model's chat template, or else as the server sees fit.
     Auto,
     /// Not at all.
     Never,
@@ -494,7 +494,7 @@ fn logprobs_mode(fields: &mut Fields, problems: &mut Problems) -> LogprobsMode {
         .unwrap_or(LogprobsMode::Raw)
 }
 
-/// Where the template has a place, unless the request says otherwise.
+/// Left to the server, unless the request says otherwise.
 pub(super) fn schema_in_prompt(fields: &mut Fields, problems: &mut Problems) -> SchemaInPrompt {
     let words = [
         ("auto", SchemaInPrompt::Auto),

@@ -433,8 +433,9 @@ pub struct ParticleText {
 pub struct Budget {
     /// Always true: of an answer that was not steered, nothing is told.
     pub steered: bool,
-    /// How many tokens stood before the first one whose choice was narrowed; the end counts as one.
-    pub from_token: usize,
+    /// How many tokens stood before the first one whose choice was narrowed; absent where that was the end of the text alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_token: Option<usize>,
     /// The tokens that there were.
     pub max_tokens: usize,
 }

@@ -42,19 +42,127 @@ fn an_answer_is_completed_in_time_and_says_from_where_it_was_steered() {
         json!({"steered": true, "from_token": 10, "max_tokens": 15})
     );
     assert_eq!(service.metric("lexiform_budget_steered_total"), 1);
+    let steered = service.chat(SAID, wish(json!({"max_tokens": 15})));
+    assert_eq!(steered.header("x-lexiform-budget"), Some("steered"));
 
     let streamed = service.chat(SAID, wish(json!({"max_tokens": 15, "stream": true})));
     let told: Vec<Value> = (streamed.events().iter())
         .filter_map(|event| event["choices"][0]["lexiform"].get("budget").cloned())
         .collect();
     assert_eq!(told, [budget], "in the last chunk of the sample, and only there");
-    assert_eq!(service.metric("lexiform_budget_steered_total"), 2);
+    assert_eq!(service.metric("lexiform_budget_steered_total"), 3);
 
     let ample = content(&service.chat(SAID, wish(json!({"max_tokens": 200}))));
     assert_eq!(ample, (WHOLE.to_owned(), "stop".to_owned(), Value::Null));
     let free = content(&service.chat("echo abcdef", json!({"max_tokens": 3})));
     assert_eq!(free, ("abc".to_owned(), "length".to_owned(), Value::Null));
-    assert_eq!(service.metric("lexiform_budget_steered_total"), 2);
+    assert_eq!(service.metric("lexiform_budget_steered_total"), 3);
+    let ample = service.chat(SAID, wish(json!({"max_tokens": 200})));
+    assert_eq!(ample.header("x-lexiform-budget"), None);
+}
+
+/// A3: free text that `max_tokens` cuts, and says `stop`, because the model might also have called a tool. Of the text that is
+/// told, the finish reason and the budget are those of an answer without tools; a text that ends by itself is whole,
+/// however near the tokens' end it is, unless what the model wanted was a call that no longer fitted.
+#[test]
+fn free_text_that_is_cut_says_so_though_there_are_tools() {
+    let service = Service::start();
+    let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
+                            "additionalProperties": false});
+    let tools = json!([{"type": "function", "function": {"name": "say", "parameters": parameters}}]);
+    let steered = |from: usize, max_tokens: usize| json!({"steered": true, "from_token": from, "max_tokens": max_tokens});
+    let table = [
+        // Three tokens before the end is no time any more for a character of four bytes.
+        ("a long text", 6, "a long", "length", steered(3, 6)),
+        ("a text", 40, "a text", "stop", Value::Null),
+        // What would be the beginning of a call is taken away, and was not wanted.
+        ("<tool_call x", 30, "<tool_call x", "stop", steered(10, 30)),
+        // It was wanted, and something else stands there.
+        ("<tool_call>", 30, "<tool_call\"", "length", steered(10, 30)),
+    ];
+    for (said, max_tokens, text, finish, budget) in table {
+        let more = json!({"tools": tools, "max_tokens": max_tokens});
+        let answer = service.chat(&format!("echo {said}"), more.clone());
+        let told = content(&answer);
+        assert_eq!(
+            told,
+            (text.to_owned(), finish.to_owned(), budget.clone()),
+            "{said}"
+        );
+        let header = (!budget.is_null()).then_some("steered");
+        assert_eq!(answer.header("x-lexiform-budget"), header, "{said}");
+        let mut streamed = more;
+        streamed["stream"] = json!(true);
+        let events = service.chat(&format!("echo {said}"), streamed).events();
+        let mut ends = events
+            .iter()
+            .filter(|event| event["choices"][0]["finish_reason"].is_string());
+        assert_eq!(
+            ends.next().expect("an end")["choices"][0]["finish_reason"],
+            finish,
+            "{said}"
+        );
+    }
+}
+
+/// A call that is begun is whole: clients run it, and what steered it stands beside it.
+#[test]
+fn a_call_that_is_steered_is_a_call() {
+    let service = Service::start();
+    let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
+                            "additionalProperties": false});
+    let tools = json!([{"type": "function", "function": {"name": "say", "parameters": parameters}}]);
+    let arguments = r#"{"text":"a text that is too long for so few tokens"}"#;
+    let framed = format!(r#"{{"name": "say", "arguments": {arguments}}}"#);
+    for (choice, said, max_tokens) in [("auto", framed.as_str(), 48), ("required", arguments, 24)] {
+        let more = json!({"tools": tools, "tool_choice": choice, "max_tokens": max_tokens});
+        let answer = service.chat(&format!("echo {said}"), more);
+        let choice = answer.json()["choices"][0].take();
+        assert_eq!(choice["finish_reason"], "tool_calls", "{choice}");
+        assert_eq!(choice["lexiform"]["budget"]["steered"], true, "{choice}");
+        assert_eq!(answer.header("x-lexiform-budget"), Some("steered"));
+        let arguments = choice["message"]["tool_calls"][0]["function"]["arguments"].as_str();
+        let arguments: Value = serde_json::from_str(arguments.expect("arguments")).expect("JSON");
+        assert!(
+            arguments["text"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("a ")),
+            "{arguments}"
+        );
+    }
+}
+
+/// The raw input of a custom tool may end anywhere, unless it obeys a grammar.
+#[test]
+fn raw_input_that_is_cut_says_so() {
+    let service = Service::start();
+    let raw = json!([{"type": "custom", "custom": {"name": "sql"}}]);
+    let grammar = json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": "[a-z ]+;"}});
+    let regular = json!([{"type": "custom", "custom": {"name": "sql", "format": grammar}}]);
+    for (tools, max_tokens, finish) in [
+        (&raw, 6, "length"),
+        (&raw, 60, "tool_calls"),
+        (&regular, 6, "tool_calls"),
+    ] {
+        let more = json!({"tools": tools, "tool_choice": "required", "max_tokens": max_tokens});
+        let answer = service.chat("echo a long text;", more).json();
+        assert_eq!(answer["choices"][0]["finish_reason"], finish, "{answer}");
+    }
+}
+
+/// Free text in which tags may stand is cut like any other; a tag that is begun is completed.
+#[test]
+fn free_text_between_tags_is_cut_like_any_other() {
+    let service = Service::start();
+    let tags = json!({"type": "structural_tag", "triggers": ["<f="], "structures": [
+        {"begin": "<f=n>", "schema": {"type": "integer"}, "end": "</f>"}]});
+    for (said, max_tokens, finish) in [("a long text", 6, "length"), ("a text", 40, "stop")] {
+        let answer = service.chat(
+            &format!("echo {said}"),
+            json!({"response_format": tags, "max_tokens": max_tokens}),
+        );
+        assert_eq!(content(&answer).1, finish, "{said}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::service::Service;
+use super::service::{Service, roomy};
+use crate::tokenizer::TEMPLATE;
 
 fn person() -> Value {
     json!({
@@ -273,6 +274,82 @@ fn the_model_is_shown_the_schema_if_the_client_wants_it() {
     assert!(shown > plain, "{shown}, {plain}");
     let listed = prompt(json!({"guided_choice": ["{\"a\":1}", "other"], "schema_in_prompt": "always"}));
     assert!(listed > plain);
+}
+
+/// B1: a model whose template has no place for a schema, and that answers without knowing it.
+#[test]
+fn a_schema_is_told_in_words_where_the_template_has_no_place() {
+    let (before, after) = TEMPLATE.split_once("{% if schema %}").expect("a place");
+    let (_, after) = after.split_once("{% endif %}").expect("its end");
+    let placeless = Service::of_model(roomy(), 1 << 20, &format!("{before}{after}"), &[]);
+    let placed = Service::start();
+    let schema = json!({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]});
+    let words = format!("Answer with JSON that obeys this JSON Schema:\n{schema}");
+    let names = (0..400).map(|number| (format!("a_property_{number}"), json!({"type": "integer"})));
+    let long = json!({"type": "object", "properties": names.collect::<serde_json::Map<_, _>>()});
+    let tool = json!([{"type": "function", "function": {"name": "mk", "parameters": {"type": "object"}}}]);
+    let json_words = "Answer with JSON";
+    let table = [
+        (&placeless, json!({"guided_json": schema}), words.as_str(), true),
+        (
+            &placeless,
+            json!({"guided_json": schema, "schema_in_prompt": "always"}),
+            &words,
+            true,
+        ),
+        (
+            &placeless,
+            json!({"guided_json": schema, "schema_in_prompt": "never"}),
+            json_words,
+            false,
+        ),
+        (
+            &placeless,
+            json!({"guided_json": long}),
+            "Answer with JSON of this form:\n{",
+            true,
+        ),
+        (
+            &placeless,
+            json!({"guided_json": schema, "tools": tool}),
+            "Where you call no tool: Answer with JSON",
+            true,
+        ),
+        (
+            &placeless,
+            json!({"guided_regex": "a+"}),
+            "regular expression",
+            false,
+        ),
+        (
+            &placeless,
+            json!({"guided_regex": "a+", "schema_in_prompt": "always"}),
+            "regular expression:\na+",
+            true,
+        ),
+        (&placed, json!({"guided_json": schema}), json_words, false),
+        (&placed, json!({"guided_json": schema}), "schema\n{a:1}", true),
+        (
+            &placed,
+            json!({"guided_json": schema, "schema_in_prompt": "never"}),
+            "schema",
+            false,
+        ),
+    ];
+    for (service, more, wanted, is_told) in table {
+        let body = super::service::chat("echo x", more.clone());
+        let told = service.post("/tokenize", &body.to_string()).json();
+        let prompt = told["prompt"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no prompt: {told}"));
+        assert_eq!(prompt.contains(wanted), is_told, "{more}: {prompt}");
+        let answer = service.chat("echo x", more);
+        assert_eq!(
+            answer.json()["usage"]["prompt_tokens"],
+            told["count"],
+            "the prompt that is told is the one that is read"
+        );
+    }
 }
 
 /// Guards against drafts that change what a constraint gives (G1), and against forced text that the model writes token

@@ -58,6 +58,21 @@ fn an_answer_without_an_end_is_ended() {
     });
 }
 
+/// Guards against a search that is called off as if it waited, though it is at work: it tells nothing until its end.
+#[test]
+fn a_search_without_an_end_is_told_what_to_set() {
+    let service = Service::start();
+    let more = json!({"guided_regex": "(a|b)+", "search": {"kind": "beam", "width": 4}, "timeout_ms": 300});
+    let late = service.chat("forever", more);
+    assert_eq!(
+        (late.status, late.error_code().as_str()),
+        (408, "request_timeout")
+    );
+    let message = "The search found no end within 0.3 s; set max_tokens.";
+    assert_eq!(late.json()["error"]["message"], message);
+    assert_eq!(late.header("x-should-retry"), Some("false"));
+}
+
 /// Guards against schemas that take minutes (B1), and against clients that send such a schema again at once.
 #[test]
 fn a_compile_that_takes_too_long_is_given_up_and_not_to_be_sent_again() {

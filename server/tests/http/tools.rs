@@ -103,6 +103,226 @@ fn a_free_choice_may_say_something_or_call() {
     assert!(calls(&none["message"]).is_empty());
 }
 
+/// The texts of a call in the frames that models write, and what stands before it.
+const FRAMED: [(&str, &str); 12] = [
+    (
+        "",
+        "<tool_call>\n{\"name\": \"mk\", \"arguments\": {\"age\":36}}\n</tool_call>",
+    ),
+    ("", "{\"name\": \"mk\", \"arguments\": {\"age\":36}}"),
+    ("", "{\"name\":\"mk\",\"parameters\":{\"age\":36}}"),
+    ("Sure: ", "{ \"name\" : \"mk\" , \"arguments\" : {\"age\":36} }"),
+    ("", "[{\"name\": \"mk\", \"arguments\": {\"age\":36}}]"),
+    (
+        "See\n",
+        "```json\n{\"name\": \"mk\", \"arguments\": {\"age\":36}}\n```",
+    ),
+    (
+        "",
+        "```\n{\n  \"name\": \"mk\",\n  \"arguments\": {\"age\":36}\n}\n```",
+    ),
+    (
+        "",
+        "```tool_call\n[{\"name\": \"mk\", \"arguments\": {\"age\":36}}]\n```",
+    ),
+    (
+        "",
+        "[TOOL_CALLS] [{\"name\": \"mk\", \"arguments\": {\"age\":36}}]",
+    ),
+    ("", "[TOOL_CALLS][{\"name\":\"mk\",\"arguments\":{\"age\":36}}]"),
+    ("I call ", "<function=mk>{\"age\":36}</function>"),
+    (
+        "",
+        "<|python_tag|>{\"name\": \"mk\", \"parameters\": {\"age\":36}}",
+    ),
+];
+
+/// B3: a call that the client gets as prose, because the model was trained to write it in another way.
+#[test]
+fn a_call_in_the_frame_of_any_family_is_a_call() {
+    let plain = Service::start();
+    let marked = Service::of_model(
+        roomy(),
+        1 << 20,
+        TEMPLATE,
+        &[
+            "![TOOL_CALLS]",
+            "!<|python_tag|>",
+            "!<tool_call>",
+            "!</tool_call>",
+        ],
+    );
+    for (before, call) in FRAMED {
+        for service in [&plain, &marked] {
+            let called = ask(service, &format!("{before}{call}"), json!({"tools": tools()}));
+            assert_eq!(calls(&called["message"]), [pair("mk", "{\"age\":36}")], "{call}");
+            assert_eq!(
+                called["message"]["content"].as_str().unwrap_or_default(),
+                before,
+                "{call}"
+            );
+            assert_eq!(called["finish_reason"], "tool_calls", "{call}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_holds_several_calls_or_one() {
+    let service = Service::start();
+    let one = "{\"name\": \"mk\", \"arguments\": {\"age\":36}}";
+    let two = "{\"name\": \"say\", \"arguments\": {\"text\":\"] \"}}";
+    for text in [
+        format!("{one}\n{two}"),
+        format!("[{one}, {two}]"),
+        format!("```json\n{one}\n{two}\n```"),
+        format!("```json\n[\n  {one},\n  {two}\n]\n```"),
+        format!("[TOOL_CALLS] [{one}, {two}]"),
+        format!("<|python_tag|>{one}; {two}"),
+        "<function=mk>{\"age\":36}</function>\n<function=say>{\"text\":\"] \"}</function>".to_owned(),
+    ] {
+        let called = ask(&service, &text, json!({"tools": tools()}));
+        let expected = [pair("mk", "{\"age\":36}"), pair("say", "{\"text\":\"] \"}")];
+        assert_eq!(calls(&called["message"]), expected, "{text}");
+        let alone = json!({"tools": tools(), "parallel_tool_calls": false});
+        let called = ask(&service, &text, alone);
+        assert_eq!(calls(&called["message"]), expected[..1], "{text}");
+    }
+}
+
+/// Guards against names that make the texts which begin a call too large, or that are told apart by their first letters.
+#[test]
+fn many_tools_with_long_names_are_all_called() {
+    let service = Service::start();
+    let name = |number: usize| format!("{}{number}", "a_long_name_of_a_tool_".repeat(2));
+    let tools: Vec<Value> = (0..128)
+        .map(|number| function(&name(number), "age", "integer"))
+        .collect();
+    for number in [1, 12, 127] {
+        let text = format!(
+            "{{\"name\": \"{}\", \"arguments\": {{\"age\":36}}}}",
+            name(number)
+        );
+        let called = ask(&service, &text, json!({"tools": tools}));
+        assert_eq!(calls(&called["message"]), [pair(&name(number), "{\"age\":36}")]);
+    }
+}
+
+/// Guards against answers that are made calls, or made impossible, because they look like one.
+#[test]
+fn text_that_is_no_call_stays_text() {
+    let service = Service::start();
+    for text in [
+        "{\"name\": \"Ada\", \"age\": 36}",
+        "{\"name\": \"mk2\", \"arguments\": {\"age\":36}}",
+        "{\"title\": \"mk\", \"arguments\": {\"age\":36}}",
+        "{\"tool\": {\"name\": 1}}",
+        "[1, [2], {\"a\": []}] < > ` ``` [",
+        "```json\n{\"a\": [1, {\"name\": 3}]}\n```",
+        "```python\nprint({'name': 'mk'})\n```\nand `mk`",
+        "<function=other>{}</function> <tool> [TOOL] <|python|>",
+        "ends in a fence\n```json\n",
+    ] {
+        let said = ask(&service, text, json!({"tools": tools()}));
+        assert_eq!(said["message"]["content"], text);
+        assert_eq!(said["finish_reason"], "stop", "{text}");
+        assert!(calls(&said["message"]).is_empty(), "{text}");
+    }
+}
+
+/// Once it is begun, a call is one that there is, with arguments of its own, and its frame is closed.
+#[test]
+fn what_a_model_gets_wrong_in_a_frame_is_put_right() {
+    let service = Service::start();
+    for wrong in [
+        "{\"name\": \"mk\", \"arguments\": {\"age\":\"old\"}}",
+        "{\"name\": \"mk\", \"description\": \"makes\"}",
+        "{\"name\": \"mk\", \"arguments\": {\"text\":\"x\"}",
+        "```json\n{\"name\": \"mk\", \"arguments\": {\"age\":1}}",
+        "[{\"name\": \"mk\", \"arguments\": {\"age\":1}}",
+        "[TOOL_CALLS]mk{\"age\": 3}",
+        "<function=mk>age=3</function>",
+        "<|python_tag|>mk(age=3)",
+        "<tool_call>{\"name\": \"mk\"}",
+    ] {
+        let called = ask(&service, wrong, json!({"tools": tools(), "max_tokens": 300}));
+        let found = calls(&called["message"]);
+        assert!(!found.is_empty(), "{wrong}: {called}");
+        assert_eq!(called["finish_reason"], "tool_calls", "{wrong}");
+        for (name, arguments) in found {
+            let arguments: Value = serde_json::from_str(&arguments).expect("JSON");
+            match name.as_str() {
+                "mk" => assert!(arguments["age"].is_number(), "{wrong}: {arguments}"),
+                _ => assert!(arguments["text"].is_string(), "{wrong}: {arguments}"),
+            }
+        }
+    }
+}
+
+/// A text that obeys a format could be confused with a call in plain JSON, so then calls are written between marks alone.
+#[test]
+fn beside_a_format_only_marks_begin_a_call() {
+    let service = Service::start();
+    let person = json!({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+                        "required": ["name", "age"], "additionalProperties": false});
+    let more = json!({"tools": tools(), "guided_json": person});
+    let said = ask(&service, "{\"name\":\"mk\",\"age\":36}", more.clone());
+    assert_eq!(said["message"]["content"], "{\"name\":\"mk\",\"age\":36}");
+    let called = ask(&service, MAKE, more);
+    assert_eq!(calls(&called["message"]), [pair("mk", "{\"age\":36}")]);
+}
+
+/// The prompt of a chat with these fields, as the model reads it.
+fn prompt(service: &Service, more: Value) -> String {
+    let body = super::service::chat("echo x", more);
+    let answer = service.post("/tokenize", &body.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["prompt"].as_str().expect("a prompt").to_owned()
+}
+
+/// A2: a model that must call a tool that nobody told it of.
+#[test]
+fn tools_are_told_in_words_where_the_template_has_no_place() {
+    let service = Service::start();
+    let named = json!({"type": "function", "function": {"name": "mk"}});
+    let one = json!([tools()[0]]);
+    let table = [
+        (json!("none"), tools(), [false, false]),
+        (json!("auto"), tools(), [true, true]),
+        (json!("required"), tools(), [true, true]),
+        (named, tools(), [true, false]),
+        (json!("required"), one, [true, false]),
+    ];
+    for (choice, tools, told) in table {
+        let prompt = prompt(&service, json!({"tools": tools, "tool_choice": choice}));
+        let has = ["\"name\":\"mk\"", "\"name\":\"say\""].map(|name| prompt.contains(name));
+        assert_eq!(has, told, "{choice}: {prompt}");
+        let is_bare = told == [true, false];
+        assert_eq!(
+            prompt.contains("the arguments of the call alone, as JSON"),
+            is_bare,
+            "{choice}: {prompt}"
+        );
+        assert_eq!(
+            prompt.contains("A call is written as\n<tool_call>"),
+            told[1],
+            "{choice}: {prompt}"
+        );
+    }
+    let custom = json!([{"type": "custom", "custom": {"name": "sql", "description": "Runs SQL"}}]);
+    let told = prompt(
+        &service,
+        json!({"tools": custom, "tool_choice": "required", "schema_in_prompt": "never"}),
+    );
+    assert!(
+        told.contains("Runs SQL") && told.contains("Answer with its input alone."),
+        "{told}"
+    );
+    let before = json!({"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}], "tools": tools()});
+    let told = prompt(&service, before);
+    assert!(told.contains("Be brief.\n\nYou can call these tools:"), "{told}");
+    assert_eq!(told.matches("system\n").count(), 1, "{told}");
+}
+
 #[test]
 fn a_model_sees_the_tools_that_it_may_call() {
     let template = format!("{{% for tool in tools %}}{{{{ tool | tojson }}}}{{% endfor %}}{TEMPLATE}");

@@ -153,7 +153,8 @@ impl Device<'_> {
         tasks: &mut [Task<'_>],
     ) -> Result<(), EngineError> {
         // Who sits out feeds its last token again.
-        if let Some(lead) = pass.lead.take().filter(|_| tasks.len() == pass.works.len())
+        let is_led = tasks.len() == pass.works.len() && !tasks.iter().any(Task::is_narrowed);
+        if let Some(lead) = pass.lead.take().filter(|_| is_led)
             && self.draw_and_lead(pass, flight, tasks, lead)?
         {
             return Ok(());
@@ -218,7 +219,7 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     for task in tasks.iter_mut().filter(|task| task.sequence.warper.penalises()) {
         task.drafted = (0..task.rows.len()).map(|row| task.drafted_before(row)).collect();
     }
-    let plain = tasks.iter().filter(|task| can_stay(task.sequence));
+    let plain = tasks.iter().filter(|task| task.can_stay());
     let asks: Vec<Ask<'_>> = plain.flat_map(Task::asks).collect();
     if asks.is_empty() {
         return Ok(());
@@ -226,7 +227,7 @@ fn draw(flight: &mut dyn Flight, tasks: &mut [Task<'_>]) -> Result<(), EngineErr
     let rows: Vec<usize> = asks.iter().map(|ask| ask.row).collect();
     let drawn = flight.draw(&asks)?;
     let mut by_row: HashMap<usize, Option<Drawn>> = rows.into_iter().zip(drawn).collect();
-    for task in tasks.iter_mut().filter(|task| can_stay(task.sequence)) {
+    for task in tasks.iter_mut().filter(|task| task.can_stay()) {
         // A row that nobody asked for is drawn from by nobody. One that could not be drawn from has to be looked at.
         let drawn: Vec<_> = task.rows.clone().map(|row| by_row.remove(&row)).collect();
         let is_whole = drawn.iter().all(|drawn| !matches!(drawn, Some(None)));
@@ -292,6 +293,16 @@ fn rejoined(running: &mut [Sequence], aside: Vec<Aside>) -> Vec<Task<'_>> {
 }
 
 impl Task<'_> {
+    /// Whether the tokens left narrow the choice in one of its rows; then these are looked at.
+    fn is_narrowed(&self) -> bool {
+        self.masks.iter().flatten().any(Bounds::is_steered)
+    }
+
+    /// Whether its rows can stay where they were computed.
+    fn can_stay(&self) -> bool {
+        can_stay(self.sequence) && !self.is_narrowed()
+    }
+
     /// The drafted tokens between the text and one of its rows.
     fn drafted_before(&self, row: usize) -> Vec<u32> {
         let drafts = &self.sequence.drafts;

@@ -14,6 +14,9 @@ const at = id => document.getElementById(id);
 
 const ENDS = {stop: "complete", length: "cut by max tokens", tool_calls: "a tool is called"};
 
+/** What max tokens did to a text: from which token on, or to its end alone. */
+const steering = ({from_token: from}) => (from === undefined ? "ended by max tokens" : `steered by max tokens from token ${from + 1} on`);
+
 export class View {
   constructor() {
     at("measure").onchange = () => this.drawChart();
@@ -77,7 +80,7 @@ export class View {
     plain.textContent = plain.hidden ? "" : sample.content;
     const count = tokens.length ? [`${tokens.length} ${tokens.length === 1 ? "token" : "tokens"}`] : [];
     const parts = [...count, ENDS[sample.finish] ?? sample.finish];
-    if (told.budget) parts.push(`steered by max tokens from token ${told.budget.from_token + 1} on`);
+    if (told.budget) parts.push(steering(told.budget));
     if (told.law) parts.push(`law ${told.law}`);
     if (run.monitors) parts.push(`allowed by ${run.monitors === 1 ? "the monitor" : `all ${run.monitors} monitors`}`);
     if (told.particles) parts.push(`${told.effective_size.toFixed(1)} of ${told.particles} particles effective`);

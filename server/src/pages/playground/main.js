@@ -10,6 +10,7 @@ import {Form} from "./form.js";
 import {History} from "./history.js";
 import {fromHash, toHash} from "./link.js";
 import {Lint} from "./lint.js";
+import {PromptView} from "./prompt.js";
 import {freed} from "./request.js";
 import {snippet} from "./snippets.js";
 
@@ -22,6 +23,7 @@ const view = new View();
 const form = new Form(editor, changed);
 const lint = new Lint(editor, {verdict: at("verdict"), list: at("problems"), sample: at("sample")}, () => form.state);
 const earlier = new History(at("earlier"), showAgain);
+const reading = new PromptView({fold: at("reading"), text: at("prompt-text"), note: at("prompt-note")}, () => model && [form.state, model]);
 let model = "", running = null, saving = 0;
 
 const say = text => { at("announcement").textContent = text; };
@@ -30,6 +32,7 @@ const say = text => { at("announcement").textContent = text; };
 function changed(isSource) {
   if (isSource) lint.later();
   showCode();
+  reading.later();
   view.compare(form.state);
   clearTimeout(saving);
   saving = setTimeout(save, SAVED_AFTER);
@@ -128,6 +131,7 @@ async function begin() {
   await named();
   lint.now();
   showCode();
+  reading.later();
 }
 
 at("request").addEventListener("submit", event => {
@@ -141,6 +145,7 @@ document.addEventListener("keydown", event => {
 });
 at("code").addEventListener("toggle", showCode);
 at("languages").addEventListener("change", showCode);
+at("copy-prompt").onclick = event => copyBy(event.target, at("prompt-text").textContent);
 at("copy-code").onclick = event => copyBy(event.target, at("snippet").textContent);
 at("share").onclick = async event => {
   await save();

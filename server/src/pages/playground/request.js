@@ -19,7 +19,7 @@ function field(kind, source) {
 export const constraintOf = ({kind, source}) => field(kind, source);
 
 /** The fields of a request that only this service knows; official clients send them as `extra_body`. */
-const OWN = ["structured_outputs", "monitors", "law", "search", "field_confidence"];
+const OWN = ["structured_outputs", "monitors", "law", "search", "field_confidence", "schema_in_prompt"];
 
 /** What is said of the monitors: what they are, or why none are sent. */
 export const MONITORED = {
@@ -51,13 +51,28 @@ function searched({search, samples, temperature}) {
   return {search: {kind: search, width: Math.max(4, samples + samples % 2)}, temperature: 0};
 }
 
+/** What the model is told of a constraint in words, as the service would tell it. */
+const WORDS = {
+  schema: "Answer with JSON that obeys this JSON Schema:",
+  regex: "Answer with a text that matches this regular expression:",
+  ebnf: "Answer with a text of this grammar:",
+  tools: "You can call these tools:",
+};
+
+/** Whether both texts of a comparison are told of the constraint: so they differ by what it enforces, and by nothing else. */
+const isTold = ({compare, kind}) => compare && kind in WORDS;
+
+/** The messages of this state. */
+const messagesOf = ({prompt, told}) => [...(told ? [{role: "system", content: told}] : []), {role: "user", content: prompt}];
+
 /** The request of this state as an object, in which `MARK` stands for a JSON source. */
 export function objectOf(state, model) {
-  const body = {model, messages: [{role: "user", content: state.prompt}], temperature: state.temperature,
+  const body = {model, messages: messagesOf(state), temperature: state.temperature,
     max_tokens: state.length, seed: state.seed};
   if (state.samples > 1) body.n = state.samples;
   if (state.kind === "tools") Object.assign(body, {tools: MARK, tool_choice: state.choice});
   else Object.assign(body, field(state.kind, state.kind === "schema" ? MARK : state.source));
+  if (isTold(state) && state.kind !== "tools") body.schema_in_prompt = "always";
   const monitors = monitorsOf(state);
   if (monitors.length) body.monitors = monitors;
   if (state.search !== "none") Object.assign(body, searched(state));
@@ -77,14 +92,18 @@ export function written(object, state, indent) {
   return before + source + text.slice(place + JSON.stringify(MARK).length);
 }
 
+/** The body that asks for the prompt of this state as the model reads it. */
+export const promptBodyOf = (state, model) => written(objectOf(state, model), state);
+
 /** The body of the request that the page sends: streamed, and with the details of each token. */
 export function bodyOf(state, model) {
   const more = {stream: true, stream_options: {include_usage: true}, token_details: {top: 8, places: true, drafts: true}};
   return written({...objectOf(state, model), ...more}, state);
 }
 
-/** The same request without any constraint. */
-export const freed = state => ({...state, kind: "none", law: "local", search: "none", confidence: false});
+/** The same request without any constraint, of which the model is told all the same. */
+export const freed = state => ({...state, kind: "none", law: "local", search: "none", confidence: false,
+  told: isTold(state) ? `${WORDS[state.kind]}\n${state.source.trim()}` : ""});
 
 /** What the official clients know of a request, and what only this service knows. */
 export function parted(object) {

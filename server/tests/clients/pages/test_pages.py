@@ -237,6 +237,18 @@ class Playground(BrowserTest):
         columns.nth(1).locator("[role=option]").first.click()
         expect(page.locator("#detail-body")).to_contain_text("Nothing constrains this text")
 
+    def test_both_texts_of_a_comparison_are_told_of_the_constraint(self):
+        page = self.open()
+        self.example(page, "With and without")
+        self.write(page)
+        bound, free = self.asked_for("/v1/chat/completions")
+        self.assertEqual(bound["schema_in_prompt"], "always")
+        self.assertNotIn("response_format", free)
+        self.assertEqual([message["role"] for message in free["messages"]], ["system", "user"])
+        schema = bound["response_format"]["json_schema"]["schema"]
+        told = free["messages"][0]["content"].partition("JSON Schema:\n")[2]
+        self.assertEqual(json.loads(told), schema)
+
     def test_several_samples_and_tools_and_fields(self):
         page = self.open()
         self.example(page, "Several samples")
@@ -382,6 +394,16 @@ class Playground(BrowserTest):
         expect(other.locator("#seed")).to_have_value("1")
         self.still(other)
         expect(other.locator("#verdict")).to_contain_text("Compiles")
+
+    def test_the_prompt_is_shown_as_the_model_reads_it(self):
+        page = self.open()
+        page.get_by_text("The prompt as the model reads it").click()
+        shown = page.locator("#prompt-text")
+        expect(shown).to_contain_text(page.locator("#prompt").input_value())
+        expect(page.locator("#prompt-note")).to_contain_text("tokens")
+        page.locator("#prompt").fill("Another question")
+        expect(shown).to_contain_text("Another question")
+        self.assertEqual(self.copied(page, "Copy prompt"), shown.inner_text())
 
     def test_the_request_is_shown_as_code_and_can_be_copied(self):
         page = self.open()

@@ -1,0 +1,46 @@
+//! What is told of an answer when it has ended.
+
+use super::Sequence;
+use crate::request::{Diagnostics, Finish, Outcome};
+
+impl Sequence {
+    /// The weight of a whole answer, if it leads to the global law.
+    fn log_weight(&self, finish: Finish) -> Option<f64> {
+        let is_whole = finish == Finish::Stop && !self.ended_unasked;
+        let has_law = self.walk.tag().has_weight();
+        // What a filter leaves of what is allowed is not known where that is asked about.
+        let is_known = !self.is_watched() || !self.warper.is_filtered();
+        (is_whole && has_law && is_known).then(|| self.walk.log_weight())
+    }
+
+    /// The tokens of the answer without its end, where one was drawn.
+    fn text_tokens(&self) -> usize {
+        let is_end = |token: &u32| self.walk.ends().contains(token);
+        self.generated().len() - usize::from(self.generated().last().is_some_and(is_end))
+    }
+
+    pub(crate) fn outcome(&self, finish: Finish) -> Outcome {
+        Outcome {
+            finish,
+            law: self.walk.tag(),
+            log_probability: self.walk.log_probability(),
+            log_weight: self.log_weight(finish),
+            prompt_tokens: self.request.prompt.len(),
+            cached_tokens: self.cached,
+            completion_tokens: self.generated().len(),
+            drafted: self.drafted,
+            accepted: self.accepted,
+            accepted_predictions: self.accepted_predictions,
+            rejected_predictions: self.predictions - self.accepted_predictions,
+            steered: self.steering.told(self.text_tokens(), self.request.max_tokens),
+            times: self.moments.times(),
+            attempts: self.walk.failed_attempts() as usize + 1,
+            diagnostics: self.walk.moves().map(|(steps, moves)| Diagnostics::Chain {
+                steps: steps as usize,
+                moves: moves as usize,
+            }),
+            options: None,
+            particles: Vec::new(),
+        }
+    }
+}

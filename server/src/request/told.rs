@@ -1,0 +1,274 @@
+//! What the model is told of the tools that it may call and of the schema that its answer obeys, and where it is told.
+//!
+//! | | the template has a place | it has none |
+//! |---|---|---|
+//! | tools, `tool_choice` other than `none` | there | in the system message, in words |
+//! | a tool that must be called, whose arguments are the answer | its schema in the place of schemas, else the tool | in the system message, with what to answer |
+//! | a schema, `schema_in_prompt: auto` | there, in short | as `WITHOUT_PLACE` says |
+//! | a schema, `always` | there, in short | in the system message |
+//! | another constraint, `always` | in the system message | in the system message |
+//! | `never` | schemas and other constraints are not told | likewise |
+//!
+//! What enforces an answer does not depend on any of this: a grammar holds whether the model knows it or not. But a model
+//! that knows what it is to write needs its constraint less.
+
+use serde_json::Value;
+
+use crate::grammars::frames::{CALL, END_CALL};
+use crate::grammars::language::Language;
+use crate::model::template::ChatTemplate;
+use crate::wire::chat::{ChatRequest, Message};
+use crate::wire::constraint::{Constraint, Source};
+use crate::wire::generation::{Generation, SchemaInPrompt};
+use crate::wire::tools::{Callable, Calls, Input, Mode};
+
+/// Where a model without a place for schemas is told of one if the request leaves that to the server: the default of
+/// `schema_in_prompt` for such models. Small models answer an open schema in fewer tokens, and end by themselves, once they
+/// know it.
+const WITHOUT_PLACE: Telling = Telling::Words;
+
+/// The longest schema that is told whole unless the request asks for it, in bytes; of a longer one a sketch is told. It
+/// bounds by how much a prompt grows that nobody asked to grow: some two thousand tokens.
+const WHOLE: usize = 8 << 10;
+/// The longest schema of which a sketch is shown to the model, in bytes. A sketch ends after some kilobytes; of a longer
+/// schema it would show an arbitrary part.
+pub const SKETCHED: usize = 256 << 10;
+
+/// Where the model is told of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Telling {
+    /// In the place that its chat template has for it.
+    Template,
+    /// In the system message, in words.
+    Words,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Whether the template has a place for the schema that the whole answer obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Present,
+    Missing,
+}
+
+impl Place {
+    fn in_template(template: &ChatTemplate) -> Self {
+        match template.takes_schema() {
+            true => Self::Present,
+            false => Self::Missing,
+        }
+    }
+}
+
+/// Where the model is told of the schema that its answer obeys.
+fn telling_of_schema(asked: SchemaInPrompt, place: Place) -> Telling {
+    match (asked, place) {
+        (SchemaInPrompt::Never, _) => Telling::Nowhere,
+        (SchemaInPrompt::Auto | SchemaInPrompt::Always, Place::Present) => Telling::Template,
+        (SchemaInPrompt::Always, Place::Missing) => Telling::Words,
+        (SchemaInPrompt::Auto, Place::Missing) => WITHOUT_PLACE,
+    }
+}
+
+/// What the template has no place for, a sentence each, for whoever starts the service.
+pub fn notices(template: &ChatTemplate) -> Vec<&'static str> {
+    let mut notices = Vec::new();
+    if !template.takes_tools() {
+        notices.push("the chat template has no place for tools: they are told in the system message");
+    }
+    if telling_of_schema(SchemaInPrompt::Auto, Place::in_template(template)) == Telling::Words {
+        notices.push(
+            "the chat template has no place for schemas: they are told in the system message (schema_in_prompt: never \
+             leaves them out)",
+        );
+    }
+    notices
+}
+
+/// What a model is told beside the messages.
+pub struct Told<'r> {
+    /// The tools, for the place that the template has for them.
+    pub tools: &'r [Value],
+    /// The schema in short, for the place that the template has for it.
+    pub schema: Option<String>,
+    /// What is added to the system message; empty where there is nothing to add.
+    pub words: String,
+}
+
+/// What the model of this template is told of what it may answer.
+pub fn of<'r>(template: &ChatTemplate, request: &'r ChatRequest, language: &Language) -> Told<'r> {
+    let generation = &request.generation;
+    let calls = language.calls.as_ref();
+    let schema = obeyed(language).and_then(|constraint| in_place(template, constraint, generation));
+    let tools = match calls {
+        // It must call this tool, and its answer is what the schema in the other place says.
+        Some(calls) if calls.mode == Mode::Bare && schema.is_some() => &[],
+        Some(_) if template.takes_tools() => &request.tools[..],
+        _ => &[],
+    };
+    let told_tools = calls.filter(|_| !template.takes_tools());
+    let told_tools = told_tools.map(|calls| tools_in_words(&request.tools, calls));
+    let told_constraint = language.content.as_ref().and_then(|constraint| match calls {
+        None => in_words(constraint, generation, Place::in_template(template)),
+        // The template's place is for what the whole answer obeys.
+        Some(_) => in_words(constraint, generation, Place::Missing)
+            .map(|told| format!("Where you call no tool: {told}")),
+    });
+    let words: Vec<String> = [told_tools, told_constraint].into_iter().flatten().collect();
+    Told {
+        tools,
+        schema,
+        words: words.join("\n\n"),
+    }
+}
+
+/// What a prompt that no template writes says about the constraint, if that is asked for.
+pub fn in_text(generation: &Generation) -> Option<String> {
+    let constraint = generation.constraint.as_ref();
+    let asked = constraint.filter(|_| generation.schema_in_prompt == SchemaInPrompt::Always);
+    asked.and_then(described)
+}
+
+/// The one constraint that the whole answer obeys, if there is one.
+fn obeyed(language: &Language) -> Option<&Constraint> {
+    let Some(calls) = &language.calls else {
+        return language.content.as_ref();
+    };
+    match (calls.mode, &calls.tools.first()?.input) {
+        (Mode::Bare, Input::Arguments(constraint)) => Some(constraint),
+        _ => None,
+    }
+}
+
+/// The short form of a schema, if the template has a place for it and the request lets the model see it.
+fn in_place(template: &ChatTemplate, constraint: &Constraint, generation: &Generation) -> Option<String> {
+    let telling = telling_of_schema(generation.schema_in_prompt, Place::in_template(template));
+    match &constraint.source {
+        Source::Schema(text) if telling == Telling::Template => sketch(text),
+        _ => None,
+    }
+}
+
+/// What the system message says about a constraint.
+fn in_words(constraint: &Constraint, generation: &Generation, place: Place) -> Option<String> {
+    let asked = generation.schema_in_prompt;
+    let Source::Schema(text) = &constraint.source else {
+        return described(constraint).filter(|_| asked == SchemaInPrompt::Always);
+    };
+    if telling_of_schema(asked, place) != Telling::Words {
+        return None;
+    }
+    match asked {
+        SchemaInPrompt::Auto if text.len() > WHOLE => {
+            Some(format!("Answer with JSON of this form:\n{}", sketch(text)?))
+        }
+        _ => described(constraint),
+    }
+}
+
+/// A schema in short, if it is not too long for that.
+fn sketch(schema: &str) -> Option<String> {
+    if schema.len() > SKETCHED {
+        return None;
+    }
+    let schema: Value = serde_json::from_str(schema).ok()?;
+    Some(lexiform::schema::sketch::sketch(&schema))
+}
+
+/// A constraint in words.
+fn described(constraint: &Constraint) -> Option<String> {
+    match &constraint.source {
+        Source::Schema(text) => Some(format!("Answer with JSON that obeys this JSON Schema:\n{text}")),
+        Source::Regex(text) => Some(format!(
+            "Answer with a text that matches this regular expression:\n{text}"
+        )),
+        Source::Ebnf(text) => Some(format!("Answer with a text of this grammar:\n{text}")),
+        Source::Choice(texts) => Some(format!("Answer with one of these texts:\n{}", texts.join("\n"))),
+        Source::Extract(text, _) => Some(format!(
+            "Answer with words of this text, exactly as they stand in it:\n{text}"
+        )),
+        // Whoever sends tags has told the model of them: else it would not write any.
+        Source::Tags(_) => None,
+    }
+}
+
+/// The tools that may be called in words, and how a call is written. `described` are all of the request.
+fn tools_in_words(described: &[Value], calls: &Calls) -> String {
+    let is_callable = |tool: &&Value| {
+        let name = tool["type"].as_str().and_then(|kind| tool[kind]["name"].as_str());
+        calls.tools.iter().any(|callable| name == Some(&callable.name))
+    };
+    let listed: Vec<String> = described
+        .iter()
+        .filter(is_callable)
+        .map(Value::to_string)
+        .collect();
+    let listed = listed.join("\n");
+    if calls.mode == Mode::Bare {
+        let answer = match calls.tools.first().is_some_and(Callable::is_custom) {
+            true => "its input alone",
+            false => "the arguments of the call alone, as JSON",
+        };
+        return format!("Call this tool:\n{listed}\nAnswer with {answer}.");
+    }
+    format!(
+        "You can call these tools:\n{listed}\nA call is written as\n{CALL}\n{{\"name\": NAME, \"arguments\": ARGUMENTS}}\n{END_CALL}"
+    )
+}
+
+/// The conversation with more instructions in its system message, which is made if there is none.
+pub fn with_instructions(messages: &[Message], instructions: &str) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    match messages.first_mut().filter(|first| first.role == "system") {
+        Some(system) => {
+            let before = system.content.take().unwrap_or_default();
+            system.content = Some(format!("{before}\n\n{instructions}"));
+        }
+        None => {
+            let content = Some(instructions.to_owned());
+            messages.insert(
+                0,
+                Message {
+                    role: "system".to_owned(),
+                    content,
+                    ..Message::default()
+                },
+            );
+        }
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(source: &str) -> ChatTemplate {
+        ChatTemplate::new(source, Vec::new(), Vec::new()).expect("valid Jinja")
+    }
+
+    #[test]
+    fn whoever_starts_the_service_learns_what_the_template_has_no_place_for() {
+        let count = |source: &str| notices(&template(source)).len();
+        assert_eq!(count("{{ messages }}"), 2);
+        assert_eq!(count("{{ messages }}{{ tools }}"), 1);
+        assert_eq!(count("{{ messages }}{{ tools }}{{ schema }}"), 0);
+    }
+
+    #[test]
+    fn a_schema_is_told_where_there_is_a_place_unless_nobody_wants_it() {
+        use {Place::*, SchemaInPrompt::*};
+        let table = [
+            (Auto, Present, Telling::Template),
+            (Always, Present, Telling::Template),
+            (Auto, Missing, WITHOUT_PLACE),
+            (Always, Missing, Telling::Words),
+            (Never, Present, Telling::Nowhere),
+            (Never, Missing, Telling::Nowhere),
+        ];
+        for (asked, place, told) in table {
+            assert_eq!(telling_of_schema(asked, place), told, "{asked:?}, {place:?}");
+        }
+    }
+}
