@@ -11,6 +11,8 @@
 //! to the end of the grammar says how many characters must be inserted at least. For context-free languages the problem goes back to Aho &
 //! Peterson 1972.
 //!
+//! Where the texts of a grammar are JSON, [`Grammar::repair_json`] keeps values whole instead of as many characters as it can.
+//!
 //! What somebody else made of a text, a model for example, is compared with it by [`Repair::between`], in the same edits.
 //!
 //! What a repair costs grows with the length of the text times the number of configurations within reach of the edits, and the latter
@@ -19,6 +21,7 @@
 mod between;
 mod characters;
 mod edits;
+mod json;
 mod keys;
 mod remaining;
 mod search;
@@ -29,15 +32,15 @@ use crate::matcher::Grammar;
 
 use between::cheapest;
 pub use edits::Edit;
-use keys::nearest_with_keys;
+use keys::{is_valid, nearest_with_keys};
 use task::Task;
-pub use task::{Costs, Repair, RepairError, RepairLimits};
+pub use task::{Change, ChangeKind, Costs, Repair, RepairError, RepairLimits};
 
 impl Repair {
     /// The edits that lead from one text to another at the least cost, whatever either is: what a text that somebody else wrote in
     /// place of a given one changes about it.
     ///
-    /// Of several ways the one with the most substitutions is taken, and always the same one. It takes time for twice as many pairs of
+    /// Of several ways the one with the fewest substitutions is taken, and always the same one. It takes time for twice as many pairs of
     /// places as the product of the lengths in characters, without what both texts begin and end with, and memory for a row of them
     /// (Hirschberg 1975).
     ///
@@ -87,5 +90,51 @@ impl Grammar {
     pub fn repair(&self, text: &str, costs: &Costs, limits: &RepairLimits) -> Result<Repair, RepairError> {
         let task = Task::new(text, costs, limits)?;
         nearest_with_keys(self, &task)
+    }
+
+    /// The valid text that holds the JSON values of this one, for a grammar whose texts are JSON.
+    ///
+    /// The text is read as people and models write JSON: in a fence, with prose around it, with keys in another order or without
+    /// quotation marks, with other quotation marks, `True`, `None` and trailing commas, and cut off at its end. Then every key, number
+    /// and string is kept as a whole where the grammar allows it, and dropped as a whole elsewhere; nothing is renamed. What the grammar
+    /// demands beyond that is added in the shortest way. [`Repair::changes`] says what was done.
+    ///
+    /// A text of which no value can be kept is repaired by its characters, as [`repair`](Grammar::repair) does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use lexiform::{Options, Source, compile};
+    /// # use lexiform::repair::{ChangeKind, Costs, RepairLimits};
+    /// # use lexiform::vocab::{TokenKind, Vocabulary};
+    /// # let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0])?);
+    /// let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    ///                  "required": ["name", "age"], "additionalProperties": false}"#;
+    /// let (grammar, _) = compile(Source::JsonSchema(schema), &vocabulary, &Options::default())?;
+    /// let text = "Here it is: {age: 3, 'name': 'Bob'}";
+    /// let repair = grammar.repair_json(text, &Costs::default(), &RepairLimits::default())?;
+    /// assert_eq!(repair.text, r#"{"name": "Bob","age": 3}"#);
+    /// assert_eq!(repair.changes[0].kind, ChangeKind::Reordered);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`repair`](Grammar::repair).
+    pub fn repair_json(
+        &self,
+        text: &str,
+        costs: &Costs,
+        limits: &RepairLimits,
+    ) -> Result<Repair, RepairError> {
+        let task = Task::new(text, costs, limits)?;
+        let is_valid = is_valid(&self.fresh(), text).unwrap_or(false);
+        let repaired = if is_valid {
+            None
+        } else {
+            json::repaired(self, &task)?
+        };
+        match repaired {
+            Some(repair) => Ok(repair),
+            None => nearest_with_keys(self, &task),
+        }
     }
 }

@@ -10,7 +10,7 @@
 //! * `lower` writes the normal forms as a grammar, in the spelling that the options ask for.
 //!
 //! A keyword is enforced exactly, or less is allowed than it says and a finding tells so, or it is refused with its JSON
-//! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::strict`] refuses the second, and
+//! pointer; nothing is widened. [`report`] says which it is of every assertion, [`Options::refuse`] refuses the second, and
 //! [`normal_form`] prints what the algebra made of a schema. A JSON text belongs to the grammar if its value is valid and
 //! its spelling is one that the [`Options`] allow; where values are compared, some spellings are left out, such as `10e-1` for
 //! an integer ([`Enforced::Spelled`]), and each value has one still. Exponents are written up to what a binary number of 64
@@ -43,7 +43,7 @@ pub mod sketch;
 mod text;
 
 pub use draft::Draft;
-pub use options::{Formats, KeyOrder, Options, Whitespace};
+pub use options::{Formats, KeyOrder, Options, Refuse, Whitespace};
 pub(crate) use parse::source::read as read_json;
 pub use parse::{is_lost_assertion, is_meant_to_assert, is_unknown_format};
 pub use report::{Assertion, Enforced, Report, normal_form, report};
@@ -58,7 +58,7 @@ use resolve::read;
 ///
 /// # Errors
 /// All problems of the schema; where nothing satisfies it, the assertions that contradict each other. With
-/// [`Options::strict`], everything of which less would be allowed than the schema says.
+/// [`Options::refuse`], also findings that would not stop the compile.
 pub fn lower(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagnostics), CompileError> {
     let limits = &*limits.begin();
     limits.cancel.unless(lowered(text, options, limits))
@@ -72,13 +72,32 @@ fn lowered(text: &str, options: &Options, limits: &Limits) -> Result<(Cfg, Diagn
     for note in forms.notes.iter().cloned().chain(notes) {
         diagnostics.push(note);
     }
-    if options.strict {
-        let problems: Vec<Problem> = report::narrowed(&diagnostics).cloned().collect();
-        if !problems.is_empty() {
-            return Err(CompileError { problems });
-        }
+    let problems = refused(&diagnostics, options.refuse);
+    match problems.is_empty() {
+        true => Ok((cfg, diagnostics)),
+        false => Err(CompileError { problems }),
     }
-    Ok((cfg, diagnostics))
+}
+
+/// The findings that are refused, in the order of the schema.
+fn refused(diagnostics: &Diagnostics, refuse: Refuse) -> Vec<Problem> {
+    let (name, is_refused): (&str, fn(&Problem) -> bool) = match refuse {
+        Refuse::Nothing => return Vec::new(),
+        Refuse::Ineffective => ("strict", is_lost_assertion),
+        Refuse::Inexact => ("exact", |finding| {
+            finding.kind == ProblemKind::Narrowed || is_lost_assertion(finding) || is_unknown_format(finding)
+        }),
+    };
+    let found = diagnostics.findings.iter().filter(|finding| is_refused(finding));
+    let problem = |finding: &Problem| match finding.kind {
+        ProblemKind::Narrowed => finding.clone(),
+        _ => Problem {
+            kind: ProblemKind::Unsupported,
+            message: format!("{}; with `{name}` it must have one", finding.message),
+            ..finding.clone()
+        },
+    };
+    found.map(problem).collect()
 }
 
 /// The error of a schema that nothing satisfies, with the assertions that contradict each other where they can be found.

@@ -226,8 +226,8 @@ fn what_models_write_is_repaired_as_a_reader_would() {
     for (text, cost, repaired) in [
         (r#"{"a":1}"#, 0, Some(r#"{"a":1}"#)),
         (r#"{"a":1,}"#, 1, None),
-        (r#"{'a':1}"#, 2, Some(r#"{"a":1}"#)),
-        (r#"{a:1}"#, 2, None),
+        (r#"{'a':1}"#, 2, None),
+        (r#"{a:1}"#, 2, Some(r#"{"a":1}"#)),
         (r#"{"a":[1,{"b":"c"#, 3, None),
         (r#"{"a":True}"#, 1, Some(r#"{"a":true}"#)),
         (r#"{"a":None}"#, 2, None),
@@ -248,6 +248,244 @@ fn what_models_write_is_repaired_as_a_reader_would() {
             assert_eq!(repair.text, repaired);
         }
     }
+}
+
+const PERSON: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"},
+    "city": {"type": "string"}}, "required": ["name", "age", "city"], "additionalProperties": false}"#;
+
+/// A grammar as the command line and the service make it, with white space.
+fn grammar_of(schema: &str) -> Grammar {
+    let vocabulary = Arc::new(Vocabulary::new(&[(TokenKind::Text, "<eos>")], &[0]).expect("a vocabulary"));
+    compile(Source::JsonSchema(schema), &vocabulary, &Options::default())
+        .expect("it compiles")
+        .0
+}
+
+/// What a text becomes as JSON, and what was done with it: the kinds of changes with their pointers.
+fn as_json(grammar: &Grammar, text: &str) -> (String, Vec<String>) {
+    let repair = grammar
+        .repair_json(text, &Costs::default(), &RepairLimits::default())
+        .expect("a repair");
+    assert!(is_valid(grammar, &repair.text), "{text} {repair:?}");
+    assert_eq!(edited(text, &repair), repair.text);
+    assert_eq!(
+        distance(text, &repair.text, &Costs::default()),
+        repair.cost,
+        "{text} {repair:?}"
+    );
+    let changes = repair
+        .changes
+        .iter()
+        .map(|change| format!("{} {}", change.kind.name(), change.pointer));
+    let changes = changes.map(|change| change.trim_end().to_owned()).collect();
+    (repair.text, changes)
+}
+
+const MARIA: &str = r#"{"name": "Maria", "age": 34, "city": "Vienna"}"#;
+
+/// What was written, what becomes of it, and what is told of that.
+const VALUES: &[(&str, &str, &[&str])] = &[
+    (MARIA, MARIA, &[]),
+    // A valid instance in another order.
+    (
+        r#"{"city": "Vienna", "age": 34, "name": "Maria"}"#,
+        MARIA,
+        &["reordered"],
+    ),
+    (
+        "```json\n{\"name\": \"Maria\", \"age\": 34, \"city\": \"Vienna\"}\n```",
+        MARIA,
+        &["around", "around"],
+    ),
+    (
+        r#"Here is the JSON: {"name": "Maria", "age": 34, "city": "Vienna"} Hope this helps!"#,
+        MARIA,
+        &["around", "around"],
+    ),
+    (
+        r#"{"name": "Maria", "age": 34, "city": "Vienna", "height": 170}"#,
+        MARIA,
+        &["dropped /height"],
+    ),
+    (
+        r#"{"name": "Maria", "born": {"year": 1992}, "age": 34, "city": "Vienna"}"#,
+        MARIA,
+        &["dropped /born"],
+    ),
+    (
+        "{name: Maria Keller, age: 34, city: Vienna}",
+        r#"{"name": "Maria Keller", "age": 34, "city": "Vienna"}"#,
+        &["respelled /name", "respelled /city"],
+    ),
+    (
+        "{'name': 'Maria', 'age': 34, 'city': 'Vienna',}",
+        MARIA,
+        &["respelled /name", "respelled /city"],
+    ),
+    (
+        r#"{"name": "Maria", "age": "34", "city": "Vienna"}"#,
+        MARIA,
+        &["respelled /age"],
+    ),
+    (
+        r#"{"name": "Maria", "age": 34 years, "city": "Vienna"}"#,
+        MARIA,
+        &["respelled /age"],
+    ),
+    // A value that does not fit is no other value with its digits.
+    (
+        r#"{"name": "Maria", "age": 34.5, "city": "Vienna"}"#,
+        r#"{"name": "Maria","age":0, "city": "Vienna"}"#,
+        &["dropped /age", "added"],
+    ),
+    (
+        r#"{"name": "Maria", "age": 34, "city": "Vie"#,
+        r#"{"name": "Maria", "age": 34, "city": "Vie"}"#,
+        &["respelled /city", "added"],
+    ),
+    (
+        r#"{"name": "Maria", "age": 3"#,
+        r#"{"name": "Maria", "age": 3,"city":""}"#,
+        &["added", "added"],
+    ),
+    (
+        r#"{"name": "Maria", "a"#,
+        r#"{"name": "Maria", "age":0,"city":""}"#,
+        &["added", "added", "added"],
+    ),
+    (
+        r#"{"name": "Maria", "name": "Eva", "age": 34, "city": "Vienna"}"#,
+        MARIA,
+        &["dropped /name"],
+    ),
+    (
+        r#"{"name": "Maria "Mia" Keller", "age": 34, "city": "Vienna"}"#,
+        r#"{"name": "Maria \"Mia\" Keller", "age": 34, "city": "Vienna"}"#,
+        &["respelled /name"],
+    ),
+];
+
+#[test]
+fn values_of_json_are_kept_whole_or_dropped_whole() {
+    let person = grammar_of(PERSON);
+    for &(text, repaired, changes) in VALUES {
+        let (found, done) = as_json(&person, text);
+        assert_eq!(found, repaired, "{text}");
+        assert_eq!(done, changes, "{text}");
+    }
+}
+
+#[test]
+fn literals_of_other_languages_and_nested_values_are_read() {
+    let grammar = grammar_of(
+        r#"{"type": "object", "properties": {"ok": {"type": "boolean"}, "note": {"type": ["string", "null"]},
+            "tags": {"type": "array", "items": {"enum": ["red", "blue"]}}, "kind": {"enum": ["one", "other"]},
+            "place": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"],
+            "additionalProperties": false}}, "additionalProperties": false}"#,
+    );
+    for (text, repaired) in [
+        ("{'ok': True, 'note': None}", r#"{"ok": true, "note": null}"#),
+        (
+            r#"{"tags": ["red", "green", "blue"]}"#,
+            r#"{"tags": ["red", "blue"]}"#,
+        ),
+        (
+            r#"{"place": {"y": 1.50, "x": .5}, "ok": false}"#,
+            r#"{"ok": false, "place": {"x": 0.5, "y": 1.50}}"#,
+        ),
+        (r#"{"kind": "ot"#, r#"{"kind": "other"}"#),
+        (r#"{"tags": ["red", "bl"#, r#"{"tags": ["red", "blue"]}"#),
+        (r#"{"ok": tr"#, r#"{"ok": true}"#),
+        (r#"{"ok": "true", "note": 34}"#, r#"{"ok": true, "note": "34"}"#),
+        (
+            r#"{"place": {"x": 1}, "ok": yes}"#,
+            r#"{"place": {"x": 1,"y":0}}"#,
+        ),
+    ] {
+        assert_eq!(as_json(&grammar, text).0, repaired, "{text}");
+    }
+}
+
+#[test]
+fn a_key_of_an_open_object_is_kept() {
+    let open =
+        grammar_of(r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#);
+    assert_eq!(
+        as_json(&open, r#"{"b": [1, {"c": x}], "a": 1,}"#).0,
+        r#"{"a": 1, "b": [1, {"c": "x"}]}"#
+    );
+    let any = grammar_of("true");
+    for (text, repaired) in [
+        ("yes", "\"yes\""),
+        ("I have 3 [cats]", "[\"cats\"]"),
+        ("[1, 2", "[1, 2]"),
+        ("True", "true"),
+    ] {
+        assert_eq!(as_json(&any, text).0, repaired, "{text}");
+    }
+}
+
+#[test]
+fn a_text_without_a_value_that_fits_is_repaired_by_its_characters() {
+    let grammar = grammar_of(r#"{"enum": ["approve", "reject"]}"#);
+    assert_eq!(
+        as_json(&grammar, "aprove"),
+        ("\"approve\"".to_owned(), Vec::new())
+    );
+    assert_eq!(
+        as_json(&grammar, "\"approve"),
+        ("\"approve\"".to_owned(), vec!["respelled".to_owned()])
+    );
+}
+
+#[test]
+fn hostile_texts_end_within_the_limits() {
+    let grammar = grammar_of("true");
+    let limits = RepairLimits {
+        nodes: 1 << 13,
+        ..RepairLimits::default()
+    };
+    let many_keys: String = (0..9_000)
+        .map(|number| format!("\"k{}\": 1, ", 9_000 - number))
+        .collect();
+    for text in [
+        "[".repeat(100_000),
+        "{a:".repeat(50_000),
+        format!("{{{many_keys}"),
+        "\"".repeat(100_000),
+        "{\"".repeat(60_000),
+    ] {
+        match grammar.repair_json(&text, &Costs::default(), &limits) {
+            Ok(repair) => assert!(is_valid(&grammar, &repair.text)),
+            Err(error) => assert!(
+                matches!(error, RepairError::TooFar { .. } | RepairError::Exhausted(_)),
+                "{error}"
+            ),
+        }
+    }
+    let cancelled = RepairLimits {
+        cancel: Cancel::when(|| true),
+        ..RepairLimits::default()
+    };
+    let long = format!("{{{many_keys}");
+    assert_eq!(
+        grammar.repair_json(&long, &Costs::default(), &cancelled),
+        Err(RepairError::Cancelled)
+    );
+}
+
+#[test]
+fn of_equal_repairs_the_one_that_keeps_more_is_taken() {
+    let words = grammar(Source::Regex("\"[a-z ]*\""));
+    let repair = words
+        .repair("maria keller", &Costs::default(), &RepairLimits::default())
+        .expect("a repair");
+    assert_eq!((&repair.text[..], repair.cost), ("\"maria keller\"", 2));
+    let month = grammar(Source::Regex("[0-9]{4}-[0-9]{2}"));
+    let repair = month
+        .repair("2026/7", &Costs::default(), &RepairLimits::default())
+        .expect("a repair");
+    assert_eq!((&repair.text[..], repair.cost), ("2026-07", 2));
 }
 
 /// Without the bound for what is missing, all ways to insert a text of this length would be tried everywhere.

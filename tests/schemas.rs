@@ -135,7 +135,7 @@ fn printed(claim: &Path, file: &str, print: Print, faults: &mut Vec<String>) {
 #[test]
 fn normal_forms_and_reports_are_as_recorded() {
     let options = options(KeyOrder::Schema);
-    assert!(!options.schema.strict);
+    assert_eq!(options.schema.refuse, schema::Refuse::Nothing);
     let normal_form: Print =
         |text| schema::normal_form(text, &schema::Options::default(), &Limits::default());
     let report: Print = |text| {
@@ -154,7 +154,36 @@ fn normal_forms_and_reports_are_as_recorded() {
 }
 
 #[test]
-fn strict_refuses_whatever_is_narrower_and_nothing_else() {
+fn strict_refuses_keywords_without_effect_and_nothing_else() {
+    for (schema, strict, exact) in [
+        (r#"{"type": "string"}"#, true, true),
+        (r#"{"propertis": {}}"#, false, false),
+        (
+            r#"{"$schema": "http://json-schema.org/draft-07/schema#", "minContains": 2}"#,
+            false,
+            false,
+        ),
+        (r#"{"format": "hostname"}"#, true, false),
+        (r#"{"format": "phone"}"#, true, false),
+        (r#"{"x-note": 1}"#, true, true),
+    ] {
+        for (refuse, passes) in [
+            (schema::Refuse::Nothing, true),
+            (schema::Refuse::Ineffective, strict),
+            (schema::Refuse::Inexact, exact),
+        ] {
+            let options = schema::Options {
+                refuse,
+                ..schema::Options::default()
+            };
+            let lowered = schema::lower(schema, &options, &Limits::default());
+            assert_eq!(lowered.is_ok(), passes, "{schema} {refuse:?}");
+        }
+    }
+}
+
+#[test]
+fn exact_refuses_whatever_is_narrower_or_without_effect_and_nothing_else() {
     let compiler = Compiler::new(bytes());
     for claim in claims()
         .iter()
@@ -163,13 +192,23 @@ fn strict_refuses_whatever_is_narrower_and_nothing_else() {
         let schema = fs::read_to_string(claim.join("schema.json")).expect("schema.json");
         let mut options = options(KeyOrder::Schema);
         let report = schema::report(&schema, &options.schema, &options.limits).expect("it compiles");
-        options.schema.strict = true;
+        let lax = compiler
+            .compile(Source::JsonSchema(&schema), &options)
+            .expect("it compiles")
+            .1;
+        let mut ineffective = lax
+            .findings
+            .iter()
+            .filter(|finding| schema::is_lost_assertion(finding) || schema::is_unknown_format(finding));
+        let is_exact = report.is_exact() && ineffective.next().is_none();
+        options.schema.refuse = schema::Refuse::Inexact;
         match compiler.compile(Source::JsonSchema(&schema), &options) {
-            Ok(_) => assert!(report.is_exact(), "{}\n{report}", claim.display()),
+            Ok(_) => assert!(is_exact, "{}\n{report}", claim.display()),
             Err(error) => {
-                assert!(!report.is_exact(), "{}: {error}", claim.display());
+                assert!(!is_exact, "{}: {error}", claim.display());
                 let mut kinds = error.problems.iter().map(|problem| problem.kind);
-                assert!(kinds.all(|kind| kind == ProblemKind::Narrowed), "{error}");
+                let is_finding = |kind| matches!(kind, ProblemKind::Narrowed | ProblemKind::Unsupported);
+                assert!(kinds.all(is_finding), "{error}");
             }
         }
     }

@@ -8,18 +8,18 @@
 //!         |      ^
 //! ```
 //!
-//! `check/schema.rs` is what is asked about a schema itself, `check/judged.rs` the verdicts on texts.
+//! `check/about.rs` is what is asked about a schema itself, `check/judged.rs` the verdicts on texts.
 
+mod about;
 mod judged;
-mod schema;
 
 use std::sync::Arc;
 
 use clap::ArgGroup;
-use lexiform::Grammar;
 use lexiform::compile::Options;
 use lexiform::error::{CompileError, Problem};
 use lexiform::vocab::Vocabulary;
+use lexiform::{Grammar, schema};
 use serde_json::{Value, json};
 
 use crate::failure::{Code, EXIT_CODES, Outcome};
@@ -28,8 +28,8 @@ use crate::input::texts::Texts;
 use crate::shown::output::Output;
 use crate::shown::paint::{bad, good};
 use crate::shown::problems;
-use judged::Judged;
-use schema::SchemaArgs;
+use about::SchemaArgs;
+use judged::{Judge, Judged};
 
 /// The arguments of `lexiform check`.
 #[derive(Debug, clap::Args)]
@@ -62,10 +62,26 @@ pub fn run(args: Args) -> Outcome {
     let source = args.constraint.load()?;
     let texts = args.texts.read();
     let mut options = args.meaning.options_for_judging();
-    options.schema.strict = args.schema.exact;
+    options.schema.refuse = args.schema.refuse();
+    let any_order = || {
+        let mut options = options.clone();
+        options.schema.key_order = schema::KeyOrder::Any;
+        let compiled = source
+            .compile(&source.vocabulary_of_bytes().ok()?, &options)
+            .ok()?;
+        Some(compiled.0)
+    };
     let compiled = compiled(&args, &source, (&source.vocabulary_of_bytes()?, &options));
     let judged = match &compiled {
-        Ok(compiled) => Judged::all(&compiled.grammar, &source, texts),
+        Ok(compiled) => Judged::all(
+            &Judge {
+                grammar: &compiled.grammar,
+                source: &source,
+                by: args.schema.by(),
+                any_order: &any_order,
+            },
+            texts,
+        ),
         Err(_) => Judged::unread(texts),
     };
     let code = match &compiled {
@@ -87,7 +103,7 @@ pub fn run(args: Args) -> Outcome {
 struct Compiled {
     grammar: Grammar,
     findings: Vec<Problem>,
-    about: schema::About,
+    about: about::About,
 }
 
 fn compiled(
@@ -97,7 +113,6 @@ fn compiled(
 ) -> Result<Compiled, CompileError> {
     let (grammar, diagnostics) = source.compile(vocabulary, options)?;
     let findings = diagnostics.findings;
-    args.schema.judge(&findings)?;
     let about = args.schema.about(source, options)?;
     Ok(Compiled {
         grammar,

@@ -10,9 +10,8 @@
 //! The texts alone go to standard output, so that they can be piped on; what was changed is told on standard error.
 
 use clap::ArgGroup;
-use lexiform::Grammar;
 use lexiform::error::Place;
-use lexiform::repair::{Costs, Edit, Repair, RepairError, RepairLimits};
+use lexiform::repair::{Change, ChangeKind, Costs, Edit, Repair, RepairError, RepairLimits};
 use serde_json::{Value, json};
 
 use crate::failure::{Code, EXIT_CODES, Failure, Outcome};
@@ -81,9 +80,12 @@ pub fn run(args: Args) -> Outcome {
         nodes: args.nodes,
         ..RepairLimits::default()
     };
-    let repaired = texts
-        .into_iter()
-        .map(|text| Repaired::of(text, &grammar, (&costs, &limits)));
+    let repaired = texts.into_iter().map(|text| {
+        Repaired::of(text, |text| match source.is_schema() {
+            true => grammar.repair_json(text, &costs, &limits),
+            false => grammar.repair(text, &costs, &limits),
+        })
+    });
     let repaired: Vec<Repaired> = repaired.collect();
     let code = repaired.iter().map(Repaired::code).max().unwrap_or(Code::Fine);
     let written = || repaired.iter().map(Repaired::line).collect::<String>();
@@ -103,16 +105,12 @@ struct Repaired {
 }
 
 impl Repaired {
-    fn of(text: Text, grammar: &Grammar, (costs, limits): (&Costs, &RepairLimits)) -> Self {
+    fn of(text: Text, repair: impl Fn(&str) -> Result<Repair, RepairError>) -> Self {
         let not_text = |_| Failure::message("it is not UTF-8 text");
         let outcome = text
             .bytes
             .and_then(|bytes| String::from_utf8(bytes).map_err(not_text))
-            .and_then(|text| {
-                grammar
-                    .repair(&text, costs, limits)
-                    .map_err(|error| failure(&error))
-            });
+            .and_then(|text| repair(&text).map_err(|error| failure(&error)));
         Self {
             name: text.name,
             outcome,
@@ -137,6 +135,7 @@ impl Repaired {
                 "text": repair.text,
                 "cost": repair.cost,
                 "edits": repair.edits.iter().map(edit).collect::<Vec<_>>(),
+                "changes": repair.changes.iter().map(change).collect::<Vec<_>>(),
             }),
             Err(failure) => json!({"name": self.name, "error": failure.to_string()}),
         }
@@ -157,7 +156,13 @@ impl Repaired {
         if repair.edits.is_empty() {
             return format!("{}: {}\n", self.name, dim("belongs already"));
         }
-        let change = |edit: &Edit| {
+        // Of JSON, what became of its values says more than the characters that differ.
+        let values: String = repair
+            .changes
+            .iter()
+            .map(|change| format!("  {}\n", in_words(change)))
+            .collect();
+        let edited = |edit: &Edit| {
             let (place, removed, inserted) = (&edit.place, &edit.removed, &edit.inserted);
             match (removed.is_empty(), inserted.is_empty()) {
                 (true, _) => format!("  {place}: {inserted:?} is inserted\n"),
@@ -165,9 +170,31 @@ impl Repaired {
                 _ => format!("  {place}: {removed:?} becomes {inserted:?}\n"),
             }
         };
-        let changes: String = repair.edits.iter().map(change).collect();
+        let edits: String = repair.edits.iter().map(edited).collect();
+        let changes = if values.is_empty() { edits } else { values };
         format!("{}: cost {}\n{changes}", self.name, repair.cost)
     }
+}
+
+fn in_words(change: &Change) -> String {
+    let Change { kind, pointer, text } = change;
+    let place = if pointer.is_empty() {
+        "the value".to_owned()
+    } else {
+        pointer.clone()
+    };
+    match kind {
+        ChangeKind::Around => format!("{text:?} around the value is deleted"),
+        ChangeKind::Reordered => format!("{place}: the keys are put in order"),
+        ChangeKind::Dropped => format!("{place}: {text} is deleted"),
+        ChangeKind::Added => format!("{place}: {text} is inserted"),
+        ChangeKind::Respelled => format!("{place}: {text} is spelled as JSON"),
+    }
+}
+
+/// A change as `POST /v1/repair` tells it.
+fn change(change: &Change) -> Value {
+    json!({"kind": change.kind.name(), "pointer": change.pointer, "text": change.text})
 }
 
 /// An edit as `POST /v1/repair` tells it.

@@ -1,7 +1,9 @@
 //! Whether a text belongs to a language, and if not, where it leaves it.
 
 pub mod expected;
+pub mod pointer;
 pub mod twice;
+pub mod value;
 
 use std::borrow::Cow;
 

@@ -36,6 +36,10 @@ fn typed(pattern: &str, error: &regex_syntax::Error) -> RegexError {
                 ast::ErrorKind::NestLimitExceeded(limit) => {
                     format!("groups nest too deeply; the limit `nesting` is {limit}")
                 }
+                ast::ErrorKind::UnsupportedLookAround => {
+                    "look-around is not in the dialect `rust`; the dialects `ecma` and `python` have it"
+                        .to_owned()
+                }
                 other => other.to_string(),
             };
             (kind, error.span().start.offset, message)

@@ -38,7 +38,13 @@ pub(super) fn cheapest(task: &Task<'_>, to: &str) -> Result<Repair, RepairError>
         .map(|step| comparison.weights.of_step(*step));
     let cost = cost_of(weight.sum());
     let (text, edits) = apply(task.text, &comparison.steps);
-    Ok(Repair { text, cost, edits })
+    let changes = Vec::new();
+    Ok(Repair {
+        text,
+        cost,
+        edits,
+        changes,
+    })
 }
 
 /// How many characters both begin with, and how many both end with behind these.

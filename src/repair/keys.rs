@@ -57,7 +57,8 @@ fn nearest_remembering(
     nearest(&grammar, task, remaining, alphabet)
 }
 
-fn is_valid(grammar: &Grammar, text: &str) -> Result<bool, RepairError> {
+/// Whether a text is of the language of a grammar.
+pub(super) fn is_valid(grammar: &Grammar, text: &str) -> Result<bool, RepairError> {
     let state = grammar.try_step_bytes(grammar.start(), text.as_bytes())?;
     Ok(state.is_some_and(|state| grammar.is_accepting(state)))
 }

@@ -27,9 +27,14 @@ impl Remaining {
         }
     }
 
+    /// The fewest bytes after which the text may end; [`NEVER`] if it never may.
+    pub(super) fn bytes(&self, machine: &Machine, config: ConfigId) -> u64 {
+        self.distances.of(machine.stacks(), config)
+    }
+
     /// The fewest insertions after which the text may end, with so many characters of it left; `None` if it never may.
     pub(super) fn insertions(&self, machine: &Machine, config: ConfigId, left: usize) -> Option<u64> {
-        let bytes = self.distances.of(machine.stacks(), config);
+        let bytes = self.bytes(machine, config);
         let characters = bytes.div_ceil(self.bytes_per_character);
         (bytes != NEVER).then(|| characters.saturating_sub(left as u64))
     }

@@ -39,7 +39,13 @@ pub(super) fn nearest(
     let end = search.run()?;
     let cost = cost_of(search.nodes[end as usize].cost);
     let (text, edits) = apply(task.text, &search.steps_to(end));
-    Ok(Repair { text, cost, edits })
+    let changes = Vec::new();
+    Ok(Repair {
+        text,
+        cost,
+        edits,
+        changes,
+    })
 }
 
 /// A configuration and a place in the text, and the best way there.

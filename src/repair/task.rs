@@ -60,6 +60,70 @@ pub struct Repair {
     pub cost: u64,
     /// What was changed, in the order of the text. Edits that touch are one.
     pub edits: Vec<Edit>,
+    /// What was done with the values of a text that was [repaired as JSON](crate::Grammar::repair_json), at most 256 of them; empty where
+    /// a text was repaired by its characters.
+    pub changes: Vec<Change>,
+}
+
+/// What was done with a value of a text that was repaired as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What.
+    pub kind: ChangeKind,
+    /// The value, as a JSON pointer of the given text; the value that holds it where it was added.
+    pub pointer: String,
+    /// The text that it is about, without its end if it is long.
+    pub text: String,
+}
+
+/// The kinds of a [`Change`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// What stood before or behind the value was dropped, such as prose and fences.
+    Around,
+    /// The keys of an object were put in the order of the grammar.
+    Reordered,
+    /// A member or an item was dropped: the grammar does not allow it there.
+    Dropped,
+    /// What the grammar demands was added, in the shortest way.
+    Added,
+    /// A value is the same and was spelled in another way, such as `'a'` or `True`.
+    Respelled,
+}
+
+impl ChangeKind {
+    /// The name of the kind in JSON: the variant in small letters.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChangeKind::Around => "around",
+            ChangeKind::Reordered => "reordered",
+            ChangeKind::Dropped => "dropped",
+            ChangeKind::Added => "added",
+            ChangeKind::Respelled => "respelled",
+        }
+    }
+}
+
+/// The characters of a text that a change repeats.
+const TEXT_SHOWN: usize = 80;
+
+impl Change {
+    /// The most that are told of one text.
+    pub(super) const MOST: usize = 256;
+
+    /// A change at a JSON pointer.
+    pub(super) fn new(kind: ChangeKind, pointer: String, text: &str) -> Change {
+        let end = text
+            .char_indices()
+            .nth(TEXT_SHOWN)
+            .map_or(text.len(), |(at, _)| at);
+        let text = if end < text.len() {
+            format!("{}…", &text[..end])
+        } else {
+            text.to_owned()
+        };
+        Change { kind, pointer, text }
+    }
 }
 
 /// Why there is no repair.

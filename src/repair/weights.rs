@@ -1,10 +1,10 @@
-//! What edits weigh: their cost first, then how many of them insert or delete.
+//! What edits weigh: their cost first, then how many of them substitute.
 
 use super::edits::Step;
 use super::task::Costs;
 
-/// Costs stand above these bits of a weight, and the number of insertions and deletions in them: of repairs that cost the same, the
-/// one with more substitutions is taken.
+/// Costs stand above these bits of a weight, and the number of substitutions in them: of repairs that cost the same, the one that
+/// keeps more characters is taken.
 const SHIFT: u32 = 32;
 
 /// What edits weigh.
@@ -20,10 +20,18 @@ impl Weights {
     pub(super) fn of(costs: &Costs) -> Weights {
         let weight = |cost: u32| u64::from(cost) << SHIFT;
         Weights {
-            insert: weight(costs.insert) + 1,
-            delete: weight(costs.delete) + 1,
-            substitute: weight(costs.substitute),
+            insert: weight(costs.insert),
+            delete: weight(costs.delete),
+            substitute: weight(costs.substitute) + 1,
         }
+    }
+
+    /// The least cost of putting so many characters in the place of so many others, of which none is the same.
+    pub(super) fn of_replacement(costs: &Costs, removed: usize, inserted: usize) -> u64 {
+        let [insert, delete, substitute] = [costs.insert, costs.delete, costs.substitute].map(u64::from);
+        let (removed, inserted) = (removed as u64, inserted as u64);
+        let both = removed.min(inserted);
+        both * substitute.min(insert + delete) + (removed - both) * delete + (inserted - both) * insert
     }
 
     /// What a step weighs.

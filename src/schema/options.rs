@@ -19,9 +19,8 @@ pub struct Options {
     pub formats: Formats,
     /// Documents that references may name, by their URI, as JSON texts. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
-    /// Whether a schema is refused of which fewer values are allowed than it says; see [`report`](crate::schema::report()).
-    /// How they are spelled is no reason: every integer would be one.
-    pub strict: bool,
+    /// Which schemas are refused although they can be compiled.
+    pub refuse: Refuse,
 }
 
 impl Default for Options {
@@ -33,9 +32,24 @@ impl Default for Options {
             draft: None,
             formats: Formats::Assert,
             documents: Vec::new(),
-            strict: false,
+            refuse: Refuse::Nothing,
         }
     }
+}
+
+/// Which schemas are refused although they can be compiled. What is not refused is told as a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Refuse {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those with a keyword that has no effect and was [meant to have one](crate::schema::is_lost_assertion): `strict` in the API, on the
+    /// command line and in Python.
+    Ineffective,
+    /// Those that are not enforced exactly: also those of which fewer values are allowed than they say (see
+    /// [`report`](crate::schema::report())), and those with an unknown `format`. How values are spelled is no reason, since every
+    /// integer would be one. `exact` on the command line and in Python.
+    Inexact,
 }
 
 /// The order in which the keys of an object are written.

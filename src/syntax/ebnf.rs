@@ -9,6 +9,8 @@
 //! list    :  item { "," item } , <|end|>                { … } any number of times; <|end|> a special token
 //! ```
 //!
+//! * What ISO 14977, Lark, ABNF or Wirth's notation write alike and mean otherwise is refused, with how it is written here
+//!   (`ebnf/misread.rs`, `ebnf/foreign.rs`).
 //! * A rule is `name ::= …`, `name := …`, `name = …` or `name: …`; a `;` may end it. The start is the rule `root`, or
 //!   else `start`, or else the first one.
 //! * Alternatives are split by `|`; one may be empty. Parts stand side by side, with a `,` between them if one likes.
@@ -21,13 +23,16 @@
 //! All problems that do not hide one another are reported at once, each with its line and column.
 
 mod escape;
+mod foreign;
+mod lexemes;
 mod lowering;
+mod misread;
 mod nesting;
 mod size;
 mod tokens;
 
 use pest::Parser;
-use pest::error::{ErrorVariant, LineColLocation};
+use pest::error::{ErrorVariant, InputLocation, LineColLocation};
 
 use crate::error::{CompileError, Place, Problem, ProblemKind};
 use crate::grammar::Cfg;
@@ -82,7 +87,7 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     if !held.grow(size::bytes_of_tree(text)) {
         limits.cancel.unless(Ok::<_, CompileError>(()))?;
     }
-    let mut grammar = Tokens::parse(Rule::grammar, text).map_err(syntax_error)?;
+    let mut grammar = Tokens::parse(Rule::grammar, text).map_err(|error| syntax_error(error, text))?;
     let definitions = grammar
         .next()
         .into_iter()
@@ -91,14 +96,18 @@ pub fn as_written(text: &str, limits: &Limits) -> Result<Cfg, CompileError> {
     limits.cancel.unless(lowering::lower(text, definitions, limits))
 }
 
-fn syntax_error(error: pest::error::Error<Rule>) -> CompileError {
+/// What the parser says, or, where the text is of another notation, how that is written here.
+fn syntax_error(error: pest::error::Error<Rule>, text: &str) -> CompileError {
     let (line, column) = match error.line_col {
         LineColLocation::Pos(place) | LineColLocation::Span(place, _) => place,
     };
-    let message = match error.variant {
+    let offset = match error.location {
+        InputLocation::Pos(offset) | InputLocation::Span((offset, _)) => offset,
+    };
+    let message = foreign::hint(text, offset).unwrap_or_else(|| match error.variant {
         ErrorVariant::ParsingError { positives, .. } => expected(&positives),
         ErrorVariant::CustomError { message } => message,
-    };
+    });
     Problem::new(ProblemKind::Syntax, Place::LineColumn { line, column }, message).into()
 }
 

@@ -3,11 +3,11 @@
 use lexiform::compile::Options;
 use lexiform::error::{CompileError, Place, Problem};
 use lexiform::regex::Dialect;
-use lexiform::schema::{KeyOrder, Whitespace};
+use lexiform::schema::{KeyOrder, Refuse, Whitespace};
 use lexiform::suggest;
 use serde_json::{Value, json};
 
-const FIELDS: [&str; 4] = ["whitespace", "key_order", "dialect", "strict"];
+const FIELDS: [&str; 4] = ["whitespace", "key_order", "dialect", "refuse"];
 
 /// Reads options; without a text they are the default ones.
 ///
@@ -28,19 +28,23 @@ pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
 }
 
 fn set(options: &mut Options, name: &str, value: &Value) -> Result<(), String> {
-    match (name, value.as_str(), value) {
-        ("whitespace", Some("flexible"), _) => options.schema.whitespace = Whitespace::Flexible,
-        ("whitespace", Some("compact"), _) => options.schema.whitespace = Whitespace::Compact,
-        ("key_order", Some("schema"), _) => options.schema.key_order = KeyOrder::Schema,
-        ("key_order", Some("any"), _) => options.schema.key_order = KeyOrder::Any,
-        ("dialect", Some("rust"), _) => options.regex = Dialect::Rust,
-        ("dialect", Some("ecma"), _) => options.regex = Dialect::Ecma,
-        ("dialect", Some("python"), _) => options.regex = Dialect::Python,
-        ("strict", _, Value::Bool(strict)) => options.schema.strict = *strict,
+    match (name, value.as_str()) {
+        ("whitespace", Some("flexible")) => options.schema.whitespace = Whitespace::Flexible,
+        ("whitespace", Some("compact")) => options.schema.whitespace = Whitespace::Compact,
+        ("key_order", Some("schema")) => options.schema.key_order = KeyOrder::Schema,
+        ("key_order", Some("any")) => options.schema.key_order = KeyOrder::Any,
+        ("dialect", Some("rust")) => options.regex = Dialect::Rust,
+        ("dialect", Some("ecma")) => options.regex = Dialect::Ecma,
+        ("dialect", Some("python")) => options.regex = Dialect::Python,
+        ("refuse", Some("nothing")) => options.schema.refuse = Refuse::Nothing,
+        ("refuse", Some("ineffective")) => options.schema.refuse = Refuse::Ineffective,
+        ("refuse", Some("inexact")) => options.schema.refuse = Refuse::Inexact,
         ("whitespace", ..) => return Err("`whitespace` must be \"flexible\" or \"compact\"".to_owned()),
         ("key_order", ..) => return Err("`key_order` must be \"schema\" or \"any\"".to_owned()),
         ("dialect", ..) => return Err("`dialect` must be \"rust\", \"ecma\" or \"python\"".to_owned()),
-        ("strict", ..) => return Err("`strict` must be true or false".to_owned()),
+        ("refuse", ..) => {
+            return Err("`refuse` must be \"nothing\", \"ineffective\" or \"inexact\"".to_owned());
+        }
         _ => {
             return Err(match suggest::nearest(name, FIELDS) {
                 Some(near) => format!("unknown option `{name}`; did you mean `{near}`?"),

@@ -66,10 +66,11 @@ impl Compiler {
 
     /// The grammar of the JSON texts that a schema accepts. The schema is a text, a dict or a bool, a Pydantic model, or a
     /// Pydantic `TypeAdapter`. `prefix` are bytes that stand before every text, such as those that `Vocabulary.heal` removes
-    /// from a prompt. `deadline` bounds the compile in seconds.
+    /// from a prompt. `deadline` bounds the compile in seconds. `strict` refuses keywords that have no effect and were meant to have
+    /// one, such as misspelled ones; `exact` refuses these, unknown formats, and keywords of which less is allowed than they say.
     #[pyo3(signature = (schema, *, whitespace = "flexible", whitespace_pattern = None, key_order = "schema",
-        escapes = "minimal", draft = None, formats = "assert", documents = None, strict = false, prefix = None,
-        deadline = None))]
+        escapes = "minimal", draft = None, formats = "assert", documents = None, strict = false, exact = false,
+        prefix = None, deadline = None))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a function of Python")]
     fn json_schema(
         &self,
@@ -83,6 +84,7 @@ impl Compiler {
         formats: &str,
         documents: Option<BTreeMap<String, Bound<'_, PyAny>>>,
         strict: bool,
+        exact: bool,
         prefix: Option<&[u8]>,
         deadline: Option<f64>,
     ) -> PyResult<Grammar> {
@@ -97,6 +99,7 @@ impl Compiler {
             formats,
             documents: documents.collect::<PyResult<_>>()?,
             strict,
+            exact,
         };
         let source = OwnedSource::Schema(schema_text(schema)?, keywords.options()?);
         self.get(py, source.behind(prefix), deadline)

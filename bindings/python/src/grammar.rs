@@ -15,8 +15,9 @@ use crate::error::{Problem, compile_error, limit_error, tree_error};
 use crate::explain::{Assertion, Explanation};
 use crate::fork;
 use crate::pool::pool;
-use crate::repair::{self, Repair};
+use crate::repair::{self, Reading, Repair};
 use crate::state::{Shared, State, asked};
+use crate::vocabulary::Vocabulary;
 
 /// A compiled grammar over one vocabulary; threads may share it.
 #[pyclass(frozen, module = "lexiform")]
@@ -196,7 +197,9 @@ impl Grammar {
         Ok(report.assertions.into_iter().map(Assertion::from).collect())
     }
 
-    /// The valid text at the least cost of edits from a given one, whatever that is: exactly, without any model. An edit inserts, deletes
+    /// The valid text that is nearest to a given one, without any model. Of a schema it is the one that holds the JSON values of the text,
+    /// each whole, in a fence, with prose around it or in other quotation marks; `changes` says what was done. Elsewhere, and where no value
+    /// can be kept, it is exactly the one at the least cost of edits. An edit inserts, deletes
     /// or replaces one character; `insert`, `delete` and `substitute` say what that costs, each from 1 to 1000. The search looks at no more
     /// than `nodes` pairs of a state and a place in the text, each of which takes some hundred bytes, and ends after `deadline` seconds
     /// with a `TimeoutError`. A `RepairError` says that the nearest text was not found within that limit, or that there is none.
@@ -218,7 +221,17 @@ impl Grammar {
             substitute,
         };
         let generation = self.shared.current();
-        repair::nearest(py, &generation.grammar, text, &costs, (nodes, deadline))
+        let reading = match self.about.schema {
+            Some(_) => Reading::Json,
+            None => Reading::Characters,
+        };
+        repair::nearest(
+            py,
+            (&generation.grammar, reading),
+            text,
+            &costs,
+            (nodes, deadline),
+        )
     }
 
     /// What the compile noted: keywords that are narrower than they say, or that have no effect, each with its place.
@@ -242,6 +255,14 @@ impl Grammar {
     #[getter]
     fn memory(&self) -> usize {
         self.shared.bytes()
+    }
+
+    /// The vocabulary that masks are over.
+    #[getter]
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            inner: self.shared.current().grammar.vocabulary().clone(),
+        }
     }
 
     /// The 32-bit words of one row of a mask.

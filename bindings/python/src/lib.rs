@@ -37,6 +37,7 @@ fn _lexiform(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<state::State>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<repair::Repair>()?;
+    module.add_class::<repair::Change>()?;
     module.add_class::<repair::Edit>()?;
     module.add_class::<error::Problem>()?;
     module.add_class::<explain::Explanation>()?;

@@ -40,6 +40,26 @@ impl Edit {
     }
 }
 
+/// What was done with a value of a text that was repaired as JSON.
+#[pyclass(frozen, get_all, eq, module = "lexiform")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Change {
+    /// "around", "reordered", "dropped", "added" or "respelled".
+    kind: &'static str,
+    /// The value, as a JSON pointer of the given text; the value that holds it where it was added.
+    pointer: String,
+    /// What it is about, without its end if it is long.
+    text: String,
+}
+
+#[pymethods]
+impl Change {
+    fn __repr__(&self) -> String {
+        let Change { kind, pointer, text } = self;
+        format!("<Change {kind} {pointer:?}: {text:?}>")
+    }
+}
+
 /// A valid text at the least cost from a given one.
 #[pyclass(frozen, get_all, module = "lexiform")]
 pub(crate) struct Repair {
@@ -49,6 +69,8 @@ pub(crate) struct Repair {
     cost: u64,
     /// What was changed, in the order of the text. Edits that touch are one.
     edits: Vec<Edit>,
+    /// What was done with the values of a text of JSON; empty where it was repaired by its characters.
+    changes: Vec<Change>,
 }
 
 #[pymethods]
@@ -58,10 +80,17 @@ impl Repair {
     }
 }
 
+/// What a text is read as.
+#[derive(Clone, Copy)]
+pub(crate) enum Reading {
+    Json,
+    Characters,
+}
+
 /// Repairs a text with the interpreter released; Ctrl-C and the deadline call it off.
 pub(crate) fn nearest(
     py: Python<'_>,
-    grammar: &lexiform::Grammar,
+    (grammar, reading): (&lexiform::Grammar, Reading),
     text: &str,
     costs: &Costs,
     (nodes, deadline): (usize, Option<f64>),
@@ -73,11 +102,22 @@ pub(crate) fn nearest(
         cancel: watch.cancel(),
     };
     let _inside = fork::enter(py);
-    let repaired = py.detach(|| grammar.repair(text, costs, &limits));
+    let repaired = py.detach(|| match reading {
+        Reading::Json => grammar.repair_json(text, costs, &limits),
+        Reading::Characters => grammar.repair(text, costs, &limits),
+    });
     match (repaired, watch.reason()) {
         (_, Some(reason)) => Err(reason),
         (Err(error), None) => Err(repair_error(&error)),
         (Ok(repair), None) => Ok(told(text, repair)),
+    }
+}
+
+fn change(change: repair::Change) -> Change {
+    Change {
+        kind: change.kind.name(),
+        pointer: change.pointer,
+        text: change.text,
     }
 }
 
@@ -103,5 +143,6 @@ fn told(text: &str, repair: repair::Repair) -> Repair {
         text: repair.text,
         cost: repair.cost,
         edits: repair.edits.into_iter().map(edit).collect(),
+        changes: repair.changes.into_iter().map(change).collect(),
     }
 }

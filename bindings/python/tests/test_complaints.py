@@ -259,7 +259,7 @@ def test_what_is_not_enforced_is_said(demo):
     assert [finding.pointer for finding in grammar.findings] == ["/format"]
     assert {assertion.keyword for assertion in grammar.report()} >= {"format", "minLength"}
     with pytest.raises(lexiform.CompileError):
-        demo.json_schema(schema, strict=True)
+        demo.json_schema(schema, exact=True)
 
 
 def test_compiles_end(demo_vocabulary):

@@ -212,7 +212,11 @@ def test_findings_and_reports_say_what_is_enforced(demo):
     assert enforced == {"/minimum": "spelled", "/format": "narrower"}
     assert [finding.pointer for finding in grammar.findings] == ["/format"]
     with pytest.raises(lexiform.CompileError, match="#/format"):
-        demo.json_schema({"minimum": 3, "format": "hostname"}, strict=True)
+        demo.json_schema({"minimum": 3, "format": "hostname"}, exact=True)
+    demo.json_schema({"minimum": 3, "format": "hostname"}, strict=True)
+    for keyword in ("strict", "exact"):
+        with pytest.raises(lexiform.CompileError, match="#/propertis: unknown keyword"):
+            demo.json_schema({"propertis": {}}, **{keyword: True})
     with pytest.raises(ValueError, match="only grammars of schemas have a report"):
         demo.regex("a").report()
 

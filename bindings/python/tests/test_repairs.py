@@ -41,6 +41,18 @@ def test_the_nearest_text_and_its_edits(person):
     assert repr(repair).startswith("<Repair at cost 2") and "line 2, column 2" in repr(first)
 
 
+def test_values_of_json_stay_whole(person):
+    repair = person.repair('Here: {"age": 3, name: Bob, "x": [1]}')
+    assert repair.text == '{"name": "Bob", "age": 3}'
+    assert [(change.kind, change.pointer) for change in repair.changes] == [
+        ("reordered", ""),
+        ("respelled", "/name"),
+        ("dropped", "/x"),
+        ("around", ""),
+    ]
+    assert repair.changes[0] != repair.changes[1] and "respelled '/name'" in repr(repair.changes[1]).replace('"', "'")
+
+
 def test_a_valid_text_stays(person):
     repair = person.repair('{"name": "", "age": 1}')
     assert (repair.cost, repair.edits) == (0, [])

@@ -165,6 +165,22 @@ def test_scores_wider_than_the_vocabulary_are_cut(grammar, tokenizer):
     assert wide.isfinite().nonzero()[:, 1].tolist() == grammar.tokens(grammar.start())
 
 
+def test_scores_of_another_vocabulary_are_refused(grammar, tokenizer):
+    prompt = tokenizer([PROMPT], return_tensors="pt")["input_ids"]
+    for width in (2051, 49_152):
+        with pytest.raises(ValueError, match=f"the grammar is for 2,052 tokens, the model has {width:,}"):
+            LogitsProcessor(grammar)(prompt, torch.zeros(1, width))
+
+
+def test_nothing_but_an_end_follows_the_end(compiler, tokenizer):
+    processor = LogitsProcessor(compiler.choice(["a"]))
+    ids = tokenizer([PROMPT], return_tensors="pt")["input_ids"]
+    for _ in range(4):
+        scores = processor(ids, torch.zeros(1, 2100))
+        ids = torch.cat([ids, scores.argmax(dim=-1, keepdim=True)], dim=1)
+    assert ids[0, -3:].tolist() == [1, 1, 1]
+
+
 def test_wrong_calls_are_errors_with_a_sentence(compiler, grammar, small):
     with pytest.raises(ValueError, match="there is no grammar"):
         LogitsProcessor([None])

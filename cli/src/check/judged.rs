@@ -8,32 +8,109 @@ use crate::input::folder::Case;
 use crate::input::source::Loaded;
 use crate::input::texts::Text;
 use crate::shown::output;
-use crate::shown::paint::{bad, good};
+use crate::shown::paint::{bad, good, note};
+use crate::verdict::pointer::pointer;
+use crate::verdict::value::Unwritten;
 use crate::verdict::{Verdict, judge};
+
+/// How the texts of a check are judged.
+pub(super) struct Judge<'a> {
+    pub(super) grammar: &'a Grammar,
+    pub(super) source: &'a Loaded,
+    /// Whether texts of JSON are judged as values, whichever way they are spelled.
+    pub(super) by: By,
+    /// Makes the grammar of a schema with the keys in any order.
+    pub(super) any_order: &'a dyn Fn() -> Option<Grammar>,
+}
+
+/// What is judged of a text of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// Whether it is ever written.
+    Spelling,
+    /// Whether its value is allowed.
+    Value,
+}
+
+impl Judge<'_> {
+    fn judged(&self, name: String, bytes: Vec<u8>) -> Told {
+        let is_json = self.source.is_schema();
+        let verdict = judge(self.grammar, &bytes, is_json);
+        let is_refused = is_json && matches!(verdict, Verdict::Leaves { .. } | Verdict::EndsEarly { .. });
+        let unwritten = is_refused.then(|| Unwritten::of(&bytes, self.grammar, self.any_order));
+        let unwritten = unwritten.flatten();
+        let verdict = match (self.by, unwritten) {
+            (By::Value, Some(_)) => Verdict::Belongs,
+            _ => verdict,
+        };
+        let offset = verdict.offset(&bytes).filter(|_| is_json);
+        let pointer = offset.map(|offset| pointer(&bytes, offset));
+        Told {
+            name,
+            bytes,
+            verdict,
+            unwritten,
+            pointer,
+        }
+    }
+}
+
+/// A text with what is said of it.
+struct Told {
+    name: String,
+    bytes: Vec<u8>,
+    verdict: Verdict,
+    /// What is never written of a text whose value is allowed.
+    unwritten: Option<Unwritten>,
+    /// The value that the problem is in, of a text of JSON.
+    pointer: Option<String>,
+}
+
+impl Told {
+    fn text(&self) -> String {
+        let mut text = told(&self.name, &self.bytes, &self.verdict, self.pointer.as_deref());
+        if let (Some(unwritten), false) = (self.unwritten, self.verdict.belongs()) {
+            let reason = unwritten.in_words();
+            text += &format!(
+                "  {} the JSON value is allowed; only this spelling is never written ({reason})\n",
+                note("note:")
+            );
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let mut object = object(&self.name, &self.bytes, &self.verdict);
+        if let Some(pointer) = &self.pointer {
+            object["problem"]["pointer"] = json!(pointer);
+            object["value_allowed"] = json!(self.unwritten.is_some());
+        }
+        if let Some(unwritten) = self.unwritten {
+            object["never_written"] = json!(unwritten.names());
+        }
+        object
+    }
+}
 
 /// All texts of a check.
 pub(super) struct Judged {
     cases: Vec<(Case, Verdict)>,
-    texts: Vec<(String, Vec<u8>, Verdict)>,
+    texts: Vec<Told>,
     unreadable: Vec<(String, Failure)>,
 }
 
 impl Judged {
     /// Judges the texts of the call, and those of the grammar's folder.
-    pub(super) fn all(grammar: &Grammar, source: &Loaded, given: Vec<Text>) -> Self {
-        let is_json = source.is_schema();
-        let cases = source.cases().iter().map(|case| {
-            let verdict = judge(grammar, case.text.as_bytes(), is_json);
+    pub(super) fn all(by: &Judge<'_>, given: Vec<Text>) -> Self {
+        let cases = by.source.cases().iter().map(|case| {
+            let verdict = judge(by.grammar, case.text.as_bytes(), by.source.is_schema());
             (case.clone(), verdict)
         });
         let cases = cases.collect();
         let (mut texts, mut unreadable) = (Vec::new(), Vec::new());
         for Text { name, bytes } in given {
             match bytes {
-                Ok(bytes) => {
-                    let verdict = judge(grammar, &bytes, is_json);
-                    texts.push((name, bytes, verdict));
-                }
+                Ok(bytes) => texts.push(by.judged(name, bytes)),
                 Err(failure) => unreadable.push((name, failure)),
             }
         }
@@ -69,7 +146,7 @@ impl Judged {
         let texts = self
             .texts
             .iter()
-            .map(|(_, _, verdict)| of(verdict, verdict.belongs()));
+            .map(|told| of(&told.verdict, told.verdict.belongs()));
         let unreadable = self.unreadable.iter().map(|(_, failure)| failure.code());
         cases.chain(texts).chain(unreadable).max().unwrap_or(Code::Fine)
     }
@@ -89,14 +166,12 @@ impl Judged {
             .filter(|(case, verdict)| !is_right(case, verdict))
         {
             text += &match case.accept {
-                true => told(&case.name, case.text.as_bytes(), verdict),
+                true => told(&case.name, case.text.as_bytes(), verdict, None),
                 false if verdict.belongs() => format!("{}: {}\n", case.name, bad("belongs, but must not")),
-                false => told(&case.name, case.text.as_bytes(), verdict),
+                false => told(&case.name, case.text.as_bytes(), verdict, None),
             };
         }
-        for (name, bytes, verdict) in &self.texts {
-            text += &told(name, bytes, verdict);
-        }
+        text.extend(self.texts.iter().map(Told::text));
         text
     }
 
@@ -127,10 +202,7 @@ impl Judged {
             object["expected"] = json!(case.accept);
             object
         });
-        let texts = self
-            .texts
-            .iter()
-            .map(|(name, bytes, verdict)| object(name, bytes, verdict));
+        let texts = self.texts.iter().map(Told::json);
         let unreadable = self.unreadable.iter();
         let unreadable = unreadable
             .map(|(name, failure)| json!({"name": name, "belongs": null, "error": failure.to_string()}));
@@ -142,7 +214,7 @@ fn is_right(case: &Case, verdict: &Verdict) -> bool {
     !matches!(verdict, Verdict::Undecided { .. }) && verdict.belongs() == case.accept
 }
 
-fn told(name: &str, bytes: &[u8], verdict: &Verdict) -> String {
+fn told(name: &str, bytes: &[u8], verdict: &Verdict, pointer: Option<&str>) -> String {
     match verdict {
         Verdict::Belongs => format!("{name}: {}\n", good("belongs")),
         Verdict::Undecided { .. } => format!(
@@ -152,7 +224,9 @@ fn told(name: &str, bytes: &[u8], verdict: &Verdict) -> String {
         ),
         _ => {
             let (reason, excerpt) = (verdict.reason(bytes), verdict.excerpt(bytes));
-            format!("{name}: {}: {reason}\n{excerpt}", bad("does not belong"))
+            let place = pointer.filter(|pointer| !pointer.is_empty());
+            let place = place.map_or(String::new(), |pointer| format!("in {pointer}, "));
+            format!("{name}: {}: {place}{reason}\n{excerpt}", bad("does not belong"))
         }
     }
 }

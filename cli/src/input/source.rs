@@ -13,8 +13,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use lexiform::compile::{self, Compiler, Source};
 use lexiform::error::{CompileError, Diagnostics};
-use lexiform::grammar::CfgBuilder;
-use lexiform::regex::{self, Escapes, RegexError};
+use lexiform::regex::{self, Escapes};
 use lexiform::vocab::Vocabulary;
 use lexiform::{Grammar, schema, syntax};
 
@@ -44,7 +43,7 @@ pub struct Constraint {
 /// The arguments of [`Constraint`] that exclude one another.
 pub const KINDS: [&str; 3] = ["schema", "regex", "grammar"];
 
-/// The syntax of a regular expression. In both the whole text has to match.
+/// The syntax of a regular expression. In all of them the whole text has to match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
     /// That of Rust's `regex`, which is much like RE2's
@@ -52,6 +51,29 @@ pub enum Dialect {
     Rust,
     /// That of JavaScript (ECMA-262, with the flag `u`), which JSON Schema's `pattern` uses
     Ecma,
+    /// That of Python's module `re`
+    Python,
+}
+
+impl Dialect {
+    /// Its name in a request.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Ecma => "ecma",
+            Self::Python => "python",
+        }
+    }
+}
+
+impl From<Dialect> for regex::Dialect {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Rust => Self::Rust,
+            Dialect::Ecma => Self::Ecma,
+            Dialect::Python => Self::Python,
+        }
+    }
 }
 
 /// What a source means where its language leaves a choice.
@@ -231,11 +253,14 @@ impl Loaded {
         let compiler = Compiler::new(vocabulary.clone());
         match self.kind {
             Kind::Schema => compiler.compile(Source::JsonSchema(&self.text), options),
-            Kind::Regex if self.dialect == Dialect::Ecma => {
-                let compiled = compile_ecma(&self.text, &compiler, options)?;
-                Ok((compiled, Diagnostics::default()))
+            Kind::Regex => {
+                let regex = self.dialect.into();
+                let options = compile::Options {
+                    regex,
+                    ..options.clone()
+                };
+                compiler.compile(Source::Regex(&self.text), &options)
             }
-            Kind::Regex => compiler.compile(Source::Regex(&self.text), options),
             Kind::Grammar => compiler.compile(Source::Ebnf(&self.text), options),
         }
     }
@@ -248,31 +273,10 @@ impl Loaded {
         let limits = &options.limits;
         match self.kind {
             Kind::Schema => schema::lower(&self.text, &options.schema, limits).map(|_| ()),
-            Kind::Regex if self.dialect == Dialect::Ecma => regex::ecma(&self.text, limits)
-                .map(|_| ())
-                .map_err(|error| error.into_problem().into()),
-            Kind::Regex => regex::lower(&self.text, limits).map(|_| ()),
+            Kind::Regex => regex::lower_as(&self.text, self.dialect.into(), limits).map(|_| ()),
             Kind::Grammar => syntax::ebnf::lower(&self.text, limits).map(|_| ()),
         }
     }
-}
-
-/// The library finds an ECMA-262 pattern anywhere in a text, as JSON Schema has it; between `^` and `$` it is the whole. The
-/// pattern is read alone first, so that its problems have their own columns and its groups are closed.
-fn compile_ecma(
-    pattern: &str,
-    compiler: &Compiler,
-    options: &compile::Options,
-) -> Result<Grammar, CompileError> {
-    let limits = &options.limits;
-    let regular = regex::ecma(pattern, limits).and_then(|_| regex::ecma(&format!("^(?:{pattern})$"), limits));
-    let regular = regular.map_err(RegexError::into_problem)?;
-    let mut builder = CfgBuilder::new();
-    let start = builder.declare("regex");
-    let regular = builder.add_regular(regular);
-    let body = builder.regular(regular);
-    builder.define(start, body);
-    Grammar::new(&builder.finish(start), compiler.tables(), limits)
 }
 
 fn schema_from(value: &str) -> Result<Loaded, Failure> {

@@ -5,6 +5,7 @@
 
 mod validation_cost;
 
+use lexiform::regex::Dialect;
 use lexiform::syntax::extract::{Boundary, is_span};
 use lexiform_engine::Grammar;
 use serde_json::{Value, json};
@@ -168,12 +169,13 @@ fn checker(constraint: &Constraint, grammar: Option<&Grammar>) -> Option<Checker
             };
             Some(Checker::Schema(Box::new(reader)))
         }
-        Source::Regex(text) => {
+        // The crate `regex` reads one of the dialects.
+        Source::Regex(text) if constraint.dialect == Dialect::Rust => {
             let regex = regex::Regex::new(&format!("^(?:{text})\\z"));
             regex.map_or_else(|_| machine(), |regex| Some(Checker::Regex(regex)))
         }
         Source::Choice(texts) => Some(Checker::List(texts.clone())),
         Source::Extract(text, boundary) => Some(Checker::Text(text.clone(), *boundary)),
-        Source::Ebnf(_) | Source::Tags(_) => machine(),
+        Source::Regex(_) | Source::Ebnf(_) | Source::Tags(_) => machine(),
     }
 }

@@ -12,7 +12,7 @@ use crate::model::served::ServedModel;
 use crate::routes::prepare;
 use crate::wire::error::ApiError;
 use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, read_text};
-use lexiform_cli::input::source::{Constraint, Dialect, KINDS, Loaded, Meaning};
+use lexiform_cli::input::source::{Constraint, KINDS, Loaded, Meaning};
 use lexiform_cli::input::stdin;
 use lexiform_cli::shown::output::{self, Output};
 use lexiform_cli::shown::paint::note;
@@ -141,11 +141,6 @@ fn model(args: &Args) -> ModelArgs {
 }
 
 fn readable(source: &Loaded) -> Result<(), Failure> {
-    if source.dialect() == Some(Dialect::Ecma) {
-        return Err(Failure::message(
-            "generate takes expressions in the dialect rust only; check and mask take both",
-        ));
-    }
     let checked = source.check(&Meaning::default().options());
     checked.map_err(|error| problems::failure(source, &error))
 }
@@ -184,6 +179,9 @@ fn request(args: &Args, served: &ServedModel, source: Option<&Loaded>, prompt: S
             _ => "guided_regex",
         };
         body[field] = json!(source.text());
+        if let Some(dialect) = source.dialect() {
+            body["dialect"] = json!(dialect.name());
+        }
     }
     let needs_one = sampling.law != LOCAL && served.text().defaults.temperature == 0.0;
     for (name, value) in [

@@ -37,15 +37,21 @@ pub struct ModelArgs {
     /// A GGUF file, a Hugging Face folder, OWNER/NAME[:FILE] from the Hugging Face cache, ollama:NAME[:TAG], or demo, which is built
     /// in. Nothing is downloaded; `lexiform models` lists what is here. By default the model that `cargo xtask serve` has fetched,
     /// or else demo
-    #[arg(long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_MODEL", value_name = "MODEL")]
     pub model: Option<PathBuf>,
     /// A small model that drafts ahead, named like --model; it never changes what is written, only how fast. One with the same
     /// tokenizer drafts best
-    #[arg(long, env = "LEXIFORM_DRAFT_MODEL", value_name = "MODEL")]
+    #[arg(
+        help_heading = "Drafts",
+        long,
+        env = "LEXIFORM_DRAFT_MODEL",
+        value_name = "MODEL"
+    )]
     pub draft_model: Option<PathBuf>,
     /// Let the model draft for itself without some of its layers: these, as 2-4,7, from 0 on, or as many as said, as best:3, that
     /// it can best do without. It takes the place of a draft model
     #[arg(
+        help_heading = "Drafts",
         long,
         env = "LEXIFORM_DRAFT_SKIP",
         value_name = "LAYERS",
@@ -54,13 +60,19 @@ pub struct ModelArgs {
     pub draft_skip: Option<DraftSkip>,
     /// Guess tokens ahead in so many columns of each pass, and draft from phrases that the guesses show (lookahead decoding): for
     /// devices on which a pass of a hundred tokens takes as long as one of one
-    #[arg(long, env = "LEXIFORM_DRAFT_LOOKAHEAD", value_name = "COLUMNS")]
+    #[arg(
+        help_heading = "Drafts",
+        long,
+        env = "LEXIFORM_DRAFT_LOOKAHEAD",
+        value_name = "COLUMNS"
+    )]
     pub draft_lookahead: Option<usize>,
     /// Where the model runs: cpu, cuda, or cuda:N
-    #[arg(long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_DEVICE", default_value = "cpu")]
     pub device: Device,
     /// Refused unless it is 1: a process uses one card. Hidden, and there for those who come from servers that have it.
     #[arg(
+        help_heading = "Model",
         long,
         alias = "tensor-parallel",
         env = "LEXIFORM_TENSOR_PARALLEL_SIZE",
@@ -70,11 +82,18 @@ pub struct ModelArgs {
     #[arg(num_args = 0..=1, default_missing_value = "several", value_parser = one_card)]
     pub tensor_parallel_size: Option<usize>,
     /// What numbers to compute with: auto, f32, bf16 or f16; auto is f32 on a CPU and what the files hold on a GPU
-    #[arg(long, env = "LEXIFORM_DTYPE", default_value = "auto", value_name = "TYPE")]
+    #[arg(
+        help_heading = "Model",
+        long,
+        env = "LEXIFORM_DTYPE",
+        default_value = "auto",
+        value_name = "TYPE"
+    )]
     pub dtype: Dtype,
     /// How the weights are kept: stored, or int8 or fp8, which round them to eight bits: less memory and faster passes of few tokens,
     /// and another model, which answers name. Needs --device cpu and f32, or a card whose kernels run the model
     #[arg(
+        help_heading = "Model",
         long,
         env = "LEXIFORM_WEIGHTS",
         default_value = "stored",
@@ -83,48 +102,82 @@ pub struct ModelArgs {
     pub weights: WeightFormat,
     /// Give the same text for the same seed in any company: a text is computed in the same way whatever else is in a pass, which makes
     /// long prompts slower. Needs --device cpu and f32; requests can insist on it with "batch_invariant"
-    #[arg(long, env = "LEXIFORM_BATCH_INVARIANT")]
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_BATCH_INVARIANT")]
     pub batch_invariant: bool,
     /// On an NVIDIA card, run all passes by libtorch, and none by the kernels of this program
-    #[arg(long, env = "LEXIFORM_NO_KERNELS")]
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_KERNELS")]
     pub no_kernels: bool,
     /// On an NVIDIA card, start no kernel before the end of the one ahead: slower, to see what that gains or whether it errs
-    #[arg(long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_NO_DEPENDENT_LAUNCH")]
     pub no_dependent_launch: bool,
     /// Threads of the model on a CPU; by default one for each core
-    #[arg(long, env = "LEXIFORM_THREADS", value_name = "N")]
+    #[arg(help_heading = "Model", long, env = "LEXIFORM_THREADS", value_name = "N")]
     pub threads: Option<usize>,
     /// Sequences that are decoded together
-    #[arg(long, env = "LEXIFORM_MAX_BATCH", default_value_t = 32, value_name = "N")]
+    #[arg(
+        help_heading = "Batches and memory",
+        long,
+        env = "LEXIFORM_MAX_BATCH",
+        default_value_t = 32,
+        value_name = "N"
+    )]
     pub max_batch: usize,
     /// Sequences that may wait; more are refused with status 429
-    #[arg(long, env = "LEXIFORM_QUEUE", default_value_t = 256, value_name = "N")]
+    #[arg(
+        help_heading = "Batches and memory",
+        long,
+        env = "LEXIFORM_QUEUE",
+        default_value_t = 256,
+        value_name = "N"
+    )]
     pub queue: usize,
     /// Tokens that the model reads in one pass, of all sequences together: longer prompts are read in pieces
-    #[arg(long, env = "LEXIFORM_PASS_TOKENS", default_value_t = 512, value_name = "N")]
+    #[arg(
+        help_heading = "Batches and memory",
+        long,
+        env = "LEXIFORM_PASS_TOKENS",
+        default_value_t = 512,
+        value_name = "N"
+    )]
     pub pass_tokens: usize,
     /// Tokens of prompts in a pass beside sequences that are being written; by default as many as are left of it. Fewer
     /// make long prompts slower and the others steadier
-    #[arg(long, env = "LEXIFORM_PROMPT_PIECE", value_name = "N")]
+    #[arg(
+        help_heading = "Batches and memory",
+        long,
+        env = "LEXIFORM_PROMPT_PIECE",
+        value_name = "N"
+    )]
     pub prompt_piece: Option<usize>,
     /// Memory for keys and values, in MiB, at most what a full batch could use. By default 512, and with --device cpu a
     /// quarter of the memory that is free at start, if that is more
-    #[arg(long, env = "LEXIFORM_CACHE_MEMORY", value_name = "MIB")]
+    #[arg(
+        help_heading = "Batches and memory",
+        long,
+        env = "LEXIFORM_CACHE_MEMORY",
+        value_name = "MIB"
+    )]
     pub cache_memory: Option<usize>,
     /// Memory for what is learned from the answers of one API key, in MiB, to draft its next answers from; 0 learns nothing
-    #[arg(long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
+    #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_MEMORY", default_value_t = DRAFT_MIB, value_name = "MIB")]
     pub draft_memory: usize,
     /// A folder in which what is learned from the answers of each API key is kept over a restart, its last answers in a quarter of
     /// that memory. It is made if it is not there
-    #[arg(long, env = "LEXIFORM_DRAFT_FOLDER", value_name = "DIR")]
+    #[arg(
+        help_heading = "Drafts",
+        long,
+        env = "LEXIFORM_DRAFT_FOLDER",
+        value_name = "DIR"
+    )]
     pub draft_folder: Option<PathBuf>,
     /// Draft the answers of all API keys from those of all others. Then the time that an answer takes tells whether somebody
     /// had a similar one
-    #[arg(long, env = "LEXIFORM_SHARE_DRAFTS")]
+    #[arg(help_heading = "Drafts", long, env = "LEXIFORM_SHARE_DRAFTS")]
     pub share_drafts: bool,
     /// A text, or a folder of texts, that answers are likely to repeat, to draft from; may be given several times. They are read at
     /// start, without what is hidden in a folder
     #[arg(
+        help_heading = "Drafts",
         long,
         env = "LEXIFORM_DRAFT_CORPUS",
         value_name = "PATH",
@@ -132,7 +185,7 @@ pub struct ModelArgs {
     )]
     pub draft_corpus: Vec<PathBuf>,
     /// Memory for these texts, in MiB; with more the program does not start
-    #[arg(long, env = "LEXIFORM_DRAFT_CORPUS_MEMORY", default_value_t = CORPUS_MIB, value_name = "MIB")]
+    #[arg(help_heading = "Drafts", long, env = "LEXIFORM_DRAFT_CORPUS_MEMORY", default_value_t = CORPUS_MIB, value_name = "MIB")]
     pub draft_corpus_memory: usize,
 }
 

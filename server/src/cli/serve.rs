@@ -38,20 +38,30 @@ use lexiform_cli::failure::{Code, EXIT_CODES, Failure, Outcome, reason};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Args {
-    #[command(flatten)]
-    model: ModelArgs,
     /// The address to listen on; 0.0.0.0 for all
-    #[arg(long, env = "LEXIFORM_HOST", default_value = "127.0.0.1")]
+    #[arg(
+        help_heading = "Address",
+        long,
+        env = "LEXIFORM_HOST",
+        default_value = "127.0.0.1"
+    )]
     host: String,
     /// The port to listen on; 0 takes a free one
-    #[arg(long, env = "LEXIFORM_PORT", default_value_t = 8000)]
+    #[arg(help_heading = "Address", long, env = "LEXIFORM_PORT", default_value_t = 8000)]
     port: u16,
     /// The name of the model in requests; by default that of its file or folder, or what --model says for one of a store
-    #[arg(long, env = "LEXIFORM_SERVED_MODEL_NAME", value_name = "NAME")]
+    #[arg(
+        help_heading = "Address",
+        long,
+        env = "LEXIFORM_SERVED_MODEL_NAME",
+        value_name = "NAME"
+    )]
     served_model_name: Option<String>,
     /// A TOML file with values for these flags
     #[arg(long, env = "LEXIFORM_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]

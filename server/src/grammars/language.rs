@@ -145,8 +145,8 @@ impl Language {
         }
         for constraint in self.constraints() {
             hash.update(format!(
-                "{:?}\0{:?}\0",
-                constraint.whitespace, constraint.key_order
+                "{:?}\0{:?}\0{:?}\0",
+                constraint.whitespace, constraint.key_order, constraint.dialect
             ));
             hash.update(format!("{:?}\0", constraint.source));
         }

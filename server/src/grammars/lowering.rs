@@ -51,7 +51,9 @@ pub fn lower(
 ) -> Result<(Cfg, Diagnostics), Rejected> {
     let lowered = match &constraint.source {
         Source::Schema(text) => schema::lower(text, &schema_options(constraint), limits),
-        Source::Regex(text) => regex::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
+        Source::Regex(text) => {
+            regex::lower_as(text, constraint.dialect, limits).map(|cfg| (cfg, Diagnostics::default()))
+        }
         Source::Ebnf(text) => syntax::ebnf::lower(text, limits).map(|cfg| (cfg, Diagnostics::default())),
         Source::Choice(texts) => {
             syntax::choice::lower(texts, limits).map(|cfg| (cfg, Diagnostics::default()))

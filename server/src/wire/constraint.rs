@@ -4,6 +4,7 @@ pub mod fields;
 pub mod monitors;
 mod tags;
 
+use lexiform::regex::Dialect;
 use lexiform::syntax::extract::Boundary;
 use serde_json::Value;
 
@@ -75,6 +76,8 @@ pub struct Constraint {
     pub whitespace: Whitespace,
     /// Key order of JSON, if the client chose.
     pub key_order: KeyOrder,
+    /// The dialect of a regular expression.
+    pub dialect: Dialect,
     /// Whether a keyword that was meant to assert something and has no effect is an error; it changes no text.
     pub strict: bool,
 }
@@ -94,8 +97,8 @@ impl std::hash::Hash for Constraint {
 }
 
 impl Constraint {
-    fn meaning(&self) -> (&Source, &Whitespace, KeyOrder) {
-        (&self.source, &self.whitespace, self.key_order)
+    fn meaning(&self) -> (&Source, &Whitespace, KeyOrder, Dialect) {
+        (&self.source, &self.whitespace, self.key_order, self.dialect)
     }
 
     /// A constraint with the default layout.
@@ -106,6 +109,7 @@ impl Constraint {
             name: None,
             whitespace: Whitespace::default(),
             key_order: KeyOrder::default(),
+            dialect: Dialect::default(),
             strict: false,
         }
     }
@@ -141,6 +145,32 @@ pub(in crate::wire) fn schema_constraint(
         }
     };
     Some(Constraint::new(Source::Schema(text), param))
+}
+
+/// The dialects of regular expressions by their names.
+const DIALECTS: [(&str, Dialect); 3] = [
+    ("rust", Dialect::Rust),
+    ("ecma", Dialect::Ecma),
+    ("python", Dialect::Python),
+];
+
+/// Takes the dialect that stands beside a constraint, which must be a regular expression then.
+pub(in crate::wire) fn with_dialect(
+    fields: &mut Fields,
+    constraint: Option<Constraint>,
+    problems: &mut Problems,
+) -> Option<Constraint> {
+    let Some(dialect) = fields.word("dialect", &DIALECTS, problems) else {
+        return constraint;
+    };
+    let is_regex = |constraint: &Constraint| matches!(constraint.source, Source::Regex(_));
+    if !constraint.as_ref().is_some_and(is_regex) {
+        problems.invalid(fields.path("dialect"), "requires a regular expression");
+    }
+    constraint.map(|constraint| Constraint {
+        dialect,
+        ..constraint
+    })
 }
 
 /// Where the spans of a text begin and end; at words, unless the request says otherwise.

@@ -32,8 +32,7 @@ fn a_text_that_leaves_the_language_is_shown_where() {
         "{\"name\": \"Ada\",\n \"age\": x}",
     ]);
     assert_eq!(run.code, 1);
-    let verdict =
-        "text 1: does not belong: at byte 24 (line 2, column 9) there is 'x', expected '-' or '0'–'9'";
+    let verdict = "text 1: does not belong: in /age, at byte 24 (line 2, column 9) there is 'x', expected '-' or '0'–'9'";
     assert!(run.out.contains(verdict), "{}", run.out);
 }
 

@@ -104,6 +104,54 @@ fn a_constraint_holds_against_what_the_model_would_say() {
     assert_eq!(any, json!({"a": [1]}));
 }
 
+/// Guards against expressions that are read in a dialect which nobody has chosen (A12).
+#[test]
+fn the_dialect_of_an_expression_can_be_chosen() {
+    let service = Service::start();
+    // Two characters, of which one is a digit; only two of the dialects have look-around.
+    let pattern = "(?=.*[0-9])[a-z0-9]{2}";
+    let fields = |dialect: &str| {
+        [
+            json!({"response_format": {"type": "regex", "pattern": pattern, "dialect": dialect}}),
+            json!({"structured_outputs": {"regex": pattern, "dialect": dialect}}),
+            json!({"guided_regex": pattern, "dialect": dialect}),
+            json!({"regex": pattern, "dialect": dialect}),
+        ]
+    };
+    for dialect in ["ecma", "python"] {
+        for field in fields(dialect) {
+            let answer = service.chat("echo a7", field.clone());
+            assert_eq!(answer.status, 200, "{field}: {}", answer.text());
+            assert_eq!(answer.json()["choices"][0]["message"]["content"], "a7", "{field}");
+        }
+    }
+    for field in fields("rust") {
+        let answer = service.chat("echo a7", field.clone());
+        assert_eq!(answer.status, 400, "{field}");
+        assert!(
+            answer.text().contains("the dialects `ecma` and `python` have it"),
+            "{}",
+            answer.text()
+        );
+    }
+    // What a digit is depends on the dialect.
+    let belongs = |dialect: &str| {
+        let body = json!({"regex": "\\d", "dialect": dialect, "texts": ["٣"]});
+        service.post("/v1/grammars/check", &body.to_string()).json()["results"][0]["valid"].clone()
+    };
+    assert_eq!((belongs("rust"), belongs("ecma")), (json!(true), json!(false)));
+    for wrong in [
+        json!({"guided_regex": "a", "dialect": "perl"}),
+        json!({"guided_json": person(), "dialect": "ecma"}),
+        json!({"dialect": "ecma"}),
+        json!({"response_format": {"type": "ebnf", "grammar": "a = \"a\"", "dialect": "ecma"}}),
+    ] {
+        let answer = service.chat("echo a", wrong.clone());
+        assert_eq!(answer.status, 400, "{wrong}: {}", answer.text());
+        assert!(answer.text().contains("dialect"), "{wrong}: {}", answer.text());
+    }
+}
+
 /// Guards against keys in an order that nobody wrote down (D2).
 #[test]
 fn the_layout_of_json_can_be_chosen() {

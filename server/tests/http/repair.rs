@@ -15,6 +15,36 @@ fn repaired(service: &Service, body: &Value) -> Value {
     answer.json()
 }
 
+/// Guards against values that are cut, mixed or renamed (A7).
+#[test]
+fn values_of_json_are_kept_whole() {
+    let service = Service::start();
+    let text = "Here you are:\n```json\n{age: 3, 'name': 'Bob', \"x\": 12}\n```";
+    for field in ["guided_json", "json_schema"] {
+        let body = repaired(&service, &json!({field: person(), "text": text}));
+        assert_eq!(body["text"], "{\"name\": \"Bob\", \"age\": 3}");
+        let changes = body["changes"].as_array().expect("changes").iter();
+        let changes: Vec<_> = changes
+            .map(|change| (&change["kind"], &change["pointer"]))
+            .collect();
+        let expected = [
+            ("reordered", ""),
+            ("respelled", "/name"),
+            ("dropped", "/x"),
+            ("around", ""),
+            ("around", ""),
+        ];
+        let expected = expected.map(|(kind, pointer)| (json!(kind), json!(pointer)));
+        assert_eq!(
+            changes,
+            expected
+                .iter()
+                .map(|(kind, pointer)| (kind, pointer))
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
 #[test]
 fn a_text_is_repaired_and_the_edits_are_told() {
     let service = Service::start();
@@ -27,6 +57,7 @@ fn a_text_is_repaired_and_the_edits_are_told() {
     assert_eq!(body["text"], "{\"name\": \"Bø\",\n \"age\": 3}");
     let edit = json!({"offset": 17, "line": 2, "column": 2, "removed": "'", "inserted": "\""});
     assert_eq!(body["edits"], json!([edit]));
+    assert_eq!(body["changes"], json!([]));
     let valid = repaired(&service, &json!({"guided_regex": "a+", "text": "aaa"}));
     assert_eq!((&valid["cost"], &valid["edits"]), (&json!(0), &json!([])));
 }

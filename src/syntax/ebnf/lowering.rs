@@ -5,6 +5,7 @@ use pest::iterators::Pair;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
 
 use super::escape::{self, BadText};
+use super::misread;
 use super::tokens::Rule;
 use crate::error::{CompileError, Place, Places, Problem, ProblemKind};
 use crate::grammar::{Cfg, CfgBuilder, ExprId, Part, Regular, RuleId};
@@ -30,7 +31,7 @@ pub(super) fn lower<'a>(
         builder: CfgBuilder::within(limits.cancel.account()),
         rules: HashMap::new(),
         classes: HashMap::new(),
-        problems: Vec::new(),
+        problems: misread_problems(text),
         too_large: None,
     };
     let bodies = lowering.declare(definitions);
@@ -56,6 +57,12 @@ pub(super) fn lower<'a>(
     let named = |name: &str| lowering.rules.get(name).copied();
     let start = named("root").or(named("start")).unwrap_or(RuleId(0));
     Ok(lowering.builder.finish(start))
+}
+
+fn misread_problems(text: &str) -> Vec<(usize, ProblemKind, String)> {
+    let found = misread::find(text).into_iter();
+    let problems = found.map(|(offset, message)| (offset, ProblemKind::Unsupported, message));
+    problems.collect()
 }
 
 struct Lowering<'a> {

@@ -124,7 +124,7 @@ fn all_problems_come_at_once_with_their_places() {
             "line 2, column 11: rule `c` is not defined",
             "line 3, column 7: `#xD800` is not a Unicode character",
             "line 3, column 17: the minimum of a repetition is greater than its maximum",
-            "line 3, column 25: look-around, including look-ahead and look-behind, is not supported",
+            "line 3, column 25: look-around is not in the dialect `rust`; the dialects `ecma` and `python` have it",
         ]
     );
 }

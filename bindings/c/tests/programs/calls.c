@@ -150,7 +150,7 @@ static void problems(const lexiform_compiler *compiler) {
   /* Nothing in this vocabulary writes a quote: no token may come, and the finding is kept. */
   const char *text = "{\"const\": \"a\", \"minContain\": 1}";
   lexiform_grammar *grammar = lexiform_compile(compiler, LEXIFORM_JSON_SCHEMA, text, strlen(text),
-                                               "{\"whitespace\": \"compact\", \"key_order\": \"any\", \"strict\": false}", &told);
+                                               "{\"whitespace\": \"compact\", \"key_order\": \"any\", \"refuse\": \"nothing\"}", &told);
   uint32_t words[1] = {7};
   CHECK(grammar != NULL && says(lexiform_grammar_findings(grammar), "did you mean `minContains`"));
   CHECK(lexiform_mask(grammar, lexiform_start(grammar), -1, words, 1) == LEXIFORM_OK && words[0] == 0);

@@ -11,6 +11,7 @@ The submodules :mod:`lexiform.numpy`, :mod:`lexiform.torch` and :mod:`lexiform.h
 
 from lexiform._lexiform import (
     Assertion,
+    Change,
     Compiler,
     Edit,
     Explanation,
@@ -35,6 +36,7 @@ from lexiform.errors import CompileError, LimitError, RepairError, StateError
 __all__ = [
     "Assertion",
     "CompileError",
+    "Change",
     "Compiler",
     "Edit",
     "Explanation",

@@ -3,6 +3,7 @@ from typing import Any, Literal, TypeAlias, final
 
 __all__ = [
     "Assertion",
+    "Change",
     "Compiler",
     "Edit",
     "Explanation",
@@ -82,6 +83,7 @@ class Compiler:
         formats: Literal["assert", "annotate"] = "assert",
         documents: Mapping[str, Any] | None = None,
         strict: bool = False,
+        exact: bool = False,
         prefix: bytes | None = None,
         deadline: float | None = None,
     ) -> Grammar: ...
@@ -160,6 +162,8 @@ class Grammar:
     @property
     def memory(self) -> int: ...
     @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
     def words(self) -> int: ...
 
 @final
@@ -170,6 +174,18 @@ class Repair:
     def cost(self) -> int: ...
     @property
     def edits(self) -> list[Edit]: ...
+    @property
+    def changes(self) -> list[Change]: ...
+
+@final
+class Change:
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def kind(self) -> Literal["around", "reordered", "dropped", "added", "respelled"]: ...
+    @property
+    def pointer(self) -> str: ...
+    @property
+    def text(self) -> str: ...
 
 @final
 class Edit:

@@ -7,6 +7,9 @@ looked at several tokens at a time.
   prompt ─ 17 ─ 4 ─ 9          a row is a path: the state after it is at its last node, and a row that is one token
                  └─ 8          longer than a known one adds a node
 ```
+
+No row with a grammar is ever free: after the end of its text, and after a token that the grammar does not allow, only the tokens
+that end an answer may come.
 """
 
 from __future__ import annotations
@@ -17,6 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexiform._lexiform import Grammar, State, fill_batch
+
+
+# Models pad the rows of their output: Qwen 2.5 has 151,936 or 152,064 for 151,669 tokens, Phi 2 has 51,200 for 50,295. None known
+# pads by more than this part of the vocabulary, and vocabularies of other models rarely are so close in size.
+_PADDING_PART = 50
+# A small vocabulary may be padded to a multiple of this.
+_PADDING_MULTIPLE = 64
 
 
 class _Node:
@@ -45,12 +55,13 @@ class Rows:
         constrained = [grammar for grammar in given if grammar is not None]
         if not constrained:
             raise ValueError("there is no grammar")
-        if len({grammar.words for grammar in constrained}) > 1:
+        if len({len(grammar.vocabulary) for grammar in constrained}) > 1:
             raise ValueError("the grammars have vocabularies of different sizes")
         self.grammars = given
         self.max_new_tokens = max_new_tokens
         self.ends = None if ends is None else frozenset(ends)
-        self._words = constrained[0].words
+        self._tokens = len(constrained[0].vocabulary)
+        self._only_ends = _bits(constrained[0].vocabulary.eos if self.ends is None else self.ends, self._tokens)
         self._prompt = 0
         self._roots: dict[tuple[int, bytes], _Node] = {}
 
@@ -59,18 +70,35 @@ class Rows:
         self._prompt = 0
         self._roots = {}
 
+    def check_width(self, width: int) -> None:
+        """Refuses scores of a model whose tokens cannot be those of the grammars.
+
+        They must not be narrower than the vocabulary, and wider only by what models add as padding: a fiftieth of the vocabulary,
+        or up to 64 tokens.
+        """
+        most = self._tokens + max(self._tokens // _PADDING_PART, _PADDING_MULTIPLE)
+        if not self._tokens <= width <= most:
+            raise ValueError(
+                f"the grammar is for {self._tokens:,} tokens, the model has {width:,}; make the Vocabulary from the model's"
+                f" tokenizer, with rows={width}"
+            )
+
     def masks(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Returns the masks of the rows, and to which of the rows they apply."""
-        masks = np.full((len(rows), self._words), -1, np.int32)
+        """Returns the masks of the rows, and which of the rows have a grammar; the masks of the others allow every token."""
+        masks = np.full((len(rows), len(self._only_ends)), -1, np.int32)
         budget = None
         places = self.places(rows)
+        constrained = [self.grammars[number] is not None for number in self.numbers(len(rows))]
         if self.max_new_tokens is not None:
             budget = max(0, self.max_new_tokens - (rows.shape[1] - self._prompt))
-        batch = [
-            (place[0], place[1], number, budget, self.ends) for number, place in enumerate(places) if place is not None
-        ]
+        batch = []
+        for number, place in enumerate(places):
+            if place is not None:
+                batch.append((place[0], place[1], number, budget, self.ends))
+            elif constrained[number]:
+                masks[number] = self._only_ends
         fill_batch(batch, masks)
-        return masks, np.array([place is not None for place in places], np.bool_)
+        return masks, np.array(constrained, np.bool_)
 
     def places(self, rows: NDArray[np.int64]) -> list[tuple[Grammar, State] | None]:
         """Returns where each row stands; ``None`` where it has ended, has left its grammar, or has none."""
@@ -124,6 +152,19 @@ class Rows:
         grammar = self.grammars[number]
         state = None
         if grammar is not None and node.state is not None and not grammar.is_finished(node.state):
+            if not 0 <= token < self._tokens:
+                raise ValueError(
+                    f"token {token} was chosen, and the grammar is for {self._tokens:,} tokens: another processor allowed it"
+                )
             state = grammar.step(node.state, token, ends=self.ends)
         child = node.children[token] = _Node(state)
         return child
+
+
+def _bits(tokens: Iterable[int], count: int) -> NDArray[np.int32]:
+    """Returns the mask of these of so many tokens."""
+    bits = np.zeros((count + 31) // 32 * 32, np.uint8)
+    bits[[token for token in tokens if 0 <= token < count]] = 1
+    if not bits.any():
+        raise ValueError(f"none of the grammar's {count:,} tokens ends an answer; name one in `ends`")
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32)

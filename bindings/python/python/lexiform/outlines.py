@@ -45,9 +45,8 @@ class LexiformLogitsProcessor(OutlinesLogitsProcessor):  # type: ignore[misc, un
     def process_logits(self, input_ids: Any, logits: Any) -> Any:
         """Returns the logits with minus infinity for every token that may not come next."""
         ids = input_ids.cpu().numpy() if self._in_torch else np.asarray(input_ids)
+        self._rows.check_width(logits.shape[-1])
         masks, constrained = self._rows.masks(ids)
-        # Rows that have ended are padded by the model.
-        masks[~constrained] = -1
         chosen = [row for row, applies in enumerate(constrained) if applies]
         if self._in_torch:
             import torch

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lexiform::limits::Limits;
 use lexiform::regex::{Dialect, Escapes};
-use lexiform::schema::{self, Draft, Formats, KeyOrder, Whitespace};
+use lexiform::schema::{self, Draft, Formats, KeyOrder, Refuse, Whitespace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -28,6 +28,7 @@ pub(super) struct SchemaKeywords<'a> {
     pub(super) formats: &'a str,
     pub(super) documents: BTreeMap<String, String>,
     pub(super) strict: bool,
+    pub(super) exact: bool,
 }
 
 impl SchemaKeywords<'_> {
@@ -60,7 +61,12 @@ impl SchemaKeywords<'_> {
             draft: draft.transpose()?,
             formats: choose("formats", self.formats, &formats)?,
             documents: self.documents.into_iter().collect(),
-            strict: self.strict,
+            // The second refuses more.
+            refuse: match (self.exact, self.strict) {
+                (true, _) => Refuse::Inexact,
+                (_, true) => Refuse::Ineffective,
+                _ => Refuse::Nothing,
+            },
         })
     }
 }

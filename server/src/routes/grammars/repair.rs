@@ -14,6 +14,7 @@ use crate::model::served::ServedModel;
 use crate::routes::handler::ApiRequest;
 use crate::routes::prepare::{self, Reply};
 use crate::routes::respond;
+use crate::wire::constraint::Source;
 use crate::wire::error::ApiError;
 use crate::wire::grammars::repair::{RepairRequest, read, told};
 
@@ -46,7 +47,7 @@ fn reply(served: &Arc<ServedModel>, body: &[u8], interest: &Interest) -> Result<
 }
 
 fn nearest(served: &ServedModel, asked: &RepairRequest, interest: &Interest) -> Result<Value, ApiError> {
-    let (_, compiled) = compiled(served, &asked.grammar, interest)?;
+    let (constraint, compiled) = compiled(served, &asked.grammar, interest)?;
     let limits = RepairLimits {
         text_bytes: TEXT_BYTES,
         nodes: NODES,
@@ -55,7 +56,11 @@ fn nearest(served: &ServedModel, asked: &RepairRequest, interest: &Interest) -> 
             move || interest.is_lost()
         }),
     };
-    match compiled.grammar.repair(&asked.text, &asked.costs, &limits) {
+    let repaired = match constraint.source {
+        Source::Schema(_) => compiled.grammar.repair_json(&asked.text, &asked.costs, &limits),
+        _ => compiled.grammar.repair(&asked.text, &asked.costs, &limits),
+    };
+    match repaired {
         Ok(repair) => Ok(told(&compiled.id, &repair)),
         Err(RepairError::Cancelled) => Err(ApiError::nobody_waits()),
         Err(error) => Err(ApiError::repair(&error)),

@@ -15,7 +15,7 @@
 
 use serde_json::Value;
 
-use super::{Constraint, KeyOrder, Source, Whitespace, boundary, schema_constraint, tags};
+use super::{Constraint, KeyOrder, Source, Whitespace, boundary, schema_constraint, tags, with_dialect};
 use crate::wire::fields::{Fields, Problems};
 
 /// How many choices `choice` may list.
@@ -44,7 +44,7 @@ pub fn read(fields: &mut Fields, problems: &mut Problems) -> Option<Constraint> 
             ),
         );
     }
-    let constraint = found.into_iter().next();
+    let constraint = with_dialect(fields, found.into_iter().next(), problems);
     layout(fields, constraint, problems)
 }
 
@@ -124,6 +124,7 @@ pub(super) fn format(mut format: Fields, problems: &mut Problems) -> Option<Cons
             return None;
         }
     };
+    let constraint = with_dialect(&mut format, constraint, problems);
     format.finish_strict(problems);
     constraint
 }
@@ -147,6 +148,7 @@ pub fn text_format(fields: &mut Fields, problems: &mut Problems) -> Option<Const
             return None;
         }
     };
+    let constraint = with_dialect(&mut format, constraint, problems);
     format.finish_strict(problems);
     constraint
 }
@@ -259,14 +261,16 @@ fn structured_outputs(fields: &mut Fields, problems: &mut Problems) -> Option<Co
     }
     inner.only_neutral(&[("disable_additional_properties", &["false"])], problems);
     inner.ignore(&["_backend", "_backend_was_auto", "disable_fallback"]);
+    let (number, constraint) = (found.len(), found.into_iter().next());
+    let constraint = with_dialect(&mut inner, constraint, problems);
     inner.finish_strict(problems);
-    if found.len() != 1 {
+    if number != 1 {
         problems.invalid(
             "structured_outputs",
             "expected exactly one of 'json', 'regex', 'choice', 'grammar', 'extract', 'json_object', 'structural_tag'",
         );
     }
-    let constraint = found.into_iter().next()?;
+    let constraint = constraint?;
     if whitespace.is_some() && matches!(constraint.source, Source::Tags(_)) {
         problems.unsupported(
             "structured_outputs.structural_tag",

@@ -1,7 +1,7 @@
 //! `POST /v1/repair`: the request, and the answers of both ways to repair a text.
 
 use lexiform::error::Place;
-use lexiform::repair::{Costs, Edit, Repair};
+use lexiform::repair::{Change, Costs, Edit, Repair};
 use serde_json::{Map, Value, json};
 
 use super::{Named, Names};
@@ -175,7 +175,12 @@ pub fn told(id: &str, repair: &Repair) -> Value {
         "text": repair.text,
         "cost": repair.cost,
         "edits": repair.edits.iter().map(edit).collect::<Vec<_>>(),
+        "changes": repair.changes.iter().map(change).collect::<Vec<_>>(),
     })
+}
+
+fn change(change: &Change) -> Value {
+    json!({"kind": change.kind.name(), "pointer": change.pointer, "text": change.text})
 }
 
 /// What came of a text that the model has rewritten.

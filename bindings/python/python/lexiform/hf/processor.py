@@ -21,6 +21,10 @@ class LogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc, unuse
 
     ``max_new_tokens`` has answers complete within that many tokens, their end included. ``ends`` are the tokens that end an
     answer, by default those of the vocabulary.
+
+    After the end of an answer only ``ends`` may come, and also after a token that the grammar does not allow, such as one that another
+    processor put in. Scores of a model with another vocabulary are an error: they must not be narrower than the grammar's vocabulary,
+    and wider only by what models add as padding, a fiftieth of it or 64 tokens.
     """
 
     def __init__(
@@ -37,7 +41,11 @@ class LogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc, unuse
         self._rows.reset()
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Returns the scores with minus infinity for every token that may not come next."""
+        """Returns the scores with minus infinity for every token that may not come next.
+
+        Raises ``ValueError`` if the scores are those of another vocabulary.
+        """
+        self._rows.check_width(scores.shape[-1])
         masks, constrained = self._rows.masks(input_ids.cpu().numpy())
         applies = torch.from_numpy(constrained).unsqueeze(1).to(scores.device)
         allowed = unpacked(torch.from_numpy(masks).to(scores.device), scores.shape[-1]) | ~applies

@@ -3,10 +3,11 @@
 
 use clap::ValueEnum;
 use lexiform::compile::Options;
-use lexiform::error::{CompileError, Problem, ProblemKind};
-use lexiform::schema::{self, Enforced, Report, is_lost_assertion, is_unknown_format};
+use lexiform::error::CompileError;
+use lexiform::schema::{self, Enforced, Refuse, Report};
 use serde_json::{Value, json};
 
+use super::judged::By;
 use crate::input::source::Loaded;
 use crate::shown::paint::{dim, good, note};
 
@@ -18,7 +19,10 @@ pub(super) struct SchemaArgs {
     strict: bool,
     /// Refuse a schema unless all of it is enforced exactly: nothing narrower than it says, no unknown format, and --strict
     #[arg(long, requires = "schema")]
-    pub(super) exact: bool,
+    exact: bool,
+    /// Judge the JSON value of a text, whatever the order of its keys and its white space
+    #[arg(long, requires = "schema")]
+    value: bool,
     /// Say of every assertion how it is enforced
     #[arg(long, requires = "schema")]
     report: bool,
@@ -35,29 +39,18 @@ enum Form {
 }
 
 impl SchemaArgs {
-    /// Whether these findings may pass. What is narrower the compiler refuses itself.
-    ///
-    /// # Errors
-    /// Those that may not.
-    pub(super) fn judge(&self, findings: &[Problem]) -> Result<(), CompileError> {
-        if !self.strict && !self.exact {
-            return Ok(());
+    /// Which schemas are refused that can be compiled.
+    pub(super) fn refuse(&self) -> Refuse {
+        match (self.exact, self.strict) {
+            (true, _) => Refuse::Inexact,
+            (_, true) => Refuse::Ineffective,
+            _ => Refuse::Nothing,
         }
-        let flag = if self.exact { "--exact" } else { "--strict" };
-        let refused = findings
-            .iter()
-            .filter(|finding| is_lost_assertion(finding) || (self.exact && is_unknown_format(finding)));
-        let problems: Vec<Problem> = refused
-            .map(|finding| Problem {
-                kind: ProblemKind::Unsupported,
-                message: format!("{}; with {flag} it must have one", finding.message),
-                ..finding.clone()
-            })
-            .collect();
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(CompileError { problems }),
-        }
+    }
+
+    /// What is judged of texts.
+    pub(super) fn by(&self) -> By {
+        if self.value { By::Value } else { By::Spelling }
     }
 
     /// What was asked for.
