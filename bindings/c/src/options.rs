@@ -3,18 +3,25 @@
 use lexiform::compile::Options;
 use lexiform::error::{CompileError, Place, Problem};
 use lexiform::regex::Dialect;
-use lexiform::schema::{KeyOrder, Whitespace};
+use lexiform::schema::{AdditionalProperties, KeyOrder, Numbers, Whitespace};
 use lexiform::suggest;
 use serde_json::{Value, json};
 
-const FIELDS: [&str; 4] = ["whitespace", "key_order", "dialect", "strict"];
+const FIELDS: [&str; 6] = [
+    "whitespace",
+    "key_order",
+    "additional_properties",
+    "numbers",
+    "dialect",
+    "strict",
+];
 
-/// Reads options; without a text they are the default ones.
+/// Reads options; without a text they are those under which models write.
 ///
 /// # Errors
 /// The first thing that is wrong with them.
 pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
-    let mut options = Options::default();
+    let mut options = Options::for_generation();
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return Ok(options);
     };
@@ -29,16 +36,31 @@ pub(crate) fn read(text: Option<&str>) -> Result<Options, String> {
 
 fn set(options: &mut Options, name: &str, value: &Value) -> Result<(), String> {
     match (name, value.as_str(), value) {
+        ("whitespace", Some("indented"), _) => options.schema.whitespace = Whitespace::Indented,
         ("whitespace", Some("flexible"), _) => options.schema.whitespace = Whitespace::Flexible,
         ("whitespace", Some("compact"), _) => options.schema.whitespace = Whitespace::Compact,
         ("key_order", Some("schema"), _) => options.schema.key_order = KeyOrder::Schema,
         ("key_order", Some("any"), _) => options.schema.key_order = KeyOrder::Any,
+        ("additional_properties", Some("closed"), _) => {
+            options.schema.additional_properties = AdditionalProperties::Closed;
+        }
+        ("additional_properties", Some("open"), _) => {
+            options.schema.additional_properties = AdditionalProperties::Specified;
+        }
+        ("numbers", Some("double"), _) => options.schema.numbers = Numbers::Double,
+        ("numbers", Some("any"), _) => options.schema.numbers = Numbers::Any,
         ("dialect", Some("rust"), _) => options.regex = Dialect::Rust,
         ("dialect", Some("ecma"), _) => options.regex = Dialect::Ecma,
         ("dialect", Some("python"), _) => options.regex = Dialect::Python,
         ("strict", _, Value::Bool(strict)) => options.schema.strict = *strict,
-        ("whitespace", ..) => return Err("`whitespace` must be \"flexible\" or \"compact\"".to_owned()),
+        ("whitespace", ..) => {
+            return Err("`whitespace` must be \"indented\", \"flexible\" or \"compact\"".to_owned());
+        }
         ("key_order", ..) => return Err("`key_order` must be \"schema\" or \"any\"".to_owned()),
+        ("additional_properties", ..) => {
+            return Err("`additional_properties` must be \"closed\" or \"open\"".to_owned());
+        }
+        ("numbers", ..) => return Err("`numbers` must be \"double\" or \"any\"".to_owned()),
         ("dialect", ..) => return Err("`dialect` must be \"rust\", \"ecma\" or \"python\"".to_owned()),
         ("strict", ..) => return Err("`strict` must be true or false".to_owned()),
         _ => {

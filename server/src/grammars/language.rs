@@ -117,6 +117,10 @@ impl Language {
                 "{:?}\0{:?}\0",
                 constraint.whitespace, constraint.key_order
             ));
+            hash.update(format!(
+                "{:?}\0{:?}\0",
+                constraint.additional_properties, constraint.numbers
+            ));
             hash.update(format!("{:?}\0", constraint.source));
         }
         let digest = hash.finalize();
